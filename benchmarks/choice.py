@@ -33,7 +33,7 @@ from operators.steps import Evolve, State
 from operators.steps.evolve import Version
 from schemas import OpenRankings, PolicySkill, Position, SkillDiff, compound_key, decode, encode
 from schemas.events import Contrast, Ranking, Selection
-from streams.demo import catalogue
+from streams.local.demo import catalogue
 from streams.settings import Settings
 from streams.steps import evolve_of
 from streams.worker import metrics

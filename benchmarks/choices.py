@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from sager_client import EventProducer, Ranking, Selection
-from streams.demo import catalogue
+from streams.local.demo import catalogue
 
 DOMAIN = "films"
 SHOWN = 10

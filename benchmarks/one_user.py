@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from operators import contrast as join
 from operators.contrast import Outcome, RingLimits, slot_of
 from operators.evolve import CountsReasoner
-from operators.graph import GraphLimits
+from operators.graph.items import GraphLimits
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
 from operators.steps import Evolve, Start, State

@@ -34,10 +34,10 @@ from benchmarks.processes import cpu_seconds
 from benchmarks.surroundings import add_broker_arguments, deployment, reached_as, rss_mib
 from sager_client import EventProducer
 from schemas import TOPICS, Memory, Model, PolicySkill, Profile, SkillDiff, compound_key, decode, encode
-from streams.demo import catalogue
 from streams.kafka import topics
 from streams.kafka.clients import client_config, partition_of
 from streams.kafka.producer import Outbox
+from streams.local.demo import catalogue
 from streams.local.launch import child
 from streams.settings import Settings, Store
 

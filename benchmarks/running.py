@@ -9,8 +9,8 @@ from benchmarks.processes import cpu_seconds, settled
 from benchmarks.surroundings import reached_as
 from benchmarks.traffic import Counted, Traffic
 from sager_client import EventProducer
-from streams.demo.observer import Observer
 from streams.kafka import topics
+from streams.local.demo.observer import Observer
 from streams.local.launch import child
 from streams.settings import Settings
 

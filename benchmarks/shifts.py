@@ -23,7 +23,7 @@ from operators.steps import Evolve, Start, State
 from operators.steps.prior import Prior
 from operators.steps.prior import State as PriorState
 from schemas import ChangeKind, Contrast, Interaction, ItemFacts, Position, Profile
-from streams.demo import catalogue, people
+from streams.local.demo import catalogue, people
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING

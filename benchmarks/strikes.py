@@ -40,11 +40,11 @@ from benchmarks.processes import children_of, end_in_order
 from operators.admission import contrast_id
 from schemas import DeadLetter, Ranking, Selection, SkillDiff, decode, encode
 from schemas.topics import TOPICS
-from streams.demo import catalogue
 from streams.exceptions import BrokerUnreachable
 from streams.kafka.clients import PARTITIONER
 from streams.local import batches
 from streams.local.broker import free_port
+from streams.local.demo import catalogue
 from streams.local.launch import DEATHS_SECONDS, PAUSES
 from streams.local.wire import Partition, Wire
 from streams.settings import Settings

@@ -9,9 +9,9 @@ from evaluation.dataset import Sequences
 from evaluation.simulation import Progress
 from evaluation.split import Split
 from operators.global_skill import Population, global_skill
-from operators.graph import GraphLimits, heard, neighbour_of, sampled, takers_of, touches, with_taken
-from operators.neighbourhood import Gathered, Neighbourhood, near
-from operators.retrieve import Retrieved
+from operators.graph import Retrieved
+from operators.graph.items import GraphLimits, heard, neighbour_of, sampled, takers_of, touches, with_taken
+from operators.graph.neighbours import Gathered, Neighbourhood, near
 from operators.statinit.parsers import facts_of, parser_for
 from operators.statinit.prior import observe
 from operators.steps import Start

@@ -13,7 +13,7 @@ from evaluation.community import Community
 from evaluation.dataset import NEGATIVES, Sequences, generator, sequences
 from evaluation.exceptions import QualityError
 from evaluation.simulation import Progress, no_progress
-from operators.retrieve import Retrieved
+from operators.graph import Retrieved
 from schemas import Candidate, GlobalSkill, ItemFacts, derived_id
 from streams.importers import Visit
 

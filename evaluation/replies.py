@@ -16,8 +16,8 @@ import duckdb
 import orjson
 
 from evaluation.exceptions import BudgetSpent, NoReply, QualityError
-from operators.asks import prompt_hash
 from operators.evolve import ReasonerUnavailable
+from operators.llm import prompt_hash
 from streams.llm import CallRecord, Outcome, Reply
 from streams.llm.client import LlmClient
 

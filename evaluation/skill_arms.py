@@ -12,9 +12,9 @@ from operators import weights as weigh
 from operators.admission import contrast_id
 from operators.contrast import reverse_rank
 from operators.evolve import CountsReasoner, RulesReasoner
+from operators.language.privacy import OFF
 from operators.learning.evidence import fixed
 from operators.options import EvolveMode
-from operators.privacy import OFF
 from operators.rank import RankSkill
 from operators.steps import Evolve, Reason, Start, State, learn
 from operators.steps import prior as interactions

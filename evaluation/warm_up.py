@@ -17,7 +17,7 @@ from evaluation.simulation import Progress, Turn, side_by_side, simulate
 from evaluation.skill_arms import SAGER, STREAM_RULES, Rule, SkillArm
 from evaluation.split import Case, Split
 from evaluation.stream import interleaved, took
-from operators.retrieve import Retrieved
+from operators.graph import Retrieved
 from operators.steps import Start
 from operators.steps import rank as ranking
 from schemas import GlobalSkill, derived_id

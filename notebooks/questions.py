@@ -15,7 +15,7 @@ with app.setup:
     import marimo as mo
     import matplotlib.pyplot as plt
 
-    from streams.materializer import read
+    from streams.analytics import read
     from streams.settings import Settings
 
     plt.rcParams["text.parse_math"] = False  # a title may have two dollar signs

@@ -7,10 +7,10 @@ without markup.
 import re
 
 from operators.attributes import normalise
+from operators.language.output_policy import Vouching
 from operators.learning.fold import MAX_VALUE_CHARS
 from operators.prompts import as_data
 from operators.stated import is_doubtful, lasting, speaking
-from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Source, Stance, Statement, Tier, derived_id
 
 MAX_NAME_CHARS = 64

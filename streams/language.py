@@ -6,9 +6,9 @@ from typing import Final
 
 import sager_language.corrections as corrections_rules
 import sager_language.preferences as preference_rules
+from operators.language.output_policy import Held
 from operators.language.ports import About, Effect, Finding, Heard, OwnSentence, Read, Redacted, Speaks, Understood
 from operators.prompts import visible
-from operators.vouch import Held
 from sager_language import output, personal
 from schemas import Bound, Card, Correction, Directive, NotUnderstood, Scope, Stance, Turn, Wish
 from schemas.cards import Strength

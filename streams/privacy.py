@@ -1,6 +1,6 @@
 """The privacy filter as the settings have it; the worker and the materializer share it."""
 
-from operators.privacy import PLACES, Privacy
+from operators.language.privacy import PLACES, Privacy
 from streams.language import RULES
 from streams.settings import Settings
 

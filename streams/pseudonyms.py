@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from operators.seals import derived_key
-from streams import private
+from streams import permissions
 from streams.exceptions import StreamsError
 from streams.settings import Settings
 
@@ -78,7 +78,7 @@ def _read(path: Path) -> bytes:
 
 def _make(path: Path) -> None:
     """Make the file whole or not at all, and only once: other workers may do the same."""
-    private.make(path.parent)
+    permissions.make(path.parent)
     descriptor, name = tempfile.mkstemp(prefix=FILE, dir=path.parent)  # its owner alone may read it
     with os.fdopen(descriptor, "w") as file:
         file.write(secrets.token_hex(_BYTES))

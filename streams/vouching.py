@@ -3,7 +3,7 @@
 from functools import lru_cache
 from pathlib import Path
 
-from operators.vouch import BadList, Vouching, listed
+from operators.language.output_policy import BadList, Vouching, listed
 from streams.exceptions import StreamsError
 from streams.language import RULES
 from streams.settings import Settings

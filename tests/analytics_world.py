@@ -15,7 +15,9 @@ from operators.admission import contrast_id
 from operators.contrast import arm_of, join_ranking, join_selection, slot_of
 from operators.evolve import CountsReasoner, Proposal, RulesReasoner, validate
 from operators.global_skill import Population
-from operators.graph import GraphLimits, neighbour_of, on_touch, takers_of, touches, with_taken
+from operators.graph import retrieve
+from operators.graph.items import GraphLimits, neighbour_of, on_touch, takers_of, touches, with_taken
+from operators.graph.neighbours import Gathered, Neighbourhood, near
 from operators.language.corrections import understand
 from operators.learning.commands import resolve_command
 from operators.learning.evidence import fixed
@@ -23,8 +25,6 @@ from operators.learning.feedback import resolve_abstention
 from operators.learning.fold import merge, start
 from operators.learning.tiers import fit_seed
 from operators.learning.update import resolve_counts
-from operators.neighbourhood import Gathered, Neighbourhood, near
-from operators.retrieve import retrieve
 from operators.seals import sealed
 from operators.slim import slim
 from operators.statinit import facts_of, observe, parser_for, statinit
@@ -46,13 +46,13 @@ from schemas.events import (
     Selection,
 )
 from schemas.items import Candidate, Fact, Item, ItemFacts
-from streams.demo import catalogue, people
+from streams.analytics.dead_letters import dead_letter
+from streams.analytics.records import Batch, Record
+from streams.analytics.rows import read
+from streams.analytics.snapshot import copy_and_rename
+from streams.analytics.store import Store
 from streams.language import RULES
-from streams.materializer.dead_letters import dead_letter
-from streams.materializer.records import Batch, Record
-from streams.materializer.rows import read
-from streams.materializer.snapshot import copy_and_rename
-from streams.materializer.store import Store
+from streams.local.demo import catalogue, people
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.analytics_talks import talks

@@ -7,9 +7,9 @@ from typing import Any
 
 from operators.attributes import attribute_id
 from operators.evolve import Proposal, validate
+from operators.language.output_policy import Held, Vouching
 from operators.learning.fold import SECTIONS, _strategy_lines, line_of, merge
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve
-from operators.vouch import Held, Vouching
 from schemas import Action, Candidate, Fact, ItemFacts, OpenRankings, PolicySkill, SkillCommand, SkillDiff, Stated
 from schemas.base import Position
 from schemas.events import Contrast, Interaction, Ranking, RankRequest, Selection

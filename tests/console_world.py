@@ -8,11 +8,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from schemas import Correction, Interaction, Item, Ranking, Selection
-from streams.demo.scenario import Simulated
+from streams.analytics import MaterializerError, read
 from streams.kafka.producer import EventOutbox, envelope
 from streams.local.broker import free_port
+from streams.local.demo.scenario import Simulated
 from streams.local.launch import Local
-from streams.materializer import MaterializerError, read
 from streams.settings import Settings
 from tests.patience import until
 

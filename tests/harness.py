@@ -16,11 +16,11 @@ from operators.learning.fold import fold
 from sager_client import EventProducer
 from schemas import TOPICS, DeadLetter, Event, PolicySkill, SkillDiff, compound_key, decode, encode
 from schemas.codec import ModelT
+from streams.analytics import MaterializerError, read
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.scanner import int_of
 from streams.local.launch import child
-from streams.materializer import MaterializerError, read
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import lag
 from tests.patience import PATIENCE_SECONDS

@@ -15,8 +15,8 @@ from operators.attributes import fact_ids
 from operators.contrast import reverse_rank
 from operators.evolve import CountsReasoner
 from operators.fit.acceptance import Known
+from operators.graph import Retrieved
 from operators.language.corrections import understand
-from operators.retrieve import Retrieved
 from operators.stated import live, statement_id
 from operators.statinit.parsers import facts_of, parser_for
 from operators.steps import Evolve, Start, State, learn

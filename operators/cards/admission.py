@@ -4,9 +4,9 @@ import re
 from typing import Final
 
 from operators.attributes import normalise
-from operators.privacy import Privacy
+from operators.language.output_policy import Held, Vouching
+from operators.language.privacy import Privacy
 from operators.prompts import visible
-from operators.vouch import Held, Vouching
 from schemas.cards import FREE, CardLine
 from schemas.statements import MAX_WORDS
 

@@ -8,7 +8,7 @@ from typing import Final
 from operators.admission import remember, with_applied
 from operators.attributes import normalise
 from operators.cards.lines import quotes
-from operators.redact import is_placeholder, placeholder
+from operators.redaction import is_placeholder, placeholder
 from schemas import line_of
 from schemas.cards import MAX_CARD_CHANGES, MAX_PAST_LINES, Card, CardChange, CardChangeKind, CardDiff, CardLine
 from schemas.skills import MAX_RECENT

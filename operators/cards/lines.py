@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Final
 
 from operators.attributes import bounded, normalise
-from operators.redact import placeholder
-from operators.words import words
+from operators.language.words import words
+from operators.redaction import placeholder
 from schemas import ONE, derived_id, line_of
 from schemas.cards import FREE, Card, CardLine, Strength
 from schemas.statements import Stance

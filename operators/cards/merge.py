@@ -9,7 +9,7 @@ from operators.cards.admission import UNREADABLE, dimension_of, quoted, refused,
 from operators.cards.draft import FORGOTTEN, CardDraft, absorbed
 from operators.cards.lines import MAX_WEIGHT, WEIGHTS, holds_where, line_id, may_meet, meant, same_subject, to_forget
 from operators.language.ports import Effect, Finding, Heard
-from operators.privacy import Privacy
+from operators.language.privacy import Privacy
 from schemas import Position
 from schemas.cards import (
     FREE,

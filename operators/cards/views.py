@@ -6,9 +6,9 @@ from typing import Final
 
 from operators.cards.admission import is_let_out
 from operators.cards.lines import FLOOR, MAX_LINE_CHARS, Words, certainty, days_since, has_word, in_words, words_of
+from operators.language.output_policy import Vouching
 from operators.prompts import as_data
 from operators.tokens import count_tokens
-from operators.vouch import Vouching
 from schemas.cards import FREE, MAX_CARD_LINES, Card, CardLine, Strength
 from schemas.statements import Stance
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import orjson
 
-from operators.asks import MAX_PROMPT_TOKENS, Asker, strict_object
 from operators.attributes import fact_id
-from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, Quote, block, quoting, words
+from operators.evolve.prompt import MAX_ANALYSIS_CHARS, Draft, Quote, block, quoting, words
 from operators.evolve.proposals import Choice, Proposal
+from operators.language.output_policy import Vouching
 from operators.learning.questions import is_habit
+from operators.llm import MAX_PROMPT_TOKENS, Asker, strict_object
 from operators.prompts import as_data, template
-from operators.vouch import Vouching
 from schemas import Attribute, Contrast, Fact, Judgement, PolicySkill, ReasonedBy, Verdict
 
 PROMPT = "evolve.v2"

@@ -11,8 +11,8 @@ from itertools import chain, islice
 from typing import Protocol
 
 from operators.attributes import MAX_ID_CHARS, fact_id, fact_ids
+from operators.language.privacy import OFF, Privacy
 from operators.options import EvolveMode
-from operators.privacy import OFF, Privacy
 from schemas import (
     MAX_ATTRIBUTES,
     ChangeKind,

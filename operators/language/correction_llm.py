@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import orjson
 
-from operators.asks import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asker, strict_object
 from operators.language.corrections import known_facts
+from operators.language.output_policy import Vouching
 from operators.language.ports import About, Read, Understood
+from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asker, strict_object
 from operators.prompts import as_data, template
 from operators.tokens import count_tokens
-from operators.vouch import Vouching
 from schemas import Correction, Directive, Fact, ItemFacts, NotUnderstood, PolicySkill, Scope, Stance
 
 PROMPT: Final = "understand.v1"

@@ -8,8 +8,8 @@ from typing import Final
 
 from operators.attributes import normalise
 from operators.language.ports import About, CorrectionReader, Read, Understood
+from operators.language.privacy import Privacy
 from operators.learning.questions import is_habit
-from operators.privacy import Privacy
 from operators.statinit.generic import dimension_of
 from schemas import Correction, Fact, ItemFacts, NotUnderstood, PolicySkill
 

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import orjson
 
-from operators.asks import CORRECTION_TOKENS, Asker, Asks, strict_object
 from operators.attributes import normalise
+from operators.language.output_policy import Vouching
 from operators.language.ports import Effect, Extractor, Finding, Heard, OwnSentence, Speaks
+from operators.language.words import content, is_meant, is_said, words
+from operators.llm import CORRECTION_TOKENS, Asker, Asks, strict_object
 from operators.prompts import as_data, template
 from operators.tokens import count_tokens
-from operators.vouch import Vouching
-from operators.words import content, is_meant, is_said, words
 from schemas import Fact
 from schemas.cards import FREE, MAX_FINDINGS, Card, Strength, Turn
 from schemas.corrections import Role

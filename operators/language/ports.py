@@ -151,7 +151,7 @@ class OutputPolicy(Protocol):
     """Judges by their shape which words may enter a prompt."""
 
     def held(self, dimension: str, value: str) -> str | None:
-        """Return why a value is held back, as a value of `operators.vouch.Held`; None if it may pass."""
+        """Return why a value is held back, a value of `output_policy.Held`; None if it may pass."""
 
     def is_phrase(self, text: str) -> bool:
         """Return True if a text is a short noun phrase or a name."""

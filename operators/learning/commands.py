@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from operators.attributes import attribute_id
 from operators.evolve.proposals import named, refusal
+from operators.language.output_policy import Vouching, without_count
+from operators.language.privacy import Privacy
 from operators.learning.evidence import counts_for_tier, counts_of
 from operators.learning.fold import next_diff
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, make_room
-from operators.privacy import Privacy
 from operators.stated import statement_id
-from operators.vouch import Vouching, without_count
 from schemas.base import Position, ReasonedBy
 from schemas.commands import Action, SkillCommand
 from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff

@@ -7,12 +7,12 @@ from operators.evolve.proposals import COUNTS, refusal
 from operators.fit import learned
 from operators.language.corrections import CHOSEN, NEWER, NOT_COUNTED, explanation
 from operators.language.ports import About, Read, Understood
+from operators.language.privacy import Privacy
 from operators.learning.evidence import SAID_FASTER, Shown, inactivity_decay
 from operators.learning.fold import next_diff
 from operators.learning.statements import Saying, Subject, ended, session_after
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
 from operators.learning.update import EvidenceUpdate, visited
-from operators.privacy import Privacy
 from operators.prompts import visible
 from operators.signals import STRONG
 from operators.stated import item_attribute, live, speaks_against, statement_id

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from operators.attributes import CREATORS, attribute_id
+from operators.language.words import words
 from operators.learning.evidence import weight
-from operators.words import words
 from schemas import Attribute, Contrast, ItemFacts, Kind, Measure
 
 

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from operators.admission import after, is_ahead, is_later, kafka_time
 from operators.attributes import CRITERION_DIMENSIONS, attribute_id, fact_id, fact_ids, facts_named
+from operators.language.privacy import Privacy
 from operators.learning.evidence import MOST, Shown
-from operators.privacy import Privacy
 from operators.prompts import visible
 from operators.stated import (
     ITEM,

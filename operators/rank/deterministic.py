@@ -9,10 +9,10 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from operators.language.words import words
+from operators.rank.constraints import NOTHING, Said
 from operators.rank.features import Spoken
-from operators.rank.said import NOTHING, Said
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
-from operators.words import words
 from schemas import Attribute, Facet, ItemFacts
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
-from operators.asks import MAX_PROMPT_TOKENS, Asker, Asks, reply_tokens, strict_object
 from operators.evolve.proposals import ReasonerUnavailable
+from operators.llm import MAX_PROMPT_TOKENS, Asker, Asks, reply_tokens, strict_object
 from operators.rank.question import keys, rendered
 from operators.rank.ranking import LlmRanking, Task, by_mean_place, presentations, repair, together
 from schemas import ItemFacts, ReasonedBy

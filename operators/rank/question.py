@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from operators.asks import CORRECTION_TOKENS
 from operators.attributes import fact_id
+from operators.language.output_policy import Vouching, worded
+from operators.language.words import words
+from operators.llm import CORRECTION_TOKENS
 from operators.prompts import as_data, template
 from operators.rank.ranking import Task
 from operators.tokens import count_tokens
-from operators.vouch import Vouching, worded
-from operators.words import words
 from schemas import Fact, ItemFacts
 
 _LETTERS = "ABCDEFGHJKLMNOPQRSTU"

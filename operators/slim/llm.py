@@ -6,13 +6,13 @@ from typing import Any
 
 import orjson
 
-from operators.asks import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asker, strict_object
+from operators.language.output_policy import Vouching
+from operators.language.words import relevant_to
+from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asker, strict_object
 from operators.prompts import as_data, template
 from operators.slim.rules import Shares, Slimmed, composed, max_likes, phrases
-from operators.slim.said import MAX_LIKE_CHARS
+from operators.slim.statements import MAX_LIKE_CHARS
 from operators.tokens import count_tokens
-from operators.vouch import Vouching
-from operators.words import relevant_to
 from schemas import Attribute, PolicySkill, ReasonedBy
 
 PROMPT = "slim.v1"

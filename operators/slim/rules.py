@@ -8,12 +8,12 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from operators.language.output_policy import Vouching
 from operators.learning.evidence import strength
 from operators.learning.questions import PLACE_OF
-from operators.slim.said import MAX_NOW, avoided, of_session, passing, phrase, preferred, typed
+from operators.slim.statements import MAX_NOW, avoided, of_session, passing, phrase, preferred, typed
 from operators.stated import lasting, unwanted
 from operators.tokens import count_tokens
-from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Scope, SlimLine, SlimSkill, Source, Tier
 
 Shares = Mapping[str, float] | None

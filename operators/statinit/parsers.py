@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from operators.language.ports import Found
-from operators.privacy import UNREADABLE, Privacy
+from operators.language.privacy import UNREADABLE, Privacy
 from operators.statinit import books, generic, movietv, yelp
 from operators.statinit.measures import measures_of
 from schemas import Candidate, Fact, ItemFacts

@@ -9,22 +9,22 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from operators.erasure import fit_to_restore, said_still, what_remains
 from operators.evolve import Proposal, Validated, validate
-from operators.forget import fit_to_restore, said_still, what_remains
-from operators.graph import GraphLimits, Remembered, remember_choice
+from operators.graph.items import GraphLimits, Remembered, remember_choice
+from operators.language.output_policy import Vouching
 from operators.language.ports import About, Understood
+from operators.language.privacy import Privacy
 from operators.learning.commands import resolve_command
 from operators.learning.feedback import resolve_abstention, resolve_correction, resolve_feedback, resolve_unheard
 from operators.learning.fold import holds, merge
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve
 from operators.learning.update import resolve_counts, resolve_visit
 from operators.options import EvolveMode
-from operators.privacy import Privacy
 from operators.seals import seal, sealed
 from operators.signals import DEFAULT as SIGNALS
 from operators.signals import Signals
 from operators.slim.rules import reads_else, select, slim
-from operators.vouch import Vouching
 from schemas import Correction, Event, ItemFacts, Memory, Position, Receipt, SkillCommand, SlimSkill
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Abstention, Contrast, Feedback, Interaction

@@ -15,7 +15,7 @@ from operators.attributes import fact_id
 from operators.cards.fold import with_diff
 from operators.cards.lines import line_id, words_of
 from operators.cards.merge import resolve, resolve_command
-from operators.forget import card_line, forgotten_as, meaning, value_of_line
+from operators.erasure import card_line, forgotten_as, meaning, value_of_line
 from operators.language.chunks import (
     CHUNK_CHARS,
     Closed,
@@ -29,7 +29,7 @@ from operators.language.chunks import (
     with_turn,
 )
 from operators.language.ports import Effect, Extractor, Finding, Heard
-from operators.privacy import Privacy
+from operators.language.privacy import Privacy
 from operators.seals import seal
 from operators.stated import statement_id
 from schemas.base import Position, ReasonedBy, moment_of

@@ -6,11 +6,11 @@ from datetime import datetime
 from enum import StrEnum
 
 from operators.admission import is_applied
-from operators.forget import what_remains
-from operators.graph import GraphLimits, Remembered, remember_choice
+from operators.erasure import what_remains
+from operators.graph.items import GraphLimits, Remembered, remember_choice
+from operators.language.privacy import Privacy
 from operators.learning.fold import start
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed
-from operators.privacy import Privacy
 from operators.statinit import observe, statinit
 from schemas import Attribute, Event, Interaction, ItemFacts, Memory, PolicySkill, Position, Profile, Receipt
 

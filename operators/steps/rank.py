@@ -5,20 +5,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from operators.fit import fit_of
-from operators.neighbourhood import Neighbourhood
+from operators.graph import Retrieved, retrieve
+from operators.graph.neighbours import Neighbourhood
+from operators.language.output_policy import Vouching
+from operators.language.privacy import Privacy
+from operators.language.words import words
 from operators.options import RankSkill
-from operators.privacy import Privacy
 from operators.rank import facet_weights
+from operators.rank.constraints import NOTHING, Said
 from operators.rank.deterministic import instructed, ordered
 from operators.rank.features import Spoken
-from operators.rank.said import NOTHING, Said
-from operators.retrieve import Retrieved, retrieve
 from operators.slim import Slimmed, lines_of, relevant_to, slimmed
-from operators.slim.said import with_session
+from operators.slim.statements import with_session
 from operators.stated import is_doubtful, lasting, live, session_on, speaking
-from operators.vouch import Vouching
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
-from operators.words import words
 from schemas import Attribute, Candidate, Facet, Features, Fit, ItemFacts, Memory, PolicySkill, derived_id
 from schemas.events import Injected, RankedBy, Ranking, RankRequest
 

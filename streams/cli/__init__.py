@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from streams import private
+from streams import permissions
 from streams.cli.errors import INTERRUPTED
 from streams.cli.groups import HeadedGroup
 from streams.cli.options import examples
@@ -55,7 +55,7 @@ def sager(
     Settings come from SAGER_* variables and the TOML file that SAGER_CONFIG names; `sager config` prints them.
     """
     # The output of a command may hold people's data.
-    before = private.begin()
+    before = permissions.begin()
     ctx.call_on_close(lambda: os.umask(before))
 
 

@@ -11,7 +11,7 @@ from streams.cli.policy.common import gate, snapshot
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
-    from streams.rights.cards import ToldCard
+    from streams.views.cards import ToldCard
 
 app = typer.Typer()
 
@@ -31,8 +31,8 @@ def card(
     Lines marked `unvouched` are for people only: no prompt has them. Read from the newest DuckDB snapshot, so it is
     some seconds behind.
     """
-    from streams.materializer import read  # noqa: PLC0415
-    from streams.rights.cards import card_told  # noqa: PLC0415
+    from streams.analytics import read  # noqa: PLC0415
+    from streams.views.cards import card_told  # noqa: PLC0415
 
     with snapshot() as con:
         found = read.card(con, user)

@@ -185,10 +185,10 @@ def demo(
     Starts the embedded broker, a worker and the materializer, produces events as an app would, and ends by itself. Exit
     code 0: every event was processed and the log, the skills topic and DuckDB agree.
     """
-    from streams.demo.observer import Stalled  # noqa: PLC0415
-    from streams.demo.report import show, summary  # noqa: PLC0415
-    from streams.demo.run import Demo  # noqa: PLC0415
-    from streams.demo.scenario import Simulated  # noqa: PLC0415
+    from streams.local.demo.observer import Stalled  # noqa: PLC0415
+    from streams.local.demo.report import show, summary  # noqa: PLC0415
+    from streams.local.demo.run import Demo  # noqa: PLC0415
+    from streams.local.demo.scenario import Simulated  # noqa: PLC0415
     from streams.local.launch import Local  # noqa: PLC0415
 
     folder = writable(data_dir or Path(tempfile.gettempdir()) / f"sager-demo-{time.strftime('%Y%m%d-%H%M%S')}")

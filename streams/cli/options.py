@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streams import private
+from streams import permissions
 from streams.cli.output import note
 from streams.exceptions import StreamsError
 
@@ -45,7 +45,7 @@ def settings(**given: Any) -> "Settings":
     except SettingsError as error:
         raise StreamsError(f"the configuration is wrong: {error}. Lists and maps are written as JSON") from error
     if chosen.group:
-        private.begin(chosen.group)
+        permissions.begin(chosen.group)
     return chosen
 
 

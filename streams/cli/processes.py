@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams import private
+from streams import permissions
 from streams.cli.options import Bootstrap, examples, settings
 from streams.exceptions import StreamsError
 
@@ -52,8 +52,8 @@ def materialize(bootstrap: Bootstrap = None) -> None:
     chosen = _prepared(bootstrap)
     writable(chosen.data_dir, chosen.group)
     from streams import agreement, shutdown  # noqa: PLC0415
+    from streams.analytics import run  # noqa: PLC0415
     from streams.http import process_health  # noqa: PLC0415
-    from streams.materializer import run  # noqa: PLC0415
 
     health, stop = run.MaterializerHealth(), threading.Event()
 
@@ -129,7 +129,7 @@ def webhooks(
 def writable(folder: Path, group: str | None = None) -> Path:
     """Return the data folder, made if it is missing, and closed to others."""
     try:
-        private.tighten(private.make(folder, group), group)
+        permissions.tighten(permissions.make(folder, group), group)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

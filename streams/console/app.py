@@ -14,7 +14,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streams.console import cards, changes, letters, live, query, skill  # noqa: F401 - declare pages
+from streams.console import cards, changes, dead_letters, live, query, skill  # noqa: F401 - declare pages
 from streams.console.pages import PAGES, Page, Visit
 from streams.console.rendering import STATIC, address, render
 from streams.console.security import HEADERS, check_csrf, check_host, check_origin, fields, form_of

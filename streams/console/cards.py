@@ -12,7 +12,7 @@ from streams.console.pages import READERS, Visit, page
 from streams.http.cards import NOTHING, card_command, card_of, would_be
 from streams.http.problems import Problem
 from streams.http.tokens import Scope
-from streams.rights.cards import ToldCardLine, card_versions, line_told
+from streams.views.cards import ToldCardLine, card_versions, line_told
 from streams.vouching import vouching_of
 
 LATER = "It is on its way, and no worker has done it yet. It will be done: load this page again in a while."

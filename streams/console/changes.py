@@ -17,8 +17,8 @@ from streams.http.rights import export_file
 from streams.http.skills import command_of
 from streams.http.tokens import Scope
 from streams.privacy import privacy_of
-from streams.rights.holdings import forget_request, goes
-from streams.rights.sentences import names_of
+from streams.rights.inventory import forget_request, goes
+from streams.views.sentences import names_of
 
 _ACTIONS: dict[Action, tuple[tuple[str, ...], str]] = {
     Action.PIN: (("attribute_id",), "Pinned: it stays, whatever is chosen."),

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from operators.learning.evidence import is_counted, number_of
 from schemas import Tier
 from streams.http.tokens import Scope
-from streams.rights.sentences import day
+from streams.views.sentences import day
 
 ROOT = "/console"
 STATIC = Path(__file__).parent / "static"

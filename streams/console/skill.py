@@ -8,20 +8,20 @@ from duckdb import DuckDBPyConnection
 from starlette.responses import Response
 
 from operators.history import at_version, difference
+from operators.language.output_policy import Vouching
 from operators.learning.evidence import is_counted
 from operators.stated import is_doubtful, is_over, live, unwanted
-from operators.vouch import Vouching
 from schemas import ONE, Attribute, ChangeKind, Kind, PolicySkill, Refused, SkillDiff
+from streams.analytics import read
 from streams.console.cards import shown_card
 from streams.console.pages import READERS, Visit, page
 from streams.http.api import Api
 from streams.http.problems import Problem
 from streams.http.tokens import EVERYBODY, Scope
-from streams.materializer import read
-from streams.rights.explained import ExplainedStatement, UnknownLine, explain
 from streams.rights.reading import UnknownUser
-from streams.rights.sentences import UNVOUCHED, actor_of, holds, names_of, shift_phrase, what
 from streams.settings import ReasonerName
+from streams.views.line_history import ExplainedStatement, UnknownLine, explain
+from streams.views.sentences import UNVOUCHED, actor_of, holds, names_of, shift_phrase, what
 from streams.vouching import vouching_of
 
 MOST_FOUND = 50

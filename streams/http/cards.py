@@ -17,7 +17,7 @@ from streams.http.problems import Problem, not_valid
 from streams.http.routing import DomainQuery, TheToken, UserPath, as_json, needs, refuse, router
 from streams.http.tokens import Scope, Token
 from streams.privacy import privacy_of
-from streams.rights.cards import ToldCard, card_told
+from streams.views.cards import ToldCard, card_told
 from streams.vouching import vouching_of
 
 NOTHING = "nothing is on a card of this person yet"

@@ -11,9 +11,9 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.responses import Response
 
+from streams.analytics import MaterializerError
 from streams.http.limits import Busy, RateLimited, Unauthorized
 from streams.http.tokens import TokensUnusable
-from streams.materializer import MaterializerError
 
 CONTENT_TYPE: Final = "application/problem+json"
 MAX_ERRORS: Final = 5

@@ -22,7 +22,7 @@ from streams.http.problems import RETRY, Problem, not_valid
 from streams.http.routing import MAX_ID_CHARS, Body, DomainQuery, TheToken, UserPath, as_json, needs, router
 from streams.http.tokens import Scope, Token
 from streams.rights import exporting, importing
-from streams.rights.holdings import SkillComes, StoreGoes, comes, forget_request, goes
+from streams.rights.inventory import SkillComes, StoreGoes, comes, forget_request, goes
 from streams.settings import Settings
 
 GZIP = "application/gzip"

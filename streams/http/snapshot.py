@@ -7,7 +7,7 @@ from typing import TypeVar
 import duckdb
 
 from schemas import Card, CardDiff, PolicySkill, SkillDiff
-from streams.materializer import read
+from streams.analytics import read
 from streams.settings import Settings
 
 QUERY_MS = 10_000  # time limit for one query

@@ -15,8 +15,8 @@ import tenacity
 from openai import APIConnectionError, APIResponseValidationError, APIStatusError, AsyncOpenAI
 from openai.types.chat import ChatCompletion
 
-from operators.asks import prompt_hash
 from operators.evolve.proposals import ReasonerUnavailable
+from operators.llm import prompt_hash
 from streams.llm.breaker import BreakerState, CircuitBreaker
 from streams.llm.calls import CallFailed, CallRecord, EndpointAway, Outcome, Reply, status_failure
 from streams.llm.endpoint import connect

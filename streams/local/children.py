@@ -12,7 +12,7 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams import private
+from streams import permissions
 
 MAX_BYTES, SECONDS = 10 * 1024 * 1024, 2.0
 
@@ -20,7 +20,7 @@ MAX_BYTES, SECONDS = 10 * 1024 * 1024, 2.0
 @contextmanager
 def appending(log: Path) -> Iterator[int]:
     """Open a log for a child's output, readable by its owner alone."""
-    private.make(log.parent)
+    permissions.make(log.parent)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.fchmod(file, 0o600)

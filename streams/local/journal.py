@@ -235,7 +235,7 @@ def _covered_by_receipts(log: Log, settings: Settings) -> Callable[[Topic, Recor
     if not receipts:
         return lambda topic, record: False
     # Imported here: it brings DuckDB, and most journals have no receipt.
-    from streams.materializer.forgetting import Barrier  # noqa: PLC0415
+    from streams.analytics.forgetting import Barrier  # noqa: PLC0415
 
     barrier = Barrier(secret=settings.event_key_bytes)
     for value in receipts.values():

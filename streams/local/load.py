@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from confluent_kafka import TopicCollection
 
 from schemas.topics import by_name
+from streams.analytics.store import Progress, live_file, open_store
 from streams.exceptions import StreamsError
 from streams.kafka.topics import admin
 from streams.local.batches import bounds
 from streams.local.journal import JournalUnusable, Log, compacted, partitions_of, path_of, put_in_place, read, write
 from streams.local.wire import Partition, Wire
-from streams.materializer.store import Progress, live_file, open_store
 from streams.settings import Settings
 
 REQUEST_SECONDS = 10.0

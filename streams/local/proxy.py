@@ -31,7 +31,7 @@ from aiokafka.protocol.produce import ProduceRequest_v7
 from aiokafka.protocol.transaction import InitProducerIdRequest_v0, InitProducerIdResponse_v0
 
 from schemas import TOPICS, Receipt
-from streams import private
+from streams import permissions
 from streams.exceptions import StreamsError
 from streams.local.batches import anonymized, rebased
 from streams.local.broker import EmbeddedBroker, end_with_parent
@@ -302,7 +302,7 @@ def main() -> None:
     port, broker_port, log = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
     settings = Settings()
     configure(settings.log_level, settings.log_format)
-    private.begin(settings.group)
+    permissions.begin(settings.group)
     broker = EmbeddedBroker(log, broker_port, public=port).start(end_with_parent)
 
     def end_with_broker() -> None:  # whose records the journal has

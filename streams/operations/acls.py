@@ -16,8 +16,8 @@ from enum import StrEnum
 from typing import Literal, NamedTuple
 
 from schemas.topics import FROM_APPS, TOPICS
+from streams.analytics.rows import PUBLIC_TOPICS
 from streams.kafka.clients import unused_group
-from streams.materializer.rows import PUBLIC_TOPICS
 from streams.settings import Settings
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import orjson
 from confluent_kafka import Message, TopicPartition
 
-from operators.graph import without_foreign
+from operators.graph.items import without_foreign
 from operators.learning.fold import OutOfOrder, merge
 from operators.seals import Seal, is_plain, is_sealed, seal_of, sealed
 from operators.slim import slim

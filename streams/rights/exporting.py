@@ -16,15 +16,15 @@ from confluent_kafka import Message
 from pydantic import Field
 from pydantic_core import from_json, to_json
 
-from operators.graph import neighbour_of
+from operators.graph.items import neighbour_of
 from schemas import TOPICS, DeadLetter, ItemMemory, Key, Model, Topic, Touch, moment_of, subject_of
 from schemas.base import UserIdField, UtcDatetime
 from schemas.codec import BadRecord, decode, encode
+from streams.analytics import read
+from streams.analytics.forgetting import Barrier, barrier_of
+from streams.analytics.schema import quoted
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import Scanner, sent_at_ms
-from streams.materializer import read
-from streams.materializer.forgetting import Barrier, barrier_of
-from streams.materializer.schema import quoted
 from streams.pseudonyms import SecretUnusable, secret_if_any
 from streams.settings import Settings
 

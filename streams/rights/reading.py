@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from schemas import SkillDiff
-    from streams.rights.holdings import Holdings
+    from streams.rights.inventory import Holdings
     from streams.settings import Settings
 
 NEAREST = 5
@@ -21,7 +21,7 @@ class UnknownUser(StreamsError, LookupError):
 
 def logged(con: "DuckDBPyConnection", user: str, domain: str | None) -> "list[SkillDiff]":
     """Return the user's diffs, by domain and version."""
-    from streams.materializer import read  # noqa: PLC0415
+    from streams.analytics import read  # noqa: PLC0415
 
     diffs = read.diffs(con, user, domain)
     if not diffs:
@@ -61,7 +61,7 @@ def doubt(held: "Holdings", settings: "Settings", domain: str | None = None, lin
     unread = f", without {', '.join(held.unread)}" if held.unread else ""
     looked = f"(looked at: {snapshot}, and the topics of skills and of what apps send{unread})"
     if not held.is_known:
-        from streams.rights.holdings import snapshot_of  # noqa: PLC0415
+        from streams.rights.inventory import snapshot_of  # noqa: PLC0415
 
         con = snapshot_of(settings)
         names = []

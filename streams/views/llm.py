@@ -8,12 +8,12 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from operators.language.output_policy import Vouching
 from operators.learning.evidence import in_words, is_counted
 from operators.learning.fold import MAX_VALUE_CHARS
 from operators.prompts import as_data
 from operators.skill_document import skill_document
 from operators.stated import is_doubtful, live, speaking
-from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Scope, Stance, Statement
 
 NOTE = "Data about a person's taste, out of item metadata and what they said. It carries no instructions."

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from operators.cards.fold import OutOfOrder, fold, redacted, unquoted
-from operators.forget import with_lines
+from operators.erasure import with_lines
 from operators.seals import resealed
 from operators.steps.listen import erasures, newer
 from schemas import Card, CardChangeKind, CardDiff, Forgotten, Receipt, compound_key, key_start, subject_of

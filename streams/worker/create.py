@@ -13,7 +13,7 @@ import faust
 from operators.tokens import count_tokens
 from schemas import ItemMemory
 from schemas.topics import TOPICS
-from streams import private, shutdown
+from streams import permissions, shutdown
 from streams.exceptions import MissingExtra
 from streams.kafka import topics
 from streams.kafka.security import protocol_of, tls_context
@@ -56,7 +56,7 @@ class Worker(NamedTuple):
 def create(settings: Settings) -> Worker:
     """Return the worker's parts, with an app of all agents that is not started yet."""
     datadir = settings.data_dir / "worker"
-    private.make(datadir)
+    permissions.make(datadir)
     app, deps = _app(settings, datadir), Deps(settings)
     producer = Producer(app, settings)
     tables = Tables({base: _table(app, settings, base) for base in TABLES}, producer)

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 
 from operators.contrast import SLOTS, RingLimits
-from operators.graph import GraphLimits
+from operators.graph.items import GraphLimits
 from operators.statinit import parser_for, read_item, vocabulary_for
 from operators.steps import Start
 from schemas.items import Candidate, Fact, ItemFacts

@@ -12,7 +12,7 @@ from typing import Any
 
 from operators.admission import kafka_time, reached
 from operators.contrast import SLOTS
-from operators.forget import (
+from operators.erasure import (
     Held,
     forgotten_lines,
     scrubbed_conversations,
@@ -21,7 +21,7 @@ from operators.forget import (
     with_known,
     with_scope,
 )
-from operators.graph import all_touches, forgotten_touch, neighbour_of
+from operators.graph.items import all_touches, forgotten_touch, neighbour_of
 from operators.seals import resealed
 from operators.steps.listen import unlearned
 from schemas.base import Position, moment_of

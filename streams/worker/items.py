@@ -15,8 +15,8 @@ from confluent_kafka import Message
 from pydantic_core import from_json
 
 from operators.attributes import facts_named
-from operators.graph import GraphLimits, Remembered, neighbour_of, shared_out
-from operators.neighbourhood import Gathered, Neighbourhood, near
+from operators.graph.items import GraphLimits, Remembered, neighbour_of, shared_out
+from operators.graph.neighbours import Gathered, Neighbourhood, near
 from schemas import BadRecord, Fact, ItemMemory, Memory, Touch, compound_key, decode, encode
 from schemas.memory import epoch_of
 from streams.kafka.clients import partition_of

@@ -12,12 +12,12 @@ from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.metrics import MetricWrapperBase
 
 from operators.contrast import Arm, Outcome
+from operators.graph import Reason
 from operators.language.chunks import Closed
-from operators.privacy import UNREADABLE as UNREADABLE_ITEM
-from operators.retrieve import Reason
+from operators.language.output_policy import Held
+from operators.language.privacy import UNREADABLE as UNREADABLE_ITEM
 from operators.steps.evolve import Outcome as Evolved
 from operators.steps.listen import Outcome as Listened
-from operators.vouch import Held
 from schemas import CardChangeKind, ChangeKind, Refusal, Tier, WeightAction, Wish
 from streams.language import KINDS
 from streams.metrics import DEAD_LETTERS, UNREADABLE

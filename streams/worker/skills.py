@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from operators.language.output_policy import Vouching
 from operators.learning.fold import OutOfOrder, characters, fold, next_diff
-from operators.redact import of_line, placeholder, redacted
+from operators.redaction import of_line, placeholder, redacted
 from operators.steps import Evolve
 from operators.steps.evolve import Effects, Outcome, State, Version
-from operators.vouch import Vouching
 from schemas.base import Position, ReasonedBy
 from schemas.commands import SkillCommand
 from schemas.corrections import Correction

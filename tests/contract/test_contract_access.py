@@ -7,12 +7,12 @@ from fastapi.routing import APIRoute
 
 from sager_client import EventProducer
 from schemas import TOPICS, SlimSkill
+from streams.analytics.rows import PUBLIC_TOPICS
 from streams.http.api import Api
 from streams.http.app import application
 from streams.http.document import scopes_of
 from streams.http.limits import Gate
 from streams.http.tokens import Scope, TokensFile
-from streams.materializer.rows import PUBLIC_TOPICS
 from streams.operations.acls import ROLES, Role, by_resource, commands, grants, union
 from streams.settings import Settings
 from tests.contract.test_contract_docs import ROOT, table

@@ -10,8 +10,8 @@ from pathlib import Path
 import duckdb
 from typer.testing import CliRunner
 
+from streams.analytics import schema
 from streams.cli import app
-from streams.materializer import schema
 from tests.analytics_world import published
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "analytics.md"

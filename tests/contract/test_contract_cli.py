@@ -49,12 +49,12 @@ def test_an_unknown_choice_is_told_with_those_there_are(words, choices) -> None:
 
 HEAVY = {
     *("aiokafka", "confluent_kafka", "faust", "pyarrow", "numpy", "aiohttp", "phonenumbers", "stdnum", "bpe_openai"),
-    *("operators.retrieve", "operators.rank", "streams.materializer.store", "streams.worker"),
+    *("operators.graph", "operators.rank", "streams.analytics.store", "streams.worker"),
 }
 """What takes from a tenth of a second to seconds to import, and no reading command needs."""
 READING = {
-    "config": (["config"], HEAVY | {"schemas", "operators.vouch"}),
-    "sql": (["sql", "select 1"], HEAVY | {"schemas", "operators.vouch"}),
+    "config": (["config"], HEAVY | {"schemas", "operators.language.output_policy"}),
+    "sql": (["sql", "select 1"], HEAVY | {"schemas", "operators.language.output_policy"}),
     "policy show": (["policy", "show", "person-001", "--domain", "books"], HEAVY),
     "policy log": (["policy", "log", "person-001"], HEAVY),
 }

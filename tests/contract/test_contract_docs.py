@@ -15,9 +15,9 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from schemas import MAX_FACTS, Candidate, Fact
 from streams import metrics as common_metrics
+from streams.analytics import metrics as materializer_metrics
 from streams.cli import app
 from streams.http import metrics as http_metrics
-from streams.materializer import metrics as materializer_metrics
 from streams.settings import CLIENT_VARIABLES, Settings
 from streams.webhooks import delivery, messages
 from streams.worker import metrics as worker_metrics

@@ -14,8 +14,8 @@ STEPS = {
     "operators.contrast.join_ranking",
     "operators.contrast.join_selection",
     "operators.evolve.proposals",
-    "operators.forget.said_still",
-    "operators.forget.what_remains",
+    "operators.erasure.said_still",
+    "operators.erasure.what_remains",
     "operators.learning.tiers.fit_seed",
     "operators.learning.fold.holds",
     "operators.learning.fold.merge",
@@ -28,9 +28,9 @@ STEPS = {
     "operators.learning.feedback.resolve_unheard",
     "operators.learning.update.resolve_visit",
     "operators.learning.fold.start",
-    "operators.graph.on_touch",
-    "operators.graph.touches",
-    "operators.graph.with_taken",
+    "operators.graph.items.on_touch",
+    "operators.graph.items.touches",
+    "operators.graph.items.with_taken",
     "operators.slim.lines_of",
     "operators.slim.slim",
     "operators.slim.slimmed",
@@ -44,15 +44,15 @@ ALLOWED = {
     "streams/worker/writer.py": {"operators.seals.seal_all"},
     # All visits at once, before any stream begins: no event's step.
     "evaluation/community.py": {
-        "operators.graph.touches",
-        "operators.graph.with_taken",
+        "operators.graph.items.touches",
+        "operators.graph.items.with_taken",
         "operators.statinit.observe",
     },
 }
 
 CALLERS = sorted(
     file
-    for folder in ("streams/worker", "streams/whatif", "evaluation", "benchmarks")
+    for folder in ("streams/worker", "streams/operations/whatif", "evaluation", "benchmarks")
     for file in (ROOT / folder).rglob("*.py")
 )
 

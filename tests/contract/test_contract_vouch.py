@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from operators.evolve.llm import question as evolve_question
+from operators.graph import retrieve
 from operators.language.correction_llm import question as correction_question
 from operators.language.extraction import question as chunk_question
 from operators.rank import Task
 from operators.rank.question import rendered
-from operators.retrieve import retrieve
 from operators.skill_document import skill_document
 from operators.slim import slim
 from operators.slim.llm import question as slim_question

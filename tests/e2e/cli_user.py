@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from schemas import PolicySkill, SkillDiff
+from streams.analytics import read
 from streams.local.broker import free_port
-from streams.materializer import read
 from streams.settings import Settings
 from tests.patience import PATIENCE_SECONDS, until
 

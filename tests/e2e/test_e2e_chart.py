@@ -21,9 +21,9 @@ from benchmarks.surroundings import reached_as
 from infra import chart
 from infra.compose import ROOT
 from sager_client import EventProducer
-from streams.demo import catalogue
 from streams.http import tokens
 from streams.local.broker import free_port
+from streams.local.demo import catalogue
 from streams.settings import Settings
 from tests.patience import PATIENCE_SECONDS, until
 

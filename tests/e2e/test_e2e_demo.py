@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.materializer import read
+from streams.analytics import read
 from streams.settings import Settings
 from tests.e2e.cli_user import ROOT, sager
 from tests.patience import PATIENCE_SECONDS

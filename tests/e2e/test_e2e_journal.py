@@ -13,7 +13,7 @@ from operators.admission import contrast_id
 from sager_client import EventProducer
 from schemas import ForgetRequest, Selection, decode
 from streams.local.journal import frames, read
-from streams.private import exposed, tighten
+from streams.permissions import exposed, tighten
 from streams.rights.commander import Commander
 from streams.settings import Settings
 from tests.e2e.cli_user import Up, items, sager, stored

@@ -16,7 +16,7 @@ from pathlib import Path
 from operators.audit import breaks, unsealed
 from operators.contrast import join_ranking, join_selection
 from operators.evolve import CountsReasoner
-from operators.graph import takers_of, touches
+from operators.graph.items import takers_of, touches
 from operators.statinit import facts_of, parser_for
 from operators.steps import Evolve, Start, State
 from schemas.base import Position

@@ -15,11 +15,11 @@ import duckdb
 import pytest
 
 from schemas import Contrast, SkillDiff
+from streams.analytics import read
+from streams.analytics.records import Batch
+from streams.analytics.snapshot import INVALIDATED, Publisher
+from streams.analytics.store import Progress, Store
 from streams.local.broker import free_port
-from streams.materializer import read
-from streams.materializer.records import Batch
-from streams.materializer.snapshot import INVALIDATED, Publisher
-from streams.materializer.store import Progress, Store
 from streams.settings import Settings
 from tests.faults.oracle import Run, assert_duckdb_has_each_row_once
 from tests.faults.test_kills import BROKER

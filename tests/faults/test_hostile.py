@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from operators.admission import TOLERANCE, RejectReason, abstention_id, is_ahead
-from operators.graph import neighbour_of
+from operators.graph.items import neighbour_of
 from schemas import CLIPPED, MAX_KEY_BYTES, MAX_TAKEN, MAX_TAKERS, Correction, Event, Item, Profile, SkillDiff
 from schemas.codec import DeadLetter, decode, encode
 from schemas.events import Contrast, Feedback, Interaction, Ranking, RankRequest, Selection

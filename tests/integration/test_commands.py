@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from schemas import Action, SkillCommand, SkillDiff, Stated, Tier
+from streams.analytics import read
 from streams.local.broker import free_port
-from streams.materializer import read
 from streams.rights.commander import Commander
 from tests.harness import Harness
 from tests.probes import metric

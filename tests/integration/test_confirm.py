@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from schemas import ForgetRequest, SkillCommand, SkillDiff
 from streams.cli import app
-from streams.rights.holdings import look
+from streams.rights.inventory import look
 from streams.settings import Settings
 from tests.harness import Harness
 from tests.worlds import slate

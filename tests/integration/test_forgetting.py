@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from operators.graph import neighbour_of
+from operators.graph.items import neighbour_of
 from schemas import TOPICS, Action, CardDiff, ItemMemory, Listening, SkillCommand, SkillDiff, Stated, Tier, encode
 from schemas.codec import subject_of
 from schemas.forgetting import ForgetRequest, Receipt
-from streams.materializer import read
+from streams.analytics import read
 from streams.pseudonyms import secret_of
 from streams.rights.commander import Commander
 from streams.rights.verify import verify

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from operators.forget import with_scope
+from operators.erasure import with_scope
 from schemas.base import Model, Position
 from schemas.codec import DeadLetter, encode, subject_of
 from schemas.forgetting import ForgetRequest, Forgotten, Receipt

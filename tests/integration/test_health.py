@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from streams.analytics.run import IDLE_SECONDS, STUCK_SECONDS, MaterializerHealth
 from streams.http.process_health import serve
 from streams.kafka import topics
 from streams.local.broker import EmbeddedBroker, free_port
-from streams.materializer.run import IDLE_SECONDS, STUCK_SECONDS, MaterializerHealth
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import Watchdog, WorkerHealth
 from tests.harness import Harness

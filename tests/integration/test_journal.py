@@ -27,7 +27,7 @@ from streams.local.launch import environment
 from streams.local.load import load
 from streams.local.proxy import Proxy
 from streams.local.wire import Partition, Wire
-from streams.private import exposed
+from streams.permissions import exposed
 from streams.settings import Compression, Settings
 from tests.patience import PATIENCE_SECONDS, until
 

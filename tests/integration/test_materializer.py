@@ -13,11 +13,11 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
 from schemas import TOPICS, DeadLetter, decode, encode, topic_of
+from streams.analytics import MaterializerError, read, run
+from streams.analytics.store import live_file
 from streams.kafka import topics
 from streams.kafka.clients import producer_config
 from streams.local.broker import EmbeddedBroker, free_port
-from streams.materializer import MaterializerError, read, run
-from streams.materializer.store import live_file
 from streams.settings import Settings
 from tests.patience import PATIENCE_SECONDS, until
 from tests.unit.materializer.materializer_builders import diff, item, ranking, receipt, selection, skill, slim
@@ -130,7 +130,7 @@ def dead_letters_that_decode(settings):
 
 
 def start_process(settings):
-    code = "import threading; from streams.materializer.run import *; materialize(Settings(), threading.Event())"
+    code = "import threading; from streams.analytics.run import *; materialize(Settings(), threading.Event())"
     environment = os.environ | {
         "PYTHONPATH": str(ROOT),
         "SAGER_BOOTSTRAP": settings.bootstrap,

@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from operators.contrast import slot_of
-from operators.graph import neighbour_of
+from operators.graph.items import neighbour_of
 from operators.learning.fold import fold
 from schemas.base import Position
 from schemas.codec import DeadLetter, decode, encode

@@ -10,18 +10,18 @@ import pytest
 from pydantic import SecretStr
 from pydantic_core import to_json
 
-from operators.graph import neighbour_of
+from operators.graph.items import neighbour_of
 from operators.learning.fold import merge, start
 from operators.seals import seal
 from schemas import TOPICS, DeadLetter, OpenRankings, PolicySkill, Profile, SkillDiff, Stance, encode, topic_of
 from schemas.memory import ItemMemory, Memory, Taker, Touch, Touched
+from streams.analytics import rows
+from streams.analytics.records import Batch, Record
+from streams.analytics.snapshot import copy_and_rename
+from streams.analytics.store import Store
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox
-from streams.materializer import rows
-from streams.materializer.records import Batch, Record
-from streams.materializer.snapshot import copy_and_rename
-from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from streams.pseudonyms import secret_of
 from streams.rights.exporting import Exported, export

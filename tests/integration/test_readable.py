@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from operators.graph import NOBODY_ASKS
+from operators.graph.items import NOBODY_ASKS
 from schemas import TOPICS, Receipt, SkillDiff
 from streams.settings import Settings
 from tests.golden import golden, wire

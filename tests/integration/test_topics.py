@@ -15,9 +15,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from streams.analytics.rows import PUBLIC_TOPICS
 from streams.kafka import topics
 from streams.local.launch import environment
-from streams.materializer.rows import PUBLIC_TOPICS
 from streams.settings import Settings
 from tests.conftest import APACHE
 from tests.patience import PATIENCE_SECONDS

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from benchmarks.surroundings import reached_as
 from operators.audit import Kind
 from operators.cards.fold import fold
-from operators.forget import with_scope
+from operators.erasure import with_scope
 from operators.learning.fold import start
 from operators.seals import seal_all, sealed
 from operators.steps.evolve import Evolve, State, Version

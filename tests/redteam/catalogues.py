@@ -13,8 +13,8 @@ from pathlib import Path
 
 from operators.statinit import facts_of, parser_for
 from schemas import Candidate
-from streams.demo import catalogue as demo
 from streams.importers import Format, load
+from streams.local.demo import catalogue as demo
 from streams.privacy import DEFAULT
 from streams.vouching import DEFAULT as VOUCHING
 

@@ -12,9 +12,10 @@ from operators.contrast import RingLimits, Step
 from operators.evolve import CountsReasoner, Proposal
 from operators.evolve.llm import question as evolve_question
 from operators.global_skill import Population, global_skill
-from operators.graph import GraphLimits
+from operators.graph.items import GraphLimits
+from operators.language.output_policy import Vouching
+from operators.language.privacy import Privacy
 from operators.learning.fold import start
-from operators.privacy import Privacy
 from operators.rank import Task
 from operators.rank.question import rendered
 from operators.slim.llm import question as slim_question
@@ -23,14 +24,13 @@ from operators.steps import Effects, Evolve, Start, State
 from operators.steps import prior as history
 from operators.steps.rank import Rank
 from operators.steps.rank import State as RankState
-from operators.vouch import Vouching
 from schemas import Action, Candidate, Fact, Item, ItemFacts, Memory, PolicySkill, SkillCommand, encode
 from schemas.base import Position
 from schemas.events import Contrast, Injected, Interaction, Ranking, RankRequest, Selection
 from schemas.skills import SlimSkill, Source, Tier
 from schemas.topics import TOPICS
-from streams.materializer.records import Put, Record
-from streams.materializer.rows import read
+from streams.analytics.records import Put, Record
+from streams.analytics.rows import read
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING

@@ -28,9 +28,9 @@ from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Contrast, Feedback, Ranking, RankRequest, Selection, Signal
 from schemas.items import Candidate, Fact, ItemFacts
 from schemas.topics import TOPICS
+from streams.analytics.records import Record
+from streams.analytics.rows import read
 from streams.language import RULES
-from streams.materializer.records import Record
-from streams.materializer.rows import read
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from operators.privacy import OFF
-from operators.vouch import Vouching
+from operators.language.output_policy import Vouching
+from operators.language.privacy import OFF
 from schemas import Attribute, ItemFacts
 from streams.language import KINDS, RULES
 from streams.privacy import DEFAULT

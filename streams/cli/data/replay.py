@@ -11,8 +11,8 @@ from streams.cli.output import json_text, print_fields, print_json, print_rows
 from streams.cli.progress import Stages
 
 if TYPE_CHECKING:
+    from streams.operations.whatif.replay import Report, Totals
     from streams.settings import Settings
-    from streams.whatif.replay import Report, Totals
 
 app = typer.Typer()
 
@@ -43,8 +43,8 @@ def replay(
     Reads Kafka and writes nothing to it. Before either side learns from a choice, both rank its candidates. An unknown
     name with --set prints all settings; docs/whatif.md explains the result. With an LLM every choice is one call.
     """
-    from streams.whatif.replay import Chosen, replay_all  # noqa: PLC0415
-    from streams.whatif.variant import variant_of  # noqa: PLC0415
+    from streams.operations.whatif.replay import Chosen, replay_all  # noqa: PLC0415
+    from streams.operations.whatif.variant import variant_of  # noqa: PLC0415
 
     live = connected(bootstrap)
     variant = variant_of(live, changes or [])

@@ -93,7 +93,7 @@ def sql(
         raise StreamsError("the query is empty; `sager sql --list` lists tables, views and macros")
     from duckdb import Error  # noqa: PLC0415
 
-    from streams.materializer import read  # noqa: PLC0415
+    from streams.analytics import read  # noqa: PLC0415
 
     most_bytes = int(memory * GIB)
     with read.connect(settings(duckdb=duckdb)) as con, _limited(most_bytes):

@@ -34,7 +34,7 @@ def rebuild(
     from streams.operations import rebuild as rebuilding  # noqa: PLC0415
 
     if duckdb:
-        from streams.materializer.store import live_file, remove_live  # noqa: PLC0415
+        from streams.analytics.store import live_file, remove_live  # noqa: PLC0415
 
         configured = settings(bootstrap=bootstrap)
         question = f"Remove {live_file(configured)}? Rows that are older than what the topics keep are lost."

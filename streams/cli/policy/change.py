@@ -62,7 +62,7 @@ class Change:
         """Send an event of this kind with these fields, wait for its diff and print it."""
         from streams.kafka.producer import envelope  # noqa: PLC0415
         from streams.rights.commander import Commander  # noqa: PLC0415
-        from streams.rights.holdings import look  # noqa: PLC0415
+        from streams.rights.inventory import look  # noqa: PLC0415
 
         fields = {**envelope(datetime.now(UTC)), "user_id": self.user, "domain": self.domain, **about}
         event = kind.model_validate(fields)
@@ -146,7 +146,7 @@ def roll_back(
     They become a new version. Asks first; scripts confirm with --yes.
     """
     from operators.history import at_version  # noqa: PLC0415
-    from streams.materializer import read  # noqa: PLC0415
+    from streams.analytics import read  # noqa: PLC0415
 
     user, domain = change.user, change.domain
     with snapshot() as con:
@@ -183,7 +183,7 @@ def say(
 def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", *, as_json: bool) -> None:
     """Print the changes of a version, then its refusals, each with the nearest lines that there are."""
     from streams.cli.policy.log import changed  # noqa: PLC0415
-    from streams.rights.sentences import change_of  # noqa: PLC0415
+    from streams.views.sentences import change_of  # noqa: PLC0415
 
     if as_json:
         print_json(diff.model_dump(mode="json"))

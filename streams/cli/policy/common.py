@@ -18,7 +18,7 @@ from streams.exceptions import StreamsError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from operators.vouch import Vouching
+    from operators.language.output_policy import Vouching
     from schemas import Attribute, SkillDiff
 
 WAIT_SECONDS = 30.0
@@ -52,7 +52,7 @@ def confirm(question: str, *, yes: bool) -> None:
 @contextmanager
 def snapshot() -> "Iterator[DuckDBPyConnection]":
     """Open a read-only connection to the newest snapshot."""
-    from streams.materializer import read  # noqa: PLC0415
+    from streams.analytics import read  # noqa: PLC0415
 
     con = read.connect(settings())
     try:
@@ -99,7 +99,7 @@ def gate() -> "Vouching":
 
 def note_unvouched(lines: "Iterable[Attribute]") -> None:
     """Name the lines that models do not get, why, and how an operator vouches for them."""
-    from streams.rights.sentences import UNVOUCHED  # noqa: PLC0415
+    from streams.views.sentences import UNVOUCHED  # noqa: PLC0415
 
     vouching = gate()
     for line in lines:

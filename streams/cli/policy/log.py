@@ -12,7 +12,7 @@ from streams.cli.policy import group
 from streams.cli.policy.common import by_domain, snapshot
 from streams.cli.progress import Stages
 from streams.rights.reading import logged
-from streams.rights.sentences import actor_of, change_of, shift_phrase, what
+from streams.views.sentences import actor_of, change_of, shift_phrase, what
 
 if TYPE_CHECKING:
     from schemas import Judgement, SkillDiff, Statement, StatementChange

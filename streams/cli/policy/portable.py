@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from streams import private
+from streams import permissions
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, User, connected, examples
 from streams.cli.output import note, print_fields, print_json, print_rows, printable
@@ -60,7 +60,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     """Open a new private file, which is there only if nothing fails."""
     if path.exists():
         raise StreamsError(f"{path} exists: choose another --to")
-    private.make(path.absolute().parent)
+    permissions.make(path.absolute().parent)
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # only its owner may read it
     try:
         with os.fdopen(number, "wb") as out:
@@ -94,7 +94,7 @@ def import_(
     Workers leave out personal and sensitive words, and apply their own limit of lines.
     """
     from streams.rights import importing  # noqa: PLC0415
-    from streams.rights.holdings import comes  # noqa: PLC0415
+    from streams.rights.inventory import comes  # noqa: PLC0415
 
     with file.open("rb") as source:
         bundle = importing.load(source)
@@ -141,7 +141,7 @@ def forget(
     table. A receipt without the name remains.
     """
     from streams.rights.commander import Commander  # noqa: PLC0415
-    from streams.rights.holdings import forget_request, look, named  # noqa: PLC0415
+    from streams.rights.inventory import forget_request, look, named  # noqa: PLC0415
 
     if line is not None and domain is None:
         raise typer.BadParameter("--line needs its --domain")
@@ -172,7 +172,7 @@ def forget(
 
 def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None, as_json: bool) -> None:
     """Print how much each store holds of what would be erased."""
-    from streams.rights.holdings import goes  # noqa: PLC0415
+    from streams.rights.inventory import goes  # noqa: PLC0415
 
     with Stages() as stages:
         found = goes(chosen, user, domain, line, lambda done, total: stages.at("topics", done, total))

@@ -12,8 +12,8 @@ from streams.cli.policy import group
 from streams.cli.policy.common import InDomain, LineOrStatement, by_domain, gate, snapshot
 from streams.exceptions import StreamsError
 from streams.rights.reading import UnknownUser, logged, unknown
-from streams.rights.sentences import day, holds, what
-from streams.shown import plain
+from streams.views.sentences import day, holds, what
+from streams.views.skill_json import plain
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -46,7 +46,7 @@ def show(
     """
     if at is not None and version is not None:
         raise typer.BadParameter("--at and --version both say which version: give one of them")
-    from streams.materializer import read  # noqa: PLC0415
+    from streams.analytics import read  # noqa: PLC0415
 
     with snapshot() as con:
         if at or version is not None:
@@ -75,7 +75,7 @@ def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: A
     adds ids, the ranking and place of each choice, reasoner, reason and tiers. Read from the newest DuckDB snapshot,
     some seconds behind.
     """
-    from streams.rights import explained  # noqa: PLC0415
+    from streams.views import line_history as explained  # noqa: PLC0415
 
     with snapshot() as con:
         found = explained.explain(con, user, domain, attribute, gate())
@@ -98,7 +98,7 @@ def _then(
 ) -> "list[PolicySkill]":
     """Fold the logs up to a version, or to the version that was in force."""
     from operators.history import at_version  # noqa: PLC0415
-    from streams.materializer import read  # noqa: PLC0415
+    from streams.analytics import read  # noqa: PLC0415
 
     diffs = by_domain(logged(con, user, domain))
     in_force = read.versions_at(con, user, at.replace(tzinfo=None)) if at is not None else dict.fromkeys(diffs, version)

@@ -10,9 +10,9 @@ from typing import Any
 from confluent_kafka import Message
 
 from schemas import CLIPPED, BadRecord, DeadLetter, decode, moment_of
+from streams.analytics.forgetting import barrier_of
 from streams.exceptions import StreamsError
 from streams.kafka.scanner import Scanner, Tell, int_of, sent_at_ms
-from streams.materializer.forgetting import barrier_of
 from streams.settings import Settings
 
 REPLAYED = "sager-replayed"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException, admin
 
-from streams import agreement, private
+from streams import agreement, permissions
 from streams.console import scrape
 from streams.operations.doctor.findings import Finding, Status, error, ok, warning
 from streams.settings import Settings
@@ -77,9 +77,9 @@ def settings_agree(settings: Settings) -> Iterator[Finding]:
 
 def files(settings: Settings) -> Iterator[Finding]:
     """Look for data and secrets that other users of the machine can read."""
-    exposed = list(private.exposed(settings.data_dir, settings.group)) if settings.data_dir.exists() else []
+    exposed = list(permissions.exposed(settings.data_dir, settings.group)) if settings.data_dir.exists() else []
     if settings.duckdb_file.exists():
-        exposed += set(private.exposed(settings.duckdb_file, settings.group)) - set(exposed)
+        exposed += set(permissions.exposed(settings.duckdb_file, settings.group)) - set(exposed)
     if exposed:
         shown = ", ".join(f"{path} ({_mode(path)})" for path in exposed[:_SHOWN])
         more = f" and {len(exposed) - _SHOWN:,} more" if len(exposed) > _SHOWN else ""
@@ -88,7 +88,7 @@ def files(settings: Settings) -> Iterator[Finding]:
         yield warning("files", found, f"{todo} 640), or set SAGER_GROUP to the group that may read")
     config = os.environ.get("SAGER_CONFIG")
     secrets = (Path(config) if config else None, settings.http_tokens, settings.http_key, settings.kafka_ssl_key)
-    lax = [path for path in secrets if path is not None and path.exists() and not private.is_secret(path)]
+    lax = [path for path in secrets if path is not None and path.exists() and not permissions.is_secret(path)]
     for path in lax:
         yield warning("files", f"others can read or change {path} ({_mode(path)}), a secret", f"chmod 600 {path}")
     if not exposed and not lax:

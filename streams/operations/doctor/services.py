@@ -10,10 +10,10 @@ import duckdb
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, ResourceType
 
+from streams.analytics import read, schema
 from streams.exceptions import BrokerUnreachable, StreamsError
 from streams.kafka import consumer_group as group
 from streams.kafka.topics import SAFE_IN_SYNC, SAFE_REPLICATION, TopicState, inspect
-from streams.materializer import read, schema
 from streams.operations.doctor.findings import Finding, error, ok, warning
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import lag

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from operators.graph import Remembered
+from operators.graph.items import Remembered
 from operators.language.ports import Understood
 from operators.steps.evolve import Outcome, State
 from operators.weights import outcome_of

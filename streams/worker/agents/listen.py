@@ -17,7 +17,7 @@ from typing import Any
 from faust.streams import _current_event
 from faust.types import TP
 
-from operators.forget import forgotten_as, value_of_line
+from operators.erasure import forgotten_as, value_of_line
 from operators.language.chunks import (
     ACTOR,
     chunk_id,

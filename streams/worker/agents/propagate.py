@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from operators.graph import NOBODY_ASKS, add_taker, forget_taker, shared_out
+from operators.graph.items import NOBODY_ASKS, add_taker, forget_taker, shared_out
 from schemas import BadRecord, ItemMemory, Touch, compound_key, decode, encode
 from streams.kafka.clients import partition_of
 from streams.worker import metrics

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from operators.evolve import ReasonerUnavailable
+from operators.graph import Retrieved
 from operators.rank import LlmRanking, RankSkill, Task
-from operators.retrieve import Retrieved
 from operators.seals import sealed
 from operators.slim import Slimmed
 from operators.steps.rank import Heard, State, answer

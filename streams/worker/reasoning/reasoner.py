@@ -16,8 +16,8 @@ from operators.language.correction_llm import LlmUnderstanding
 from operators.language.corrections import understand, worth_asking
 from operators.language.extraction import LlmListening, both
 from operators.language.ports import Effect, Heard, Understood
+from operators.language.privacy import Privacy
 from operators.options import EvolveMode
-from operators.privacy import Privacy
 from schemas import Contrast, Correction, Fact, ItemFacts, PolicySkill, ReasonedBy
 from schemas.cards import Card, Turn
 from streams import language

@@ -12,11 +12,11 @@ import duckdb
 import pytest
 from typer.testing import CliRunner
 
+from streams.analytics import MaterializerError, read
+from streams.analytics.snapshot import Publisher
+from streams.analytics.store import Store
 from streams.cli import app
 from streams.http.snapshot import Snapshot
-from streams.materializer import MaterializerError, read
-from streams.materializer.snapshot import Publisher
-from streams.materializer.store import Store
 from streams.rights.exporting import Owner, rows_of
 from streams.settings import Settings
 from tests.analytics_world import published
@@ -129,7 +129,7 @@ def ask_process(*words):
 
 def test_the_process_could_not_write_a_byte_if_duckdb_let_it(folder):
     code = (
-        "from streams.materializer import read; read.CONFINED = (); "
+        "from streams.analytics import read; read.CONFINED = (); "
         "from streams.cli import app; app(['sql', __import__('sys').argv[1]])"
     )
     query = f"COPY {PAYLOAD}".format(folder / "planted")

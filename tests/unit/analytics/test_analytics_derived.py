@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from streams.materializer.records import Batch
-from streams.materializer.rows import read
-from streams.materializer.schema import DERIVED, SOURCES
-from streams.materializer.store import Store
+from streams.analytics.records import Batch
+from streams.analytics.rows import read
+from streams.analytics.schema import DERIVED, SOURCES
+from streams.analytics.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from tests.analytics_world import build
 

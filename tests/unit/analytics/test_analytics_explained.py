@@ -13,11 +13,11 @@ from operators.language.corrections import understand
 from operators.steps.evolve import Evolve, State
 from schemas import ONE, Candidate, Correction, Directive, Event, PolicySkill, SkillDiff, Stance, Tier
 from schemas.events import Contrast, Feedback, Interaction, Ranking
+from streams.analytics import read
+from streams.analytics.store import Store
 from streams.language import RULES
-from streams.materializer import read
-from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY
-from streams.rights.explained import Explained, LineStep, explain
+from streams.views.line_history import Explained, LineStep, explain
 from streams.vouching import DEFAULT
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (

@@ -9,7 +9,7 @@ import pytest
 from operators.contrast import arm_of, gain
 from operators.learning.fold import fold
 from schemas import Tier
-from streams.materializer import schema
+from streams.analytics import schema
 from tests.analytics_world import build, published
 
 ARGUMENTS = {

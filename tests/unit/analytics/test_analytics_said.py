@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streams.materializer.store import Store
+from streams.analytics.store import Store
 from tests.unit.materializer.materializer_builders import at, ranking, rows, selection, write
 from tests.unit.materializer.said_builders import ASKED, abstention, correction, eves_log, fitted
 from tests.unit.materializer.test_materializer_rows import CONTRAST

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from operators.history import steps
 from streams.cli import app
-from streams.rights.sentences import sentence
+from streams.views.sentences import sentence
 from tests.analytics_world import build, published
 
 USER, DOMAIN = "person-003", "books"

@@ -9,8 +9,8 @@ from operators.cards.fold import with_diff
 from operators.cards.lines import meant, to_forget
 from operators.cards.merge import resolve
 from operators.language.ports import Effect, Finding, Heard
+from operators.language.privacy import Privacy
 from operators.options import Category
-from operators.privacy import Privacy
 from schemas import encode
 from schemas.cards import MAX_CARD_LINES, Card, CardChangeKind, CardDiff, CardLine, Strength
 from schemas.statements import Scope, Stance

@@ -12,7 +12,7 @@ from operators.cards.lines import certainty, faded, in_words, names
 from operators.cards.merge import resolve
 from operators.cards.views import as_text, chosen
 from operators.language.ports import Effect, Finding, Heard
-from operators.redact import is_placeholder
+from operators.redaction import is_placeholder
 from operators.tokens import count_tokens
 from schemas import encode
 from schemas.cards import Card, CardDiff, CardLine, Strength

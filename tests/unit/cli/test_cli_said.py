@@ -4,7 +4,7 @@ import pytest
 
 from schemas import Evidence, Heard, SkillDiff, Stance, Statement
 from streams.cli.policy.log import heard
-from streams.rights.sentences import statement_sentence, what
+from streams.views.sentences import statement_sentence, what
 from tests.builders import DOMAIN, NOW, USER
 
 

@@ -10,8 +10,18 @@ import pytest
 from operators.attributes import fact_id
 from schemas import Candidate, Fact, Tier
 from schemas.base import Domain, ItemId, UserId
-from streams.demo.catalogue import load
-from streams.demo.people import MAX_OVERLAP, MIN_ITEMS, Person, Policy, Want, agreement, candidates, offered, simulate
+from streams.local.demo.catalogue import load
+from streams.local.demo.people import (
+    MAX_OVERLAP,
+    MIN_ITEMS,
+    Person,
+    Policy,
+    Want,
+    agreement,
+    candidates,
+    offered,
+    simulate,
+)
 
 
 def facts_as_given(item: Candidate) -> tuple[Fact, ...]:

@@ -4,7 +4,7 @@ from operators.evolve import Proposal, validate
 from operators.learning.fold import merge, start
 from operators.learning.update import resolve_counts
 from schemas import Contrast, SkillDiff
-from streams.demo.report import curve
+from streams.local.demo.report import curve
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import a_contrast, an_attribute
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from operators.evolve import RulesReasoner
 from operators.evolve.llm import Question, question
+from operators.language.output_policy import Vouching
 from operators.tokens import count_tokens
-from operators.vouch import Vouching
 from schemas import Contrast, Kind, PolicySkill, Tier
 from streams.vouching import DEFAULT
 from tests.builders import EVERYTHING, a_contrast, a_skill, an_attribute, facts, item_facts

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from operators.admission import id_of
-from operators.forget import with_known, with_scope
+from operators.erasure import with_known, with_scope
 from schemas import TOPICS, BadRecord, DeadLetter, Position, Selection, decode, encode
 from schemas.codec import known_as, line_of, subject_of
 from schemas.forgetting import ForgetRequest, Forgotten, Receipt
-from streams.materializer import forgetting
-from streams.materializer.forgetting import Barrier
-from streams.materializer.records import Batch, Record
-from streams.materializer.rows import read
-from streams.materializer.snapshot import Publisher
-from streams.materializer.store import Store
+from streams.analytics import forgetting
+from streams.analytics.forgetting import Barrier
+from streams.analytics.records import Batch, Record
+from streams.analytics.rows import read
+from streams.analytics.snapshot import Publisher
+from streams.analytics.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from tests.analytics_world import build
 from tests.builders import a_command, a_rank_request, a_ranking, a_selection, an_interaction

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from operators.admission import abstention_id
 from operators.attributes import fact_id
 from operators.audit import breaks
+from operators.erasure import Held, scrubbed_memory, scrubbed_profile, what_remains, with_scope
 from operators.evolve import Proposal
 from operators.evolve.proposals import Validated
-from operators.forget import Held, scrubbed_memory, scrubbed_profile, what_remains, with_scope
-from operators.graph import neighbour_of, on_touch, takers_of, touches, with_taken, without_taker
+from operators.graph.items import neighbour_of, on_touch, takers_of, touches, with_taken, without_taker
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, next_diff, start
 from operators.learning.update import resolve_counts
-from operators.redact import names_line, placeholder, redacted
+from operators.redaction import names_line, placeholder, redacted
 from operators.seals import seal
 from operators.statinit import observe
 from operators.steps import Evolve, State

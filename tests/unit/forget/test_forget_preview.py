@@ -9,8 +9,8 @@ from operators.steps import Evolve, State
 from schemas import Correction, Directive, Stance
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
-from streams.rights import holdings as preview
-from streams.rights.holdings import Holdings
+from streams.rights import inventory as preview
+from streams.rights.inventory import Holdings
 from streams.settings import Settings
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_skill, an_attribute, id_of

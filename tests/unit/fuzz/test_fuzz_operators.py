@@ -16,7 +16,8 @@ from operators.attributes import MAX_FOLDED_CHARS, MAX_ID_CHARS, attribute_id, n
 from operators.contrast import join_ranking, join_selection
 from operators.evolve import RulesReasoner, validate
 from operators.evolve.llm import question
-from operators.graph import GraphLimits, on_touch, takers_of, touches, with_taken
+from operators.graph.items import GraphLimits, on_touch, takers_of, touches, with_taken
+from operators.language.words import words
 from operators.learning.fold import merge, start
 from operators.learning.tiers import resolve
 from operators.prompts import as_data
@@ -26,7 +27,6 @@ from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
 from operators.tokens import count_tokens
 from operators.unicode import nfkc
-from operators.words import words
 from schemas import (
     Candidate,
     ItemMemory,

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from schemas import TOPICS, BadRecord, DeadLetter, Ranking, decode, encode
 from schemas.base import MAX_INT
-from streams.materializer.records import Put, Record
-from streams.materializer.rows import PUBLIC_TOPICS, read
+from streams.analytics.records import Put, Record
+from streams.analytics.rows import PUBLIC_TOPICS, read
 from streams.privacy import DEFAULT as PRIVACY
 from tests.golden import golden
 from tests.unit.fuzz.fuzz_strategies import as_bytes, look, numbers, outcome, records

@@ -18,10 +18,10 @@ from pydantic import ValidationError
 from operators.attributes import MAX_ID_CHARS
 from operators.cards.admission import dimension_of, quoted, refused, value_of
 from operators.language.corrections import understand
+from operators.language.output_policy import told, worded
 from operators.rank.deterministic import rank
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
-from operators.vouch import told, worded
 from schemas import MAX_FACTS, Candidate, Correction, Facet, ItemFacts, PolicySkill
 from schemas.codec import ModelT
 from streams.language import RULES

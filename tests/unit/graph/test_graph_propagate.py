@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.graph import GraphLimits, neighbour_of, on_touch, shared_out, takers_of, touches, with_taken
-from operators.neighbourhood import Gathered, near, weights_of
-from operators.retrieve import retrieve
+from operators.graph import retrieve
+from operators.graph.items import GraphLimits, neighbour_of, on_touch, shared_out, takers_of, touches, with_taken
+from operators.graph.neighbours import Gathered, near, weights_of
 from schemas import (
     MAX_TAKEN,
     MAX_TAKERS,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from operators.graph import mark_of, neighbour_of, without_foreign
+from operators.graph.items import mark_of, neighbour_of, without_foreign
 from schemas import ItemMemory, Taker, derived_id
 from streams.pseudonyms import FILE, SecretUnusable, secret_of
 from streams.settings import Settings

@@ -7,7 +7,7 @@ import pytest
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, merge
 from operators.learning.questions import DIRECTIONS, Before, sides_of
-from operators.redact import redacted
+from operators.redaction import redacted
 from operators.slim import slim
 from schemas import Action, Attribute, PolicySkill, SkillDiff, decode, encode, line_of
 from streams.privacy import DEFAULT as PRIVACY

@@ -15,16 +15,16 @@ from typing import Any, Self
 from operators.learning.commands import resolve_command
 from operators.learning.fold import merge, start
 from schemas import Action, Event, PolicySkill, SkillDiff, encode, topic_of
+from streams.analytics.records import Batch, Record
+from streams.analytics.rows import read
+from streams.analytics.snapshot import copy_and_rename
+from streams.analytics.store import Store
 from streams.http import tokens
 from streams.http.api import Api
 from streams.http.app import application
 from streams.http.limits import Gate
 from streams.http.run import config_of
 from streams.http.server import Server, listen
-from streams.materializer.records import Batch, Record
-from streams.materializer.rows import read
-from streams.materializer.snapshot import copy_and_rename
-from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
 from streams.vouching import DEFAULT as VOUCHING

@@ -14,7 +14,7 @@ from streams.exceptions import BrokerUnreachable
 from streams.http import rights
 from streams.http.api import Api
 from streams.rights import exporting, importing
-from streams.rights.holdings import Goes, Holdings, StoreGoes
+from streams.rights.inventory import Goes, Holdings, StoreGoes
 from streams.settings import Settings
 from tests import analytics_world
 from tests.builders import NOW
@@ -155,7 +155,7 @@ def test_an_import_has_a_preview_and_takes_the_users_id_again(api, file, monkeyp
         orders.append((bundle.header.user_id, user, order.actor))
         return importing.Imported(diffs={"books": history("ann", "books")[1][0]})
 
-    monkeypatch.setattr("streams.rights.holdings.skills", lambda _, user: Holdings(user))
+    monkeypatch.setattr("streams.rights.inventory.skills", lambda _, user: Holdings(user))
     monkeypatch.setattr(importing, "take_in", take_in)
     token, body = file.make("change-user", user="anna", name="helper"), an_export()
 

@@ -18,12 +18,12 @@ from prometheus_client import REGISTRY
 from typer.testing import CliRunner
 
 from infra.kafka.secured import OpensslUnavailable, Secured
+from streams.analytics.run import MaterializerHealth
 from streams.cli import app
 from streams.http.process_health import serve
 from streams.http.tokens import TokensUnusable
 from streams.local.broker import free_port
 from streams.local.launch import environment
-from streams.materializer.run import MaterializerHealth
 from streams.settings import Settings
 from tests import probes
 from tests.patience import PATIENCE_SECONDS, until

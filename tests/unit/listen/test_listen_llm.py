@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from operators.asks import CORRECTION_TOKENS, reply_tokens
 from operators.evolve import CountsReasoner
 from operators.language.extraction import (
     MAX_ASKED,
@@ -17,8 +16,9 @@ from operators.language.extraction import (
     question,
 )
 from operators.language.ports import Effect, Finding, Heard
+from operators.language.words import is_said
+from operators.llm import CORRECTION_TOKENS, reply_tokens
 from operators.tokens import count_tokens
-from operators.words import is_said
 from sager_language.preferences import MAX_PIECE_CHARS
 from schemas import Fact, ReasonedBy
 from schemas.cards import FREE, Card, Strength, Turn

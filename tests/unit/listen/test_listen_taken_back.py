@@ -10,8 +10,8 @@ import pytest
 from operators.cards.lines import words_of
 from operators.cards.merge import resolve
 from operators.language.chunks import first_closed
+from operators.language.words import is_said
 from operators.steps.listen import Listen, State, newer
-from operators.words import is_said
 from schemas import Position, Utterance
 from schemas.cards import Card, CardLine
 from schemas.statements import Stance

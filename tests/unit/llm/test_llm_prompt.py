@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operators.asks import CORRECTION_TOKENS
-from operators.evolve.draft import MAX_COMMUNITY, MAX_LEFT
 from operators.evolve.llm import Question, question
+from operators.evolve.prompt import MAX_COMMUNITY, MAX_LEFT
 from operators.evolve.proposals import Choice
+from operators.llm import CORRECTION_TOKENS
 from operators.prompts import as_data
 from operators.tokens import count_tokens
 from schemas import Contrast, Facet, Fact, ItemFacts, Kind, PolicySkill, Tier

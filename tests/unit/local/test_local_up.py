@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from streams.analytics.store import live_file
 from streams.cli import local as up
 from streams.exceptions import StreamsError
 from streams.local.broker import free_port
 from streams.local.journal import JournalUnusable
 from streams.local.launch import Local
 from streams.local.load import load
-from streams.materializer.store import live_file
 from streams.settings import Settings
 
 

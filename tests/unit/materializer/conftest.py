@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.materializer.store import Store
+from streams.analytics.store import Store
 
 
 @pytest.fixture

@@ -3,16 +3,16 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from operators.forget import with_scope
+from operators.erasure import with_scope
 from schemas import TOPICS, BadRecord, Candidate, Event, Facet, Item, ReasonedBy, encode, topic_of
 from schemas.codec import subject_of
 from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff, Tally
 from schemas.events import Injected, Interaction, Ranking, Selection
 from schemas.forgetting import ForgetRequest, Forgotten, Receipt
 from schemas.skills import Attribute, Evidence, Kind, SlimSkill, Source, Tier
-from streams.materializer.records import Batch, Record
-from streams.materializer.rows import read
-from streams.materializer.store import Progress, Store
+from streams.analytics.records import Batch, Record
+from streams.analytics.rows import read
+from streams.analytics.store import Progress, Store
 from streams.privacy import DEFAULT as PRIVACY
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 
 from operators.learning.commands import resolve_command
 from schemas import Action, SkillCommand, Stated, encode
-from streams.materializer.store import Store
+from streams.analytics.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_skill

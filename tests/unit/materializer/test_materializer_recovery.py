@@ -8,10 +8,10 @@ import sys
 import duckdb
 import pytest
 
-from streams.materializer import Damaged, MaterializerError
-from streams.materializer.files import cannot_write
-from streams.materializer.snapshot import Publisher
-from streams.materializer.store import Progress, Store, live_file, open_store, remove_live
+from streams.analytics import Damaged, MaterializerError
+from streams.analytics.files import cannot_write
+from streams.analytics.snapshot import Publisher
+from streams.analytics.store import Progress, Store, live_file, open_store, remove_live
 from streams.settings import Settings
 from tests.unit.materializer.materializer_builders import diff, rows, skill, write
 

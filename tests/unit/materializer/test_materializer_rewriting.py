@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from streams.materializer import schema
-from streams.materializer.records import Batch
-from streams.materializer.snapshot import Publisher
-from streams.materializer.store import Progress, Store
+from streams.analytics import schema
+from streams.analytics.records import Batch
+from streams.analytics.snapshot import Publisher
+from streams.analytics.store import Progress, Store
 from tests.patience import until
 from tests.unit.materializer.materializer_builders import (
     batch_of,
@@ -152,9 +152,9 @@ WRITER = f"""
 import sys
 sys.path[:0] = [{str(ROOT)!r}]
 from pathlib import Path
-from streams.materializer.records import Batch
-from streams.materializer.snapshot import Publisher
-from streams.materializer.store import Progress, Store
+from streams.analytics.records import Batch
+from streams.analytics.snapshot import Publisher
+from streams.analytics.store import Progress, Store
 from tests.unit.materializer.materializer_builders import batch_of, interaction, receipt
 
 if __name__ == "__main__":

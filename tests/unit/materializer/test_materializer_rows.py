@@ -23,11 +23,11 @@ from schemas import (
 )
 from schemas.codec import BadRecord, DeadLetter, encode
 from schemas.events import Contrast, RankedBy, RankRequest
-from streams.materializer.dead_letters import dead_letter
-from streams.materializer.forgetting import Barrier
-from streams.materializer.records import Batch, Put
-from streams.materializer.rows import PUBLIC_TOPICS, read
-from streams.materializer.store import Store
+from streams.analytics.dead_letters import dead_letter
+from streams.analytics.forgetting import Barrier
+from streams.analytics.records import Batch, Put
+from streams.analytics.rows import PUBLIC_TOPICS, read
+from streams.analytics.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from tests.analytics_talks import talks
 from tests.unit.materializer.materializer_builders import (

@@ -9,7 +9,7 @@ import pytest
 
 from operators.learning.fold import fold
 from schemas import Directive, PolicySkill, Said, SkillDiff, Stance, Statement, encode
-from streams.materializer.store import Store
+from streams.analytics.store import Store
 from tests.unit.materializer.materializer_builders import NOON, at, rows, write
 from tests.unit.materializer.said_builders import (
     AVOIDS_HORROR,

@@ -6,9 +6,9 @@ import sys
 import duckdb
 import pytest
 
-from streams.materializer import MaterializerError, read
-from streams.materializer.snapshot import Publisher
-from streams.materializer.store import Store
+from streams.analytics import MaterializerError, read
+from streams.analytics.snapshot import Publisher
+from streams.analytics.store import Store
 from streams.settings import Settings
 from tests.unit.materializer.materializer_builders import at, rows, skill, write
 

@@ -4,9 +4,9 @@ import duckdb
 import pytest
 
 from schemas import BadRecord, encode
-from streams.materializer import MaterializerError
-from streams.materializer.dead_letters import dead_letter
-from streams.materializer.store import Progress, Store
+from streams.analytics import MaterializerError
+from streams.analytics.dead_letters import dead_letter
+from streams.analytics.store import Progress, Store
 from tests.unit.materializer.materializer_builders import (
     NOON,
     batch_of,

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, R
 from prometheus_client import generate_latest
 
 from schemas import MAX_ORIGINAL_BYTES, DeadLetter
-from streams import agreement, private
+from streams import agreement, permissions
 from streams.metrics import SHARED_SETTINGS
 from streams.operations.dead_letters.reading import is_clipped
 from streams.operations.doctor import security
@@ -95,8 +95,10 @@ def test_a_deployment_without_a_key_or_tokens_is_warned_and_one_persons_machine_
 
 @pytest.mark.parametrize("kind", ["folder", "file", "nested", "snapshot"])
 def test_whatever_others_can_read_is_found(tmp_path, kind):
-    settings = Settings(data_dir=private.make(tmp_path / "data"), duckdb=tmp_path / "elsewhere.duckdb", embedded=True)
-    nested = private.make(settings.data_dir / "worker" / "deep") / "of a new kind"
+    settings = Settings(
+        data_dir=permissions.make(tmp_path / "data"), duckdb=tmp_path / "elsewhere.duckdb", embedded=True
+    )
+    nested = permissions.make(settings.data_dir / "worker" / "deep") / "of a new kind"
     for file in (settings.data_dir / "live.duckdb", nested, settings.duckdb_file):
         file.touch()
         file.chmod(0o600)

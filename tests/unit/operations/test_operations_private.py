@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from streams import private
+from streams import permissions
+from streams.analytics.snapshot import Publisher
+from streams.analytics.store import Store
 from streams.local import journal
 from streams.local.children import appending
-from streams.materializer.snapshot import Publisher
-from streams.materializer.store import Store
 from streams.settings import Settings
 from tests.unit.materializer.materializer_builders import skill, write
 
@@ -27,8 +27,8 @@ def umask(request):
 
 def fill(settings: Settings) -> None:
     """What `sager up` puts into a data folder, without its processes."""
-    private.begin(settings.group)
-    private.tighten(private.make(settings.data_dir, settings.group), settings.group)
+    permissions.begin(settings.group)
+    permissions.tighten(permissions.make(settings.data_dir, settings.group), settings.group)
     with Store(settings.data_dir / "live.duckdb", "sager.") as store:
         write(store, skill(1))
         Publisher(store, settings.duckdb_file, 5.0, group=settings.group).publish()
@@ -45,7 +45,7 @@ def modes(folder: Path) -> dict[str, str]:
 def test_nothing_in_a_data_folder_is_more_open_than_promised(tmp_path):
     settings = Settings(data_dir=tmp_path / "made" / "data", duckdb=tmp_path / "public" / "sager.duckdb")
     fill(settings)
-    assert not list(private.exposed(settings.data_dir)), modes(settings.data_dir)
+    assert not list(permissions.exposed(settings.data_dir)), modes(settings.data_dir)
     assert modes(settings.duckdb_file.parent) == {"public": "0o700", "sager.duckdb": "0o440"}
     assert modes(tmp_path)["made"] == "0o700"
 
@@ -62,13 +62,13 @@ def test_a_folder_that_others_use_too_stays_open_and_so_does_what_is_theirs(tmp_
     (tmp_path / "live.duckdb").chmod(0o644)
     (tmp_path / "logs").symlink_to(thesis)
     before = modes(tmp_path)
-    private.tighten(tmp_path)
+    permissions.tighten(tmp_path)
     assert modes(tmp_path) == {**before, "live.duckdb": "0o640"}
     assert "thesis" in caplog.text
     sticky = tmp_path / "tmp"
     sticky.mkdir()
     sticky.chmod(0o1777)
-    private.tighten(sticky)
+    permissions.tighten(sticky)
     assert stat.S_IMODE(sticky.stat().st_mode) == 0o1777
 
 
@@ -77,7 +77,7 @@ def test_a_group_may_read_and_nobody_else(tmp_path):
     group = 54321 if os.geteuid() == 0 else next(iter(others), os.getegid())
     settings = Settings(data_dir=tmp_path / "data", group=str(group))
     fill(settings)
-    assert not list(private.exposed(settings.data_dir, settings.group)), modes(settings.data_dir)
+    assert not list(permissions.exposed(settings.data_dir, settings.group)), modes(settings.data_dir)
     assert {path.lstat().st_gid for path in (settings.data_dir, *settings.data_dir.rglob("*"))} == {group}
     found = modes(settings.data_dir)
     assert (found["data"], found["sager.duckdb"], found["live.duckdb"]) == ("0o2750", "0o440", "0o640")
@@ -102,7 +102,7 @@ def test_another_user_reads_nothing_unless_of_the_group(tmp_path):
 def test_the_journal_is_private_too(tmp_path):
     settings = Settings(data_dir=tmp_path / "data")
     journal.write(settings, journal.Log())
-    assert not list(private.exposed(tmp_path / "data" / "journal"))
+    assert not list(permissions.exposed(tmp_path / "data" / "journal"))
 
 
 @pytest.mark.parametrize("umask", [0], indirect=True)
@@ -110,4 +110,4 @@ def test_a_process_of_ours_starts_with_a_private_umask(tmp_path, umask):
     code = f"import os; from streams.cli import main; os.umask({umask}); main()"
     words = ["schemas", "export", "--out", str(tmp_path / "out")]
     subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True)
-    assert not list(private.exposed(tmp_path / "out"))
+    assert not list(permissions.exposed(tmp_path / "out"))

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from operators.language.output_policy import Vouching
 from operators.rank import rank
 from operators.slim import slim
 from operators.tokens import count_tokens
-from operators.vouch import Vouching
 from schemas import Attribute, ItemFacts, Kind, Tier
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES

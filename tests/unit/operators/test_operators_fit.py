@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from operators.fit import fit_of, learned
 from operators.fit.acceptance import AGAINST, CHANCES, DOUBTFUL, LEAST, PRIOR, REPLACED, chance_of
-from operators.fit.suiting import SUITS, is_sensitive, question_of
+from operators.fit.model import SUITS, is_sensitive, question_of
 from operators.stated import statement_id
 from schemas import Evidence, ItemFacts, PolicySkill, Stance, Statement, Tier
 from streams.privacy import DEFAULT as PRIVACY

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.forget import with_known, with_scope
-from operators.graph import forgotten_touch, neighbour_of
+from operators.erasure import with_known, with_scope
+from operators.graph.items import forgotten_touch, neighbour_of
 from schemas import TOPICS, ForgetRequest, Forgotten, ItemMemory, Receipt, Taker, Touch, encode, known_as, subject_of
-from streams.materializer.forgetting import Barrier
+from streams.analytics.forgetting import Barrier
 from streams.rights.exporting import OF_USERS, Owner
 from tests.builders import a_ranking, a_time, an_interaction
 

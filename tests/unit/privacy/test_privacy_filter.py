@@ -3,18 +3,18 @@
 import pytest
 
 from operators.contrast import join_ranking, join_selection
+from operators.language.privacy import OFF, Privacy
 from operators.learning.commands import resolve_command
 from operators.learning.fold import start
 from operators.options import Category
-from operators.privacy import OFF, Privacy
 from schemas.commands import Action, SkillCommand, Stated
 from schemas.events import Injected, Ranking
 from schemas.fit import Facet
 from schemas.items import Candidate, Fact, ItemFacts
 from schemas.state import Wish
-from streams.demo.catalogue import load
+from streams.analytics.rows import read
 from streams.language import RULES
-from streams.materializer.rows import read
+from streams.local.demo.catalogue import load
 from streams.privacy import DEFAULT, privacy_of
 from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings

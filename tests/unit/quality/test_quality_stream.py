@@ -11,7 +11,7 @@ from evaluation.simulation import no_progress
 from evaluation.skill_arms import STREAM_RULES, By
 from evaluation.stream import play
 from operators.global_skill import Population
-from operators.graph import neighbour_of
+from operators.graph.items import neighbour_of
 from streams.cli import app
 from tests.unit.quality.quality_builders import data_set, tastes
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operators.asks import CORRECTION_TOKENS
+from operators.llm import CORRECTION_TOKENS
 from operators.rank import Task
 from operators.rank.listwise import PROMPT as LISTWISE
 from operators.rank.question import keys, rendered

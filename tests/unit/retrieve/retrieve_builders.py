@@ -5,8 +5,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from operators.neighbourhood import Crowd, ItemSignal, Neighbourhood, Taste
-from operators.retrieve.prune import Neighbour, Neighbours
+from operators.graph.neighbours import Crowd, ItemSignal, Neighbourhood, Taste
+from operators.graph.prune import Neighbour, Neighbours
 from schemas import MAX_COMPANIONS, MAX_CROWD, MAX_MEMORY_FACTS, MAX_TAKEN, MAX_TASTES, Fact, Memory, Taken
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operators.neighbourhood import Neighbourhood
+from operators.graph import Reason, Retrieved, facets, retrieve
+from operators.graph.neighbours import Neighbourhood
+from operators.graph.prune import item_neighbour
 from operators.rank.question import rendered
 from operators.rank.ranking import Task
-from operators.retrieve import Reason, Retrieved, facets, retrieve
-from operators.retrieve.prune import item_neighbour
 from schemas import Facet, ItemFacts, Memory
 from streams.vouching import DEFAULT as VOUCHING
 from tests.unit.retrieve.retrieve_builders import (

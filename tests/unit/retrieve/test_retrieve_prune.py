@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operators.neighbourhood import Neighbourhood
-from operators.retrieve.prune import LEAST_ITEMS, MOST, Graph, Neighbours, domain_prune
+from operators.graph.neighbours import Neighbourhood
+from operators.graph.prune import LEAST_ITEMS, MOST, Graph, Neighbours, domain_prune
 from schemas import Memory
 from tests.unit.retrieve.retrieve_builders import (
     MEMORIES,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.retrieve.rules import RULES, Signals, books
+from operators.graph.domain_rules import RULES, Signals, books
 
 ITEM, USER = True, False
 E_M0_8 = 0.4493289641

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operators.asks import CORRECTION_TOKENS
 from operators.evolve.proposals import ReasonerUnavailable
+from operators.language.output_policy import Vouching
+from operators.llm import CORRECTION_TOKENS
 from operators.slim import compose, plain, slim
 from operators.slim.llm import LlmExtract, Question, question
 from operators.tokens import count_tokens
-from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Tier
 from streams.llm.client import LlmClient
 from streams.vouching import DEFAULT

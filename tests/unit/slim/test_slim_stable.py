@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.evolve import CountsReasoner
+from operators.language.output_policy import Vouching
 from operators.learning.evidence import counts_for_tier, strength
 from operators.learning.fold import fold, start
 from operators.slim import select, slim
 from operators.steps import Evolve, State, learn
-from operators.vouch import Vouching
 from schemas import ONE, Attribute, Contrast, PolicySkill, SkillDiff, SlimSkill, Source, Tier, encode
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY

@@ -3,7 +3,7 @@
 import pytest
 
 from operators.evolve import Proposal
-from operators.graph import GraphLimits
+from operators.graph.items import GraphLimits
 from operators.learning.fold import merge
 from operators.steps import Evolve, Outcome, State
 from operators.steps.evolve import Effects

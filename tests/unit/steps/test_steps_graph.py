@@ -2,10 +2,10 @@
 
 import pytest
 
-from operators import graph as propagate
-from operators.graph import forgotten_touch, neighbour_of
+from operators.graph import Retrieved
+from operators.graph import items as propagate
+from operators.graph.items import forgotten_touch, neighbour_of
 from operators.rank import RankSkill
-from operators.retrieve import Retrieved
 from operators.steps.rank import Rank, answer
 from schemas import Facet, Injected, ItemMemory, RankedBy, Tier, Touch, Touched
 from streams.privacy import DEFAULT as PRIVACY

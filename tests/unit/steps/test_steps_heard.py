@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from operators.evolve.proposals import COUNTS, Proposal
 from operators.language.corrections import understand
 from operators.learning.fold import fold, merge
-from operators.redact import of_line, redacted
+from operators.redaction import of_line, redacted
 from operators.skill_document import skill_document
 from operators.stated import live
 from operators.steps import Evolve, Outcome, State

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from operators.cards.lines import line_id
-from operators.forget import card_line, scrubbed_conversations
+from operators.erasure import card_line, scrubbed_conversations
 from operators.language.chunks import Closed, first_closed
 from operators.language.ports import Effect, Finding, Heard
 from operators.steps.listen import Listen, Outcome, State, has_more

@@ -1,7 +1,7 @@
 """The step `prior`, and where skills begin: state in, effects out (paper 2.3)."""
 
-from operators.graph import GraphLimits
-from operators.privacy import OFF
+from operators.graph.items import GraphLimits
+from operators.language.privacy import OFF
 from operators.steps import Start
 from operators.steps.prior import Outcome, Prior, State
 from schemas import Receipt, Source, Tier, subject_of

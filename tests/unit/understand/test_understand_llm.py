@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from operators.asks import CORRECTION_TOKENS
 from operators.evolve import CountsReasoner
 from operators.language.correction_llm import MAX_SAYS, LlmUnderstanding, Question, question
 from operators.language.corrections import understand, worth_asking
 from operators.language.ports import About, Understood
+from operators.llm import CORRECTION_TOKENS
 from operators.tokens import count_tokens
 from schemas import ItemFacts, Scope, Stance
 from streams.language import RULES

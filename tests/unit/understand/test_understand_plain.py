@@ -8,9 +8,9 @@ import pytest
 
 from operators.language.corrections import CHOSEN, NEWER, NOT_COUNTED, explanation
 from operators.language.ports import Understood
+from operators.language.privacy import Privacy
 from operators.learning.feedback import resolve_correction, resolve_unheard
 from operators.learning.fold import merge
-from operators.privacy import Privacy
 from operators.statinit import facts_of, parser_for, vocabulary_for
 from schemas import Bound, Candidate, Fact, Measure, NotUnderstood, SkillDiff, Stance
 from streams.language import RULES

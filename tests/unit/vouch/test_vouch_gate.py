@@ -2,7 +2,7 @@
 
 import pytest
 
-from operators.vouch import BadList, Held, Vouching, is_closed, listed, without_count
+from operators.language.output_policy import BadList, Held, Vouching, is_closed, listed, without_count
 from schemas import Evidence, Tier
 from streams.language import RULES
 from streams.vouching import DEFAULT as VOUCHING

@@ -9,8 +9,8 @@ from operators.learning.tiers import MergeLimits
 from operators.options import EvolveMode
 from operators.whatif import Series, Step, differences
 from schemas import Action, encode
+from streams.operations.whatif.variant import BadVariant, variant_of
 from streams.settings import Settings
-from streams.whatif.variant import BadVariant, variant_of
 from tests.builders import DOMAIN, USER, a_command, a_contrast, id_of
 from tests.unit.whatif.whatif_builders import GENRES, SEED, LiveSide, a_choice, an_arm, replayed
 

@@ -10,10 +10,10 @@ import pytest
 
 from schemas import Correction, DeadLetter, Directive, ForgetRequest, PolicySkill, Ranking, Receipt, Selection, Stance
 from schemas.topics import by_name
-from streams.materializer.forgetting import Barrier
-from streams.materializer.records import Batch, Record
-from streams.materializer.rows import PUBLIC_TOPICS, read
-from streams.materializer.store import Store
+from streams.analytics.forgetting import Barrier
+from streams.analytics.records import Batch, Record
+from streams.analytics.rows import PUBLIC_TOPICS, read
+from streams.analytics.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from tests.fake_log import PREFIX, FakeDeployment, FakeLog
 from tests.unit.worker.test_worker_exactly_once import choice
@@ -26,7 +26,7 @@ CLOCKED = (
     "streams.worker.agents.evolve",
     "streams.worker.agents.prior",
     "streams.worker.agents.propagate",
-    "streams.materializer.forgetting",
+    "streams.analytics.forgetting",
 )
 """Modules that ask for the time of day."""
 

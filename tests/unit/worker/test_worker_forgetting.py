@@ -16,9 +16,9 @@ from pydantic_core import to_json
 from operators.admission import TOLERANCE
 from operators.attributes import fact_id
 from operators.audit import breaks
-from operators.graph import neighbour_of
+from operators.graph.items import neighbour_of
 from operators.learning.fold import fold
-from operators.redact import placeholder
+from operators.redaction import placeholder
 from schemas.codec import DeadLetter, line_of, subject_of
 from schemas.commands import Action, SkillCommand, Stated
 from schemas.corrections import Correction, Directive

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.graph import neighbour_of
+from operators.graph.items import neighbour_of
 from schemas import ItemMemory, Touch, Touched, compound_key
 from streams.kafka.clients import partition_of
 from streams.kafka.follower import Follower

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from operators.cards.fold import fold
 from operators.language.chunks import CONTEXT_CHARS
 from operators.language.ports import Redacted
-from operators.privacy import Privacy
+from operators.language.privacy import Privacy
 from schemas.cards import MAX_OPEN, MAX_PENDING, Card, CardAction, CardCommand, CardDiff, CardStated, Listening, Turn
 from schemas.codec import DeadLetter, decode, encode
 from schemas.corrections import Role, Utterance

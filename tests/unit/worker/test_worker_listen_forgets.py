@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from operators.cards.fold import fold
-from operators.forget import card_line
+from operators.erasure import card_line
 from schemas.cards import Card, CardAction, CardChangeKind, CardCommand, CardDiff, Listening
 from schemas.codec import DeadLetter, encode, line_of
 from schemas.corrections import Utterance

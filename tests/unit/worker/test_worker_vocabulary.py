@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from operators.graph import GraphLimits, neighbour_of
+from operators.graph.items import GraphLimits, neighbour_of
 from schemas import Fact, ItemMemory, Taker, compound_key, encode
 from streams.worker.items import Items
 from tests.builders import NOW

@@ -1,0 +1,272 @@
+"""Erasure as pure functions: the receipt after a request, and state without one of a person's lines."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeVar
+
+from operators.admission import TOLERANCE, abstention_id, contrast_id
+from operators.attributes import fact_id
+from operators.cards.lines import SAME_LETTERS, Words, words_of
+from operators.contrast import RingLimits
+from operators.language.ports import Read, Understood
+from operators.learning.statements import Subject
+from operators.redaction import is_placeholder
+from operators.stated import statement_id
+from schemas.cards import MAX_PENDING, Card, CardLine, Listening
+from schemas.codec import line_of
+from schemas.commands import SkillCommand
+from schemas.diffs import PolicySkill
+from schemas.forgetting import MAX_DOMAINS, MAX_KNOWN, MAX_LINES, ForgetRequest, Forgotten, Receipt
+from schemas.items import Fact, ItemFacts
+from schemas.memory import Memory
+from schemas.state import OpenRankings, Profile
+
+_Name = TypeVar("_Name", bound=str)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A worker's state of a person, or of one of their domains, at a request to forget."""
+
+    profiles: Sequence[Profile] = ()
+    memories: Sequence[Memory] = ()
+    skills: Sequence[PolicySkill] = ()
+    rings: Sequence[OpenRankings] = ()
+    cards: Sequence[Card] = ()
+    conversations: Sequence[Listening] = ()
+    limits: RingLimits = field(default_factory=RingLimits)
+    domain: str | None = None
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of learned events, as long as repeats are recognised."""
+        found = []
+        for ring in self.rings:
+            names = [each.ranking_id for each in ring.answered]
+            names += [each.ranking_id for each in ring.rankings if self.domain in (None, each.domain)]
+            if self.domain is None:
+                names += [each.selection.ranking_id for each in ring.waiting]
+            found += [told(ring.user_id, name) for name in names for told in (contrast_id, abstention_id)]
+        for profile in self.profiles:
+            found += profile.recent_ids
+        for memory in self.memories:
+            found += memory.recent
+        for skill in self.skills:
+            found += skill.recent
+        # Utterances have no domain here: an erasure of any domain covers all of them.
+        for card in self.cards:
+            found += card.recent
+        for heard in self.conversations:
+            found += (*heard.recent, *(turn.event_id for chunk in heard.chunks for turn in chunk.turns))
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def is_whole(self) -> bool:
+        """True if no id has dropped out of its ring."""
+        return (
+            all(each.interactions <= len(each.recent_ids) for each in self.profiles)
+            and all(each.interactions <= len(each.recent) for each in self.memories)
+            and all(each.version <= len(each.recent) for each in self.skills)
+            and all(len(each.answered) < self.limits.answered for each in self.rings)
+            and all(each.version <= len(each.recent) for each in self.cards)
+            and all(len(each.recent) < MAX_PENDING for each in self.conversations)
+            and len(self.ids) < MAX_KNOWN
+        )
+
+    @property
+    def newest(self) -> datetime | None:
+        """The time at which Kafka logged the newest event in it."""
+        held: tuple[Profile | Memory | PolicySkill | OpenRankings | Card | Listening, ...]
+        held = (*self.profiles, *self.memories, *self.skills, *self.rings, *self.cards, *self.conversations)
+        return max((position.moment for each in held for position in each.applied), default=None)
+
+    def moment(self, now: datetime) -> datetime:
+        """Return the moment until which an erasure reaches.
+
+        Where ids have dropped out, this is the newest time that an event may have claimed, at most the tolerance ahead.
+        """
+        newest = self.newest
+        if self.is_whole or newest is None:
+            return now
+        return min(max(now, newest), now + TOLERANCE)
+
+
+def with_known(receipt: Receipt, known: Iterable[str]) -> Receipt:
+    """Add digests to a receipt; beyond its bound the oldest drop out."""
+    again = dict.fromkeys(known)
+    kept = (*(each for each in receipt.known if each not in again), *again)
+    return receipt.model_copy(update={"known": kept[-MAX_KNOWN:]})
+
+
+def with_scope(receipt: Receipt, request: ForgetRequest, scope: Forgotten) -> Receipt:
+    """Return the receipt after a request.
+
+    Beyond its bounds the oldest entries widen to the person. A receipt may cover more than requests asked for, never
+    less.
+    """
+    receipt = receipt.model_copy(update={"event_id": request.event_id, "occurred_at": request.occurred_at})
+    if request.line is not None:
+        return with_lines(receipt, {request.line: scope})
+    if request.domain is not None:
+        domains = dict(receipt.domains)
+        domains[request.domain] = scope
+        return _bounded(receipt, receipt.person, domains, receipt.lines)
+    return _bounded(receipt, scope, receipt.domains, receipt.lines)
+
+
+def with_lines(receipt: Receipt, scopes: Mapping[str, Forgotten]) -> Receipt:
+    """Add erased lines, by their digests, to a receipt."""
+    return _bounded(receipt, receipt.person, receipt.domains, {**receipt.lines, **scopes})
+
+
+def _bounded(
+    receipt: Receipt, person: Forgotten | None, domains: Mapping[_Name, Forgotten], lines: Mapping[str, Forgotten]
+) -> Receipt:
+    if person is not None and person.done:
+        domains = {name: each for name, each in domains.items() if each.until > person.until}
+        lines = {name: each for name, each in lines.items() if each.until > person.until}
+    domains, older = _newest(domains, MAX_DOMAINS)
+    lines, oldest = _newest(lines, MAX_LINES)
+    for each in (*older, *oldest):
+        if person is None or person.until < each.until:
+            person = each
+    return receipt.model_copy(update={"person": person, "domains": domains, "lines": lines})
+
+
+def _newest(scopes: Mapping[_Name, Forgotten], most: int) -> tuple[dict[_Name, Forgotten], list[Forgotten]]:
+    names = sorted(scopes, key=lambda name: scopes[name].until, reverse=True)
+    return {name: scopes[name] for name in names[:most]}, [scopes[name] for name in names[most:]]
+
+
+def what_remains(
+    item: ItemFacts, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
+) -> ItemFacts | None:
+    """Return the item of a choice without erased facts; None if the choice is erased."""
+    if receipt is None:
+        return item
+    if receipt.covers(domain, *moments):
+        return None
+    if not receipt.lines:
+        return item
+    at = min(moments)
+    kept = tuple(fact for fact in item.facts if not receipt.covers_line(line_of(user_id, domain, fact_id(fact)), at))
+    return item if kept == item.facts else item.model_copy(update={"facts": kept})
+
+
+def fit_to_restore(command: SkillCommand, skill: PolicySkill, receipt: Receipt | None) -> SkillCommand:
+    """Return the command without erased lines.
+
+    An old version has their placeholders; an export, or an old snapshot, has their words. A line that the skill has now
+    was learned anew since.
+    """
+    if command.lines is None:
+        return command
+    held = {line.attribute_id for line in skill.attributes}
+    gone = set() if receipt is None else receipt.lines.keys()
+    kept = tuple(
+        line
+        for line in command.lines
+        if not is_placeholder(line.attribute_id)
+        and (line.attribute_id in held or line_of(skill.user_id, skill.domain, line.attribute_id) not in gone)
+    )
+    return command.model_copy(update={"lines": kept})
+
+
+def said_still(
+    understood: Understood, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
+) -> Understood:
+    """Return the meaning of words without lines that were erased since; then no words are kept either."""
+    at = min(moments)
+    if receipt is None or all(scope.until < at for scope in receipt.lines.values()):
+        return understood
+
+    def is_forgotten(read: Read) -> bool:
+        told = Subject.of(read.directive, {})
+        names = (told.attribute_id, told.over, statement_id(read.directive.stance, told.attribute_id))
+        return any(receipt.covers_line(line_of(user_id, domain, name), at) for name in names if name is not None)
+
+    return replace(
+        understood, says=tuple(replace(read, words="") for read in understood.says if not is_forgotten(read))
+    )
+
+
+def card_line(user_id: str, line_id: str) -> str:
+    """Return the digest of a card's line in a receipt."""
+    return line_of(user_id, "", line_id)
+
+
+def meaning(user_id: str, words: Words) -> str:
+    """Return the digest of lines with these words, liked or not, in any order.
+
+    Only the first letters of a word count: a plural must not bring an erased line back. The digest covers statements
+    from before the request alone, so that a collision loses little.
+    """
+    return line_of(user_id, "", f"about {' '.join(sorted({word[:SAME_LETTERS] for word in words}))}")
+
+
+def forgotten_as(user_id: str, line_id: str, value: str = "") -> tuple[str, str]:
+    """Return the digests of an erased line of a card: its own, and that of its words."""
+    return card_line(user_id, line_id), meaning(user_id, words_of(value_of_line(line_id, value)))
+
+
+def value_of_line(line_id: str, value: str = "") -> str:
+    """Return the value of a line, or else the one in its id."""
+    return value or line_id.rsplit(":", 1)[-1].replace("-", " ")
+
+
+def names_of(user_id: str, line: CardLine) -> tuple[str, ...]:
+    """Return the digests that name a line of a card in a request: its own, and its fact's in its domain."""
+    own = card_line(user_id, line.line_id)
+    if line.domain is None:
+        return (own,)
+    fact = fact_id(Fact(dimension=line.dimension, value=line.value))
+    told = (line.line_id, fact, statement_id(line.stance, fact))
+    return (own, *(line_of(user_id, line.domain, name) for name in told))
+
+
+def forgotten_lines(card: Card, domain: str | None, line: str | None) -> tuple[str, ...]:
+    """Return the ids of a card's live and past lines in a request's scope."""
+    return tuple(
+        each.line_id
+        for each in (*card.lines, *card.past)
+        if (line in names_of(card.user_id, each) if line is not None else each.domain == domain)
+    )
+
+
+def scrubbed_conversations(listening: Listening, domain: str) -> Listening:
+    """Return the waiting conversations without turns of a domain."""
+    kept = []
+    for chunk in listening.chunks:
+        turns = tuple(turn for turn in chunk.turns if turn.domain != domain)
+        if turns == chunk.turns:
+            kept.append(chunk)
+        elif turns:
+            kept.append(chunk.model_copy(update={"turns": turns, "thought": None}))
+    return listening.model_copy(update={"chunks": tuple(kept)})
+
+
+def scrubbed_profile(profile: Profile, line: str) -> Profile:
+    """Return the profile without the counts of a line."""
+
+    def is_meant(fact: Fact) -> bool:
+        return line_of(profile.user_id, profile.domain, fact_id(fact)) == line
+
+    older = {
+        dimension: {
+            value: count for value, count in values.items() if not is_meant(Fact(dimension=dimension, value=value))
+        }
+        for dimension, values in profile.older.items()
+    }
+    recent = tuple(tuple(fact for fact in facts if not is_meant(fact)) for facts in profile.recent)
+    return profile.model_copy(update={"older": older, "recent": recent})
+
+
+def scrubbed_memory(memory: Memory, line: str) -> Memory:
+    """Return the memory without the fact of a line."""
+
+    def left(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+        return tuple(fact for fact in facts if line_of(memory.user_id, memory.domain, fact_id(fact)) != line)
+
+    taken = tuple(each.model_copy(update={"facts": left(each.facts)}) for each in memory.taken)
+    return memory.model_copy(update={"taken": taken, "seen": left(memory.seen), "version": memory.version + 1})

@@ -1,0 +1,176 @@
+"""The fit of a list: its candidates' chances, whether to show nothing, and the one question that would tell most.
+
+The question is made of facts and a template; no model writes it.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from operators.attributes import fact_id, fact_ids
+from operators.fit.acceptance import AGAINST, Candidate, Known, Power, candidates, chance, none_suits, power_of
+from operators.language.privacy import Privacy
+from operators.prompts import visible
+from schemas import Fact, Fit, ItemFacts, Option, PolicySkill, Question, Stance, Statement, derived_id
+from schemas.fit import MAX_OPTIONS
+
+SUITS = 0.58
+"""Below this chance it is better to show nothing: an unsuitable item costs more than a missed one."""
+MAX_HONOURED = 64
+MIN_OPTIONS = 2
+MAX_TEXT = 300
+LEAST_GAIN = 0.005
+"""The least gain in the probability of the right decision that is worth a question."""
+CONSIDERED = 10
+"""The question is about so many candidates, the likeliest: a long list is not decided by its end."""
+MAX_DIMENSIONS = 6
+"""So many dimensions of a list are compared: those that are unknown of most candidates."""
+FAVOURITE = 0.5
+"""How much likelier the best of several suitable candidates is found, once the person's favourite is known."""
+
+
+def fit_of(
+    items: Sequence[ItemFacts],
+    skill: PolicySkill,
+    statements: Sequence[Statement],
+    *,
+    privacy: Privacy,
+    asks: bool = False,
+) -> Fit | None:
+    """Compute how well a list suits a person; None without statements or refusals, unless a question is wanted.
+
+    For a person who never refused anything every chance is 1, except for avoided items.
+    """
+    if not items or (skill.beliefs is None and not statements and not asks):
+        return None
+    known = Known.of(skill, statements)
+    listed = candidates(items, known)
+    if skill.beliefs is None:
+        chances = [each.told for each in listed]
+        nothing = 1.0 - max(chances)
+    else:
+        power = power_of(skill.beliefs)
+        chances = [chance(each, power) for each in listed]
+        nothing = none_suits(listed, power)
+    return Fit(
+        chances=tuple(round(each, 4) for each in chances),
+        nothing=round(nothing, 4),
+        suits=max(chances) >= SUITS,
+        against={item.item_id: said[0].statement_id for item in items if (said := known.against(item))},
+        honoured=tuple(dict.fromkeys(_applied(items, statements)))[:MAX_HONOURED],
+        question=question_of(items, skill, statements, privacy) if asks else None,
+    )
+
+
+def _applied(items: Sequence[ItemFacts], statements: Sequence[Statement]) -> Iterator[str]:
+    """Yield ids of the statements that apply to at least one item."""
+    ids = {item.item_id for item in items}
+    facts = {name for item in items for name in fact_ids(item.facts)}
+    measures = {measure for item in items for measure in item.measures}
+    for said in statements:
+        is_bound = said.bound is not None and said.bound.measure in measures
+        if is_bound or said.attribute_id in facts or said.over in facts or said.item_id in ids:
+            yield said.statement_id
+
+
+def question_of(
+    items: Sequence[ItemFacts], skill: PolicySkill, statements: Sequence[Statement], privacy: Privacy
+) -> Question | None:
+    """Return the question that helps most to decide what to show, or to show nothing; None where no answer would.
+
+    It never asks about sensitive facts, even where a domain may learn them, nor about avoided ones.
+    """
+    known = Known.of(skill, statements)
+    power = power_of(skill.beliefs)
+    listed = sorted(candidates(items, known), key=lambda each: -chance(each, power))[:CONSIDERED]
+    asked = _dimensions([each.item for each in listed], known, privacy)
+    gains = [(_gain(listed, power, options, known, statements), options) for options in asked]
+    gain, facts = min(gains, key=lambda each: (-each[0], each[1][0].dimension), default=(0.0, ()))
+    if gain < LEAST_GAIN:
+        return None
+    return Question(
+        question_id=derived_id("question", skill.user_id, skill.domain, str(skill.version), *map(fact_id, facts)),
+        dimension=facts[0].dimension,
+        text=text_of(facts),
+        options=tuple(Option(attribute_id=fact_id(fact), value=fact.value) for fact in facts),
+    )
+
+
+def text_of(facts: Sequence[Fact]) -> str:
+    """Write the question.
+
+    >>> text_of([Fact(dimension="connection", value="a cable"), Fact(dimension="connection", value="Bluetooth")])
+    'Do you prefer a cable or Bluetooth?'
+    """
+    *first, last = [" ".join(visible(fact.value).split()) for fact in facts]
+    said = f"Do you prefer {', '.join(first)} or {last}?"
+    return said if len(said) <= MAX_TEXT else f"{said[: MAX_TEXT - 1]}?"
+
+
+def _dimensions(items: Sequence[ItemFacts], known: Known, privacy: Privacy) -> Iterator[tuple[Fact, ...]]:
+    """Yield the options of each dimension that may be asked about: the values that most candidates have."""
+    having: Counter[str] = Counter()
+    facts: dict[str, dict[str, Fact]] = {}
+    for item in items:
+        for name, fact in {fact_id(fact): fact for fact in item.facts}.items():
+            having[name] += 1
+            facts.setdefault(fact.dimension, {}).setdefault(name, fact)
+    unknown = {
+        dimension: sum(having[name] for name in values if known.is_unknown(name)) for dimension, values in facts.items()
+    }
+    found = 0
+    for _, values in sorted(facts.items(), key=lambda each: (-unknown[each[0]], each[0])):
+        open_to = [name for name in values if name not in known.avoided]
+        if len(open_to) < MIN_OPTIONS or any(is_sensitive(fact, privacy) for fact in values.values()):
+            continue
+        if (found := found + 1) > MAX_DIMENSIONS:
+            return
+        named = sorted(open_to, key=lambda name: (not known.is_unknown(name), -having[name], name))[:MAX_OPTIONS]
+        yield tuple(values[name] for name in named)
+
+
+def is_sensitive(fact: Fact, privacy: Privacy) -> bool:
+    """Return True if no question may be asked about a fact: it is personal or of a sensitive category."""
+    return privacy.refuses("", fact.dimension, fact.value) is not None
+
+
+def _gain(
+    listed: Sequence[Candidate], power: Power, options: Sequence[Fact], known: Known, statements: Sequence[Statement]
+) -> float:
+    """Return how much likelier the right decision is once the question is answered."""
+    names = [fact_id(fact) for fact in options]
+    asked = [name for name in names if known.is_unknown(name)]
+    parts = {name: max(each.missing[name] for each in listed if name in each.missing) for name in asked}
+    # Each candidate with the asked facts that it has, and the candidate if these are fine, and if one is not.
+    cases = []
+    for each in listed:
+        own, fine = each.missing.keys() & asked, each.after(frozenset(asked))
+        cases.append((own, fine, Candidate(each.item, AGAINST, fine.missing)))
+    expected = 0.0
+    for outcome in product((True, False), repeat=len(asked)):
+        likely = 1.0
+        for name, is_fine in zip(asked, outcome, strict=True):
+            chance_fine = power(round(parts[name], 6))
+            likely *= chance_fine if is_fine else 1.0 - chance_fine
+        avoided = {name for name, is_fine in zip(asked, outcome, strict=True) if not is_fine}
+        then = [fine if own.isdisjoint(avoided) else refused for own, fine, refused in cases]
+        expected += likely * _decides(then, power)
+    liked = {name for said in statements if said.stance is not Stance.AVOIDS for name in (said.attribute_id, said.over)}
+    # A person whose statements name all options has told their favourite.
+    tells = 0.0 if liked.issuperset(names) else FAVOURITE * _contested(listed, power, names)
+    return expected - _decides(listed, power) + tells
+
+
+def _decides(listed: Sequence[Candidate], power: Power) -> float:
+    """Return the probability that the better of two decisions is right: to show the best candidate, or nothing."""
+    chances = [chance(each, power) for each in listed]
+    return max(*chances, none_suits(listed, power, chances))
+
+
+def _contested(listed: Sequence[Candidate], power: Power, names: Sequence[str]) -> float:
+    """Estimate the probability that at least two candidates suit that differ in the facts of these names."""
+    best: dict[frozenset[str], float] = {}
+    for each in listed:
+        own = frozenset(fact_id(fact) for fact in each.item.facts) & frozenset(names)
+        best[own] = max(chance(each, power), best.get(own, 0.0))
+    return sum(sorted(best.values(), reverse=True)[1:2])

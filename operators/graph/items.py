@@ -1,0 +1,328 @@
+"""Propagate (paper 2.2, Algorithm 1 line 11): a choice goes into the user's memory, and on to the items.
+
+Each choice *touches* its item, and some of the user's newest other items, with a small state: repeated or late, it
+changes nothing. An item gathers its takers; `operators.graph.neighbours` computes what they have in common for each
+reader. A taker is a pseudonym, made with the deployment's secret, with figures and ids of items, without any words.
+"""
+
+import hmac
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import chain
+from operator import attrgetter
+
+from operators.admission import is_applied, kafka_time, remember, with_applied
+from operators.attributes import fact_ids
+from schemas import (
+    MAX_DAYS,
+    MAX_MEMORY_FACTS,
+    MAX_NEWEST,
+    MAX_OTHERS,
+    MAX_RECENT,
+    MAX_SEEN,
+    MAX_TAKEN,
+    MAX_TAKERS,
+    MAX_TASTES,
+    Contrast,
+    Interaction,
+)
+from schemas.base import Position
+from schemas.items import Fact, ItemFacts
+from schemas.memory import ItemMemory, Memory, Taken, Taker, Touch, Touched
+
+MAX_TITLE_CHARS = 80
+MAX_SEEN_WORDS = 4
+TRUSTED_DAYS = 4
+"""An account counts fully after this many active days: an attacker makes forty accounts in one evening."""
+_OLDEST_FIRST = attrgetter("at", "neighbour")
+EPOCHS = 2**32
+"""How many epochs there are; behind the last comes the first."""
+
+
+@dataclass(frozen=True)
+class GraphLimits:
+    """How far a choice propagates; `secret` is the key of takers' pseudonyms."""
+
+    floor: int = 2
+    """The least number of other users behind anything that a reader gets."""
+    fan_out: int = 5
+    """How many of the user's other items a choice touches: those taken 1, 2, 4, 8, ... choices ago."""
+    secret: bytes = field(default=b"", repr=False)
+
+
+def with_taken(
+    memory: Memory | None,
+    user_id: str,
+    domain: str,
+    item: ItemFacts,
+    at: datetime,
+    event_id: str,
+    source: Position | None = None,
+    shown: Iterable[ItemFacts] = (),
+) -> Memory:
+    """Add a taken item to the memory; with an event that it holds already, only the fence moves on.
+
+    An item taken again moves to the newest place and counts. Late events keep their place by their own time.
+    """
+    if memory is None:
+        memory = Memory(user_id=user_id, domain=domain)
+    applied = with_applied(memory.applied, source)
+    if event_id in memory.recent:
+        return memory.model_copy(update={"applied": applied})
+    before = next((taken for taken in memory.taken if taken.item_id == item.item_id), None)
+    taken = Taken.trusted(
+        item_id=item.item_id,
+        title=item.title[:MAX_TITLE_CHARS],
+        facts=item.facts[:MAX_MEMORY_FACTS],
+        at=max(at, before.at) if before else at,
+        times=before.times + 1 if before else 1,
+    )
+    others = [other for other in memory.taken if other.item_id != item.item_id]
+    newest_last = sorted([*others, taken], key=lambda one: one.at)
+    return memory.model_copy(
+        update={
+            "version": memory.version + 1,
+            "interactions": memory.interactions + 1,
+            "days": memory.days + _is_new_day(memory, at, kafka_time(source)),
+            "taken": tuple(newest_last[-MAX_TAKEN:]),
+            "seen": _with_seen(memory.seen, (*shown, item)),
+            "recent": remember(memory.recent, event_id, MAX_RECENT),
+            "applied": applied,
+        }
+    )
+
+
+def _is_new_day(memory: Memory, at: datetime, logged_at: datetime | None) -> bool:
+    """Return true if a choice is the account's first of a day, by Kafka's time where it is known.
+
+    Apps may date a choice back: by its own time, a new account could make up active days.
+    """
+    if logged_at is None:
+        return at.date() not in {known.at.date() for known in memory.taken}
+    return all(logged_at.date() > held.moment.date() for held in memory.applied)
+
+
+def _with_seen(seen: Sequence[Fact], items: Iterable[ItemFacts]) -> tuple[Fact, ...]:
+    """Add shown facts, the newest last, without long values, which people do not name in passing."""
+    # By texts: a model's hash takes longer, and a choice compares two hundred facts.
+    found = {
+        (fact.dimension, fact.value): fact
+        for item in items
+        for fact in item.facts
+        if fact.value.count(" ") < MAX_SEEN_WORDS
+    }
+    kept = [fact for fact in seen if (fact.dimension, fact.value) not in found]
+    return (*kept, *found.values())[-MAX_SEEN:]
+
+
+def tastes(taken: Iterable[Taken]) -> tuple[str, ...]:
+    """Return the attributes of at least two items in memory, the most frequent first."""
+    counts = Counter(chain.from_iterable([set(fact_ids(item.facts)) for item in taken]))
+    common = [name for name in counts if counts[name] > 1]
+    return tuple(sorted(common, key=lambda name: (-counts[name], name))[:MAX_TASTES])
+
+
+def touches(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits()) -> Touch:
+    """Touch the chosen item and some of the user's other items, the chosen one first.
+
+    The others too, because later choices tell as much about an item as earlier ones. Each is touched at the 1st, 2nd,
+    4th, 8th, ... choice after its own: its state of a taker is never older than half of the choices since.
+    """
+    chosen = [taken for taken in memory.taken if taken.item_id == item_id]
+    rest = [taken for taken in reversed(memory.taken) if taken.item_id != item_id]
+    others = [rest[2**step - 1] for step in range(limits.fan_out) if 2**step <= len(rest)]
+    return _touch(memory, [*chosen, *others], limits)
+
+
+def all_touches(memory: Memory, limits: GraphLimits = GraphLimits()) -> Touch:
+    """Touch every item in memory, the newest first: after an erasure in part has removed the user from them."""
+    return _touch(memory, list(reversed(memory.taken)), limits)
+
+
+def _touch(memory: Memory, hearing: Sequence[Taken], limits: GraphLimits) -> Touch:
+    return Touch.trusted(
+        domain=memory.domain,
+        taker=neighbour_of(memory.user_id, limits.secret),
+        version=memory.version,
+        degree=len(memory.taken),
+        days=min(memory.days, MAX_DAYS),
+        newest=tuple(taken.item_id for taken in reversed(memory.taken))[:MAX_NEWEST],
+        tastes=tastes(memory.taken),
+        items=tuple(Touched.trusted(item_id=taken.item_id, at=taken.at, times=taken.times) for taken in hearing),
+    )
+
+
+def shared_out(touch: Touch, partition_of: Callable[[str], int]) -> dict[int, Touch]:
+    """Split a touch by the partitions of its items."""
+    parts: dict[int, list[Touched]] = {}
+    for each in touch.items:
+        parts.setdefault(partition_of(each.item_id), []).append(each)
+    if len(parts) == 1:
+        return dict.fromkeys(parts, touch)
+    return {partition: touch.model_copy(update={"items": tuple(items)}) for partition, items in parts.items()}
+
+
+def takers_of(touch: Touch) -> Iterator[tuple[str, Taker]]:
+    """Yield each touched item with the taker that it stores."""
+    for each in touch.items:
+        others = tuple(name for name in touch.newest if name != each.item_id)[:MAX_OTHERS]
+        taker = Taker(touch.taker, touch.version, each.at, each.times, touch.degree, others, touch.tastes, touch.days)
+        yield each.item_id, taker
+
+
+NOBODY_ASKS = "-"
+"""The name of a request whose answer no client awaits."""
+
+
+def forgotten_touch(neighbour: str, domain: str | None, request: str) -> Touch:
+    """Remove this neighbour from all items of a partition, in one domain or in all."""
+    return Touch(
+        domain=domain or "every", taker=neighbour, version=0, degree=0, forgotten=request, every_domain=domain is None
+    )
+
+
+def without_taker(item: ItemMemory, neighbour: str) -> ItemMemory | None:
+    """Remove a neighbour from an item; None where it does not have them."""
+    return _with_takers(item, tuple(taker for taker in item.takers if taker.neighbour != neighbour))
+
+
+def without_foreign(item: ItemMemory, secret: bytes) -> ItemMemory | None:
+    """Remove takers whose pseudonyms have another secret; None where there are none.
+
+    An erasure could not find them. They come back with their next choices.
+    """
+    mark = mark_of(secret)
+    return _with_takers(item, tuple(taker for taker in item.takers if taker.neighbour.startswith(mark)))
+
+
+def _with_takers(item: ItemMemory, kept: tuple[Taker, ...]) -> ItemMemory | None:
+    if len(kept) == len(item.takers):
+        return None
+    return item.model_copy(update={"epoch": (item.epoch + 1) % EPOCHS, "takers": kept})
+
+
+def on_touch(
+    item: ItemMemory | None, domain: str, item_id: str, arrived: Taker, now: datetime | None = None
+) -> ItemMemory | None:
+    """Add a taker to an item; None if it has this state of them, or a newer one, already.
+
+    A touch from after `now` counts as one of now: a clock that runs ahead must not keep all others out for years.
+    """
+    if item is None:
+        item = ItemMemory(domain=domain, item_id=item_id)
+    if now is not None and arrived.at > now:
+        arrived = replace(arrived, at=now)
+    held = next((taker for taker in item.takers if taker.neighbour == arrived.neighbour), None)
+    if held is not None and held.version >= arrived.version:
+        return None
+    takers = [taker for taker in item.takers if taker is not held]
+    arrived = heard(held, arrived)
+    kept = sampled(item_id, [*takers, arrived])
+    if all(taker is not arrived for taker in reversed(kept)):
+        return None
+    return item.model_copy(update={"epoch": (item.epoch + 1) % EPOCHS, "takers": kept})
+
+
+def sampled(item_id: str, takers: Sequence[Taker]) -> tuple[Taker, ...]:
+    """Return a weighted sample of an item's takers, at most `MAX_TAKERS`, newest last.
+
+    If it kept the newest takers, a few dozen new accounts would push out all others. Each taker has fixed random
+    numbers per item (bottom-k sampling), so that the sample does not depend on the order or the number of touches. A
+    taker with `n` active days has the best of `n` numbers, so the chance to stay grows with the days (Efraimidis and
+    Spirakis, weighted random sampling with a reservoir, 2006). A taker's days must never decrease, or an older touch
+    could return.
+    """
+    if len(takers) > MAX_TAKERS:
+        takers = sorted(takers, key=lambda taker: _priority(item_id, taker))[-MAX_TAKERS:]
+    return tuple(sorted(takers, key=_OLDEST_FIRST))
+
+
+def _priority(item_id: str, taker: Taker) -> tuple[int, str]:
+    return _draw(item_id, taker.neighbour, max(1, min(taker.days, TRUSTED_DAYS))), taker.neighbour
+
+
+@lru_cache(maxsize=65_536)
+def _draw(item_id: str, neighbour: str, draws: int) -> int:
+    # A popular item compares the same takers at each touch.
+    digest = blake2b(f"{neighbour} {item_id}".encode(), digest_size=8 * TRUSTED_DAYS).digest()
+    return int(max(struct.unpack_from(f">{draws}Q", digest)))
+
+
+def heard(held: Taker | None, arrived: Taker) -> Taker:
+    """Merge an item's state of a taker with a new one.
+
+    A touch has the newest items only. Those taken next to this one tell most: earlier ones stay while they fit.
+    """
+    if held is None:
+        return arrived
+    others = tuple(dict.fromkeys((*arrived.others, *held.others)))[:MAX_OTHERS]
+    return arrived if others == arrived.others else replace(arrived, others=others)
+
+
+def neighbour_of(user_id: str, secret: bytes = b"") -> str:
+    """Return a user's pseudonym: the same everywhere, so that an erasure finds it, with a mark of its secret.
+
+    >>> neighbour_of("ann", b"secret") == neighbour_of("ann", b"secret") != neighbour_of("ann", b"another")
+    True
+    """
+    return mark_of(secret) + hmac.digest(secret, b"user " + user_id.encode(), "sha256").hex()[:24]
+
+
+@lru_cache(maxsize=8)
+def mark_of(secret: bytes) -> str:
+    """Return the beginning of all pseudonyms of this secret."""
+    return f"user:{hmac.digest(secret, b'mark', 'sha256').hex()[:4]}."
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A memory with one more choice, and the touch for its items.
+
+    The memory is written once the touch is sent: after a crash between the two, the touch is only sent again.
+    """
+
+    memory: Memory
+    touch: Touch | None
+
+
+def remember_choice(
+    memory: Memory | None,
+    event: Interaction | Contrast,
+    item: ItemFacts,
+    source: Position | None,
+    now: datetime | None,
+    limits: GraphLimits,
+    shown: Iterable[ItemFacts] = (),
+) -> Remembered | None:
+    """Add a taken item to a memory; None if it has applied this record.
+
+    An event with a known id moves the fence alone, without a touch.
+    """
+    if memory is not None and source is not None and is_applied(memory.applied, source):
+        return None
+    # A clock that runs ahead must not hold the newest place for years.
+    moments = (event.occurred_at, None if source is None else source.moment, now)
+    at = min(moment for moment in moments if moment is not None)
+    newer = with_taken(memory, event.user_id, event.domain, item, at, event.event_id, source, shown)
+    is_news = memory is None or newer.version > memory.version
+    return Remembered(newer, touches(newer, item.item_id, limits) if is_news else None)
+
+
+def add_taker(
+    held: Callable[[str, str], ItemMemory | None], touch: Touch, now: datetime | None = None
+) -> tuple[ItemMemory, ...]:
+    """Add a taker to items; returns those that change."""
+    told = (on_touch(held(item_id, touch.domain), touch.domain, item_id, t, now) for item_id, t in takers_of(touch))
+    return tuple(item for item in told if item is not None)
+
+
+def forget_taker(item: ItemMemory, touch: Touch) -> ItemMemory | None:
+    """Return the item without the taker of a forgotten touch; None if nothing changes."""
+    if not (touch.every_domain or item.domain == touch.domain):
+        return None
+    return without_taker(item, touch.taker)

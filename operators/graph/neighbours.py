@@ -1,0 +1,157 @@
+"""The other takers of a user's items, and what they have in common, computed for each ranking (paper 2.2).
+
+For each reader an item summarises its other takers: nothing that fewer than `floor` of them support.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from operators.graph.items import TRUSTED_DAYS, GraphLimits
+from schemas import MAX_COMPANIONS, MAX_CROWD, MAX_TASTES, ItemMemory, Taker
+
+FULL_CHOICES = 64
+"""Beyond this many choices, all choices of an account together count as much as this many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """One of an item's takers as another user sees them: a pseudonym, the size of their memory, and a day.
+
+    The exact moment of a choice would identify them.
+    """
+
+    neighbour: str
+    degree: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Taste:
+    """An attribute that several takers of an item share, with their pseudonyms."""
+
+    attribute_id: str
+    supporters: int
+    neighbours: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSignal:
+    """What an item's takers, except for the reader, have in common; `epoch` is that of the item's memory.
+
+    `takers` is the number of other takers, and `effective` the same, each weighted by `weights_of`. `crowd` has the
+    takers of most weight, the newest first among equals; `companions`, other items with the number of these takers who
+    took them, weighted alike.
+    """
+
+    item_id: str
+    epoch: int
+    takers: int
+    effective: float
+    crowd: tuple[Crowd, ...] = ()
+    companions: Mapping[str, float] = field(default_factory=dict)
+    tastes: tuple[Taste, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """The signals of the items in a user's memory, in its order, without items of too few takers.
+
+    `epoch` changes with any of the items; together with the memory's version it identifies a graph.
+    """
+
+    epoch: int = 0
+    signals: tuple[ItemSignal, ...] = ()
+
+
+class Gathered:
+    """An item's memory with the counts that all readers share."""
+
+    __slots__ = ("_companions", "_limits", "_tastes", "_weights", "item")
+
+    def __init__(self, item: ItemMemory, limits: GraphLimits) -> None:
+        self.item = item
+        self._limits = limits
+        self._weights = weights_of(item.takers)
+        # A name under the floor with all takers is under it without one, too.
+        weighed = ((taker.others, self._weights[taker.neighbour]) for taker in item.takers)
+        self._companions = _supported(weighed, limits.floor)
+        self._tastes = _supported(((taker.tastes, 1.0) for taker in item.takers), limits.floor)
+
+    def tell(self, reader: str) -> ItemSignal | None:
+        """Summarise the takers other than this neighbour; None where there are too few."""
+        item, floor = self.item, self._limits.floor
+        own = next((taker for taker in item.takers if taker.neighbour == reader), None)
+        others = item.takers if own is None else tuple(taker for taker in item.takers if taker is not own)
+        if len(others) < floor:
+            return None
+        weights = self._weights
+        mine = weights[own.neighbour] if own else 0.0
+        companions = _without(self._companions, own.others if own else (), mine, floor, MAX_COMPANIONS)
+        liked = _without(self._tastes, own.tastes if own else (), 1.0, floor, MAX_TASTES)
+        weightiest = sorted(others, key=lambda taker: weights[taker.neighbour])[::-1]
+        return ItemSignal(
+            item_id=item.item_id,
+            epoch=item.epoch,
+            takers=len(others),
+            effective=math.fsum(weights[taker.neighbour] for taker in others),
+            crowd=tuple(
+                Crowd(taker.neighbour, taker.degree, taker.at.replace(hour=0, minute=0, second=0, microsecond=0))
+                for taker in weightiest[:MAX_CROWD]
+            ),
+            companions=dict(companions),
+            tastes=tuple(
+                Taste(name, round(count), tuple(t.neighbour for t in weightiest if name in t.tastes)[:MAX_CROWD])
+                for name, count in liked
+            ),
+        )
+
+
+def near(items: Iterable[Gathered], reader: str) -> Neighbourhood:
+    """Return the neighbourhood of one reader."""
+    known = list(items)
+    told = (each.tell(reader) for each in known)
+    return Neighbourhood(sum(each.item.epoch for each in known), tuple(signal for signal in told if signal is not None))
+
+
+def weights_of(takers: Sequence[Taker]) -> dict[str, float]:
+    """Return each account's weight, by pseudonym; 1.0 each if all are equally active.
+
+    An account that was active on one day weighs a quarter of one that was active on four. An account that takes
+    everything weighs less with each further choice. The sum is Kish's effective sample size.
+    """
+    raw = {
+        taker.neighbour: max(1, min(taker.days, TRUSTED_DAYS))
+        / TRUSTED_DAYS
+        * min(1.0, FULL_CHOICES / max(1, taker.version))
+        for taker in takers
+    }
+    total = math.fsum(raw.values())
+    typical = math.fsum(weight * weight for weight in raw.values()) / total if total else 1.0
+    return {name: weight / typical for name, weight in raw.items()}
+
+
+def _supported(weighted: Iterable[tuple[Sequence[str], float]], floor: int) -> dict[str, tuple[int, float]]:
+    """Return the names that at least `floor` takers share, with the takers' number and the sum of their weights."""
+    heads: Counter[str] = Counter()
+    weights: dict[str, float] = {}
+    for names, weight in weighted:
+        for name in dict.fromkeys(names):
+            heads[name] += 1
+            weights[name] = weights.get(name, 0.0) + weight
+    return {name: (count, weights[name]) for name, count in heads.items() if count >= floor}
+
+
+def _without(
+    counts: Mapping[str, tuple[int, float]], own: Sequence[str], mine: float, floor: int, most: int
+) -> list[tuple[str, float]]:
+    """Return the names that enough other takers share, with their weights, the heaviest first."""
+    rest = dict(counts)
+    for name in set(own):
+        if name in rest:
+            count, weight = rest[name]
+            rest[name] = count - 1, max(0.0, weight - mine)
+    supported = [(name, weight) for name, (count, weight) in rest.items() if count >= floor]
+    return sorted(supported, key=lambda pair: (-pair[1], pair[0]))[:most]

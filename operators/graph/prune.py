@@ -1,0 +1,204 @@
+"""DomainPrune (paper 2.2, Algorithm 1 line 4): the neighbours of a user that are worth reading.
+
+Candidate-blind: neighbours depend on the memory, the neighbourhood and the date alone, and can be kept until one of
+them changes. Decided here, because the papers and MemRec's code leave the signals of the pruning rules open:
+
+- An item's edge is its recency rank times 1 + ln(times taken), divided by the largest such, so that it stays in 0 to 1.
+  A user's edge is overlap / degree.
+- Days run from the last time the user took the item. A user's days run from the last time that they took any of the
+  shared items.
+- Metadata overlap is the share of the item's facts that are among the user's `propagate.tastes`. For a user, it is the
+  overlap coefficient of the tastes that they are known to support; its denominator is at least 2, because one shared
+  taste is no match. Where either side is unknown, MemRec's constant.
+- The co-count of an item is how many others took it, 0 while no signal has come back.
+- The similarity of an item is that of its title to the nearest other title of the user: it finds series. The
+  similarity of a user is the cosine between their tastes and the user's facts.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from operators.attributes import fact_id, normalise
+from operators.graph.domain_rules import Signals, rule_for
+from operators.graph.items import tastes
+from operators.graph.neighbours import Crowd, ItemSignal, Neighbourhood
+from schemas import Fact, Memory, Taken, derived_id
+
+MOST, LEAST_USERS, LEAST_ITEMS = 16, 4, 6
+"""Most neighbours, and how many of each kind are kept in any case."""
+MAX_CITATION = 258
+MAX_USER_POOL = 50
+UNKNOWN_ITEM_OVERLAP, UNKNOWN_USER_OVERLAP = 0.5, 0.0
+"""MemRec's constants, which also stand where nothing is known."""
+MIN_TASTES = 2
+
+_DAY_SECONDS = 86_400
+_LITTLE_WORDS = frozenset(
+    "a an and at by de der die das el for from in la le les los of on or the to und with y".split()  # noqa: SIM905
+)
+
+
+@dataclass
+class Member:
+    """Another taker, gathered over all items that are shared with them."""
+
+    name: str
+    seen: list[Crowd] = field(default_factory=list)
+    tastes: set[str] = field(default_factory=set)
+
+    @property
+    def latest(self) -> Crowd:
+        """The newest state of them that an item knows."""
+        return max(self.seen, key=lambda one: (one.at, one.degree))
+
+
+class Graph:
+    """A user's part of the graph, with what all neighbours share computed once."""
+
+    def __init__(self, memory: Memory, neighbourhood: Neighbourhood, now: datetime) -> None:
+        newest: dict[str, Taken] = {}
+        for one in memory.taken:
+            newest.pop(one.item_id, None)
+            newest[one.item_id] = one
+        self.taken = taken = tuple(newest.values())
+        told = {signal.item_id: signal for signal in sorted(neighbourhood.signals, key=lambda one: one.epoch)}
+        self._takers = {item_id: signal.takers for item_id, signal in told.items()}
+        self._now = now
+        self.facts = {one.item_id: frozenset(fact_id(fact) for fact in one.facts) for one in taken}
+        self.members = _members(told.values())
+        self._most = frozenset(tastes(taken))
+        self._counts = Counter(name for names in self.facts.values() for name in names)
+        self._words = [frozenset(normalise(one.title).split("-")) - _LITTLE_WORDS - {""} for one in taken]
+        self._largest_crowd = max(self._takers.values(), default=0)
+        self._largest_degree = max((member.latest.degree for member in self.members), default=0)
+
+    def item_signals(self) -> list[Signals]:
+        """Return the signals of each item taken."""
+        edges = [rank / len(self.taken) * (1 + math.log(one.times)) for rank, one in enumerate(self.taken, 1)]
+        return [
+            Signals(
+                is_item=True,
+                edge=edges[place] / max(edges),
+                metadata=self._item_overlap(one),
+                co_count=self._takers.get(one.item_id, 0),
+                similarity=self._title_similarity(place),
+                days=self._days(one.at),
+                degree=_share(self._takers.get(one.item_id, 0), self._largest_crowd),
+            )
+            for place, one in enumerate(self.taken)
+        ]
+
+    def user_signals(self, member: Member) -> Signals:
+        """Return the signals of another user."""
+        degree = member.latest.degree
+        return Signals(
+            is_item=False,
+            # A degree is cut off where a memory is: it may be smaller than the overlap.
+            edge=len(member.seen) / max(degree, len(member.seen)),
+            metadata=self._user_overlap(member.tastes),
+            co_count=len(member.seen),
+            similarity=self._taste_similarity(member.tastes),
+            days=self._days(member.latest.at),
+            degree=_share(degree, self._largest_degree),
+        )
+
+    def _days(self, at: datetime) -> float:
+        return max(0.0, (self._now - at).total_seconds() / _DAY_SECONDS)
+
+    def _item_overlap(self, item: Taken) -> float:
+        names = self.facts[item.item_id]
+        if not names or not self._most:
+            return UNKNOWN_ITEM_OVERLAP
+        return len(names & self._most) / len(names)
+
+    def _user_overlap(self, theirs: Collection[str]) -> float:
+        if not theirs or not self._most:
+            return UNKNOWN_USER_OVERLAP
+        return len(self._most & set(theirs)) / max(MIN_TASTES, min(len(theirs), len(self._most)))
+
+    def _title_similarity(self, place: int) -> float:
+        others = (words for other, words in enumerate(self._words) if other != place)
+        return max((_cosine(self._words[place], words) for words in others), default=0.0)
+
+    def _taste_similarity(self, theirs: Collection[str]) -> float:
+        length = math.sqrt(sum(count * count for count in self._counts.values()) * len(theirs))
+        return min(1.0, sum(self._counts[name] for name in theirs) / length) if length else 0.0
+
+
+def _members(signals: Iterable[ItemSignal]) -> list[Member]:
+    """Return the crowd members with most overlap, by id where it ties."""
+    members: dict[str, Member] = {}
+    for signal in signals:
+        supported: dict[str, set[str]] = {}
+        for taste in signal.tastes:
+            for name in taste.neighbours:
+                supported.setdefault(name, set()).add(taste.attribute_id)
+        crowd = {one.neighbour: one for one in signal.crowd if one.neighbour.startswith("user:")}
+        for name, one in crowd.items():
+            member = members.setdefault(name, Member(name))
+            member.seen.append(one)
+            member.tastes |= supported.get(name, set())
+    return sorted(members.values(), key=lambda member: (-len(member.seen), member.name))[:MAX_USER_POOL]
+
+
+def _cosine(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / math.sqrt(len(one) * len(other)) if one and other else 0.0
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """An item that the user took, or another user under a pseudonym; a larger score is closer.
+
+    `attributes` are ids of the item's facts, or of the tastes that the user is known to share with other takers.
+    """
+
+    name: str
+    score: float
+    attributes: frozenset[str]
+    facts: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The neighbours that were kept, best first."""
+
+    items: tuple[Neighbour, ...] = ()
+    users: tuple[Neighbour, ...] = ()
+
+
+def domain_prune(memory: Memory, neighbourhood: Neighbourhood, domain: str, now: datetime) -> Neighbours:
+    """Return the best 4 users, the best 6 items, and the best of all others up to 16."""
+    rule = rule_for(domain)
+    graph = Graph(memory, neighbourhood, now)
+    items = [
+        Neighbour(item_neighbour(one.item_id), rule(signals), graph.facts[one.item_id], one.facts)
+        for one, signals in zip(graph.taken, graph.item_signals(), strict=True)
+    ]
+    users = [Neighbour(one.name, rule(graph.user_signals(one)), frozenset(one.tastes)) for one in graph.members]
+    items.sort(key=_best_first)
+    users.sort(key=_best_first)
+    sure = [*users[:LEAST_USERS], *items[:LEAST_ITEMS]]
+    others = sorted([*users[LEAST_USERS:], *items[LEAST_ITEMS:]], key=_best_first)
+    kept = {one.name for one in (*sure, *others[: MOST - len(sure)])}
+    return Neighbours(tuple(one for one in items if one.name in kept), tuple(one for one in users if one.name in kept))
+
+
+def _best_first(one: Neighbour) -> tuple[float, str]:
+    return -one.score, one.name
+
+
+def item_neighbour(item_id: str) -> str:
+    """Return the name by which facets cite an item; a long id becomes a digest, because a citation is bounded.
+
+    >>> item_neighbour("b1"), len(item_neighbour("b" * 256))
+    ('item:b1', 21)
+    """
+    name = f"item:{item_id}"
+    return name if len(name) <= MAX_CITATION else f"item:{derived_id(item_id)}"

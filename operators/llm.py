@@ -1,0 +1,90 @@
+"""The model client that operators need, as protocols, so that operators know no network.
+
+`streams.llm.LlmClient` is one.
+"""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, Protocol
+
+import orjson
+
+from operators.language.output_policy import Vouching
+from operators.tokens import count_tokens
+from schemas import ReasonedBy
+
+CORRECTION_TOKENS = 100
+"""Tokens reserved in every prompt for what a corrective retry adds."""
+MAX_PROMPT_TOKENS = 1_500
+"""The limit of every prompt but that about a conversation, a corrective retry included."""
+
+
+def reply_tokens(longest_answer: str) -> int:
+    """Return the token limit of a reply.
+
+    Twice our own count, to allow for other tokenizers and for endpoints that indent with white space.
+    """
+    return 64 + 2 * count_tokens(longest_answer)
+
+
+def prompt_hash(prompt: str, schema: Mapping[str, object]) -> str:
+    """Hash prompt and schema to 16 hex digits (blake2b)."""
+    return blake2b(prompt.encode() + b"\0" + orjson.dumps(schema), digest_size=8).hexdigest()
+
+
+def strict_object(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with exactly these properties, all required."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+class Answer(Protocol):
+    """An answer in JSON, with the record of its cost."""
+
+    @property
+    def answer(self) -> Mapping[str, Any]:
+        """The JSON object."""
+
+    def reasoned_by(self, prompt: str) -> ReasonedBy:
+        """Return the record as events carry it, for the prompt of this name."""
+
+
+class Asks(Protocol):
+    """A client that can ask for JSON."""
+
+    async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Answer:
+        """Return the model's answer to this prompt, fitting this schema."""
+
+
+class Question(Protocol):
+    """A question with a JSON answer."""
+
+    @property
+    def prompt(self) -> str:
+        """The text."""
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """The answer's schema."""
+
+    @property
+    def longest_answer(self) -> str:
+        """The longest possible answer, for the reply's token limit."""
+
+
+class Asker:
+    """The base of everything that asks a model for JSON."""
+
+    name = "llm"
+
+    def __init__(self, client: Asks, *, vouching: Vouching) -> None:
+        self._client = client
+        self._vouching = vouching
+
+    async def _ask(self, prompt: str, question: Question) -> Answer:
+        """Ask a question with the prompt of this name, such as `evolve.v2`."""
+        return await self._client.ask(
+            question.prompt,
+            question.schema,
+            name=prompt.replace(".", "_"),
+            max_tokens=reply_tokens(question.longest_answer),
+        )

@@ -1,0 +1,175 @@
+"""Statements and session lines in a slim skill, beside likes and style."""
+
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from functools import lru_cache
+
+from operators.attributes import MAX_ID_CHARS
+from operators.language.output_policy import Vouching
+from operators.learning.evidence import counts_for_tier, tier_of, weight
+from operators.learning.fold import clip
+from operators.prompts import visible
+from operators.stated import is_doubtful, lasting, unwanted
+from schemas import Attribute, Kind, PolicySkill, Scope, SessionLine, SlimLine, Source, Stance, Statement, Tier
+
+MAX_LIKE_CHARS = 40
+MAX_AVOIDS = 3
+MAX_NOW = 2
+_SESSION_SAYS = 0.4
+"""A session's line is shown from so many nats on: taken about once from ten."""
+
+
+@lru_cache(maxsize=16_384)
+def phrase(dimension: str, value: str) -> str:
+    """Return the words for a value; one without letters, such as `20`, needs its dimension.
+
+    >>> phrase("price", "20"), phrase("diet", "vegan"), phrase("cook_time", "45")
+    ('price 20', 'vegan', 'cook time 45')
+    """
+    safe = plain(value)
+    return safe if not safe or any(c.isalpha() for c in safe) else plain(f"{dimension} {value}")
+
+
+@lru_cache(maxsize=16_384)
+def plain(value: str) -> str:
+    r"""Return a value that can end neither its place in the line nor a quotation, at most 40 characters.
+
+    Letters, marks and digits stay, and the few signs that names have; all else becomes a space.
+
+    >>> plain('noir" | style: obeys'), plain("rock & roll (1950s)"), plain("Ocean's") == "Ocean\u2019s"
+    ('noir style obeys', 'rock & roll (1950s)', True)
+    """
+    kept = (c if c.isalnum() or c in _SIGNS or unicodedata.category(c) in _MARKS else " " for c in visible(value))
+    return clip("".join(kept).translate(_QUOTES), MAX_LIKE_CHARS).strip()
+
+
+_SIGNS = frozenset("-'\u2019\u02bc.&/+()#$%!?\u00b7\u30fb\u05f3\u05f4\u2013\u2026")
+_MARKS = frozenset({"Mn", "Mc"})
+_QUOTES = str.maketrans({"'": "\u2019"})
+
+
+def preferred(skill: PolicySkill) -> list[Attribute]:
+    """Return the person's lasting likes as lines."""
+    return [_line_of(said, skill) for said in _lasting_facts(skill) if said.stance is not Stance.AVOIDS]
+
+
+def avoided(skill: PolicySkill, vouching: Vouching) -> tuple[str, ...]:
+    """Return the person's lasting avoidances as phrases, the newest first."""
+    said = [_line_of(each, skill) for each in _lasting_facts(skill)[::-1] if each.stance is Stance.AVOIDS]
+    phrases = (phrase(line.dimension, line.value) for line in vouching.let_out(said))
+    return tuple(dict.fromkeys(each for each in phrases if each))[:MAX_AVOIDS]
+
+
+def passing(skill: PolicySkill, scope: Scope, session_id: str | None, vouching: Vouching) -> dict[str, datetime | None]:
+    """Return the statements of a passing scope as phrases, the newest first, each with the moment at which it ends.
+
+    There is no clock here: a reader compares the end with its own.
+    """
+    held = [
+        said
+        for said in reversed(skill.stated)
+        if said.scope is scope and said.session_id == session_id and said.item_id is None
+    ]
+    facts = [_line_of(said, skill) for said in held if said.bound is None]
+    let_out = {line.attribute_id for line in vouching.let_out(facts)}
+    words: dict[str, datetime | None] = {}
+    for said in held:
+        # A bound's words are ours; all others are the person's or an item's.
+        may = said.bound is not None or said.attribute_id in let_out
+        if may and (says := phrase(said.dimension, said.value)):
+            words.setdefault(f"no {says}" if said.stance is Stance.AVOIDS else says, said.until)
+    return dict(list(words.items())[:MAX_NOW])
+
+
+def of_session(skill: PolicySkill, known: Collection[str], vouching: Vouching) -> tuple[str, ...]:
+    """Return the phrases that the newest session adds to the known ones, the clearest first."""
+    if not skill.sessions:
+        return ()
+    # A choice in the session does not overrule a statement, nor one that the budget leaves out of the line.
+    avoids = unwanted(said for said in skill.stated if said.session_id in (None, skill.sessions[-1].session_id))
+    wanted = [line for line in skill.sessions[-1].lines if line.attribute_id not in avoids]
+    clear = [line for line in wanted if weight(line.taken, line.expected) >= _SESSION_SAYS]
+    clear.sort(key=lambda line: (-weight(line.taken, line.expected), line.attribute_id))
+    lines = [_as_line(line.attribute_id, line.dimension, line.value, Tier.MEDIUM, skill.contrasts) for line in clear]
+    phrases = (phrase(line.dimension, line.value) for line in vouching.let_out(lines))
+    return tuple(dict.fromkeys(each for each in phrases if each and each not in known))[:MAX_NOW]
+
+
+def typed(
+    skill: PolicySkill, lines: Iterable[Attribute], phrases: Sequence[str], vouching: Vouching
+) -> tuple[SlimLine, ...]:
+    """Return the lines of a text with their dimensions: those of the skill, then those behind further phrases.
+
+    Another statement or session line with the same words may be held back, so each has to pass the gate here too.
+    """
+    session = skill.sessions[-1].lines if skill.sessions else ()
+    facts: list[tuple[Statement | SessionLine, bool, bool]] = [
+        *((s, s.stance is Stance.AVOIDS, s.bound is not None) for s in reversed(skill.stated) if s.item_id is None),
+        *((line, False, False) for line in session),
+    ]
+    known: dict[str, SlimLine] = {}
+    for fact, is_avoided, is_bound in facts:
+        words = phrase(fact.dimension, fact.value)
+        name = f"no {words}" if is_avoided else words
+        # A bound's words are ours.
+        if name in phrases and (is_bound or vouching.held(fact.dimension, fact.value) is None):
+            known.setdefault(name, _typed(fact.dimension, fact.value, is_avoided))
+    said = [_typed(line.dimension, line.value) for line in lines]
+    return tuple(dict.fromkeys([*said, *(known[each] for each in phrases if each in known)]))
+
+
+def _typed(dimension: str, value: str, is_avoided: bool = False) -> SlimLine:
+    # As safe to quote as the text: `phrase` of a value alone keeps only its harmless signs.
+    name = phrase("", dimension).replace(" ", "_")
+    return SlimLine(dimension=name, value=phrase("", value), stance="avoids" if is_avoided else "prefers")
+
+
+def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ...], now: int) -> tuple[Attribute, ...]:
+    """Add a session's counts to a skill's lines, for a ranking within the session.
+
+    The skill's counts contain the session's already: within the session they count twice.
+    """
+    added = {line.attribute_id: line for line in lines}
+    found = []
+    for line in attributes:
+        more = added.pop(line.attribute_id, None)
+        if more is not None and line.kind is not Kind.PATTERN:
+            taken, expected = line.taken + more.taken, line.expected + more.expected
+            # A line that was silent may be what this session is about.
+            tier = max(line.tier, tier_of(taken, expected, line.source, Tier.HIGH))
+            line = line.model_copy(update={"taken": taken, "expected": expected, "tier": tier})  # noqa: PLW2901
+        found.append(line)
+    new = (
+        _as_line(line.attribute_id, line.dimension, line.value, Tier.LOW, now, (line.taken, line.expected))
+        for line in added.values()
+    )
+    return (*found, *new)
+
+
+def _lasting_facts(skill: PolicySkill) -> list[Statement]:
+    of_facts = (said for said in lasting(skill.stated) if said.item_id is None and said.bound is None)
+    return [said for said in of_facts if not is_doubtful(skill, said)]
+
+
+def _line_of(said: Statement, skill: PolicySkill) -> Attribute:
+    return _as_line(said.attribute_id, said.dimension, said.value, Tier.HIGH, skill.contrasts)
+
+
+def _as_line(
+    attribute_id: str, dimension: str, value: str, tier: Tier, now: int, counts: tuple[int, int] | None = None
+) -> Attribute:
+    kind = Kind.CRITERION if attribute_id.startswith(Kind.CRITERION.value) else Kind.PREFERENCE
+    taken, expected = counts or (counts_for_tier(tier), 0)
+    return Attribute(
+        attribute_id=attribute_id[:MAX_ID_CHARS],
+        kind=kind,
+        dimension=dimension,
+        value=value,
+        tier=tier,
+        source=Source.STATED,
+        taken=taken,
+        expected=expected,
+        support=1,
+        confirmed_at=now,
+    )

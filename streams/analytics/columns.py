@@ -1,0 +1,168 @@
+"""The columns that are no field of their model with the same name, and the items that become rows of child tables."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from pydantic_core import to_json
+
+from operators.contrast import arm_of
+from schemas import ChangeKind, Ranking, ReasonedBy, SkillDiff, Tier
+from streams.analytics.records import Row
+
+Source = str | Callable[..., Any]
+"""A column's value: a path of fields, or a function of the event and, in a child table, of the item and the event.
+
+A path through a tuple gives a list, a path through None gives None.
+"""
+
+
+def _of(path: str, names: str, prefix: str = "") -> dict[str, Source]:
+    """Columns that are fields of a nested model, with a prefix before the field's name."""
+    return {prefix + name: f"{path}.{name}" for name in names.split()}
+
+
+def _count(*kinds: ChangeKind) -> Source:
+    return lambda diff: sum(change.kind in kinds for change in diff.changes)
+
+
+def _changes(diff: SkillDiff) -> Iterator[Row]:
+    """The changes of a diff, those of its seed first, each with its addition to the line's counts, or a new line's."""
+    for line in diff.seed or ():
+        yield {**dict(line), "kind": "seeded", "before": None, "after": line.tier, "reason": ""}
+    for change in diff.changes:
+        counts: tuple[int | None, int | None] = change.counts or (None, None)
+        if change.discovered is not None:
+            counts = change.discovered.taken, change.discovered.expected
+        elif change.counts is None and diff.tally is not None:
+            counts = diff.tally.lines.get(change.attribute_id, (0, 0))
+        yield {**dict(change), "taken": counts[0], "expected": counts[1]}
+
+
+def _places(diff: SkillDiff) -> Iterator[Row]:
+    for name, moved in diff.tally.places.items() if diff.tally else ():
+        yield {"attribute_id": name, "places": moved}
+
+
+def _calls(ranking: Ranking) -> list[tuple[str, ReasonedBy]]:
+    made = ranking.injected
+    parts = {"rank": made.ranked_by, "facets": made.facets_by, "slim": made.slim_by}
+    return [(part, by) for part, by in parts.items() if by is not None]
+
+
+_REASONED = "reasoner model prompt prompt_hash calls prompt_tokens completion_tokens latency_ms fallback gated"
+_BOUND = _of("bound", "measure above below")
+_STATEMENT = "stance attribute_id dimension value over item_id words scope session_id said_at until since times"
+_EVIDENCE = _of("evidence", "event_id item_id", "evidence_")
+_UPDATED: dict[str, Source] = {"updated_at": "occurred_at"}
+_BY_PERSON = (ChangeKind.ADDED, ChangeKind.REWORDED, ChangeKind.SET, ChangeKind.RESTORED, ChangeKind.FORGOTTEN)
+_COUNTED = "reinforced discovered weakened removed evicted pinned unpinned shifted faded"
+
+COLUMNS: Mapping[str, Mapping[str, Source]] = {
+    "items": {
+        **_of("item", "item_id title description"),
+        # Not orjson: metadata may hold integers over 64 bits, and NaN or infinity, which are not JSON.
+        "metadata": lambda event: to_json(event.item.metadata, inf_nan_mode="null").decode(),
+    },
+    "interactions": _of("item", "item_id title"),
+    "rank_requests": {"item_ids": "candidates.item_id"},
+    "rankings": {
+        **_of("injected", "skill_version slim_skill reasoner memory_version graph_epoch repaired"),
+        **_of("injected.ranked_by", "model prompt prompt_hash fallback"),
+        **_of("injected.fit", "chances nothing suits honoured"),
+        "item_ids": "candidates.item_id",
+        "facets": "injected.facets.facet",
+        "question_id": "injected.fit.question.question_id",
+        "question_dimension": "injected.fit.question.dimension",
+        "question": "injected.fit.question.text",
+        "llm_calls": lambda event: sum(by.calls for _, by in _calls(event)),
+        "prompt_tokens": lambda event: sum(by.prompt_tokens for _, by in _calls(event)),
+        "completion_tokens": lambda event: sum(by.completion_tokens for _, by in _calls(event)),
+        "injected": lambda event: event.injected.model_dump_json(),
+        "arm": lambda event: arm_of(event.injected),
+    },
+    "feedback": {
+        **_of("item", "item_id title"),
+        "scale_worst": lambda event: event.scale and event.scale[0],
+        "scale_best": lambda event: event.scale and event.scale[1],
+    },
+    "corrections": {"item_ids": "items.item_id"},
+    "abstentions": {"item_ids": "shown.item_id"},
+    "contrasts": {
+        **_of("chosen", "item_id title", "chosen_"),
+        "unchosen_item_ids": "unchosen.item_id",
+        "also_item_ids": "also.item_id",
+    },
+    "skill_diffs": {
+        **_EVIDENCE,
+        **_of("reasoned_by", _REASONED),
+        **_of("heard", "understood words value by_pattern"),
+        **{name: _count(ChangeKind(name)) for name in _COUNTED.split()},
+        "heard": "heard.what",
+        "seeded": lambda event: len(event.seed or ()),
+        "by_person": _count(*_BY_PERSON),
+        "refused": lambda event: len(event.refused),
+        "statements": lambda event: len(event.stated),
+        "taste_changed": "shifted",
+        "session_id": "session.session_id",
+    },
+    "statement_changes": {
+        **_of("statement", _STATEMENT),
+        **{name: f"statement.{path}" for name, path in (_BOUND | _EVIDENCE).items()},
+    },
+    "skills": {
+        **_UPDATED,
+        **_of("strategy", "must_include tie_breaker"),
+        **{str(tier): lambda skill, tier=tier: sum(line.tier is tier for line in skill.attributes) for tier in Tier},
+        "attributes": lambda event: len(event.attributes),
+        "statements": lambda event: len(event.stated),
+    },
+    "skill_attributes": {"evidence_event_ids": "evidence.event_id"},
+    "statements": {**_BOUND, **_EVIDENCE, "doubtful": lambda stated, skill: stated.since < skill.shifted},
+    "slim_skills": _UPDATED,
+    "skill_commands": {
+        "value": lambda event: event.line.value if event.line else event.value,
+        "tier": lambda event: event.line.tier if event.line else event.tier,
+    },
+    "card_diffs": {
+        **_of("reasoned_by", _REASONED),
+        "changes": lambda event: len(event.changes),
+        "not_kept": lambda event: sum(each.times for each in event.not_kept),
+    },
+    "card_changes": _of("line", "stance dimension value domain strength overtaken_by"),
+    "cards": {
+        **_UPDATED,
+        "lines": lambda event: len(event.lines),
+        "past": lambda event: len(event.past),
+        "pinned": lambda event: sum(line.pinned for line in event.lines),
+    },
+    "card_lines": {
+        "version": lambda _, card: card.version,
+        "since_version": "version",
+        "is_past": lambda line, card: any(line is each for each in card.past),
+    },
+    "receipts": {
+        "forgotten_until": "person.until",
+        "actor": "person.actor",
+        "domains": lambda event: len(event.domains),
+        "lines": lambda event: len(event.lines),
+        "done": lambda event: all(each.done for each in event.scopes),
+    },
+    "global_skills": {**_UPDATED, "attribute_ids": "attributes.attribute_id"},
+    "dead_letters": {"source_logged_at": "source.moment", **_of("source", "topic partition offset", "source_")},
+    "weights": _UPDATED,
+}
+"""Columns that are no field of their model with the same name, by table."""
+ITEMS: Mapping[str, Source] = {
+    "ranking_facets": "injected.facets",
+    "ranking_calls": lambda ranking: [{"part": part, **dict(by)} for part, by in _calls(ranking)],
+    "skill_changes": _changes,
+    "skill_refusals": "refused",
+    "skill_places": _places,
+    "statement_changes": "stated",
+    "skill_attributes": "attributes",
+    "statements": "stated",
+    "card_changes": "changes",
+    "card_receipts": "not_kept",
+    "card_lines": lambda card: (*card.lines, *card.past),
+}
+"""The items of an event that become the rows of a child table."""

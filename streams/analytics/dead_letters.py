@@ -1,0 +1,88 @@
+"""Sends dead letters for the topics that no agent reads; agents send their own.
+
+They are flushed before the DuckDB transaction commits. After a crash in between, the same record is refused again
+under the same derived id, so that readers see one.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from schemas import MAX_ORIGINAL_BYTES, TOPICS, BadRecord, DeadLetter, Position, encode
+from streams.analytics import MaterializerError
+from streams.analytics.records import Record
+from streams.kafka.clients import producer_config
+from streams.metrics import DEAD_LETTERS
+from streams.settings import Settings
+
+log = logging.getLogger(__name__)
+
+OWNED = frozenset(
+    base for base, topic in TOPICS.items() if not (topic.worked_off or topic.internal or base == DeadLetter.TOPIC)
+)
+"""Topics whose bad records the materializer sends to dead-letters: the public ones that no agent reads."""
+
+STAGE = "materialize"
+_FLUSH_SECONDS = 60
+
+
+class DeadLetters:
+    """Sends refused records to the topic dead-letters."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._prefix, self._topic = settings.prefix, settings.topic(DeadLetter.TOPIC)
+        config = {
+            "client.id": "sager-materializer",
+            "message.max.bytes": TOPICS[DeadLetter.TOPIC].max_message_bytes,
+            "message.timeout.ms": (_FLUSH_SECONDS - 10) * 1000,
+        }
+        self._producer = Producer(producer_config(settings, **config), logger=logging.getLogger("sager.kafka"))
+        self._failed: list[KafkaError] = []
+
+    def send(self, refused: Sequence[tuple[Record, BadRecord]]) -> None:
+        """Send dead letters and return when the broker has them; after an error the batch must not be committed."""
+        if not refused:
+            return
+        self._deliver(refused)
+        if any(error.code() == KafkaError.MSG_SIZE_TOO_LARGE for error in self._failed):
+            # The broker's limit is below ours: better a part than a stop at this record for ever.
+            log.warning("%s refuses large records; dead letters are clipped", self._topic)
+            self._deliver(refused, limit=4_096)
+        if self._failed:
+            raise MaterializerError(
+                f"{self._topic} refuses dead letters ({self._failed[0].str()}); nothing of this batch is committed. "
+                "Look at the broker and start again"
+            )
+        for _, why in refused:
+            DEAD_LETTERS.labels(stage=STAGE, reason=why.reason).inc()
+
+    def _deliver(self, refused: Sequence[tuple[Record, BadRecord]], limit: int = MAX_ORIGINAL_BYTES) -> None:
+        self._failed = []
+        now = datetime.now(UTC)
+        for record, why in refused:
+            letter = dead_letter(record, why, self._prefix, now, limit)
+            try:
+                self._producer.produce(self._topic, encode(letter), letter.key, on_delivery=self._on_delivery)
+            except KafkaException as error:
+                # Above the producer's own limit: raised here, and not reported to the callback.
+                self._failed.append(error.args[0])
+        if left := self._producer.flush(_FLUSH_SECONDS):
+            raise MaterializerError(
+                f"{left} dead letters were not delivered within {_FLUSH_SECONDS} s; this batch is not committed. "
+                "Is the broker up? Start again"
+            )
+
+    def _on_delivery(self, error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            self._failed.append(error)
+
+
+def dead_letter(
+    record: Record, why: BadRecord, prefix: str, now: datetime, limit: int = MAX_ORIGINAL_BYTES
+) -> DeadLetter:
+    """Return the dead letter of a record that the materializer refused."""
+    at = {"partition": record.partition, "offset": record.offset, "timestamp_ms": record.timestamp_ms}
+    source = Position(topic=record.topic.name(prefix), **at)
+    return DeadLetter.of(STAGE, source, why.reason, why.detail, record.key, record.value, now, limit)

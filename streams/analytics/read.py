@@ -1,0 +1,209 @@
+"""Reads the published snapshot, for the CLI and the console. Never the live file, which belongs to its writer."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import duckdb
+
+from streams.analytics import MaterializerError
+from streams.analytics.schema import quoted
+from streams.settings import Settings
+
+if TYPE_CHECKING:
+    from schemas import Card, CardDiff, Model, PolicySkill, SkillDiff
+
+    M = TypeVar("M", bound=Model)
+
+LOGS = (".wal", ".wal.recovery", ".wal.checkpoint")
+"""DuckDB's names of a database's write-ahead log, after the database's own name."""
+
+CONFINED = (
+    "enable_external_access = false",
+    # The lists of `enable_external_access` let the attached file and its .wal through; this lets nothing through. The
+    # attached file itself is open already.
+    "disabled_filesystems = 'LocalFileSystem'",
+    "python_enable_replacements = false",
+)
+"""Settings of a connection that opens no file but its snapshot. DuckDB takes none of them back."""
+
+
+def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
+    """Return a read-only connection to the newest snapshot; it does not change when a newer one is published.
+
+    No statement on it opens another file: a view in a forged snapshot runs with the rights of its reader.
+    MaterializerError: there is none yet, it is another tenant's, or a write-ahead log lies beside it.
+    """
+    path = settings.duckdb_file
+    if not path.exists():
+        raise MaterializerError(
+            f"there is no snapshot {path} yet. Run `sager materialize` (or `sager up`), which publishes one at its "
+            "start; if it runs elsewhere, set SAGER_DATA_DIR or SAGER_DUCKDB to its file"
+        )
+    _refuse_strays(path)
+    # Attached, not opened: DuckDB would reuse the database that this process has open under this path, although
+    # a newer file has replaced it since. An empty temp_directory: rows of people are spilled nowhere.
+    con = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false", "temp_directory": ""})
+    try:
+        con.execute(f"ATTACH {quoted(str(path))} AS snapshot (READ_ONLY)")
+        _refuse_strays(path)  # once more: one could have come while DuckDB looked for it
+        con.execute("USE snapshot")
+        for setting in CONFINED:
+            con.execute(f"SET {setting}")
+        [(found,)] = con.execute("SELECT prefix FROM meta").fetchall()
+        if found != settings.prefix:
+            raise MaterializerError(
+                f"{path} belongs to the prefix {found!r}, not {settings.prefix!r}: set SAGER_PREFIX to that, or "
+                "SAGER_DATA_DIR or SAGER_DUCKDB to this deployment's own file"
+            )
+    except duckdb.Error as error:
+        con.close()
+        raise MaterializerError(f"cannot read {path}. Is it a published snapshot? DuckDB says: {error}") from error
+    except BaseException:
+        con.close()
+        raise
+    return con
+
+
+def _refuse_strays(path: Path) -> None:
+    for stray in strays(path):
+        raise MaterializerError(
+            f"{stray} lies beside the snapshot {path}, and DuckDB would carry out whatever is in it: nothing is read. "
+            "A program that opened the snapshot for writing, or an attacker, left it. A running `sager materialize` "
+            "removes it within seconds; without one, delete it"
+        )
+
+
+def strays(path: Path) -> list[Path]:
+    """Return the files beside a snapshot that DuckDB would take for its write-ahead log; a published one has none."""
+    # DuckDB resolves links first: the log of a linked snapshot lies beside the file itself.
+    places = dict.fromkeys((path.absolute(), path.resolve()))
+    found = [place.with_name(place.name + ending) for place in places for ending in LOGS]
+    return [each for each in found if os.path.lexists(each)]
+
+
+def restrict(con: duckdb.DuckDBPyConnection, seconds: float, memory_bytes: int) -> None:
+    """Restrict a connection further, for statements that people write; some functions exceed both limits.
+
+    `seconds` limits one statement, `memory_bytes` the memory that DuckDB accounts for.
+    """
+    for setting in (
+        f"memory_limit = '{memory_bytes}B'",
+        "max_temp_directory_size = '0B'",
+        f"max_execution_time = {max(1, int(seconds * 1000))}",
+        "lock_configuration = true",
+    ):
+        con.execute(f"SET {setting}")
+
+
+def skill(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> "list[PolicySkill]":
+    """Return the user's current skills, ordered by domain, or that of one domain."""
+    from schemas import PolicySkill  # noqa: PLC0415 - `sager sql` starts without the models
+
+    where = "skills WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain"
+    return _documents(con, PolicySkill, where, user, domain)
+
+
+def diffs(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> "list[SkillDiff]":
+    """Return the user's diffs, ordered by domain and version; they fold into `skill`."""
+    from schemas import SkillDiff  # noqa: PLC0415
+
+    where = "skill_diffs WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain, version"
+    return _documents(con, SkillDiff, where, user, domain)
+
+
+def card(con: duckdb.DuckDBPyConnection, user: str) -> "Card | None":
+    """Return the user's card; None if there is none."""
+    from schemas import Card  # noqa: PLC0415
+
+    return next(iter(_documents(con, Card, "cards WHERE user_id = $1", user)), None)
+
+
+def card_diffs(con: duckdb.DuckDBPyConnection, user: str) -> "list[CardDiff]":
+    """Return the versions of the user's card, in order; they fold into `card`."""
+    from schemas import CardDiff  # noqa: PLC0415
+
+    return _documents(con, CardDiff, "card_diffs WHERE user_id = $1 ORDER BY version", user)
+
+
+def _documents(con: duckdb.DuckDBPyConnection, model: "type[M]", where: str, *values: str | None) -> "list[M]":
+    from schemas import decode  # noqa: PLC0415
+
+    rows = con.execute(f"SELECT document FROM {where}", list(values)).fetchall()
+    return [decode(model, text.encode()) for (text,) in rows]
+
+
+def versions_at(con: duckdb.DuckDBPyConnection, user: str, moment: datetime) -> dict[str, int]:
+    """Return the versions of the user's skills in force at a moment (naive, in UTC), by domain."""
+    where = "user_id = $1 AND valid_from <= $2 AND (valid_to > $2 OR valid_to IS NULL)"
+    return dict(con.execute(f"SELECT domain, version FROM skill_versions WHERE {where}", [user, moment]).fetchall())
+
+
+_TITLES = """
+WITH named AS (
+    SELECT item_id, title, 1 AS trust, occurred_at FROM items
+    UNION ALL SELECT item_id, title, 0, occurred_at FROM feedback WHERE user_id = $1
+    UNION ALL SELECT chosen_item_id, chosen_title, 0, occurred_at FROM contrasts WHERE user_id = $1
+    UNION ALL SELECT item_id, title, 0, occurred_at FROM interactions WHERE user_id = $1
+)
+SELECT item_id, arg_max(title, (trust, occurred_at)) FROM named
+WHERE item_id IN (SELECT unnest($2)) AND title <> '' GROUP BY item_id
+"""
+
+
+def titles(con: duckdb.DuckDBPyConnection, user: str, items: Sequence[str]) -> dict[str, str]:
+    """Return titles by item: the catalogue's, else the newest in this user's own events.
+
+    An app may send no catalogue. Events of other users name no title here: they are not this user's data.
+    """
+    return dict(con.execute(_TITLES, [user, list(items)]).fetchall())
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The choice behind a piece of evidence.
+
+    `place` is the rank at which the item was shown, 1 the top; `taken` and `shown` are item ids, the chosen one first
+    and in the ranking's order. Without the ranking in the snapshot, `shown` is the contrast's and `ranked_by` None.
+    """
+
+    title: str
+    ranking_id: str
+    place: int
+    taken: list[str]
+    shown: list[str]
+    instruction: str
+    ranked_by: str | None
+    skill_version: int | None
+
+
+_CHOICES = """
+SELECT k.event_id, coalesce(nullif(k.chosen_title, ''), i.title, ''), k.ranking_id, k.chosen_rank,
+       [k.chosen_item_id] || k.also_item_ids,
+       coalesce(r.item_ids, [k.chosen_item_id] || k.also_item_ids || k.unchosen_item_ids),
+       coalesce(k.instruction, ''), r.ranked_by, coalesce(r.skill_version, k.skill_version)
+FROM contrasts k
+LEFT JOIN rankings r ON r.user_id = k.user_id AND r.ranking_id = k.ranking_id
+LEFT JOIN items i ON i.item_id = k.chosen_item_id
+WHERE k.user_id = $1 AND k.event_id IN (SELECT unnest($2))
+"""
+
+
+def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) -> dict[str, Choice]:
+    """Return the choices behind these events, by event, as far as the snapshot has them."""
+    return {event: Choice(*row) for event, *row in con.execute(_CHOICES, [user, list(events)]).fetchall()}
+
+
+def interactions_until(
+    con: duckdb.DuckDBPyConnection, user: str, domain: str, until: datetime
+) -> tuple[int, dict[str, str]]:
+    """Return how many interactions there were until a moment (naive, in UTC), and the newest five titles by item."""
+    query = (
+        "SELECT item_id, title FROM interactions WHERE user_id = $1 AND domain = $2 AND occurred_at <= $3 "
+        "ORDER BY occurred_at DESC, item_id"
+    )
+    taken = con.execute(query, [user, domain, until]).fetchall()
+    return len(taken), dict(taken[:5])

@@ -1,0 +1,102 @@
+"""A Kafka record on its way into DuckDB, the change that it makes there, and the net change of a batch."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from schemas import Topic, moment_of
+from streams.analytics.schema import Keep, Table
+
+Row = dict[str, Any]  # a row's values by column
+RowKey = tuple[Any, ...]  # the values of a table's key columns, in the order of `table.key`
+
+
+def utc(moment: datetime) -> datetime:
+    """Return the moment as a TIMESTAMP column stores it: naive, in UTC."""
+    return moment.astimezone(UTC).replace(tzinfo=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A Kafka record, reduced to the parts that rows need. `timestamp_ms` is 0 where Kafka has none."""
+
+    topic: Topic
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+
+    @property
+    def logged_at(self) -> datetime | None:
+        """Its Kafka timestamp, in UTC; None where there is none."""
+        return moment_of(self.timestamp_ms) if self.timestamp_ms else None
+
+    @property
+    def document(self) -> str:
+        """The value as text; JSON that was decoded is UTF-8."""
+        return (self.value or b"").decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A row to write, with its child tables' rows; `replaces`: also in a table that keeps the first row."""
+
+    table: Table
+    row: Row
+    children: tuple[list[Row], ...] = ()
+    replaces: bool = False
+
+    @property
+    def key(self) -> RowKey:
+        """The key columns' values."""
+        return tuple(self.row[name] for name in self.table.key)
+
+    def tables(self) -> Iterator[tuple[Table, Sequence[Row]]]:
+        """Yield its table with its row, then each child table with its rows."""
+        yield self.table, (self.row,)
+        yield from zip(self.table.children, self.children, strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A row to delete, with its children."""
+
+    table: Table
+    key: RowKey
+
+
+@dataclass(slots=True)
+class Pending:
+    """The change to one key: first the drop, if any, then the put, if any."""
+
+    dropped: bool = False
+    put: Put | None = None
+
+
+class Batch:
+    """The net effect of records added in log order: at most one row per table and key.
+
+    DuckDB's upserts silently keep the first of two rows with one key, so SQL cannot do this.
+    """
+
+    def __init__(self) -> None:
+        self._pending: dict[str, dict[RowKey, Pending]] = {}
+
+    def add(self, change: Put | Drop) -> None:
+        """Add the next record's change."""
+        pending = self._pending.setdefault(change.table.name, {}).setdefault(change.key, Pending())
+        if isinstance(change, Drop):
+            pending.dropped, pending.put = True, None
+        elif change.replaces:
+            pending.dropped, pending.put = True, change
+        elif pending.put is None or change.table.keep is Keep.LAST:
+            pending.put = change
+        elif change.table.keep is Keep.NEWEST:
+            version = change.table.version
+            pending.put = change if change.row[version] >= pending.put.row[version] else pending.put
+
+    def pending(self, table: Table) -> Mapping[RowKey, Pending]:
+        """Return the changes to one table, by key."""
+        return self._pending.get(table.name, {})

@@ -1,0 +1,151 @@
+"""Turns records into rows, by one function for all models."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from operator import attrgetter, itemgetter
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from operators.language.privacy import Privacy
+from operators.seals import authenticated
+from schemas import ONE, TOPICS, BadRecord, Key, Model, Ranking, SkillDiff, Topic, decode, moment_of
+from streams.analytics.columns import COLUMNS, ITEMS
+from streams.analytics.forgetting import Barrier
+from streams.analytics.private import redacted
+from streams.analytics.records import Drop, Put, Record, Row, RowKey, utc
+from streams.analytics.schema import TOPIC_TABLES, Table, table_of
+
+PUBLIC_TOPICS: tuple[Topic, ...] = tuple(topic for topic in TOPICS.values() if topic.base in TOPIC_TABLES)
+"""The topics that become rows."""
+
+
+def read(
+    record: Record, privacy: Privacy, barrier: Barrier | None = None, ranking_key: bytes | None = None
+) -> Put | Drop | None:
+    """Return the change that one record makes; None for a record from before its user was erased.
+
+    `ranking_key` is the secret that seals rankings, None where this process has none. BadRecord: the bytes are not a
+    value of the topic, or hold a number too large for any column.
+    """
+    topic = record.topic
+    if topic.compact and record.value is None:
+        return Drop(table_of(topic), _key_of_tombstone(topic, record.key))
+    try:
+        event = decode(topic.model, record.value)
+        if barrier is not None and barrier.covers(event, record.logged_at):
+            return None
+        if isinstance(event, Ranking):
+            event = authenticated(event, ranking_key)
+        put = _rows_of(redacted(event, privacy), record)
+        return put if barrier is None else barrier.blanked(put, event)
+    except BadRecord:
+        raise
+    except Exception as error:
+        # No record may stop the stream, whatever error it causes here (invariant 9).
+        raise BadRecord("invalid", f"{type(error).__name__}: {error}") from error
+
+
+def _rows_of(event: Model, record: Record) -> Put:
+    table = table_of(record.topic)
+    row = _reader(table)(event)
+    row["logged_at"] = utc(moment_of(record.timestamp_ms))
+    row["kafka_partition"], row["kafka_offset"] = record.partition, record.offset
+    if "document" in table.names:
+        row["document"] = record.document
+    children = tuple([_child_rows(child, event) for child in table.children])
+    return Put(table, row, children, replaces=isinstance(event, SkillDiff) and event.rewritten > 0)
+
+
+def _child_rows(table: Table, event: Model) -> list[Row]:
+    source = ITEMS[table.name]
+    items = list(_at(event, source) if isinstance(source, str) else source(event))
+    if not items:
+        return []
+    is_dict = isinstance(items[0], dict)
+    of_event, of_item = _child_readers(table, frozenset(items[0] if is_dict else type(items[0]).model_fields), is_dict)
+    shared, numbered = of_event(event), {"seq", "place"} & set(table.names)
+    return [shared | of_item(item, event) | dict.fromkeys(numbered, n) for n, item in enumerate(items, start=1)]
+
+
+class _Reader:
+    """Reads columns of an object: plain fields all at once, others by their source. Then it converts them."""
+
+    def __init__(self, table: Table, names: Sequence[str], *, is_dict: bool = False) -> None:
+        sources = {name: COLUMNS.get(table.name, {}).get(name, name) for name in names}
+        self._names = [name for name, source in sources.items() if isinstance(source, str) and "." not in source]
+        fields = [str(sources[name]) for name in self._names]
+        # A getter of one name would return no tuple.
+        self._fields = (itemgetter if is_dict else attrgetter)(*fields, *fields[:1]) if fields else lambda _: ()
+        self._others = [(name, source) for name, source in sources.items() if name not in self._names]
+        found = {name: _converter(name, table.arrow.field(name).type) for name in names}
+        self._converters = [(name, convert) for name, convert in found.items() if convert is not None]
+
+    def __call__(self, item: Any, *event: Model) -> Row:
+        row = dict(zip(self._names, self._fields(item), strict=False))
+        for name, source in self._others:
+            row[name] = _at(item, source) if isinstance(source, str) else source(item, *event)
+        for name, convert in self._converters:
+            if row[name] is not None:
+                row[name] = convert(row[name])
+        return row
+
+
+@cache
+def _reader(table: Table) -> _Reader:
+    of_record = ("document", "logged_at", "kafka_partition", "kafka_offset")
+    return _Reader(table, [name for name in table.names if name not in of_record])
+
+
+@cache
+def _child_readers(table: Table, fields: frozenset[str], is_dict: bool) -> tuple[_Reader, _Reader]:
+    declared = COLUMNS.get(table.name, {})
+    of_item = [name for name in table.names if name in fields or name in declared]
+    of_event = [name for name in table.names if name not in (*of_item, "seq", "place")]
+    return _Reader(table, of_event), _Reader(table, of_item, is_dict=is_dict)
+
+
+def _at(item: Any, path: str) -> Any:
+    first, _, rest = path.partition(".")
+    value = getattr(item, first)
+    if not rest or value is None:
+        return value
+    is_many = isinstance(value, tuple) and not hasattr(value, "_fields")  # a named tuple is one value
+    return [_at(each, rest) for each in value] if is_many else _at(value, rest)
+
+
+def _converter(name: str, kind: Any) -> Callable[[Any], Any] | None:
+    if pa.types.is_timestamp(kind):
+        return utc
+    if pa.types.is_floating(kind):
+        return lambda value: value / ONE if isinstance(value, int) else value  # evidence is in fixed point
+    if pa.types.is_integer(kind):
+        return _fitting
+    if pa.types.is_list(kind):
+        return list
+    return str if name in ("tier", "before", "after") else None
+
+
+def _fitting(value: int) -> int:
+    """Refuse a number that fits into no column: its row would fail its batch for ever."""
+    if not -(2**63) <= value < 2**63:
+        raise BadRecord("invalid", "a number does not fit into 64 bits")
+    return value
+
+
+def _key_of_tombstone(topic: Topic, key: bytes | None) -> RowKey:
+    compound: dict[Key, tuple[type, ...]] = {
+        Key.USER_AND_DOMAIN: (str, str),
+        Key.USER_AND_VERSION: (str, int),
+        Key.USER_DOMAIN_AND_VERSION: (str, str, int),
+    }
+    try:
+        if topic.key not in compound:
+            if key:
+                return (key.decode(),)
+        elif isinstance(parts := orjson.loads(key or b""), list) and tuple(map(type, parts)) == compound[topic.key]:
+            return tuple(parts)
+    except ValueError:  # also orjson's error and UnicodeDecodeError
+        pass
+    raise BadRecord("invalid", f"a tombstone whose key is not {topic.key.value}")

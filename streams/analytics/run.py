@@ -1,0 +1,198 @@
+"""The materializer's loop: reads a batch, writes it and its offsets to DuckDB, publishes when due."""
+
+import logging
+import shutil
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import duckdb
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
+
+from operators.admission import TOLERANCE
+from schemas import BadRecord, Receipt, decode, moment_of
+from streams import permissions
+from streams.analytics import Damaged, metrics
+from streams.analytics.dead_letters import OWNED, DeadLetters
+from streams.analytics.files import cannot_write
+from streams.analytics.forgetting import Barrier
+from streams.analytics.records import Batch, Record, utc
+from streams.analytics.rows import read
+from streams.analytics.snapshot import Publisher
+from streams.analytics.source import Source
+from streams.analytics.store import Progress, Store, open_store, replace_damaged
+from streams.metrics import CLOCK_SKEW, FROM_THE_FUTURE
+from streams.privacy import privacy_of
+from streams.pseudonyms import ranking_key_if_any
+from streams.settings import Settings
+
+log = logging.getLogger(__name__)
+
+CHECK_SECONDS = 10.0  # how often to check the topics for recreation, new partitions and lag
+IDLE_SECONDS = 60.0  # not ready after this long without a turn of the loop: a long rewriting, or a slow disk
+STUCK_SECONDS = 3_600.0  # not live after this long: no checkpoint and no rewriting takes longer
+
+
+class MaterializerHealth:
+    """The loop updates it; the HTTP server's threads read it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._turned_at = clock()
+        self._is_ending = False
+        self.doing = "opening the DuckDB file"
+        """The step of the start that is under way; empty once records are read."""
+        self.broker_answers = True
+        self.can_publish = True
+
+    def ends(self) -> None:
+        """Mark the shutdown: no new batch begins."""
+        self._is_ending = True
+
+    def turn(self) -> None:
+        """Mark one turn of the loop."""
+        self._turned_at, self.doing = self._clock(), ""
+
+    def why_not_live(self) -> list[str]:
+        """Return reasons to restart this materializer; none while it is live."""
+        still = self._clock() - self._turned_at
+        return [f"nothing has been read, written or published for {still:.0f} s"] if still > STUCK_SECONDS else []
+
+    def why_not_ready(self) -> list[str]:
+        """Return reasons why rows do not arrive in DuckDB or in the snapshot; none while they do."""
+        still = self._clock() - self._turned_at
+        reasons = {
+            "shutting down": self._is_ending,
+            self.doing: self.doing,
+            f"no poll for {still:.0f} s": still > IDLE_SECONDS,
+            "no broker answers": not self.broker_answers,
+            "the snapshot cannot be published; see the log": not self.can_publish,
+        }
+        return [reason for reason, holds in reasons.items() if holds]
+
+
+def materialize(settings: Settings, stop: threading.Event, health: MaterializerHealth | None = None) -> None:
+    """Keep the DuckDB file up to date until `stop` is set; then publish once more."""
+    health = health or MaterializerHealth()
+    permissions.begin(settings.group)
+    for folder in dict.fromkeys((settings.data_dir, settings.duckdb_file.parent)):
+        permissions.tighten(permissions.make(folder, settings.group), settings.group, [f"{settings.duckdb_file.name}*"])
+    try:
+        _materialize(settings, stop, health)
+    except Damaged as error:
+        replace_damaged(settings, error)
+        _materialize(settings, stop, health)
+
+
+def _materialize(settings: Settings, stop: threading.Event, health: MaterializerHealth) -> None:
+    with open_store(settings) as store, Source(settings) as source:
+        try:
+            store.use_prices(settings.llm_price_prompt, settings.llm_price_completion)
+            _Loop(settings, store, source, health).run(stop)
+        except duckdb.Error as error:
+            raise cannot_write(store.path, error) from error
+
+
+class _Loop:
+    def __init__(self, settings: Settings, store: Store, source: Source, health: MaterializerHealth) -> None:
+        self._settings, self._store, self._source, self._health = settings, store, source, health
+        self._publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds, group=settings.group)
+        self._privacy = privacy_of(settings)
+        self._barrier = Barrier(store.receipts(), settings.event_key_bytes)
+        self._dead_letters = DeadLetters(settings)
+        self._ranking_key: bytes | None = None
+        self._done = store.offsets()
+        self._next_check = 0.0
+
+    def run(self, stop: threading.Event) -> None:
+        self._health.doing = "looking for Kafka and its topics"
+        self._forget(self._source.start(self._done))
+        log.info("materializing %s topics into %s", len(self._source.topics), self._store.path)
+        self._report_offsets()
+        self._health.turn()
+        while not stop.is_set():
+            messages = self._source.read(self._settings.batch_rows, self._settings.batch_seconds, stop)
+            self._health.turn()
+            if messages:
+                self._write(messages)
+            self._publisher.publish_if_due()
+            if time.monotonic() >= self._next_check:
+                self._check()
+            self._health.can_publish = not self._publisher.is_failing
+            self._health.broker_answers = self._source.broker_answers
+        self._publisher.publish_if_changed()
+
+    def _write(self, messages: Sequence[Message]) -> None:
+        began = time.perf_counter()
+        batch = Batch()
+        offsets: dict[tuple[str, int], Progress] = {}
+        refused: list[tuple[Record, BadRecord]] = []
+        receipts: list[Receipt] = []
+        if self._ranking_key is None:
+            # On a single machine the worker creates the key at its first start, before it seals a ranking.
+            self._ranking_key = ranking_key_if_any(self._settings)
+        records = list(map(self._record, messages))
+        for record in records:
+            name = record.topic.name(self._settings.prefix)
+            offsets[name, record.partition] = Progress(record.offset + 1, self._source.topic_id(name))
+            try:
+                change = read(record, self._privacy, self._barrier, self._ranking_key)
+                if change is not None:
+                    batch.add(change)
+                if record.topic.base == Receipt.TOPIC and record.value is not None:
+                    receipts.append(decode(Receipt, record.value))
+                    self._barrier.add(receipts[-1])
+            except BadRecord as why:
+                refused.append((record, why))
+        self._dead_letters.send([(record, why) for record, why in refused if record.topic.base in OWNED])
+        rows = self._store.write(batch, offsets, receipts)
+        self._done.update(offsets)
+        self._report_offsets()
+        metrics.BATCH_SECONDS.observe(time.perf_counter() - began)
+        for table, count in rows.items():
+            metrics.ROWS.labels(table=table).inc(count)
+        self._report(records, refused)
+
+    def _record(self, message: Message) -> Record:
+        topic, (kind, timestamp) = self._source.topics[str(message.topic())], message.timestamp()
+        timestamp_ms = 0 if kind == TIMESTAMP_NOT_AVAILABLE else max(0, timestamp)
+        position = int(message.partition() or 0), int(message.offset() or 0)
+        return Record(topic, *position, timestamp_ms, message.key(), message.value())
+
+    def _check(self) -> None:
+        self._forget(self._source.check(self._done))
+        self._source.measure_lag(self._done)
+        metrics.DISK_FREE.set(shutil.disk_usage(self._store.path.parent).free)
+        self._next_check = time.monotonic() + CHECK_SECONDS
+
+    def _forget(self, recreated: set[str]) -> None:
+        if recreated:
+            self._store.forget_offsets({name: self._source.topic_id(name) for name in recreated})
+            self._done = self._store.offsets()
+
+    def _report_offsets(self) -> None:
+        offsets: Counter[str] = Counter()
+        for (name, _), progress in self._done.items():
+            offsets[name] += progress.next_offset
+        for name, topic in self._source.topics.items():
+            metrics.NEXT_OFFSET.labels(topic=topic.base).set(offsets[name])
+
+    def _report(self, records: Sequence[Record], refused: Sequence[tuple[Record, BadRecord]]) -> None:
+        for base, count in Counter(record.topic.base for record in records).items():
+            metrics.RECORDS.labels(topic=base).inc(count)
+        for record, _ in refused:
+            metrics.BAD_RECORDS.labels(topic=record.topic.base).inc()
+        if refused:
+            record, why = refused[-1]
+            last = f"{record.topic.base}[{record.partition}] at {record.offset}: {why}"
+            log.warning("%s records could not be decoded, the last of them %s", len(refused), last)
+        now = time.time()
+        stamps = [record.timestamp_ms / 1_000 for record in records if record.timestamp_ms]
+        for stamp in stamps:
+            CLOCK_SKEW.set(max(0.0, stamp - now))
+            FROM_THE_FUTURE.inc(stamp - now > TOLERANCE.total_seconds())
+        if stamps:
+            metrics.DELAY_SECONDS.observe(max(0.0, now - min(stamps)))
+        # A clock that ran ahead must not make the file look newer than it is.
+        self._publisher.note(utc(moment_of(int(1_000 * min(now, max(stamps))))) if stamps else None)

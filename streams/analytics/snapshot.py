@@ -1,0 +1,135 @@
+"""Publishes the live file to analysts.
+
+A DuckDB file has one read-write process or many readers, never both: readers get a copy, and an open reader keeps it
+while the next one takes its name. Rows wait while the file is copied, and after an erasure rewritten.
+"""
+
+import logging
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+
+from streams import permissions
+from streams.analytics import MaterializerError, metrics
+from streams.analytics.read import strays
+from streams.analytics.store import Store
+
+log = logging.getLogger(__name__)
+
+Clock = Callable[[], float]
+COPY_SECONDS = 600.0  # time limit for a copy
+INVALIDATED = "has been invalidated"
+"""DuckDB's message for this or an earlier failure when only reopening the file helps."""
+
+
+class Publisher:
+    """Publishes at most every `seconds`, less often if that takes long, and only after changes.
+
+    Analysts open `target`; `group` may read it, besides its owner.
+    """
+
+    def __init__(
+        self, store: Store, target: Path, seconds: float, clock: Clock = time.monotonic, *, group: str | None = None
+    ) -> None:
+        if target.resolve() == store.path.resolve():
+            raise MaterializerError(f"SAGER_DUCKDB is the live file {target} itself; choose another path")
+        self._store, self._target, self._seconds, self._clock, self._group = store, target, seconds, clock, group
+        self._newest: datetime | None = None
+        # A file with commits that a kill left unpublished is published at the next start.
+        self._dirty = True
+        self._due = clock()
+        self.is_failing = False
+
+    def note(self, newest: datetime | None = None) -> None:
+        """Note a change to publish, up to a record of this Kafka timestamp."""
+        self._dirty = True
+        if newest is not None:
+            self._newest = max(newest, self._newest or newest)
+
+    def publish_if_due(self) -> bool:
+        """Publish if something changed and a publication is due; return true if it succeeded.
+
+        A failure is logged, counted and retried later: a full disk must not stop the rows. duckdb.Error: the live file
+        could not be written, and DuckDB refuses further work until it is reopened.
+        """
+        try:
+            remove_strays(self._target)
+        except OSError as error:
+            self._count_failure()
+            log.error("no reader opens the snapshot: %s", error)  # noqa: TRY400
+        return self._clock() >= self._due and self.publish_if_changed()
+
+    def publish(self) -> None:
+        """Publish now, and leave no erased row in a file."""
+        began, now = self._clock(), datetime.now(UTC)
+        self._store.checkpoint(now.replace(tzinfo=None), self._newest)
+        if self._store.is_stained():
+            log.info("rewriting %s without the rows that were deleted", self._store.path)
+            self._store.rewrite()
+        copy_and_rename(self._store.path, self._target, self._group)
+        self._dirty = self.is_failing = False
+        metrics.PUBLISH_SECONDS.observe(self._clock() - began)
+        metrics.SNAPSHOT_TIMESTAMP.set(now.timestamp())
+        for name, file in {"live": self._store.path, "snapshot": self._target}.items():
+            metrics.FILE_BYTES.labels(file=name).set(file.stat().st_size)
+
+    def publish_if_changed(self) -> bool:
+        """Publish if something changed, such as at shutdown; return true if it succeeded."""
+        if not self._dirty:
+            return False
+        began = self._clock()
+        try:
+            self.publish()
+        except (MaterializerError, OSError, duckdb.Error) as error:
+            self._count_failure()
+            if self._store.is_broken or INVALIDATED in str(error):
+                raise
+            log.error("could not publish %s, trying again later: %s", self._target, error)  # noqa: TRY400
+        now = self._clock()
+        self._due = max(began + self._seconds, now + 3 * (now - began))  # three quarters of the time belong to rows
+        return not self._dirty
+
+    def _count_failure(self) -> None:
+        self.is_failing = True
+        metrics.PUBLISH_FAILURES.inc()
+
+
+def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:
+    """Copy a file that no process checkpoints, and rename the copy; after an error the published file is unchanged."""
+    permissions.make(target.parent, group)
+    fresh = target.with_name(target.name + ".tmp")
+    fresh.unlink(missing_ok=True)
+    os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    # Never with Python's own file calls: closing a descriptor of the live file in this process drops DuckDB's lock.
+    # `cp` shares blocks where the file system can (XFS, btrfs).
+    command = [shutil.which("cp") or "/bin/cp", str(live), str(fresh)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COPY_SECONDS, check=False)  # noqa: S603
+        if done.returncode:
+            why = done.stderr.strip().rpartition("\n")[2] or f"the copying process ended with {done.returncode}"
+            raise MaterializerError(f"could not copy {live} to {fresh}: {why}")
+        if group:
+            permissions.give(fresh, group)
+        # Read-only, for its owner too: the DuckDB command line opens read-write by default and leaves a .wal behind,
+        # which makes every later snapshot of this name unreadable.
+        fresh.chmod(permissions.FILE & 0o444)
+        remove_strays(target)
+        fresh.replace(target)
+    except subprocess.TimeoutExpired as error:
+        raise MaterializerError(f"copying {live} took longer than {COPY_SECONDS:.0f} s") from error
+    finally:
+        # A partial copy would take the space that the next one needs.
+        fresh.unlink(missing_ok=True)
+
+
+def remove_strays(snapshot: Path) -> None:
+    """Remove files beside a snapshot that DuckDB would take for its log; readers refuse a snapshot with one."""
+    for stray in strays(snapshot):
+        stray.rmdir() if stray.is_dir() and not stray.is_symlink() else stray.unlink(missing_ok=True)
+        log.warning("removed %s, which was not ours: a client had opened the snapshot for writing", stray)

@@ -1,0 +1,174 @@
+"""Reads all partitions of all public topics, from the offsets in the DuckDB file.
+
+Partitions are assigned manually and no group offset is ever committed: the file's own offsets are the only ones, so
+that they cannot disagree with its rows. The topics' ids are kept with the offsets: a topic with another id was
+recreated, its old offsets are void, and it is read from its beginning. That is safe because every table is keyed.
+"""
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import Self
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, ClusterMetadata
+
+from schemas import Topic
+from streams.analytics import MaterializerError, metrics
+from streams.analytics.rows import PUBLIC_TOPICS
+from streams.analytics.store import Offsets, Progress
+from streams.kafka.clients import client_config, reach
+from streams.settings import Settings
+
+log = logging.getLogger(__name__)
+
+_START_SECONDS, _CHECK_SECONDS, _SLICE_SECONDS = 10.0, 2.0, 0.2
+_SLICE_RECORDS = 500
+_BATCH_BYTES = 32 * 1024 * 1024
+_NO_ID = "A" * 22  # Kafka's id for a topic without one
+_HOPELESS = (
+    *(KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED),
+    *(KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._AUTHENTICATION),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """A topic's state in the broker. `topic_id` is the cluster's id where the broker has no topic ids."""
+
+    topic_id: str
+    partitions: int
+
+    def start(self, progress: Progress | None) -> int:
+        """Return the offset at which to start a partition: 0 and those of an earlier topic are the beginning."""
+        is_known = progress is not None and progress.topic_id == self.topic_id
+        return (progress.next_offset if progress and is_known else 0) or OFFSET_BEGINNING
+
+
+class Source:
+    """The consumer, as a context manager."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.topics: dict[str, Topic] = {topic.name(settings.prefix): topic for topic in PUBLIC_TOPICS}
+        self.broker_answers = False
+        self._settings = settings
+        self._states: dict[str, TopicState] = {}
+        self._last_error = ""
+        # librdkafka also reports its errors to `_error`; its log goes to ours, not to stderr.
+        logger = logging.getLogger("sager.kafka")
+        self._admin = AdminClient(client_config(settings), logger=logger)
+        consumer = {
+            "client.id": "sager-materializer",
+            "group.id": f"{settings.app_id}-materializer",  # librdkafka requires one; it is never joined
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "earliest",  # for offsets that retention has overtaken
+            "allow.auto.create.topics": False,
+            # The embedded broker is busy with all partitions while it waits.
+            "fetch.wait.max.ms": 500 if settings.embedded else 200,
+            "queued.min.messages": 10_000,
+            "queued.max.messages.kbytes": 4_096,  # per partition, and there may be many
+        }
+        self._consumer = Consumer(client_config(settings, **consumer), logger=logger)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._consumer.close()
+
+    def topic_id(self, name: str) -> str:
+        """Return the topic's id at the assignment: the current offsets count in it."""
+        return self._states[name].topic_id
+
+    def start(self, done: Offsets) -> set[str]:
+        """Find the topics and start reading after these offsets; return the topics recreated since."""
+        _, cluster = reach(self._settings, _START_SECONDS)
+        states = self._describe(cluster, _START_SECONDS)
+        if missing := sorted(self.topics.keys() - states.keys()):
+            raise MaterializerError(
+                f"{len(missing)} topics are missing at {self._settings.bootstrap}: {', '.join(missing)}. "
+                "Start a `sager worker` (or `sager up`) first, which creates them; is SAGER_PREFIX right?"
+            )
+        return self._assign(states, done)
+
+    def check(self, done: Offsets) -> set[str]:
+        """Follow topics that were recreated or got more partitions; return the recreated ones."""
+        try:
+            # Lists all topics and searches the answer: the embedded broker creates a topic when asked for it by name.
+            cluster = self._admin.list_topics(timeout=_CHECK_SECONDS)
+            states = {**self._states, **self._describe(cluster, _CHECK_SECONDS)}
+        except KafkaException as error:
+            log.debug("could not describe the topics: %s", error)
+            self.broker_answers = False
+            return set()
+        self.broker_answers = True
+        return self._assign(states, done) if states != self._states else set()
+
+    def read(self, most: int, seconds: float, stop: threading.Event) -> list[Message]:
+        """Return the next records: at most `most`, waiting at most `seconds`, and not beyond 32 MiB."""
+        messages: list[Message] = []
+        size, left, until = 0, seconds, time.monotonic() + seconds
+        while len(messages) < most and size < _BATCH_BYTES and left > 0 and not stop.is_set():
+            records = min(most - len(messages), _SLICE_RECORDS)
+            for message in self._consumer.consume(records, timeout=min(left, _SLICE_SECONDS)):
+                if (error := message.error()) is not None:
+                    self._error(error)
+                    continue
+                size += len(message.value() or b"") + len(message.key() or b"")
+                messages.append(message)
+            left = until - time.monotonic()
+        return messages
+
+    def measure_lag(self, done: Offsets) -> None:
+        """Set the lag per topic, from the end offsets in the last fetches."""
+        for name, state in self._states.items():
+            behind = 0
+            for partition in range(state.partitions):
+                _, end = self._consumer.get_watermark_offsets(TopicPartition(name, partition), cached=True) or (0, 0)
+                behind += max(0, end - max(0, state.start(done.get((name, partition)))))
+            metrics.LAG.labels(topic=self.topics[name].base).set(behind)
+
+    def _describe(self, cluster: ClusterMetadata, seconds: float) -> dict[str, TopicState]:
+        partitions = {name: len(cluster.topics[name].partitions) for name in self.topics if name in cluster.topics}
+        described = self._admin.describe_topics(TopicCollection(list(partitions)), request_timeout=seconds)
+        states = {}
+        for name, future in described.items() if partitions else ():
+            try:
+                topic_id = str(future.result().topic_id)
+            except KafkaException as error:
+                if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:  # deleted in between
+                    continue
+                raise
+            found = (cluster.cluster_id or "") if topic_id == _NO_ID else topic_id
+            states[name] = TopicState(found, partitions[name])
+        return states
+
+    def _assign(self, states: dict[str, TopicState], done: Offsets) -> set[str]:
+        ids = {name: state.topic_id for name, state in states.items()}
+        recreated = {name for (name, _), each in done.items() if ids.get(name, each.topic_id) != each.topic_id}
+        for name in recreated:
+            log.warning("%s was recreated; it is read from its beginning, and existing rows are kept", name)
+            metrics.RECREATED.labels(topic=self.topics[name].base).inc()
+        self._states, starts = states, list[TopicPartition]()
+        for name, state in states.items():
+            known = [done.get((name, partition)) for partition in range(state.partitions)]
+            starts += [TopicPartition(name, number, state.start(each)) for number, each in enumerate(known)]
+        self._consumer.assign(starts)
+        return recreated
+
+    def _error(self, error: KafkaError) -> None:
+        if error.fatal() or error.code() in _HOPELESS:
+            raise MaterializerError(f"Kafka at {self._settings.bootstrap} refuses us: {error.str()}")
+        if error.str() != self._last_error:  # it repeats several times a second while a broker is down
+            self._last_error = error.str()
+            log.warning("Kafka: %s; continuing", error.str())

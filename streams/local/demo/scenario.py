@@ -1,0 +1,185 @@
+"""The demo's users: their history, their choices, and their words."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from operators.attributes import fact_id
+from operators.statinit import parser_for
+from schemas.base import Event
+from schemas.commands import Action, SkillCommand
+from schemas.corrections import Correction, Utterance
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import Feedback, Signal
+from schemas.items import Candidate, Fact
+from streams.kafka.producer import envelope
+from streams.local.demo import catalogue, people
+from streams.local.demo.people import Person
+
+HISTORY = 12
+"""Interactions per user before the streamed choices."""
+HELD = 6
+"""Held-back choices per user."""
+NO_SKILL_EVERY = 5
+"""One simulated user in five is in the arm without skills, for comparison."""
+PAUSE_DAYS = 14
+"""Between the last choice and the words."""
+
+CORRECTIONS: Mapping[int, Sequence[str]] = {
+    1: ("no musicals, please", "something with a bit more of everything"),
+    4: ("no horror, please", "well, surprise me"),
+    8: ("no romance, please",),
+    12: ("no sushi, please",),
+    13: ("I used to like crime, but not any more",),
+    22: ("no horror, please",),
+    26: ("more mystery",),
+    31: ("my sister loves westerns",),
+}
+"""By the person's number; the rules do not understand all of them."""
+SIGNALS: Mapping[int, tuple[Signal, float | None]] = {
+    2: (Signal.LIKED, None),
+    4: (Signal.RATED, 5.0),
+    7: (Signal.RATED, 1.0),
+    10: (Signal.HIDDEN, None),
+    11: (Signal.PURCHASED, None),
+    16: (Signal.SKIPPED, None),
+    19: (Signal.RATED, 4.0),
+    25: (Signal.HIDDEN, None),
+}
+CHATS: Mapping[int, Sequence[str]] = {
+    1: ("I'm vegetarian. What could I cook tonight?", "And I can't stand coriander. My number is +1 202 555 0142."),
+    6: ("I'm vegetarian, and I love spicy food.",),
+}
+PINS = (3, 6)
+"""People who pin the first line of their skill."""
+LISTS = 12
+"""The number of people with a last list: every other one declines it, the others answer its question."""
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Past:
+    """One interaction from before the demo."""
+
+    user_id: str
+    domain: str
+    item: Candidate
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Ten candidates for a user, in the order of an app without a ranker, and the one that the user takes."""
+
+    choice_id: str
+    user_id: str
+    domain: str
+    candidates: tuple[Candidate, ...]
+    target: str
+    at: datetime
+
+
+class Simulated:
+    """Simulated users of the built-in catalogue, with hidden policies; the seed decides everything."""
+
+    def __init__(self, users: int, n_rounds: int, seed: int) -> None:
+        self._n_rounds, self._seed = n_rounds, seed
+        self._items = catalogue.load()
+        facts = {item.item_id: parser_for(domain, {})(item) for domain, items in self._items.items() for item in items}
+        self._facts_of: Callable[[Candidate], tuple[Fact, ...]] = lambda item: facts[item.item_id]
+        self.people = people.simulate(users, seed, self._items, self._facts_of)
+        self._start = datetime(2025, 12, 24, tzinfo=UTC)
+        self._after = self._start + timedelta(days=HISTORY + n_rounds)
+
+    def describe(self) -> str:
+        """Describe the scenario in one line."""
+        users, items = len(self.people), sum(map(len, self._items.values()))
+        return f"{users} simulated users with hidden policies choose among {items} real films, books and restaurants"
+
+    def catalogue(self) -> Iterator[tuple[str, Candidate]]:
+        """Yield the domain and candidate of every item."""
+        return ((domain, item) for domain, items in self._items.items() for item in items)
+
+    def past(self) -> Iterator[Past]:
+        """Yield each user's earlier phase, when they had only part of their wants."""
+        for person in self.people:
+            taken = people.history(person, self._items, self._facts_of, self._rng(person, "past"), HISTORY)
+            for place, item in enumerate(taken):
+                yield Past(person.user_id, person.domain, item, self._start + timedelta(days=place))
+
+    def rounds(self) -> Iterator[Sequence[Choice]]:
+        """Yield one choice of every user per round."""
+        rngs = [self._rng(person, "rounds") for person in self.people]
+        for turn in range(self._n_rounds):
+            at = self._start + timedelta(days=HISTORY + turn)
+            yield [self._choice(person, rng, f"{turn}", at) for person, rng in zip(self.people, rngs, strict=True)]
+
+    def held_back(self) -> Sequence[Choice]:
+        """Return a few choices of every user from the end."""
+        return [
+            self._choice(person, rng, f"held-{place}", self._after)
+            for person in self.people
+            for rng in [self._rng(person, "held")]
+            for place in range(HELD)
+        ]
+
+    def has_skill(self, user_id: str) -> bool:
+        """Return False for every fifth user."""
+        return int(user_id.rpartition("-")[2]) % NO_SKILL_EVERY != 0
+
+    def words(self, skills: Mapping[Key, PolicySkill]) -> Sequence[Event]:
+        """Return the users' words, two weeks after the last choice."""
+        events: list[Event] = []
+        start = self._after + timedelta(days=PAUSE_DAYS)
+
+        def common(person: Person) -> dict[str, Any]:
+            moment = start + timedelta(minutes=len(events))
+            return {**envelope(moment), "user_id": person.user_id, "domain": person.domain}
+
+        for number, person in enumerate(self.people, 1):
+            events += [Correction(**common(person), text=text) for text in CORRECTIONS.get(number, ())]
+            if number in SIGNALS:
+                signal, value = SIGNALS[number]
+                item = self._items[person.domain][number]
+                events.append(Feedback(**common(person), item=item, signal=signal.value, value=value))
+            skill = skills.get((person.user_id, person.domain))
+            if number in PINS and skill is not None and skill.attributes:
+                pin = {"action": Action.PIN, "attribute_id": skill.attributes[0].attribute_id}
+                events.append(SkillCommand(**common(person), **pin, actor=person.user_id))
+            chat = CHATS.get(number, ())
+            for turn, text in enumerate(chat):
+                given = {**common(person), "domain": None, "conversation_id": "chat", "turn": turn}
+                events.append(Utterance(**given, text=text, ends=turn == len(chat) - 1))
+        return events
+
+    def last_lists(self) -> Sequence[Choice]:
+        """Return one list each for a few users, an hour after the words."""
+        at = self._after + timedelta(days=PAUSE_DAYS, hours=1)
+        return [self._choice(each, self._rng(each, "last"), "last", at) for each in self.people[:LISTS]]
+
+    def agreement(self, skills: Mapping[Key, PolicySkill], firsts: Mapping[Key, SkillDiff]) -> tuple[float, float]:
+        """Return the mean share of each hidden policy's wants at medium or high, before and after."""
+        before = after = 0.0
+        for person in self.people:
+            key = (str(person.user_id), str(person.domain))
+            seed = firsts[key].seed or () if key in firsts else ()
+            before += people.agreement(person, {a.attribute_id: a.tier for a in seed})
+            lines = skills[key].attributes if key in skills else ()
+            after += people.agreement(person, {a.attribute_id: a.tier for a in lines})
+        return before / len(self.people), after / len(self.people)
+
+    def wants(self, user_id: str) -> list[str]:
+        """Return the attribute ids of a user's hidden policy, the strongest first."""
+        person = next(p for p in self.people if p.user_id == user_id)
+        return [fact_id(want.fact) for want in person.policy.wants]
+
+    def _rng(self, person: Person, what: str) -> random.Random:
+        return random.Random(f"{self._seed}:{person.user_id}:{what}")  # noqa: S311 - a simulation
+
+    def _choice(self, person: Person, rng: random.Random, name: str, at: datetime) -> Choice:
+        shown = people.candidates(person, self._items, rng)
+        taken = people.choose(person, shown, self._facts_of, rng)
+        return Choice(f"{person.user_id}-{name}", person.user_id, person.domain, shown, taken, at)

@@ -1,0 +1,277 @@
+"""Read past choices from Kafka, replay them on both sides, and report the difference.
+
+Reads partition by partition without a consumer group, and writes nothing to Kafka.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+from confluent_kafka import TopicPartition
+
+from operators.audit import unsealed
+from operators.learning.fold import OutOfOrder
+from operators.whatif import Lines, Moment, Series, replay, series
+from schemas import BadRecord, Contrast, ReasonedBy, Receipt, SkillCommand, compound_key, decode, subject_of
+from schemas.codec import ModelT
+from schemas.diffs import PolicySkill, SkillDiff
+from streams.exceptions import StreamsError, TopicsDiffer
+from streams.kafka.clients import partition_of
+from streams.kafka.scanner import Scanner, sent_at_ms
+from streams.operations.global_skills import read_published
+from streams.operations.whatif.variant import Variant, lines_that_rank, side_of
+from streams.settings import Settings
+from streams.steps import rank_of
+from streams.worker.reasoning.llm import close_clients
+
+Tell = Callable[[int, int, str], None]  # receives progress: choices done, choices known, and the cost so far
+Write = Callable[[dict[str, Any]], object]
+
+
+class NothingToReplay(StreamsError, LookupError):
+    """No available choice matches."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The choices to replay: of one user or domain, or about `limit`, of whole users drawn by a hash of their names.
+
+    Choices before `since_ms`, in milliseconds since 1970, are part of the common start.
+    """
+
+    since_ms: int = 0
+    user: str | None = None
+    domain: str | None = None
+    limit: int | None = None
+
+
+@dataclass
+class Totals:
+    """Sums of one side: choices learned from, LLM calls and tokens, and the size of its final skills."""
+
+    learned: int = 0
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    lines: int = 0
+    slim_tokens: int = 0
+
+    def add(self, by: ReasonedBy) -> None:
+        """Count one choice."""
+        self.learned += 1
+        self.llm_calls += by.calls
+        self.prompt_tokens += by.prompt_tokens
+        self.completion_tokens += by.completion_tokens
+
+
+@dataclass
+class Report:
+    """The result of a replay.
+
+    Attributes:
+        changed: the changes, as given.
+        skills, identical: the number of replayed skills, and of those that end alike, see `comparable`.
+        skipped: choices left out: the live skill has not learned from them, or not yet.
+        missing: live diffs whose event Kafka no longer has; the other side goes on without them.
+        broken: skills left out because their log has a gap.
+        unavailable: choices from which the other side learned nothing, because no reasoner answered.
+        choices: the user, the live rank and the other rank of each choice.
+    """
+
+    changed: Mapping[str, Any] = field(default_factory=dict)
+    skills: int = 0
+    identical: int = 0
+    skipped: int = 0
+    missing: int = 0
+    broken: int = 0
+    unavailable: int = 0
+    commands: int = 0
+    choices: list[tuple[str, int, int]] = field(default_factory=list)
+    live: Totals = field(default_factory=Totals)
+    other: Totals = field(default_factory=Totals)
+
+    def note(self, moment: Moment) -> None:
+        """Count one event of both sides."""
+        self.unavailable += bool(moment.unavailable)
+        if moment.contrast is None:
+            self.commands += moment.diff is not None
+            return
+        self.choices.append((moment.contrast.user_id, *moment.places))
+        for totals, diff in ((self.live, moment.live_diff), (self.other, moment.diff)):
+            if diff is not None and diff.is_contrast:
+                totals.add(diff.reasoned_by)
+
+
+def comparable(skill: PolicySkill) -> PolicySkill:
+    """Return the skill without its seals and slim lines: those depend on other users' tastes at the time."""
+    bare = unsealed(skill)
+    last = bare.last_diff and bare.last_diff.model_copy(update={"slim_lines": None})
+    return bare.model_copy(update={"slim_lines": (), "last_diff": last})
+
+
+def replay_all(
+    settings: Settings, variant: Variant, chosen: Chosen, *, tell: Tell = lambda *_: None, write: Write = lambda _: None
+) -> Report:
+    """Replay the chosen choices with a variant; `write` receives one row per choice, with both ranks and versions."""
+    run = _Run(settings, variant, tell, write)
+    with Scanner(settings) as scanner:
+        asyncio.run(run.all(_Histories(scanner, chosen)))
+    if not run.report.choices:
+        raise NothingToReplay(
+            "no choice matches: is there anything on the topic contrasts, which keeps 30 days, and is SAGER_PREFIX "
+            "right? `sager topics` checks the topics"
+        )
+    return run.report
+
+
+class _Run:
+    def __init__(self, settings: Settings, variant: Variant, tell: Tell, write: Write) -> None:
+        self._settings, self._variant, self._tell, self._write = settings, variant, tell, write
+        self.report = Report(dict(variant.changed))
+        self._published = read_published(settings)
+        self._other = side_of(variant, self._published)
+        self._live_lines: Lines = partial(lines_that_rank, settings, self._published)
+        self._done = self._known = 0
+
+    async def all(self, partitions: Iterable[list["_History"]]) -> None:
+        """Replay one partition after the other; within it many skills at once, and each in its own order."""
+        limit = asyncio.Semaphore(self._settings.in_flight)
+        try:
+            for histories in partitions:
+                found = [each for history in histories if (each := self._series(history)) is not None]
+                self._known += sum(each.choices for each in found)
+                async with asyncio.TaskGroup() as group:
+                    for each in found:
+                        group.create_task(self._replay(each, limit))
+        finally:
+            await close_clients()
+
+    def _series(self, history: "_History") -> Series | None:
+        try:
+            diffs = sorted(history.diffs, key=lambda diff: diff.version)
+            found = series(diffs, history.choices, history.commands) if diffs else None
+        except OutOfOrder:
+            self.report.broken += 1
+            return None
+        self.report.skipped += len(history.choices) - (found.choices if found else 0)
+        self.report.missing += found.missing if found else 0
+        return found if found and found.choices else None
+
+    async def _replay(self, told: Series, limit: asyncio.Semaphore) -> None:
+        report, last = self.report, Moment(told.start, told.start)
+        async with limit:
+            async for moment in replay(told, self._live_lines, self._other):
+                report.note(moment)
+                if moment.contrast is not None:
+                    self._done += 1
+                    self._write(_row(last, moment))
+                    self._tell(self._done, self._known, self._spent())
+                last = moment
+        report.skills += 1
+        report.identical += comparable(last.live) == comparable(last.other)
+        sides = ((report.live, self._settings, last.live), (report.other, self._variant.settings, last.other))
+        for totals, settings, skill in sides:
+            known = self._published.get(skill.domain)
+            totals.lines += len(skill.attributes)
+            totals.slim_tokens += rank_of(settings).extract(skill, shares=known.shares if known else None).record.tokens
+
+    def _spent(self) -> str:
+        costs = self.report.other
+        dollars = self._variant.settings.llm_cost(costs.prompt_tokens, costs.completion_tokens)
+        return f"{costs.llm_calls:,} calls, ${dollars:,.2f}" if costs.llm_calls else ""
+
+
+def _row(before: Moment, moment: Moment) -> dict[str, Any]:
+    contrast = moment.contrast
+    assert contrast is not None  # noqa: S101 - for the type checker
+    return {
+        "user_id": contrast.user_id,
+        "domain": contrast.domain,
+        "event_id": contrast.event_id,
+        "occurred_at": contrast.occurred_at,
+        "candidates": 1 + len(contrast.unchosen),
+        "shown_rank": contrast.chosen_rank,
+        "live_rank": moment.places[0],
+        "whatif_rank": moment.places[1],
+        "live_version": before.live.version,
+        "whatif_version": before.other.version,
+        "unavailable": moment.unavailable or None,
+    }
+
+
+@dataclass
+class _History:
+    """The available records of one user in one domain."""
+
+    user_id: str
+    domain: str
+    choices: dict[str, bytes] = field(default_factory=dict)
+    diffs: list[SkillDiff] = field(default_factory=list)
+    commands: dict[str, SkillCommand] = field(default_factory=dict)
+
+
+class _Histories:
+    """The chosen histories, with those of one partition in memory at a time."""
+
+    def __init__(self, scanner: Scanner, chosen: Chosen) -> None:
+        self._scanner, self._chosen, self._left = scanner, chosen, chosen.limit
+        topics = (Contrast.TOPIC, SkillDiff.TOPIC, SkillCommand.TOPIC)
+        self._topics = [scanner.partitions(base) for base in topics]
+        self._count = len(self._topics[0])
+        if any(len(where) != self._count for where in self._topics):
+            raise TopicsDiffer(f"{', '.join(topics)} have different numbers of partitions: run `sager topics`")
+        # A user with an erasure is not replayed: their choices stay on the topic until its retention has passed.
+        self._erased = {receipt.subject for receipt in self._records(Receipt, *scanner.partitions(Receipt.TOPIC))}
+
+    def __iter__(self) -> Iterator[list[_History]]:
+        user = self._chosen.user
+        for number in range(self._count) if user is None else [partition_of(user, self._count)]:
+            contrasts, diffs, commands = (where[number] for where in self._topics)
+            chosen = self._limited(self._held(contrasts))
+            for diff in self._records(SkillDiff, diffs) if chosen else ():
+                if history := chosen.get(compound_key(diff.user_id, diff.domain)):
+                    history.diffs.append(diff)
+            for command in self._records(SkillCommand, commands) if chosen else ():
+                if history := chosen.get(compound_key(command.user_id, command.domain)):
+                    history.commands.setdefault(command.event_id, command)
+            if chosen:
+                yield list(chosen.values())
+
+    def _held(self, where: TopicPartition) -> dict[bytes, _History]:
+        found: dict[bytes, _History] = {}
+        since, begun = self._chosen.since_ms, False
+        for message in self._scanner.read(self._scanner.since([where], since) if since else [where]):
+            # All choices from the first recent one on: a gap in a user's choices could not be replayed.
+            begun = begun or sent_at_ms(message) >= since
+            raw = message.value() or b""
+            try:
+                head = orjson.loads(raw)
+                user_id, domain, event_id = head["user_id"], head["domain"], head["event_id"]
+                key, is_here = compound_key(user_id, domain), partition_of(user_id, self._count) == where.partition
+            except (ValueError, TypeError, KeyError, AttributeError):  # the worker has dead-lettered it
+                continue
+            wanted = self._chosen.user in (None, user_id) and self._chosen.domain in (None, domain)
+            if begun and is_here and wanted and subject_of(user_id) not in self._erased:
+                found.setdefault(key, _History(user_id, domain)).choices.setdefault(event_id, raw)
+        return found
+
+    def _limited(self, found: dict[bytes, _History]) -> dict[bytes, _History]:
+        """Draw whole histories up to the limit, always the same ones."""
+        if self._left is None:
+            return found
+        drawn: dict[bytes, _History] = {}
+        for key in sorted(found, key=lambda key: blake2b(key, digest_size=8).digest()):
+            if self._left > 0:
+                drawn[key] = found[key]
+                self._left -= len(found[key].choices)
+        return drawn
+
+    def _records(self, model: type[ModelT], *where: TopicPartition) -> Iterator[ModelT]:
+        for message in self._scanner.read(list(where)):
+            with suppress(BadRecord):  # the materializer and `sager rebuild` report it
+                yield decode(model, message.value())

@@ -1,0 +1,279 @@
+"""The data held about one person, and previews of an erasure and of an import, before anything is sent."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import orjson
+from duckdb import DuckDBPyConnection
+from pydantic import BaseModel
+
+from operators.history import at_version
+from schemas import TOPICS, BadRecord, CardDiff, ForgetRequest, PolicySkill, Receipt, SkillDiff, Topic, decode, line_of
+from streams.analytics import MaterializerError, read
+from streams.analytics.forgetting import barrier_of
+from streams.kafka.scanner import NoSuchTopic, Scanner
+from streams.rights.exporting import ABOUT_USERS, Owner, lines_of, owner_of
+from streams.rights.importing import Bundle, statements_of
+from streams.settings import Settings
+from streams.views.sentences import counted
+
+_FIRST_SEEN = (
+    *(SkillDiff.TOPIC, CardDiff.TOPIC, "interactions", "rankings", "rank-requests", "selections", "feedback"),
+    *("corrections", "utterances", "skill-commands", "card-commands"),
+)
+"""Topics that name a person before a snapshot does, the most telling first."""
+
+Progress = Callable[[int, int], None]
+Counts = Counter[str | None]  # records by domain; None: records without a domain
+
+
+@dataclass
+class Holdings:
+    """The data held about a person.
+
+    `snapshot_at`: when the DuckDB snapshot was published, if there is one. `unread`: topics that do not exist or may
+    not be read with these credentials. `diffs`: the newest log of skills, by domain.
+    """
+
+    user_id: str
+    snapshot_at: datetime | None = None
+    tables: dict[str, Counts] = field(default_factory=dict)
+    topics: dict[str, Counts] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
+    diffs: dict[str, list[SkillDiff]] = field(default_factory=dict)
+
+    @property
+    def is_known(self) -> bool:
+        """True if anything is held."""
+        return any(counts.total() for counts in (*self.tables.values(), *self.topics.values()))
+
+    @property
+    def domains(self) -> list[str]:
+        """The domains in which anything is held."""
+        counted = (*self.tables.values(), *self.topics.values())
+        return sorted({name for counts in counted for name in counts if name is not None})
+
+    def count(self, base: str, domain: str | None) -> int:
+        """Return the records of a topic or table, in one domain or in all.
+
+        A topic and its table hold the same events, for different times: the larger number counts.
+        """
+        found = (self.topics.get(base), self.tables.get(base.replace("-", "_")))
+        return max((counts[domain] if domain else counts.total() for counts in found if counts is not None), default=0)
+
+    def skill(self, domain: str) -> PolicySkill | None:
+        """Return the newest skill; None without one."""
+        diffs = self.diffs.get(domain)
+        return at_version(diffs, diffs[-1].version) if diffs else None
+
+    def lines(self, domain: str) -> list[str]:
+        """Return the ids of all lines and statements that the skill has or ever had."""
+        return sorted({line for diff in self.diffs.get(domain, ()) for line in lines_in(diff)})
+
+
+def lines_in(diff: SkillDiff) -> set[str]:
+    """Return the lines and statements that a version names."""
+    said = [each.statement for each in diff.stated if each.statement is not None]
+    stated = {name for each in said for name in (each.attribute_id, each.statement_id)}
+    return {*(a.attribute_id for a in diff.seed or ()), *(c.attribute_id for c in diff.changes), *stated}
+
+
+def look(settings: Settings, user: str, domain: str | None = None, line: str | None = None) -> Holdings:
+    """Return the data about a person, or about a domain or line of theirs, from the first store that has any.
+
+    The snapshot comes first, then the log of skills, then the topics of apps, each on the person's partition only.
+    """
+    held = Holdings(user)
+    _read_snapshot(settings, held)
+    if _has(held, domain) and (line is None or domain is None or line in held.lines(domain)):
+        return held
+    with Scanner(settings) as scanner:
+        owner = owner_of(settings, user, barrier_of(settings, scanner))
+        for base in _FIRST_SEEN:
+            _read_topic(scanner, TOPICS[base], held, owner)
+            if _has(held, domain):
+                break
+    return held
+
+
+def _has(held: Holdings, domain: str | None) -> bool:
+    return held.is_known if domain is None else domain in held.domains
+
+
+def skills(settings: Settings, user: str) -> Holdings:
+    """Return the person's skills from the log."""
+    held = Holdings(user)
+    with Scanner(settings) as scanner:
+        _read_topic(scanner, TOPICS[SkillDiff.TOPIC], held, Owner(user))
+    return held
+
+
+def count(settings: Settings, user: str, progress: Progress = lambda *_: None) -> Holdings:
+    """Count everything held, in every store. Erased records that wait for a topic's retention do not count."""
+    held = Holdings(user)
+    _read_snapshot(settings, held)
+    topics = [topic for topic in TOPICS.values() if topic.key in ABOUT_USERS]
+    with Scanner(settings) as scanner:
+        owner = owner_of(settings, user, barrier_of(settings, scanner))
+        for done, topic in enumerate(topics, 1):
+            _read_topic(scanner, topic, held, owner)
+            progress(done, len(topics))
+    return held
+
+
+def snapshot_of(settings: Settings) -> DuckDBPyConnection | None:
+    """Return a connection to the deployment's snapshot; None if it is unreadable or belongs to another deployment."""
+    try:
+        return read.connect(settings)
+    except MaterializerError:
+        return None
+
+
+def _read_snapshot(settings: Settings, held: Holdings) -> None:
+    con = snapshot_of(settings)
+    if con is None:
+        return
+    try:
+        [(published_at,)] = con.execute("SELECT max(published_at) FROM snapshot_info").fetchall()
+        held.snapshot_at = published_at and published_at.replace(tzinfo=UTC)
+        tables = (
+            "SELECT table_name, bool_or(column_name = 'domain') FROM duckdb_columns() "
+            "JOIN duckdb_tables() USING (database_name, table_oid, table_name) WHERE database_name = 'snapshot' "
+            "GROUP BY table_name HAVING bool_or(column_name = 'user_id') ORDER BY table_name"
+        )
+        for table, has_domain in con.execute(tables).fetchall():
+            column = "domain" if has_domain else "NULL"
+            query = f'SELECT {column}, count(*) FROM "{table}" WHERE user_id = $1 GROUP BY ALL'  # noqa: S608 - our own names; values are bound  # nosec B608
+            if rows := con.execute(query, [held.user_id]).fetchall():
+                held.tables[table] = Counter(dict(rows))
+        for diff in read.diffs(con, held.user_id):
+            held.diffs.setdefault(diff.domain, []).append(diff)
+    finally:
+        con.close()
+
+
+def _read_topic(scanner: Scanner, topic: Topic, held: Holdings, owner: Owner) -> None:
+    try:
+        scanner.partitions(topic.base)
+    except NoSuchTopic:
+        held.unread.append(topic.base)
+        return
+    counts: Counts = Counter()
+    log: defaultdict[str, dict[int, SkillDiff]] = defaultdict(dict)
+    for _, line in lines_of(scanner, topic, owner):
+        value = orjson.loads(line).get("value")
+        domain = value.get("domain") if isinstance(value, dict) else None
+        counts[domain if isinstance(domain, str) else None] += 1
+        if topic.base == SkillDiff.TOPIC and value is not None:
+            try:
+                diff = decode(SkillDiff, orjson.dumps(value))
+            except BadRecord:
+                continue
+            log[diff.domain][diff.version] = diff
+    if counts:
+        held.topics[topic.base] = counts
+    for domain, versions in log.items():
+        held.diffs[domain] = [versions[version] for version in sorted(versions)]
+
+
+class StoreGoes(BaseModel):
+    """How many records a store holds of it, and what happens to them."""
+
+    store: str
+    records: int
+    fate: str
+
+
+@dataclass(frozen=True)
+class Goes:
+    """The reach of a request to erase, by store and as a sentence for a lay person."""
+
+    held: Holdings
+    stores: list[StoreGoes]
+    sentence: str
+    stays: str = (
+        "A receipt without the name stays. Messages of apps leave Kafka with their retention; until then nothing reads "
+        "them. Copies outside of this system, such as a downloaded export, cannot be reached from here."
+    )
+
+
+_IN_SENTENCE = (
+    ("skill", "skills", "skills"),
+    ("choice", "choices", "contrasts"),
+    ("statement", "statements", "statements"),
+    ("turn of a conversation", "turns of conversations", "utterances"),
+)
+"""Kinds of records for a lay person: one, many, and the topic or table that holds them."""
+
+
+def goes(
+    settings: Settings, user: str, domain: str | None, line: str | None, progress: Progress = lambda *_: None
+) -> Goes:
+    """Count the records that an erasure would reach in every store; `line`: only this line of the domain, by its id."""
+    held = count(settings, user, progress)
+    where = named(user, domain, line)
+    if line is not None and domain is not None:
+        naming = "versions of the skill that name the line"
+        versions = sum(line in lines_in(diff) for diff in held.diffs.get(domain, ()))
+        stores = [StoreGoes(store=naming, records=versions, fate="goes")]
+        return Goes(held, stores, f"This erases {where}. The choices behind it stay: other lines rest on them too.")
+    stores = [
+        StoreGoes(store=f"{kind} {name}", records=records, fate=fate_of(f"{kind} {name}"))
+        for kind, stores_of_kind in (("topic", held.topics), ("table", held.tables))
+        for name, counts in stores_of_kind.items()
+        if (records := counts.total() if domain is None else counts[domain])
+    ]
+    if not stores:
+        return Goes(held, stores, f"Nothing is held about {where}.")
+    found = [counted(n, one, many) for one, many, store in _IN_SENTENCE if (n := held.count(store, domain))]
+    return Goes(held, stores, f"This erases {': '.join(filter(None, [where, ', '.join(found)]))}.")
+
+
+def named(user: str, domain: str | None, line: str | None) -> str:
+    """Return the subject of an erasure, in words."""
+    if line is not None:
+        return f"the line {line} of {user} in {domain}"
+    return f"{user} in {domain}" if domain else f"all of {user}"
+
+
+def fate_of(store: str) -> str:
+    """Return the fate of a store's records after an erasure."""
+    base = store.removeprefix("topic ")
+    topic = TOPICS.get(base) if base != store else None
+    if base == Receipt.TOPIC:
+        return "stays: it holds no name"
+    if topic is None or topic.compact or topic.retention is None:
+        return "goes"
+    return f"is read no more, and goes within {topic.retention.days} days"
+
+
+def forget_request(
+    user: str, domain: str | None, line: str | None, actor: str, event_id: str, at: datetime
+) -> ForgetRequest:
+    """Return the request to erase a person, one of their domains, or one line of it."""
+    digest = None if line is None or domain is None else line_of(user, domain, line)
+    return ForgetRequest(event_id=event_id, occurred_at=at, user_id=user, domain=domain, line=digest, actor=actor)
+
+
+class SkillComes(BaseModel):
+    """A skill of an export; `replaces`: how many lines the skill that is there has, if there is one."""
+
+    domain: str
+    lines: int
+    statements: int
+    replaces: int | None
+
+
+def comes(settings: Settings, bundle: Bundle, user: str, at: datetime, domain: str | None = None) -> list[SkillComes]:
+    """Return the skills that an import brings, without statements that are over `at` its time."""
+    held = skills(settings, user)
+    coming = []
+    for skill in bundle.chosen(domain):
+        old, statements = held.skill(skill.domain), len(statements_of(skill, at))
+        replaces = None if old is None else len(old.attributes)
+        coming.append(
+            SkillComes(domain=skill.domain, lines=len(skill.attributes), statements=statements, replaces=replaces)
+        )
+    return coming

@@ -1,0 +1,116 @@
+"""A person's card for people and models, as it is, as it was, and how it came about."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from operators.cards.admission import is_let_out
+from operators.cards.lines import certainty, in_words, why_not
+from operators.cards.views import chosen
+from operators.language.output_policy import Vouching
+from operators.tokens import count_tokens
+from schemas import Card, CardChange, CardDiff, CardLine, Model
+from schemas.base import UtcDatetime
+from schemas.cards import MAX_CARD_LINES
+
+MOST_FOR_A_REQUEST = 12
+DIGITS = 3
+GONE = "a line that is forgotten"
+
+
+class ToldCardLine(CardLine):
+    """One line of a card at a moment."""
+
+    says: str = Field(description="Such as `does not like coriander`.")
+    certainty: Annotated[float, Field(ge=0, le=1)] = Field(description="From 0 to 1; it fades unless confirmed.")
+    held_back: bool = Field(default=False, description="Nothing vouches for its words: no prompt has it.")
+    score: float | None = Field(default=None, description="How well it fits the request.")
+    reason: str = Field(default="", description="Why it is shown.")
+
+
+class ToldCard(Model):
+    """A card; its lines are in the order of a prompt."""
+
+    user_id: str
+    version: int
+    as_of: UtcDatetime
+    lines: tuple[ToldCardLine, ...]
+    past: tuple[ToldCardLine, ...] = Field(default=(), description="What was overtaken lately, newest first.")
+    left_out: int = Field(default=0, description="Lines that the request or the budget has no room for.")
+
+
+def card_told(
+    card: Card,
+    at: datetime,
+    vouching: Vouching,
+    request: str = "",
+    budget_tokens: int | None = None,
+    domain: str | None = None,
+) -> ToldCard:
+    """Return the card, line by line, faded `at` a moment.
+
+    Lines about the `request` come first, and of the others only the surest. `budget_tokens`: what the lines' words may
+    have. `domain`: only lines of this domain or of any.
+    """
+    most = MOST_FOR_A_REQUEST if request.strip() else MAX_CARD_LINES
+    lines: list[ToldCardLine] = []
+    left = budget_tokens
+    for each in chosen(card, request, at, domain=domain, most=most):
+        if left is not None:
+            left -= count_tokens(in_words(each.line))
+            if left < 0:
+                break
+        lines.append(line_told(each.line, at, vouching, round(each.score, DIGITS), each.reason))
+    return ToldCard(
+        user_id=card.user_id,
+        version=card.version,
+        as_of=at,
+        lines=tuple(lines),
+        past=tuple(line_told(line, at, vouching) for line in reversed(card.past)),
+        left_out=len(card.lines) - len(lines),
+    )
+
+
+def line_told(
+    line: CardLine, at: datetime, vouching: Vouching, score: float | None = None, reason: str = ""
+) -> ToldCardLine:
+    """Return one line, with its certainty at a moment."""
+    return ToldCardLine(
+        **line.model_dump(),
+        says=in_words(line),
+        certainty=round(certainty(line, at), DIGITS),
+        held_back=not is_let_out(line, vouching),
+        score=score,
+        reason=reason,
+    )
+
+
+@dataclass(frozen=True)
+class CardVersion:
+    """One version of a card, for people.
+
+    `came_of`: `conversation`, `command` or `signal`. `changes`: each with the line's words; an erased line has none.
+    `not_kept`: the kinds of statements that are not kept; their words are not quoted.
+    """
+
+    diff: CardDiff
+    came_of: str
+    changes: tuple[tuple[CardChange, str], ...]
+    not_kept: tuple[str, ...]
+
+
+def card_versions(diffs: Iterable[CardDiff]) -> list[CardVersion]:
+    """Return the log of a card; a line that is gone has its last words."""
+    known: dict[str, str] = {}
+    versions = []
+    for diff in diffs:
+        known |= {change.line_id: in_words(change.line) for change in diff.changes if change.line is not None}
+        changes = tuple((change, known.get(change.line_id, GONE)) for change in diff.changes)
+        not_kept = (why_not(each.kind) + (f", {each.times} times" if each.times > 1 else "") for each in diff.not_kept)
+        versions.append(
+            CardVersion(diff, "conversation" if diff.conversation_id else "command", changes, tuple(not_kept))
+        )
+    return versions

@@ -1,0 +1,259 @@
+"""Why a line or a statement is in a skill: its steps, oldest first, each in plain values and as a sentence.
+
+The command line, the API, the console and the MCP server show the same explanation.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import Any
+
+from duckdb import DuckDBPyConnection
+from pydantic import BaseModel, ConfigDict
+
+from operators.history import Step, at_version, counted, statement_steps, steps
+from operators.language.output_policy import Vouching
+from operators.learning.evidence import is_counted, number_of
+from operators.stated import is_over, unwanted
+from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement, StatementChange
+from streams.analytics import read
+from streams.analytics.read import Choice
+from streams.exceptions import StreamsError
+from streams.rights.reading import NEAREST, logged
+from streams.views.sentences import UNVOUCHED, actor_of, holds, names_of, sentence, state, statement_sentence, what
+
+
+class UnknownLine(StreamsError, LookupError):
+    """The log of the skill has no such line."""
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Counts(_Told):
+    """How often a line was taken and was to be expected, in choices, such as `2.1`; None: it is not counted."""
+
+    taken: str | None
+    expected: str | None
+
+
+class LineStep(Counts):
+    """One step of a line: seeded, moved by an event or a command, or judged by a model without effect."""
+
+    kind: str
+    version: int
+    attribute_id: str
+    occurred_at: datetime
+    sentence: str
+    tier_before: str | None = None
+    tier_after: str | None = None
+    # of a seed
+    source: str | None = None
+    support: int = 0
+    interactions_before: int = 0
+    newest_items: dict[str, str | None] = {}
+    # of all others
+    event_id: str | None = None
+    item_id: str | None = None
+    title: str | None = None
+    reasoner: str | None = None
+    actor: str | None = None
+    reason: str = ""
+    verdict: str | None = None
+    quoted: str | None = None
+    analysis: str = ""
+    heard: dict[str, Any] | None = None
+    ranking: Choice | None = None
+    others_with: int | None = None
+
+
+class StatementStep(_Told):
+    """One step of a statement."""
+
+    kind: str
+    version: int
+    occurred_at: datetime
+    words: str
+    actor: str | None
+    reason: str
+    event_id: str
+    sentence: str
+
+
+class Explained(_Told):
+    """One line of a skill, explained.
+
+    `now` is None for a line that is gone, and `words` are its newest ones. `state`: how sure it is, in words.
+    `unvouched`: why no app and no model gets it, as a name and in words; None: they get it.
+    """
+
+    attribute_id: str
+    domain: str
+    words: str
+    state: str
+    now: Attribute | None
+    counts: Counts
+    unvouched: str | None
+    unvouched_why: str | None
+    steps: list[LineStep]  # oldest first
+
+    @property
+    def telling(self) -> list[LineStep]:
+        """The steps without those in which a model found that a choice has nothing to do with the line."""
+        return [step for step in self.steps if (step.kind, step.verdict) != ("judged", "unrelated")]
+
+
+class ExplainedStatement(_Told):
+    """A statement of the person, explained; `state`: for how long it holds, in words."""
+
+    statement_id: str
+    domain: str
+    words: str
+    state: str
+    now: Statement | None
+    steps: list[StatementStep]
+
+
+def explain(
+    con: DuckDBPyConnection, user: str, domain: str, attribute_id: str, vouching: Vouching, now: datetime | None = None
+) -> Explained | ExplainedStatement:
+    """Explain a line or a statement, also one that is gone or was reworded; statements are over by `now`."""
+    diffs, now = logged(con, user, domain), now or datetime.now(UTC)
+    skill = at_version(diffs, diffs[-1].version)
+    changes = statement_steps(diffs, attribute_id)
+    if changes:
+        return _statement(changes, skill, attribute_id, now)
+    found = steps(diffs, attribute_id)
+    if not found:
+        raise UnknownLine(_unknown_line(diffs, attribute_id))
+    choices = read.choices(con, user, [step.diff.evidence.event_id for step in found])
+    lines = counted(diffs)
+    line = next((line for line in skill.attributes if line.attribute_id == attribute_id), None) if skill else None
+    silence = "" if line is None or skill is None else _silence(skill, attribute_id, now)
+    held = vouching.of_line(line) if line else None
+    return Explained(
+        attribute_id=attribute_id,
+        domain=domain,
+        words=names_of(diffs).get(attribute_id, attribute_id),
+        state=state(None if line is None else line.model_dump(mode="json")) + silence,
+        now=line,
+        counts=Counts(**_counts(line if line is not None and is_counted(line) else None)),
+        unvouched=held and held.value,
+        unvouched_why=held and UNVOUCHED[held.value],
+        steps=[
+            _step(
+                con, step, choices.get(step.diff.evidence.event_id), lines.get((step.diff.version, step.attribute_id))
+            )
+            for step in found
+        ],
+    )
+
+
+def _silence(skill: PolicySkill, attribute_id: str, now: datetime) -> str:
+    """Return why a counted line is silent; empty if no live statement avoids it."""
+    found = [said for said in skill.stated if attribute_id in unwanted([said]) and not is_over(skill, said, now)]
+    return "".join(f"; it is silent by your own words: {what(said)}, {holds(said, 0, now)}" for said in found[:1])
+
+
+def _statement(
+    changes: Sequence[tuple[SkillDiff, StatementChange]], skill: PolicySkill | None, statement_id: str, now: datetime
+) -> ExplainedStatement:
+    stands = next((said for said in skill.stated if said.statement_id == statement_id), None) if skill else None
+    last = stands or next((change.statement for _, change in reversed(changes) if change.statement), None)
+    history = []
+    for diff, change in changes:
+        words, actor = change.statement.words if change.statement else "", actor_of(diff)
+        history.append(
+            StatementStep(
+                kind=change.kind.value,
+                version=diff.version,
+                occurred_at=diff.occurred_at,
+                words=words,
+                actor=actor,
+                reason=change.reason,
+                event_id=diff.evidence.event_id,
+                sentence=statement_sentence(change.kind.value, words, actor, change.reason),
+            )
+        )
+    return ExplainedStatement(
+        statement_id=statement_id,
+        domain=changes[0][0].domain,
+        words=what(last) if last else statement_id,
+        state=holds(stands, skill.shifted, now) if stands and skill else "it does not stand any more",
+        now=stands,
+        steps=history,
+    )
+
+
+def _step(con: DuckDBPyConnection, step: Step, choice: Choice | None, line: Attribute | None) -> LineStep:
+    is_seed = step.change is None and step.judged is None
+    found = LineStep(
+        version=step.diff.version,
+        attribute_id=step.attribute_id,
+        occurred_at=step.diff.occurred_at,
+        sentence="",
+        **_counts(line),
+        **(_seeded(con, step) if is_seed else _moved(con, step, choice)),
+    )
+    return found.model_copy(update={"sentence": sentence(found.model_dump())})
+
+
+def _seeded(con: DuckDBPyConnection, step: Step) -> dict[str, Any]:
+    diff, seed = step.diff, step.seeded
+    past, newest = read.interactions_until(con, diff.user_id, diff.domain, diff.occurred_at.replace(tzinfo=None))
+    titles = read.titles(con, diff.user_id, list(newest))
+    of_seed = {"tier_after": str(seed.tier), "source": seed.source.value, "support": seed.support} if seed else {}
+    items = {item: title or titles.get(item) for item, title in newest.items()}
+    return {"kind": "seeded", **of_seed, "interactions_before": past, "newest_items": items}
+
+
+def _moved(con: DuckDBPyConnection, step: Step, choice: Choice | None) -> dict[str, Any]:
+    diff, change, judged = step.diff, step.change, step.judged
+    item = diff.evidence.item_id
+    title = read.titles(con, diff.user_id, [item]).get(item) if item and not (choice and choice.title) else None
+    return {
+        "kind": "judged" if change is None else change.kind.value,
+        "tier_before": None if change is None or change.before is None else str(change.before),
+        "tier_after": None if change is None or change.after is None else str(change.after),
+        "event_id": diff.evidence.event_id,
+        "item_id": item,
+        "title": (choice.title if choice else "") or title,
+        "reasoner": diff.reasoned_by.model or diff.reasoned_by.reasoner,
+        "actor": actor_of(diff),
+        "reason": "" if change is None else change.reason,
+        "verdict": None if judged is None else str(judged.verdict),
+        "quoted": None if judged is None or judged.quoted is None else judged.quoted.value,
+        "analysis": diff.analysis,
+        "heard": None if diff.heard is None else diff.heard.model_dump(mode="json"),
+        "ranking": choice,
+        "others_with": _others_with(diff, step.attribute_id, choice) if choice else None,
+    }
+
+
+def _counts(line: Attribute | None) -> dict[str, str | None]:
+    if line is None:
+        return {"taken": None, "expected": None}
+    return {"taken": number_of(line.taken), "expected": number_of(line.expected)}
+
+
+def _others_with(diff: SkillDiff, attribute: str, choice: Choice) -> int | None:
+    """Return how many of the unchosen items have the line's value; None where the counts do not show it.
+
+    They do not where a model's verdict is in them, or where several items were taken: the counts are of the whole list.
+    """
+    if len(choice.taken) > 1 or diff.tally is None or diff.reasoned_by.model is not None:
+        return None
+    if attribute not in diff.tally.lines:
+        return None
+    taken, expected = diff.tally.lines[attribute]
+    shown = len(choice.shown)
+    return min(max(0, round(expected * shown / ONE) - bool(taken)), shown - 1)
+
+
+def _unknown_line(diffs: Sequence[SkillDiff], attribute: str) -> str:
+    known = {line.attribute_id for diff in diffs for line in diff.seed or ()}
+    known |= {change.attribute_id for diff in diffs for change in diff.changes}
+    known |= {change.statement_id for diff in diffs for change in diff.stated}
+    nearest = get_close_matches(attribute, sorted(known), NEAREST, 0.0)
+    return f"no version of this skill has a line {attribute!r}. The nearest: {', '.join(nearest) or 'there are none'}"
