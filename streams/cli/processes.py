@@ -76,7 +76,7 @@ def serve(bootstrap: Bootstrap = None) -> None:
     Every request needs a token of the file that SAGER_HTTP_TOKENS names; `sager token new` makes one.
     """
     chosen = _prepared(bootstrap)
-    from streams.http.run import run  # noqa: PLC0415
+    from streams.serve import run  # noqa: PLC0415
 
     run(chosen)
 
@@ -90,7 +90,7 @@ def console(bootstrap: Bootstrap = None) -> None:
     Sign in with a token of the file that SAGER_HTTP_TOKENS names; its scopes decide what it may do.
     """
     chosen = _prepared(bootstrap)
-    from streams.http.run import run  # noqa: PLC0415
+    from streams.serve import run  # noqa: PLC0415
 
     run(chosen, console=True)
 

@@ -11,12 +11,12 @@ from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
 
-from streams.console import scrape
 from streams.console.pages import Visit, page
 from streams.console.rendering import NOTHING, cut, number, table, text
-from streams.console.scrape import OWN, Reading, Series
 from streams.http.api import Api
 from streams.http.tokens import Scope
+from streams.operations import process_metrics
+from streams.operations.process_metrics import OWN, Reading, Series
 from streams.settings import Settings
 
 SECONDS = 3  # between two requests of an open page
@@ -96,7 +96,7 @@ _WATCHES: WeakKeyDictionary[Api, Watch] = WeakKeyDictionary()
 async def _fetch(settings: Settings) -> Sequence[Reading]:
     urls = settings.console_metrics.split(",") if settings.console_metrics else []
     token = settings.console_metrics_token
-    return [*await scrape.fetch(urls, token.get_secret_value() if token else None), scrape.own()]
+    return [*await process_metrics.fetch(urls, token.get_secret_value() if token else None), process_metrics.own()]
 
 
 @page("GET", "/live", Scope.OPERATE)

@@ -18,10 +18,10 @@ from streams.console.pages import READERS, Visit, page
 from streams.http.api import Api
 from streams.http.problems import Problem
 from streams.http.tokens import EVERYBODY, Scope
-from streams.rights.reading import UnknownUser
 from streams.settings import ReasonerName
 from streams.views.line_history import ExplainedStatement, UnknownLine, explain
 from streams.views.sentences import UNVOUCHED, actor_of, holds, names_of, shift_phrase, what
+from streams.views.skill_log import UnknownUser
 from streams.vouching import vouching_of
 
 MOST_FOUND = 50

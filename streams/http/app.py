@@ -3,11 +3,12 @@
 import asyncio
 import logging
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 import orjson
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.telemetry import TelemetryConfig
 from starlette.exceptions import HTTPException
@@ -17,8 +18,6 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streams.console.app import Console
-from streams.console.session import router as links
 from streams.http import metrics
 from streams.http.api import Api
 from streams.http.document import ROUTERS, TITLE, VERSION, document
@@ -53,27 +52,26 @@ _HTTP: Final = {
 logger = logging.getLogger("sager.http")
 
 
-def application(api: Api, *, console: bool = False) -> FastAPI:
-    """Return the API as an ASGI application, with the pages of `streams.console` if wanted."""
+def application(api: Api, console: ASGIApp | None = None, routers: Iterable[APIRouter] = ()) -> FastAPI:
+    """Return the API as an ASGI application, with more routers and the console's pages if given."""
     app = FastAPI(title=TITLE, version=VERSION, openapi_url=None, telemetry=NOT_TRACED)
     app.state.api = api
     app.router.redirect_slashes = False
     for kind in (HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _problem_response)
-    for router in (*ROUTERS, *((links,) if console else ())):
+    for router in (*ROUTERS, *routers):
         # Flat, so that a request is matched in one list and every route is seen in it.
         app.router.routes.extend(router.routes)
     app.router.routes += [
         Route(OPENAPI, _openapi), Route(PAGE, _page), Mount(PAGE, StaticFiles(directory=STATIC))
     ]  # fmt: skip
-    if console:
-        app.state.console = Console(api)
+    if console is not None:
         app.add_api_route(CONSOLE, _to_console, include_in_schema=False)
-        app.mount(CONSOLE, app.state.console.app)
+        app.mount(CONSOLE, console)
         app.add_api_route("/", _to_console, include_in_schema=False)
     for route in app.routes:
         metrics.SECONDS.labels(getattr(route, "path", metrics.NO_ROUTE))
-    app.add_middleware(_Middleware, api=api, console=console)
+    app.add_middleware(_Middleware, api=api, has_console=console is not None)
     return app
 
 
@@ -93,8 +91,8 @@ async def _page(_: Request) -> Response:
 class _Middleware:
     """The outermost part. Unknown paths need a token too: strangers must not learn which paths exist."""
 
-    def __init__(self, app: ASGIApp, api: Api, console: bool) -> None:
-        self._app, self._gate, self._console = app, api.gate, console
+    def __init__(self, app: ASGIApp, api: Api, has_console: bool) -> None:
+        self._app, self._gate, self._has_console = app, api.gate, has_console
         self._seconds = api.settings.http_request_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -141,7 +139,7 @@ class _Middleware:
         # Routes match the percent-encoded path: a `/` in an id is part of it.
         path = scope["path"] = scope["raw_path"].decode("ascii")
         limit, headers = BODY_BYTES, dict(scope["headers"])
-        is_console = self._console and (path in ("/", CONSOLE) or path.startswith(f"{CONSOLE}/"))
+        is_console = self._has_console and (path in ("/", CONSOLE) or path.startswith(f"{CONSOLE}/"))
         if not _is_docs(path) and not is_console:
             authorization = headers.get(b"authorization", b"").decode("latin-1")
             token = scope[TOKEN] = self._gate.enter(authorization, scope["client"][0] if scope["client"] else "?")

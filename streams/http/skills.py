@@ -20,10 +20,10 @@ from streams.http.api import TheApi
 from streams.http.problems import Problem, not_valid
 from streams.http.routing import Body, DomainPath, DomainQuery, LinePath, TheToken, UserPath, as_json, needs, router
 from streams.http.tokens import Scope
-from streams.rights.reading import UnknownUser
 from streams.views.line_history import Explained, ExplainedStatement, UnknownLine, explain
 from streams.views.llm import ToldSkill, skill_for_model
 from streams.views.skill_json import plain
+from streams.views.skill_log import UnknownUser
 from streams.vouching import vouching_of
 
 _READS = needs(Scope.READ_USER, Scope.READ_ALL)

@@ -19,8 +19,8 @@ from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement, Statement
 from streams.analytics import read
 from streams.analytics.read import Choice
 from streams.exceptions import StreamsError
-from streams.rights.reading import NEAREST, logged
 from streams.views.sentences import UNVOUCHED, actor_of, holds, names_of, sentence, state, statement_sentence, what
+from streams.views.skill_log import NEAREST, read_log
 
 
 class UnknownLine(StreamsError, LookupError):
@@ -119,7 +119,7 @@ def explain(
     con: DuckDBPyConnection, user: str, domain: str, attribute_id: str, vouching: Vouching, now: datetime | None = None
 ) -> Explained | ExplainedStatement:
     """Explain a line or a statement, also one that is gone or was reworded; statements are over by `now`."""
-    diffs, now = logged(con, user, domain), now or datetime.now(UTC)
+    diffs, now = read_log(con, user, domain), now or datetime.now(UTC)
     skill = at_version(diffs, diffs[-1].version)
     changes = statement_steps(diffs, attribute_id)
     if changes:

@@ -11,8 +11,8 @@ from streams.cli.output import note, print_json, print_rows, printable
 from streams.cli.policy import group
 from streams.cli.policy.common import by_domain, snapshot
 from streams.cli.progress import Stages
-from streams.rights.reading import logged
 from streams.views.sentences import actor_of, change_of, shift_phrase, what
+from streams.views.skill_log import read_log
 
 if TYPE_CHECKING:
     from schemas import Judgement, SkillDiff, Statement, StatementChange
@@ -37,7 +37,7 @@ def log(
     cost_dollars and actor.
     """
     with snapshot() as con:
-        diffs = logged(con, user, domain)
+        diffs = read_log(con, user, domain)
         # As configured at the materializer's last start.
         [prices] = con.execute("SELECT llm_price_prompt, llm_price_completion FROM meta").fetchall()
     priced = settings(llm_price_prompt=prices[0] or 0.0, llm_price_completion=prices[1] or 0.0)

@@ -11,9 +11,9 @@ from streams.cli.output import print_json, print_rows, printable
 from streams.cli.policy import group
 from streams.cli.policy.common import InDomain, LineOrStatement, by_domain, gate, snapshot
 from streams.exceptions import StreamsError
-from streams.rights.reading import UnknownUser, logged, unknown
 from streams.views.sentences import day, holds, what
 from streams.views.skill_json import plain
+from streams.views.skill_log import UnknownUser, read_log, why_no_skill
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -52,7 +52,7 @@ def show(
         if at or version is not None:
             skills = _then(con, user, domain, at, version)
         elif not (skills := read.skill(con, user, domain)):
-            raise UnknownUser(unknown(con, user, domain))
+            raise UnknownUser(why_no_skill(con, user, domain))
     if as_json:
         print_json([plain(each) for each in skills])
     elif skill:
@@ -100,7 +100,7 @@ def _then(
     from operators.history import at_version  # noqa: PLC0415
     from streams.analytics import read  # noqa: PLC0415
 
-    diffs = by_domain(logged(con, user, domain))
+    diffs = by_domain(read_log(con, user, domain))
     in_force = read.versions_at(con, user, at.replace(tzinfo=None)) if at is not None else dict.fromkeys(diffs, version)
     found = [
         skill

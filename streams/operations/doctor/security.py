@@ -9,7 +9,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException, admin
 
 from streams import agreement, permissions
-from streams.console import scrape
+from streams.operations import process_metrics
 from streams.operations.doctor.findings import Finding, Status, error, ok, warning
 from streams.settings import Settings
 
@@ -51,7 +51,7 @@ def settings_agree(settings: Settings) -> Iterator[Finding]:
         yield Finding(check, Status.SKIPPED, found)
         return
     token = settings.console_metrics_token
-    readings = asyncio.run(scrape.fetch(urls, token.get_secret_value() if token else None))
+    readings = asyncio.run(process_metrics.fetch(urls, token.get_secret_value() if token else None))
     published = {
         reading.source: {labels["setting"]: labels["fingerprint"] for labels, _ in reading.of(agreement.METRIC)}
         for reading in readings

@@ -21,11 +21,10 @@ from streams.analytics.snapshot import copy_and_rename
 from streams.analytics.store import Store
 from streams.http import tokens
 from streams.http.api import Api
-from streams.http.app import application
 from streams.http.limits import Gate
-from streams.http.run import config_of
 from streams.http.server import Server, listen
 from streams.privacy import DEFAULT as PRIVACY
+from streams.serve import application, config_of
 from streams.settings import Settings
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW, a_command

@@ -13,8 +13,8 @@ from schemas import SlimSkill, compound_key, encode
 from streams.http.api import Api
 from streams.http.limits import Gate
 from streams.http.live import CHANGES_MS, Held, Place
-from streams.http.run import ApiHealth
 from streams.http.tokens import TokensFile
+from streams.serve import ApiHealth
 from streams.settings import Settings
 from tests.builders import NOW
 from tests.patience import PATIENCE_SECONDS, until

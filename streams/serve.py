@@ -1,14 +1,18 @@
-"""Runs `sager serve`: the API, until a signal."""
+"""Runs `sager serve`: the API, with the console if wanted, until a signal."""
 
 import asyncio
 import gc
 import logging
 import signal
 
+from fastapi import FastAPI
+
 from streams import agreement, shutdown
+from streams.console.app import Console
+from streams.console.session import router as console_links
 from streams.exceptions import StreamsError
+from streams.http import app as http_app
 from streams.http.api import Api
-from streams.http.app import application
 from streams.http.limits import Gate, is_loopback
 from streams.http.process_health import serve as serve_health
 from streams.http.server import Config, Server, listen
@@ -20,6 +24,16 @@ GC_THRESHOLDS = (100_000, 50, 100)
 """A large body is tens of thousands of objects: with Python's 700 the collector would look at all, again and again."""
 
 logger = logging.getLogger("sager.http")
+
+
+def application(api: Api, *, console: bool = False) -> FastAPI:
+    """Return the API as an ASGI application, with the console's pages if wanted."""
+    if not console:
+        return http_app.application(api)
+    pages = Console(api)
+    app = http_app.application(api, pages.app, [console_links])
+    app.state.console = pages
+    return app
 
 
 class ApiHealth:

@@ -1,0 +1,52 @@
+"""The log of one person's skill in a snapshot, or why there is none."""
+
+from typing import TYPE_CHECKING
+
+from streams.exceptions import StreamsError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from schemas import SkillDiff
+
+NEAREST = 5  # names to suggest
+
+
+class UnknownUser(StreamsError, LookupError):
+    """The snapshot has no skill of this user."""
+
+
+def read_log(con: "DuckDBPyConnection", user: str, domain: str | None) -> "list[SkillDiff]":
+    """Return the user's diffs, by domain and version."""
+    from streams.analytics import read  # noqa: PLC0415
+
+    diffs = read.diffs(con, user, domain)
+    if not diffs:
+        raise UnknownUser(why_no_skill(con, user, domain))
+    return diffs
+
+
+def why_no_skill(con: "DuckDBPyConnection", user: str, domain: str | None) -> str:
+    """Return why there is no skill, and what to try."""
+    domains = [name for (name,) in con.execute("SELECT domain FROM skills WHERE user_id = $1", [user]).fetchall()]
+    if domains:
+        return f"{user!r} has no skill in the domain {domain!r}, but in {', '.join(sorted(domains))}"
+    [(past,)] = con.execute("SELECT count(*) FROM interactions WHERE user_id = $1", [user]).fetchall()
+    if past:
+        return (
+            f"{user!r} has {past} interactions but no skill yet: one starts with the first selection from a ranking. "
+            "If there was one just now, the snapshot is some seconds behind"
+        )
+    nearest = nearest_users(con, user)
+    if not nearest:
+        return "no user has a skill yet: one starts with the first selection from a ranking. `sager demo` shows how"
+    return f"there is no user {user!r}. The nearest ids: {', '.join(nearest)}"
+
+
+def nearest_users(con: "DuckDBPyConnection", user: str) -> list[str]:
+    """Return the ids in the snapshot with the most similar spelling."""
+    query = (
+        "SELECT user_id FROM (SELECT user_id FROM skills UNION SELECT user_id FROM interactions) WHERE user_id <> $1 "
+        "ORDER BY jaro_winkler_similarity(user_id, $1) DESC, user_id LIMIT $2"
+    )
+    return [name for (name,) in con.execute(query, [user, NEAREST]).fetchall()]
