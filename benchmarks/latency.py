@@ -16,11 +16,11 @@ from schemas import SkillDiff, SlimSkill
 from streams.kafka.clients import client_config, no_group
 from streams.settings import Settings
 
+# How long a person looks at a ranking before they take something.
 LOOKS_SECONDS = 1.0
-"""How long a person looks at a ranking before they take something."""
 PATIENCE_SECONDS = 30.0
+# The embedded broker answers a fetch when its wait is over; this much of the figure is the reader's own.
 FETCH_MS = 5
-"""The embedded broker answers a fetch when its wait is over; this much of the figure is the reader's own."""
 
 
 class Arrivals:

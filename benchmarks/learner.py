@@ -19,8 +19,8 @@ from streams.vouching import DEFAULT as VOUCHING
 
 INPUTS = (Ranking.TOPIC, Selection.TOPIC)
 OUTPUTS = (Contrast.TOPIC, SkillDiff.TOPIC, SlimSkill.TOPIC)
+# What is kept between events, by the topic that the worker's changelog of it is.
 STATES: dict[str, type[Model]] = {"open-rankings": OpenRankings, "skills": PolicySkill}
-"""What is kept between events, by the topic that the worker's changelog of it is."""
 SLIM_TOKENS = 30
 
 _Kept = TypeVar("_Kept", bound=Model)

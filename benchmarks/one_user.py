@@ -33,8 +33,8 @@ from streams.vouching import DEFAULT as VOUCHING
 BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 USER, DOMAIN = "ann", "films"
 TURNS = (1_000, 10_000, 100_000, 1_000_000)
+# One event in this many is a ranking, half of them with a selection; the others are interactions.
 CHOICE_EVERY = 20
-"""One event in this many is a ranking, half of them with a selection; the others are interactions."""
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ from streams.local.demo import catalogue
 from streams.local.launch import child
 from streams.settings import Settings, Store
 
+# Number of different users; the others share what these have except for the id.
 TEMPLATES = 16
-"""Number of different users; the others share what these have except for the id."""
 KEPT = (PolicySkill, Memory, Profile)
 LONGEST_SECONDS = 1_800.0
 

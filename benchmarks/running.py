@@ -15,8 +15,8 @@ from streams.local.launch import child
 from streams.settings import Settings
 
 END_SECONDS = 60
+# On a busy machine a process takes long to start.
 PATIENCE_SECONDS = 180.0
-"""On a busy machine a process takes long to start."""
 LOG = "process.log"
 
 

@@ -28,8 +28,8 @@ from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 
+# As many choices as the demo has, for more people than it has.
 PEOPLE, CHOICES = 200, 16
-"""As many choices as the demo has, for more people than it has."""
 HISTORY = 12
 SLATE = 10
 MOST_ALARMED = 1 / 50

@@ -57,16 +57,16 @@ PROGRAMS = {
     "broker": (b"tansu",),
     "proxy": (b"streams.local.proxy", b"streams.local.follow"),
 }
+# Learning continues without them. Strikes pause until they are back: `sager up` gives up after five quick deaths.
 WITHOUT = ("materializer", "console")
-"""Learning continues without them. Strikes pause until they are back: `sager up` gives up after five quick deaths."""
 PATIENCE_SECONDS = 300.0
+# The embedded broker looks for records as long as a fetch may wait: in 20 ms it finds none behind some thousands.
 WAIT_MS = 500
-"""The embedded broker looks for records as long as a fetch may wait: in 20 ms it finds none behind some thousands."""
 FULL_SECONDS = 4.0
+# Seconds that clocks are ahead, in turn.
 JUMPS = (3600, 0, -3600, 86400, 0)
-"""Seconds that clocks are ahead, in turn."""
+# The processes run with the new time for so long before the benchmark looks for a choice.
 JUMP_SECONDS = 3.0
-"""The processes run with the new time for so long before the benchmark looks for a choice."""
 USERS = 40
 DISK_BYTES = 512 * 1024 * 1024
 

@@ -9,8 +9,8 @@ from streams.local import batches
 from streams.local.wire import Partition, Wire
 from streams.settings import Settings
 
+# An answer of the embedded broker holds what it finds in this time, of the first partitions first.
 WAIT_MS = 20
-"""An answer of the embedded broker holds what it finds in this time, of the first partitions first."""
 
 
 @dataclass

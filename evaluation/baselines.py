@@ -12,8 +12,8 @@ from scipy import sparse
 from evaluation.simulation import Progress
 from evaluation.split import Case, Split
 
+# Added to the denominator, so that two items visited by a single user do not count as similar.
 SHRINKAGE = 5.0
-"""Added to the denominator, so that two items visited by a single user do not count as similar."""
 Scores = NDArray[np.float64]
 
 

@@ -80,8 +80,8 @@ class World:
         return known
 
 
+# A world of a million visits takes minutes and gigabytes.
 _newest: deque[tuple[Split, World]] = deque(maxlen=1)
-"""A world of a million visits takes minutes and gigabytes."""
 
 
 def shared_world(split: Split, progress: Progress) -> World:

@@ -18,14 +18,13 @@ from typing import Any
 from schemas import Candidate
 from streams.importers import Visit, load
 
+# The number of items beside the taken one.
 NEGATIVES = 9
-"""The number of items beside the taken one."""
+# The facts that distinguish two items with the same title: the first group of which an item has all.
+#
+# Restaurants of a chain share a title but not a place; a remake has another director or year. A book's year is its
+# edition's, so that authors alone decide.
 IDENTIFYING = (("address",), ("latitude", "longitude"), ("authors",), ("author",), ("directors", "year"), ("year",))
-"""The facts that distinguish two items with the same title: the first group of which an item has all.
-
-Restaurants of a chain share a title but not a place; a remake has another director or year. A book's year is its
-edition's, so that authors alone decide.
-"""
 
 
 class Negatives(StrEnum):

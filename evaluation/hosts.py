@@ -19,10 +19,10 @@ from operators.rank import LlmRanking, Task
 from schemas import Facet, Fact, ItemFacts
 
 LAST_TITLES = 5
+# The number of lines of a profile in a prompt.
 MAX_LINES = 10
-"""The number of lines of a profile in a prompt."""
+# How far one choice moves a line.
 STEP = 0.2
-"""How far one choice moves a line."""
 _FORGOTTEN = 0.05
 _LINE_CHARS, _TITLE_CHARS = 110, 100
 
@@ -138,8 +138,8 @@ class Line:
     weight: float
 
 
+# At most `MAX_LINES` lines by the id of their fact, strongest first.
 Profile = Mapping[str, Line]
-"""At most `MAX_LINES` lines by the id of their fact, strongest first."""
 
 
 def profile_of(history: Sequence[ItemFacts]) -> Profile:
@@ -214,5 +214,5 @@ class DynamicProfileHost(StaticProfileHost):
         self._profiles[request.user_id] = rewritten(self.profile(request), *request.parted(item_id))
 
 
+# The hosts by name; each is created with a ranker.
 HOSTS: Mapping[str, type[Host]] = {host.name: host for host in (VanillaHost, StaticProfileHost, DynamicProfileHost)}
-"""The hosts by name; each is created with a ranker."""

@@ -64,6 +64,7 @@ def _llm(rule: Rule) -> tuple[str, Entry]:
     return rule.name, Entry(rule.description, partial(_with_llm, rule), asks=True)
 
 
+# The arms of `sager eval` by name, in the order in which reports list them.
 ARMS: Mapping[str, Entry] = dict(
     [
         ("random", Entry("chance", _simple(Random))),
@@ -93,7 +94,6 @@ ARMS: Mapping[str, Entry] = dict(
         _llm(Rule("sager-llm", "all of SAGER by an LLM, which evolves skills and ranks")),
     ]
 )
-"""The arms of `sager eval` by name, in the order in which reports list them."""
 
 
 def known(names: Iterable[str]) -> list[str]:

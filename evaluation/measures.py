@@ -12,15 +12,15 @@ from scipy import stats
 MEASURES = ("hit_at_1", "hit_at_3", "hit_at_5", "ndcg_at_3", "ndcg_at_5")
 LEVEL = 0.95
 RESAMPLES_OF_USERS, RESAMPLES_OF_CHOICES = 10_000, 2_000
+# The first number of choices seen of each bucket; the last one is open-ended.
 BUCKET_STARTS = (0, 1, 2, 3, 5, 9, 17)
-"""The first number of choices seen of each bucket; the last one is open-ended."""
 BUCKETS = ("0", "1", "2", "3-4", "5-8", "9-16", "17+")
+# The buckets whose leads are compared for growth.
 EARLY, LATE = "1", "17+"
-"""The buckets whose leads are compared for growth."""
 
 Interval = tuple[float, float]
+# The rank of the taken item from 1, by user and by the number of choices that the user made before.
 Places = Mapping[str, Mapping[int, int]]
-"""The rank of the taken item from 1, by user and by the number of choices that the user made before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,8 @@ from streams.vouching import DEFAULT as VOUCHING
 
 SLIM_BUDGETS = (10, 20, 50, 100, 200)
 TAUS = (0, 1, 2, 3)
+# The ranker of an arm's lists beside `By.SKILL`: the model, which sees the slim skill.
 MODEL = "model"
-"""The ranker of an arm's lists beside `By.SKILL`: the model, which sees the slim skill."""
 
 
 def _verdicts(desk: Desk, on_unusable: Callable[[], object]) -> Reason:
@@ -74,8 +74,8 @@ ARMS: Mapping[str, ModelArm] = {
         ModelArm(Rule(f"{BOTH}-1", "the same at a whole choice", evolve=_weighing(1.0)), _verdicts),
     )
 }
+# The arms whose skills are frozen after tau choices.
 FROZEN = (INCREMENTAL_ARM, COUNTS, BOTH)
-"""The arms whose skills are frozen after tau choices."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from operators.graph import Retrieved
 from schemas import Candidate, GlobalSkill, ItemFacts, derived_id
 from streams.importers import Visit
 
+# The number of items that a recommender picks ten from.
 EXPOSED_OF = 30
-"""The number of items that a recommender picks ten from."""
+# The weights of a recommender's popularity and noise next to its companions, in standard deviations of the list.
 POPULARITY, NOISE = 0.3, 0.3
-"""The weights of a recommender's popularity and noise next to its companions, in standard deviations of the list."""
 
 
 class Lists(StrEnum):

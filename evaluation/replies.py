@@ -35,8 +35,8 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
+# Outcomes that depend on the question and not on the endpoint: asking again gives the same outcome.
 _ITS_OWN = frozenset({Outcome.INVALID_REPLY, Outcome.REFUSED})
-"""Outcomes that depend on the question and not on the endpoint: asking again gives the same outcome."""
 
 
 @dataclass(frozen=True, slots=True)

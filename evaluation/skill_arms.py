@@ -70,6 +70,7 @@ class Rule:
 
 NO_SKILL, PRIOR, RULES, SAGER = "no-skill", "prior", "rules", "sager"
 INCREMENTAL = Evolve(mode=EvolveMode.INCREMENTAL, privacy=PRIVACY, vouching=VOUCHING)
+# The arms of `sager eval stream`.
 STREAM_RULES: Mapping[str, Rule] = {
     rule.name: rule
     for rule in (
@@ -85,7 +86,6 @@ STREAM_RULES: Mapping[str, Rule] = {
         Rule(SAGER, "the product as it ships"),
     )
 }
-"""The arms of `sager eval stream`."""
 
 
 def known(names: Iterable[str]) -> list[Rule]:

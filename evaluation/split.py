@@ -21,10 +21,10 @@ from operators.statinit.parsers import facts_of, parser_for
 from schemas import Candidate, ItemFacts
 from streams.importers import Dataset, Visit, load
 
+# Without a file of candidates, the minimum number of visits of a tested user.
 MIN_VISITS = 5
-"""Without a file of candidates, the minimum number of visits of a tested user."""
+# The files of candidates that a data set may include: the tested users and their negatives.
 FILES = {Negatives.UNIFORM: "eval_candidates.jsonl.gz", Negatives.POPULAR: "eval_candidates_pop.jsonl.gz"}
-"""The files of candidates that a data set may include: the tested users and their negatives."""
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from schemas import (
 )
 from schemas.events import Abstention, Contrast, Feedback, Interaction, Ranking, RankRequest, Selection
 
+# The tolerated difference of clocks.
 TOLERANCE = timedelta(minutes=5)
-"""The tolerated difference of clocks."""
 
 
 def after(moment: datetime, span: timedelta) -> datetime:
@@ -147,8 +147,8 @@ def remember(ids: Sequence[str], new: str, most: int) -> tuple[str, ...]:
     return (*ids, new)[-most:]
 
 
+# Events with bounded times. The time of a request to forget has no effect.
 _BY_APPS = (Interaction, RankRequest, Ranking, Selection, Feedback, Correction, Utterance, SkillCommand, CardCommand)
-"""Events with bounded times. The time of a request to forget has no effect."""
 
 
 class RejectReason(StrEnum):

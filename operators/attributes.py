@@ -8,13 +8,13 @@ from functools import lru_cache
 from operators.unicode import nfkc
 from schemas import Attribute, Evidence, Fact, Kind, Source, Tier, derived_id
 
+# Dimensions of ranking criteria, not of tastes (paper 2.3).
 CRITERION_DIMENSIONS = frozenset({"era", "popularity", "rating", "year"})
-"""Dimensions of ranking criteria, not of tastes (paper 2.3)."""
+# Dimensions of which an item has a few values out of very many, with their plurals.
 CREATORS = {"author": "authors", "director": "directors", "artist": "artists", "brand": "brands"}
-"""Dimensions of which an item has a few values out of very many, with their plurals."""
 MAX_ID_CHARS = 200
+# More than any folded value: 120 characters, of which each becomes 18 at most.
 MAX_FOLDED_CHARS = 2_400
-"""More than any folded value: 120 characters, of which each becomes 18 at most."""
 _BETWEEN_WORDS = re.compile(r"[^\w$+&#]+")
 
 

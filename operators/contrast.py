@@ -36,10 +36,10 @@ class Arm(StrEnum):
     """The arm of a ranking that names none."""
 
     NO_SKILL = "no-skill"
+    # A skill that no choice has changed yet.
     PRIOR = "prior"
-    """A skill that no choice has changed yet."""
+    # A skill that choices have changed.
     EVOLVED = "evolved"
-    """A skill that choices have changed."""
 
 
 def arm_of(injected: Injected) -> str:

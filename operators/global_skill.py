@@ -15,21 +15,21 @@ from schemas import MAX_POPULAR, Attribute, GlobalSkill, Memory, Profile, Reason
 from schemas.base import Domain
 
 MAX_SHARES = 512
+# Most expected shares; 64 would do.
 MAX_USUAL = 256
-"""Most expected shares; 64 would do."""
+# Dimensions that are no line: a user's place follows from their request.
 PLACES = frozenset({"area", "city"})
-"""Dimensions that are no line: a user's place follows from their request."""
+# An item that fewer users took is left out. Below the floor of attributes: an item's takers are no taste, and rankings
+# ask for companions of as many (`SAGER_SUPPORT_FLOOR`).
 ITEMS_FLOOR = 2
-"""An item that fewer users took is left out. Below the floor of attributes: an item's takers are no taste, and rankings
-ask for companions of as many (`SAGER_SUPPORT_FLOOR`)."""
+# The least users of an attribute, by default.
 FLOOR = 5
-"""The least users of an attribute, by default."""
+# An attribute that this share of the users holds is a line for new users; from the second share on it is medium.
 TEMPLATE_SHARE, MEDIUM_SHARE = 0.2, 0.4
-"""An attribute that this share of the users holds is a line for new users; from the second share on it is medium."""
+# Most lines of the template; and how many of the commonest attributes are lines, however small their shares are.
 MAX_LINES, LEAST_LINES = 12, 3
-"""Most lines of the template; and how many of the commonest attributes are lines, however small their shares are."""
+# Most lines of one dimension: five common moods tell less than two.
 PER_DIMENSION = 4
-"""Most lines of one dimension: five common moods tell less than two."""
 
 
 class Held(NamedTuple):

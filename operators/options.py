@@ -10,13 +10,13 @@ class Category(StrEnum):
     RELIGION = "religion"
     SEXUALITY = "sexuality"
     POLITICS = "politics"
+    # Ethnic origin, and papers to stay.
     ORIGIN = "origin"
-    """Ethnic origin, and papers to stay."""
+    # Convictions and offences.
     RECORD = "record"
-    """Convictions and offences."""
     DEBTS = "debts"
+    # A postal code or a square of some kilometres, never a street.
     LOCATION = "location"
-    """A postal code or a square of some kilometres, never a street."""
 
 
 class EvolveMode(StrEnum):

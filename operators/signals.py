@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 
 from schemas import BEST, WORST, Feedback, Signal
 
+# A longer look counts no more.
 ENOUGH_SECONDS = 60.0
-"""A longer look counts no more."""
+# From this weight down, a signal against an item is a statement that avoids it.
 STRONG = 0.75
-"""From this weight down, a signal against an item is a statement that avoids it."""
+# The greatest weights of the known signals; of a rating, that of its best and its worst.
 KNOWN: Mapping[str, float] = {
     Signal.LIKED: 0.75,
     Signal.DISLIKED: -0.75,
@@ -20,7 +21,6 @@ KNOWN: Mapping[str, float] = {
     Signal.PURCHASED: 1.0,
     Signal.RETURNED: -1.0,
 }
-"""The greatest weights of the known signals; of a rating, that of its best and its worst."""
 
 
 @dataclass(frozen=True)

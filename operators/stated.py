@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from operators.attributes import bounded, fact_ids, normalise
 from schemas import Attribute, Bound, ItemFacts, PolicySkill, Scope, Session, Stance, Statement, derived_id
 
+# The longest `now`, which ends with the next choice.
 NOW = timedelta(minutes=30)
-"""The longest `now`, which ends with the next choice."""
+# The silence that ends a session.
 SESSION = timedelta(hours=2)
-"""The silence that ends a session."""
+# The dimension of statements about one item.
 ITEM = "item"
-"""The dimension of statements about one item."""
 
 
 def statement_id(stance: Stance, attribute_id: str) -> str:

@@ -35,6 +35,7 @@ from schemas.weights import (
     Weights,
 )
 
+# How much a dimension decides, over everybody; fitted on five data sets (docs/quality.md).
 DIMENSIONS: Mapping[str, float] = {
     "city": 3.4,
     "author": 2.0,
@@ -61,10 +62,9 @@ DIMENSIONS: Mapping[str, float] = {
     "by_length": 1.0,
     "exploration": 1.0,
 }
-"""How much a dimension decides, over everybody; fitted on five data sets (docs/quality.md)."""
 UNKNOWN_DIMENSION = 0.5
+# Name of the weight of all dimensions without one of their own.
 UNKNOWN = "unknown"
-"""Name of the weight of all dimensions without one of their own."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
@@ -104,10 +104,10 @@ class Bounds:
     begin: Learned
     low: int
     high: int
+    # The most that one choice moves the weight.
     step: int
-    """The most that one choice moves the weight."""
+    # The precision stops growing here: old choices fade then, as new ones come.
     surest: int
-    """The precision stops growing here: old choices fade then, as new ones come."""
 
     @classmethod
     def of(cls, value: float, deviation: float, low: float, high: float, step: float) -> "Bounds":
@@ -118,16 +118,16 @@ class Bounds:
         return cls(begin, fixed_low, fixed_high, fixed_step, SUREST * precision)
 
 
+# The greatest precision, as a multiple of the prior's.
 SUREST = 1_500
-"""The greatest precision, as a multiple of the prior's."""
 MIX: Mapping[Mix, Bounds] = {
     Mix.SKILL: Bounds.of(1.0, 0.3, 0.0, 3.0, 0.05),
     Mix.COMPANIONS: Bounds.of(0.7, 0.3, 0.0, 3.0, 0.05),
     Mix.POPULARITY: Bounds.of(0.3, 0.5, -1.5, 1.5, 0.05),
     Mix.FACETS: Bounds.of(0.1, 0.3, -1.0, 1.0, 0.05),
 }
+# The prior's deviation, the range and the greatest step of a dimension's weight, as parts of its start value.
 DIMENSION_SPREAD, DIMENSION_FACTOR, DIMENSION_STEP = 1 / 3, 4.0, 0.05
-"""The prior's deviation, the range and the greatest step of a dimension's weight, as parts of its start value."""
 
 
 @lru_cache(maxsize=1_024)
@@ -153,8 +153,8 @@ def _value(learned: Learned, bounds: Bounds) -> float:
 
 NameT = TypeVar("NameT", bound=str)
 
+# So many choices of a person count fully, and the k-th one after them `FULL_CHOICES / k`.
 FULL_CHOICES = 32
-"""So many choices of a person count fully, and the k-th one after them `FULL_CHOICES / k`."""
 _OURS = frozenset({UNKNOWN, *(pole.dimension for pole in DIRECTIONS)})
 _MOST_SLOPE, _MOST_VARIANCE = 2 * WIDEST * FEATURE_ONE, WIDEST * WIDEST * FEATURE_ONE
 
@@ -242,14 +242,13 @@ def _fixed(value: float, most: int) -> int:
     return max(-most, min(most, round(value * FEATURE_ONE)))
 
 
+# The greatest slope of one choice.
 MOST_SLOPE = 8
-"""The greatest slope of one choice."""
+# A choice adds at least its squared slope divided by this to the precision.
+#
+# At the best weights the squared slope is as large as the variance on average, so honest choices seldom need it; a
+# forged slope without a curvature cannot push for ever.
 LEAST_PART = 16
-"""A choice adds at least its squared slope divided by this to the precision.
-
-At the best weights the squared slope is as large as the variance on average, so honest choices seldom need it; a forged
-slope without a curvature cannot push for ever.
-"""
 
 
 def start(domain: str, event: Event) -> Weights:

@@ -17,10 +17,11 @@ from operators.rank import facet_weights, rank
 from operators.steps import Evolve, Reason, State
 from schemas import Attribute, BadRecord, Contrast, PolicySkill, SkillCommand, SkillDiff, decode
 
+# Selects the lines of a skill that rank the candidates of a choice.
 Lines = Callable[[PolicySkill, Contrast], Sequence[Attribute]]
-"""Selects the lines of a skill that rank the candidates of a choice."""
 ByDomain = Callable[[str], Mapping[str, int] | None]
 
+# The paper's measures (3.1) of a rank.
 MEASURES: Final[Mapping[str, Callable[[int], float]]] = {
     "hit_at_1": lambda place: float(place <= 1),
     "hit_at_3": lambda place: float(place <= 3),  # noqa: PLR2004 - as its name says
@@ -28,7 +29,6 @@ MEASURES: Final[Mapping[str, Callable[[int], float]]] = {
     "ndcg_at_5": lambda place: gain(place, at=5),
     "reciprocal_rank": lambda place: 1 / place,
 }
-"""The paper's measures (3.1) of a rank."""
 _TINY = 1e-12
 
 
@@ -116,12 +116,12 @@ class Moment:
     live: PolicySkill
     other: PolicySkill
     contrast: Contrast | None = None
+    # The ranks that the live and the other skill gave the chosen item before they learned from it.
     places: tuple[int, int] = (0, 0)
-    """The ranks that the live and the other skill gave the chosen item before they learned from it."""
     live_diff: SkillDiff | None = None
     diff: SkillDiff | None = None
+    # Why the other side's reasoner did not answer.
     unavailable: str = ""
-    """Why the other side's reasoner did not answer."""
 
 
 async def replay(told: Series, live_lines: Lines, side: Side) -> AsyncIterator[Moment]:

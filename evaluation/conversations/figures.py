@@ -17,10 +17,10 @@ from schemas.cards import CardLine
 
 _Judged: TypeAlias = Sequence[tuple[CardLine, Verdict, Truth | None]]
 _WORD: Final = re.compile(r"[^\W_]+")
+# A shorter number, such as of a flat, identifies no person, and times and versions have them too.
 _MIN_NUMBER: Final = 4
-"""A shorter number, such as of a flat, identifies no person, and times and versions have them too."""
+# Of a whole value without its spaces and hyphens; shorter ones are looked for as words.
 _MIN_WHOLE: Final = 7
-"""Of a whole value without its spaces and hyphens; shorter ones are looked for as words."""
 
 
 @dataclass

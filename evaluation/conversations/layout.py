@@ -23,11 +23,11 @@ _SPEAKERS: Final = {"user": Role.USER, "human": Role.USER} | dict.fromkeys(
     ("assistant", "ai", "chatgpt", "bot", "model"), Role.ASSISTANT
 )
 _SPEAKER: Final = re.compile(rf"^\s*\**({'|'.join(_SPEAKERS)})\**\s*:\**[ \t]*", re.IGNORECASE | re.MULTILINE)
+# Characters of file names that do not belong in an id.
 _UNFIT: Final = re.compile(r"[^\w.-]+")
-"""Characters of file names that do not belong in an id."""
 _SELF: Final = frozenset({"", "self", "user", "me"})
+# Names of a person's likes: `interests`, `hobbies`, `hobbies_and_interests`.
 _LIKED: Final = re.compile(r"interest|hobb")
-"""Names of a person's likes: `interests`, `hobbies`, `hobbies_and_interests`."""
 _QUOTED: Final = re.compile(r"'(.+)'", re.DOTALL)
 
 
@@ -36,8 +36,8 @@ class About(StrEnum):
 
     PREFERENCE = "preference"
     FORGET = "forget"
+    # Health, therapy, numbers and addresses, of which nothing may be kept.
     SENSITIVE = "sensitive"
-    """Health, therapy, numbers and addresses, of which nothing may be kept."""
     NOTHING = "nothing"
 
 

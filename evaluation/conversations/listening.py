@@ -27,8 +27,8 @@ from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 
+# Understands a chunk: by rules or by a model.
 Listener = Callable[[Sequence[cards.Turn], Card | None], Awaitable[Heard]]
-"""Understands a chunk: by rules or by a model."""
 BEGINNING: Final = datetime(2025, 1, 6, 9, tzinfo=UTC)
 BETWEEN_TALKS: Final = timedelta(days=1)
 BETWEEN_TURNS: Final = timedelta(seconds=40)
@@ -39,8 +39,8 @@ class By(StrEnum):
 
     RULES = "rules"
     MODEL = "model"
+    # A model, and rules whose findings count first; as the worker does with `SAGER_REASONER=llm`.
     BOTH = "both"
-    """A model, and rules whose findings count first; as the worker does with `SAGER_REASONER=llm`."""
 
 
 @dataclass

@@ -26,10 +26,10 @@ from schemas.statements import Stance
 
 MIN_SHARE: Final = 0.6
 MIN_DICE: Final = 0.3
+# A preference is said, not implied, if so many of its words stand in one sentence of the person's.
 SAID_SHARE: Final = 0.75
-"""A preference is said, not implied, if so many of its words stand in one sentence of the person's."""
+# The minimum number of letters of a stem.
 _STEM: Final = 3
-"""The minimum number of letters of a stem."""
 _ENDINGS: Final = ("ing", "ern", "est", "ie", "ed", "en", "er", "em", "ly", "e", "n", "y")
 _COMMON: Final = frozenset(
     """
@@ -146,18 +146,18 @@ _SENTENCE: Final = re.compile(r"[.!?\n]+")
 class Verdict(StrEnum):
     """The meaning of a line, by the file."""
 
+    # A preference that the person has now.
     STANDS = "stands"
-    """A preference that the person has now."""
     OVERTAKEN = "overtaken"
     FORGOTTEN = "forgotten"
     OTHERS = "others"
     SENSITIVE = "sensitive"
+    # The contrary of a preference that the person has now.
     OPPOSITE = "opposite"
-    """The contrary of a preference that the person has now."""
+    # Only the person's description has it, and no conversation.
     DESCRIBED = "described"
-    """Only the person's description has it, and no conversation."""
+    # The file does not have it: it may be true or not, and counts against precision.
     UNTOLD = "untold"
-    """The file does not have it: it may be true or not, and counts against precision."""
 
 
 @dataclass(frozen=True, slots=True)

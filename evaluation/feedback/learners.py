@@ -29,11 +29,11 @@ from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 
+# The chance above which an item is offered: low while learning, since an offer of nothing brings little feedback.
 EXPLORES, EXPLOITS = 0.1, 0.6
-"""The chance above which an item is offered: low while learning, since an offer of nothing brings little feedback."""
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+# Between two events; times make no difference but for scopes and ageing.
 BETWEEN = timedelta(hours=1)
-"""Between two events; times make no difference but for scopes and ageing."""
 
 
 class Replies(StrEnum):

@@ -12,8 +12,8 @@ from evaluation.feedback.scenarios import LEARNING, ORIGINAL, SHIFTED, TESTS, Sc
 from evaluation.simulation import Arm, Progress, Retry, Turn, no_progress, simulate
 
 BINS = tuple(tenth / 10 for tenth in range(11))
+# The number of choices in a row, over all persons, that recovery from a shift is judged by.
 RUN = 3
-"""The number of choices in a row, over all persons, that recovery from a shift is judged by."""
 
 
 @dataclass(frozen=True, slots=True)

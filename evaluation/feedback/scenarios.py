@@ -17,8 +17,8 @@ from schemas import Candidate
 
 PEOPLE, SCENARIOS = "people.jsonl.gz", "scenarios.jsonl.gz"
 ORIGINAL, SHIFTED = "original", "shifted"
+# The phases that are learned from, with the taste that holds in them; behind each comes its test.
 LEARNING: Final[Mapping[int, str]] = {1: ORIGINAL, 3: SHIFTED}
-"""The phases that are learned from, with the taste that holds in them; behind each comes its test."""
 TESTS: Final[Mapping[int, int]] = {1: 2, 3: 4}
 
 

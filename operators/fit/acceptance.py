@@ -17,31 +17,31 @@ from operators.stated import speaks_against
 from schemas import ONE, ItemFacts, PolicySkill, Stance, Statement
 from schemas.fit import Beliefs
 
+# The chance that an item suits, by the share of its facts that is unknown.
 Power = Callable[[float], float]
-"""The chance that an item suits, by the share of its facts that is unknown."""
 
+# The chance that none suits is computed from so many candidates, the likeliest.
 WEIGHED = 6
-"""The chance that none suits is computed from so many candidates, the likeliest."""
+# The values that `U` may have.
 CHANCES = (0.002, 0.016, 0.064, 0.125, 0.22, 0.36, 0.56, 0.81, 0.97)
-"""The values that `U` may have."""
+# In nat. An item with one of three facts unknown suits with a chance of about a third at first.
 _PRIOR = (-2.2, -1.2, -0.4, 0.0, -0.4, -1.2, -2.2, -3.4, -4.6)
-"""In nat. An item with one of three facts unknown suits with a chance of about a third at first."""
 PRIOR: Beliefs = tuple(round(each * ONE) for each in _PRIOR)
+# No chance is ruled out for good: a person may become less choosy.
 LEAST = -16 * ONE
-"""No chance is ruled out for good: a person may become less choosy."""
+# One unknown fact beside known ones is less likely fine than its share suggests: most unknown facts were left.
 BENT = 0.5
-"""One unknown fact beside known ones is less likely fine than its share suggests: most unknown facts were left."""
+# Successive lists show the same facts again, so that each is less than a new observation.
 WORTH = 0.5
-"""Successive lists show the same facts again, so that each is less than a new observation."""
 _TINY = 1e-9
+# The chance of an avoided item: the person may have erred, or changed their mind since.
 AGAINST = 0.02
-"""The chance of an avoided item: the person may have erred, or changed their mind since."""
+# The same, if their taste has changed since the statement.
 DOUBTFUL = 0.2
-"""The same, if their taste has changed since the statement."""
+# The same, if newer statements avoid as many other values of the dimension.
 REPLACED = 0.9
-"""The same, if newer statements avoid as many other values of the dimension."""
+# At least so many newer ones: one or two need not be all.
 FEW = 3
-"""At least so many newer ones: one or two need not be all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,19 +14,19 @@ from operators.prompts import visible
 from schemas import Fact, Fit, ItemFacts, Option, PolicySkill, Question, Stance, Statement, derived_id
 from schemas.fit import MAX_OPTIONS
 
+# Below this chance it is better to show nothing: an unsuitable item costs more than a missed one.
 SUITS = 0.58
-"""Below this chance it is better to show nothing: an unsuitable item costs more than a missed one."""
 MAX_HONOURED = 64
 MIN_OPTIONS = 2
 MAX_TEXT = 300
+# The least gain in the probability of the right decision that is worth a question.
 LEAST_GAIN = 0.005
-"""The least gain in the probability of the right decision that is worth a question."""
+# The question is about so many candidates, the likeliest: a long list is not decided by its end.
 CONSIDERED = 10
-"""The question is about so many candidates, the likeliest: a long list is not decided by its end."""
+# So many dimensions of a list are compared: those that are unknown of most candidates.
 MAX_DIMENSIONS = 6
-"""So many dimensions of a list are compared: those that are unknown of most candidates."""
+# How much likelier the best of several suitable candidates is found, once the person's favourite is known.
 FAVOURITE = 0.5
-"""How much likelier the best of several suitable candidates is found, once the person's favourite is known."""
 
 
 def fit_of(

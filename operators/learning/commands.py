@@ -16,6 +16,7 @@ from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, Ski
 from schemas.skills import Attribute, Evidence, Source, Tier
 from schemas.statements import Said, Stance, StatementChange
 
+# The change of a line that a command proposes.
 _PROPOSED = {
     Action.ADD: ChangeKind.ADDED,
     Action.PIN: ChangeKind.PINNED,
@@ -24,7 +25,6 @@ _PROPOSED = {
     Action.REWORD: ChangeKind.REWORDED,
     Action.SET_TIER: ChangeKind.SET,
 }
-"""The change of a line that a command proposes."""
 
 
 @dataclass(frozen=True)

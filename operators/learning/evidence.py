@@ -22,22 +22,22 @@ from math import log
 from operators.attributes import fact_ids
 from schemas import ONE, Attribute, ItemFacts, Kind, PolicySkill, Source, Tier
 
+# A sixteenth of each count is forgotten per choice: half of it after eleven.
 FORGET = 16
-"""A sixteenth of each count is forgotten per choice: half of it after eleven."""
+# The smallest part that a tally can forget.
 LEAST_FORGOTTEN = 1_024
-"""The smallest part that a tally can forget."""
+# A line counts as offered as usual in the last six choices before its discovery, at most.
 HORIZON = 6
-"""A line counts as offered as usual in the last six choices before its discovery, at most."""
+# From which (taken + 1) / (expected + 1) a line has a tier; below the first it is silent.
 CUTS = ((Tier.LOW, 11, 10), (Tier.MEDIUM, 3, 2), (Tier.HIGH, 5, 2))
-"""From which (taken + 1) / (expected + 1) a line has a tier; below the first it is silent."""
+# The (taken + 1) / (expected + 1) that a statement or a template gives a line.
 _WORTH = {Tier.LOW: (13, 10), Tier.MEDIUM: (2, 1), Tier.HIGH: (7, 2)}
-"""The (taken + 1) / (expected + 1) that a statement or a template gives a line."""
 MOST = 1_024 * ONE
+# A line that lately cost so many places is silent until it gains again.
 COSTLY = 8 * ONE
-"""A line that lately cost so many places is silent until it gains again."""
 _TIERS = tuple(Tier)
+# A member by way of its class takes seven times as long, and each choice compares hundreds.
 _SILENT, _LOW, _STATED = Tier.SILENT, Tier.LOW, Source.STATED
-"""A member by way of its class takes seven times as long, and each choice compares hundreds."""
 _EARNED = frozenset({Source.PRIOR, Source.DISCOVERED})
 
 
@@ -46,11 +46,11 @@ class Shown:
     """A list, counted: attribute ids of the chosen item's facts, in the parser's order, and of each unchosen item's."""
 
     taken: tuple[str, ...]
+    # The share of all shown items, the chosen one included, that have a fact, in 1/1024.
     shares: Mapping[str, int]
-    """The share of all shown items, the chosen one included, that have a fact, in 1/1024."""
     left: tuple[frozenset[str], ...] = ()
+    # If several items were taken, each fact's part of the one choice, in 1/1024.
     parts: Mapping[str, int] | None = None
-    """If several items were taken, each fact's part of the one choice, in 1/1024."""
 
     @classmethod
     def of(cls, chosen: Sequence[ItemFacts], unchosen: Sequence[ItemFacts], in_order: bool = False) -> "Shown":
@@ -176,25 +176,23 @@ def fixed(shares: Mapping[str, float]) -> dict[str, int]:
     return {name: int(share * ONE) for name, share in shares.items()}
 
 
+# The threshold of the test, in 1/1024 nat. With `ESTABLISHED`, `benchmarks.shifts` has false alarms for 0 of 200
+# people, and detects an ended taste after 12 lists of ten (median). 4 nats detect fewer, with as many false alarms.
 DETECTED = 3 * ONE
-"""The threshold of the test, in 1/1024 nat. With `ESTABLISHED`, `benchmarks.shifts` has false alarms for 0 of 200
-people, and detects an ended taste after 12 lists of ten (median). 4 nats detect fewer, with as many false alarms.
-"""
+# A warning: where one line's taste has changed, lines with a warning are weakened with it.
 WARNING = DETECTED // 2
-"""A warning: where one line's taste has changed, lines with a warning are weakened with it."""
+# Bounds of a line's odds over chance: counts that fade already would test ever less.
 LEAST_ODDS, MOST_ODDS = 3.0, 5.0
-"""Bounds of a line's odds over chance: counts that fade already would test ever less."""
+# The least `taken` of a tested line, in 1/1024, with decay. A line from the history needs more: visits come without
+# lists, so they also name values that all people take (nine of ten false alarms, such as "dinner").
 ESTABLISHED, ESTABLISHED_BY_HISTORY = 6 * ONE, 10 * ONE
-"""The least `taken` of a tested line, in 1/1024, with decay. A line from the history needs more: visits come without
-lists, so they also name values that all people take (nine of ten false alarms, such as "dinner").
-"""
+# So long without an event counts as one more choice that forgets.
 AGE = timedelta(days=365)
-"""So long without an event counts as one more choice that forgets."""
 MOST_AGED = 32
+# How many extra times a skill forgets when the test detects that a taste has changed.
 FASTER = 4
-"""How many extra times a skill forgets when the test detects that a taste has changed."""
+# The same when the person states it: a third is left of the older counts.
 SAID_FASTER = 16
-"""The same when the person states it: a third is left of the older counts."""
 
 
 def drifted(line: Attribute, share: int, taken: bool) -> int:

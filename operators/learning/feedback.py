@@ -24,10 +24,10 @@ from schemas.items import Fact, ItemFacts
 from schemas.skills import ONE, Evidence
 from schemas.statements import MAX_WORDS, Said, Scope, Stance
 
+# Versions within which reports of a changed taste are about one change.
 SAME_CHANGE = 64
-"""Versions within which reports of a changed taste are about one change."""
+# A weaker signal confirms lines and discovers none: a look is no choice.
 _ENOUGH = ONE // 4
-"""A weaker signal confirms lines and discovers none: a look is no choice."""
 _CORRECTION, _PERSON, _OF_ANOTHER = "correction", "what the person says", "about somebody else"
 _SUITS = "the person says that an item with it suits"
 

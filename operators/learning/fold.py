@@ -38,8 +38,8 @@ MAX_VALUE_CHARS = 60
 _PINNED = ", pinned"
 _PINNED_CHARS = len(_PINNED)
 _HEADING_CHARS = len("## \n")
+# The length of a line without its words, by the tier's number.
 _TIER_CHARS = tuple(len(f"-  (, {tier})\n") for tier in sorted(Tier))
-"""The length of a line without its words, by the tier's number."""
 MUST_INCLUDE = 3
 _MEDIUM, _PREFERENCE, _CRITERION = Tier.MEDIUM, Kind.PREFERENCE, Kind.CRITERION
 _AS_THEY_ARE: Mapping[str, Tier] = {}
@@ -124,8 +124,8 @@ def _strategy(must_include: tuple[str, ...], tie_breaker: str) -> Strategy:
 
 
 _STATED = Source.STATED
+# A choice of a hundred items brings in thousands of facts.
 MAX_REFUSED = 4 * MAX_ATTRIBUTES
-"""A choice of a hundred items brings in thousands of facts."""
 
 
 class OutOfOrder(ValueError):
@@ -242,8 +242,8 @@ def fold(diffs: Iterable[SkillDiff]) -> dict[tuple[str, str], PolicySkill]:
     return skills
 
 
+# Taken, expected and gained, in 1/1024.
 Counts = tuple[int, int, int]
-"""Taken, expected and gained, in 1/1024."""
 
 
 def counts_after(lines: Iterable[Attribute], tally: Tally) -> dict[str, Counts]:

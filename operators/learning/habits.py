@@ -31,19 +31,19 @@ from schemas.diffs import Change, ChangeKind, HabitAdded, HabitCounts, PolicySki
 from schemas.events import Contrast
 from schemas.skills import Attribute, Evidence, Source, Tier
 
+# Each choice that asks about an axis first takes this part of its counts away: a habit is older than a taste.
 FORGET: Final = 64
-"""Each choice that asks about an axis first takes this part of its counts away: a habit is older than a taste."""
+# A choice's part of an axis: taken (0 or 1,024) and expected (1 to 1,023). `asked` grows by 1,024.
 Added = tuple[int, int]
-"""A choice's part of an axis: taken (0 or 1,024) and expected (1 to 1,023). `asked` grows by 1,024."""
+# Nats from which a habit is a line at medium, and at high; under which a line is medium again, and goes.
 APPEARS, RISES, FALLS, VANISHES = 7.0, 15.0, 10.0, 3.5
-"""Nats from which a habit is a line at medium, and at high; under which a line is medium again, and goes."""
+# Choices, with decay, that must have asked about an axis before a line from another source goes.
 ASKED = 8
-"""Choices, with decay, that must have asked about an axis before a line from another source goes."""
+# Most habits that are lines; those that are stay, and the surest come in.
 MOST = 6
-"""Most habits that are lines; those that are stay, and the surest come in."""
 _NEVER: Final = HabitCounts()
+# A ranking decides positions itself, and the request precedes any sum.
 _OUTSIDE: Final = frozenset({POSITION, REQUEST})
-"""A ranking decides positions itself, and the request precedes any sum."""
 
 
 def learn(sides: Sides, chosen: int) -> dict[str, Added]:

@@ -24,13 +24,13 @@ class Direction(NamedTuple):
     attribute_id: str
 
 
+# Dimensions whose first value is an item's class, with their plurals.
 MAIN: Final[Mapping[str, str]] = {"genre": "genres", "category": "categories"}
-"""Dimensions whose first value is an item's class, with their plurals."""
+# Dimensions of the axes `by_...`; creators and measures have axes of their own.
 DECIDING: Final = (
     *("genre", "category", "mood", "keyword", "qualifier", "actor", "city", "area", "country", "ambience", "meal"),
     *("cuisine", "type", "tag", "language", "feature"),
 )
-"""Dimensions of the axes `by_...`; creators and measures have axes of their own."""
 BY: Final = "by_"
 KNOWN: Final = "known_"
 POSITION, AGAIN, REQUEST = "position", "again", "request"
@@ -68,12 +68,12 @@ def _all() -> tuple[Direction, ...]:
     return tuple(poles)
 
 
+# All sides that have words, in their order in a slim skill.
 DIRECTIONS: Final[tuple[Direction, ...]] = _all()
-"""All sides that have words, in their order in a slim skill."""
 DIRECTION_OF: Final[Mapping[str, Direction]] = {pole.attribute_id: pole for pole in DIRECTIONS}
 PLACE_OF: Final[Mapping[str, int]] = {pole.attribute_id: place for place, pole in enumerate(DIRECTIONS)}
+# The closed vocabulary: dimension and value of every habit line.
 VALUES: Final = frozenset((pole.dimension, pole.value) for pole in DIRECTIONS)
-"""The closed vocabulary: dimension and value of every habit line."""
 
 
 def is_habit(line: Attribute) -> bool:
@@ -81,13 +81,13 @@ def is_habit(line: Attribute) -> bool:
     return line.attribute_id in DIRECTION_OF
 
 
+# An axis counts only if at least this many items of a list have a side.
 LEAST: Final = 3
-"""An axis counts only if at least this many items of a list have a side."""
 FAVOURITES: Final = 3
+# True: the side that counts as taken; False: the other; None: neither, or unknown.
 Side = bool | None
-"""True: the side that counts as taken; False: the other; None: neither, or unknown."""
+# By axis, one side for each item of the list, in its order; only axes on which items differ.
 Sides = Mapping[str, Sequence[Side]]
-"""By axis, one side for each item of the list, in its order; only axes on which items differ."""
 _MEASURES: Final = tuple(measure.value for measure in Measure)
 _POPULARITY: Final = Measure.POPULARITY.value
 _DECIDING: Final = frozenset(DECIDING)
@@ -100,12 +100,12 @@ class Before:
     By the values as parsers spell them, not by attribute ids: a list has more facts than there is time to normalise.
     """
 
+    # Taken lately.
     items: Collection[str | None] = frozenset()
-    """Taken lately."""
+    # By dimension: every creator with a line, and the three values of a main dimension that were taken most.
     familiar: Mapping[str, Collection[str]] = field(default_factory=dict)
-    """By dimension: every creator with a line, and the three values of a main dimension that were taken most."""
+    # By dimension and value, the strength of the lines.
     tastes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """By dimension and value, the strength of the lines."""
 
     @classmethod
     def of(cls, lines: Iterable[Attribute]) -> "Before":

@@ -29,10 +29,10 @@ from schemas.items import ItemFacts
 from schemas.skills import MAX_SESSION_LINES, ONE, Evidence, Kind, Session, SessionLine
 from schemas.statements import MAX_STATEMENTS, Bound, Said, Scope, Stance, Statement, StatementChange
 
+# The value of a statement about an item whose title may not be kept.
 UNTITLED = "one item"
-"""The value of a statement about an item whose title may not be kept."""
+# Statements about one item each; the oldest go first.
 MAX_ITEM_STATEMENTS = 16
-"""Statements about one item each; the oldest go first."""
 _NEVER_SAID = "there are newer ones about other items"
 _OTHERWISE = "the person says otherwise now"
 _NO_ROOM = "there is no room for more"

@@ -16,25 +16,24 @@ from operators.stated import lasting, unwanted
 from operators.tokens import count_tokens
 from schemas import Attribute, Kind, PolicySkill, Scope, SlimLine, SlimSkill, Source, Tier
 
+# The share of the domain's users who have an attribute, by id.
 Shares = Mapping[str, float] | None
-"""The share of the domain's users who have an attribute, by id."""
 _Phrases = tuple[str, ...]
 MAX_LIKES = 3
 MAX_STYLES = 2
 JOINT = ", "
+# Tokens that a bar between two parts takes, at most.
 _BETWEEN_PARTS = 2
-"""Tokens that a bar between two parts takes, at most."""
+# How strong a like must be to join a text that has likes: as a high line, while a medium one may stay.
+#
+# At log(2) the text changes after 5.8 of 18.7 choices, here after 4.7, and after 10.5 without a selection that stays;
+# Hit@1 by the text alone is .261, .255 and .247 (MovieLens).
 _JOINS = math.log(2.5)
-"""How strong a like must be to join a text that has likes: as a high line, while a medium one may stay.
-
-At log(2) the text changes after 5.8 of 18.7 choices, here after 4.7, and after 10.5 without a selection that stays;
-Hit@1 by the text alone is .261, .255 and .247 (MovieLens).
-"""
+# By how much a like must be stronger to replace another.
 _CLEARLY = math.log(1.25)
-"""By how much a like must be stronger to replace another."""
 _OWN_WORD = 10.0
+# Where the paper measures longer injections (its figure 7), the room is for likes: the style stays short.
 _MORE_LIKES = ((200, 16), (150, 12), (80, 6))
-"""Where the paper measures longer injections (its figure 7), the room is for likes: the style stays short."""
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from schemas import Attribute, Kind, PolicySkill, Scope, SessionLine, SlimLine, 
 MAX_LIKE_CHARS = 40
 MAX_AVOIDS = 3
 MAX_NOW = 2
+# A session's line is shown from so many nats on: taken about once from ten.
 _SESSION_SAYS = 0.4
-"""A session's line is shown from so many nats on: taken about once from ten."""
 
 
 @lru_cache(maxsize=16_384)

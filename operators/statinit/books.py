@@ -10,6 +10,7 @@ from operators.statinit import text
 from schemas import Candidate, Fact
 
 GENERAL: Final = "general fiction"
+# Fifteen classes; the paper does not name its own, so these follow the raw genres of the catalogues measured.
 GENRES: Final = text.Vocabulary(
     {
         "mystery": """mystery, detective, whodunit, sleuth, crime, murder, true crime, police procedural, noir,
@@ -46,13 +47,13 @@ GENRES: Final = text.Vocabulary(
             novel""",
     }
 )
-"""Fifteen classes; the paper does not name its own, so these follow the raw genres of the catalogues measured."""
+# The same without what a plot may mention in any genre ("two children", "the nature of grief").
 GENRES_IN_TEXT: Final = GENRES.without(
     """children, childrens, kid, growing up, high school, leaders, faith, church, history, money, food, wine, nature,
     animals, music, arts, art, family, relationships, education, technology, science, politics, travel, health,
     united states, drama, dramas, duke, bride, action, possession, alien, murder, guide, sports, outdoors"""
 )
-"""The same without what a plot may mention in any genre ("two children", "the nature of grief")."""
+# Reading moods, worded so that they can stand alone in a skill, as in the paper's E.3.
 MOODS: Final = text.Vocabulary(
     {
         "uplifting reads": """uplifting, inspiring, inspirational, inspiration, heartwarming, hopeful, hope, joy,
@@ -72,7 +73,7 @@ MOODS: Final = text.Vocabulary(
             expedition, treasure, survival, pirate, battle, warrior, action""",
     }
 )
-"""Reading moods, worded so that they can stand alone in a skill, as in the paper's E.3."""
+# Categories that a genre names better, or that too many books have.
 COARSE: Final = frozenset(
     {
         *("books", "kindle ebooks", "kindle store", "fiction", "non-fiction", "nonfiction", "literature", "classics"),
@@ -83,16 +84,15 @@ COARSE: Final = frozenset(
         *("new, used & rental textbooks", "united states", "americas", "world"),
     }
 )
-"""Categories that a genre names better, or that too many books have."""
+# Words of shelves that are readers' housekeeping, or that all books share.
 _PLAIN: Final = frozenset(
     """a adult age and author authors award best book books by classic classics contemporary currently default e
     ebook ebooks fave faves favorite favorites favourite fi fic fiction for general genre i in kindle library lit
     literature modern my n na new non novel novels of on own owned realistic read reading reads s sci series shelf
     stand standalone stories story tbr the to want young""".split()  # noqa: SIM905 - as prose it can be read
 )
-"""Words of shelves that are readers' housekeeping, or that all books share."""
+# Values that words can name before any item was seen.
 VOCABULARY: Final = text.closed(genre=GENRES.labels, mood=MOODS.labels)
-"""Values that words can name before any item was seen."""
 
 
 def parse(candidate: Candidate) -> tuple[Fact, ...]:

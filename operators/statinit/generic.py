@@ -24,11 +24,11 @@ from schemas import MAX_FACTS, Candidate, Fact
 
 FEATURE: Final = "feature"
 MAX_WORDS: Final = 8
+# Values kept per key: the first that lets all keys in.
 LIMITS: Final = (6, 4, 2, 1)
-"""Values kept per key: the first that lets all keys in."""
 DIMENSION_OF: Final[Mapping[str, str]] = {key: concept for concept, keys in text.KEYS.items() for key in keys}
+# Dimensions whose string is a comma separated list.
 LISTS: Final = frozenset({"actor", "ambience", "author", "category", "director", "genre", "keyword", "meal", "shelf"})
-"""Dimensions whose string is a comma separated list."""
 LEFT_OUT: Final = re.compile(
     r"(?:.*_)?(?:id|ids|uuid|url|uri|link|image|images|img|thumbnail|phone|email|address|asin|isbn\w*|sku|ean|upc|barcode"
     r"|zip|zipcode|postal_code|postcode|latitude|longitude|lat|lon|lng|hash|slug|timestamp|created_at|updated_at)"
@@ -36,8 +36,8 @@ LEFT_OUT: Final = re.compile(
 )
 _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 _NAMES = frozenset({"actor", "author", "director", "city", "country", "state"})
+# Dimensions whose values keep capitals and asides.
 _PROPER = frozenset({"artist", "band", "brand", "composer", "designer", "manufacturer", "publisher", "studio"})
-"""Dimensions whose values keep capitals and asides."""
 
 
 def parse(candidate: Candidate) -> tuple[Fact, ...]:

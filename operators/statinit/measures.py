@@ -13,6 +13,7 @@ from typing import Any, Final
 from operators.statinit import text
 from schemas import MAX_MEASURE, Candidate, Measure
 
+# The metadata keys of each measure, best first; `text.year` reads years.
 _KEYS: Final[Mapping[Measure, tuple[str, ...]]] = {
     Measure.PRICE: (*text.KEYS["price"], "cost"),
     Measure.YEAR: (),
@@ -27,7 +28,6 @@ _KEYS: Final[Mapping[Measure, tuple[str, ...]]] = {
         *("pages", "num_pages", "number_of_pages", "page_count"),
     ),
 }
-"""The metadata keys of each measure, best first; `text.year` reads years."""
 _MAX_CHARS: Final = 24
 _TIER: Final = re.compile(r"[$\u20ac\u00a3]{1,5}")
 _NUMBER: Final = re.compile(r"(?<![\d.])\d{1,9}(?:[.,]\d{1,6})?(?![\d])")

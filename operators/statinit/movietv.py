@@ -27,10 +27,11 @@ GENRES: Final = text.Vocabulary(
         "western": "western, cowboy, gunslinger, wild west, outlaw",
     }
 )
+# The same without what a plot may mention in any genre ("her family", "two children").
 GENRES_IN_TEXT: Final = GENRES.without(
     "family, kid, children, childrens, music, dance, songs, military, possession, outlaw"
 )
-"""The same without what a plot may mention in any genre ("her family", "two children")."""
+# What refines a genre; the raw genres that are not among the 17 (history, biography, sport, film-noir) are here.
 QUALIFIERS: Final = text.Vocabulary(
     {
         "historical": """history, historical, period piece, period drama, costume drama, medieval, ancient rome,
@@ -59,7 +60,7 @@ QUALIFIERS: Final = text.Vocabulary(
         "short": "short, short film",
     }
 )
-"""What refines a genre; the raw genres that are not among the 17 (history, biography, sport, film-noir) are here."""
+# Viewing moods, worded as in the paper's E.3 ("funny tone"), so that they can stand alone in a skill.
 MOODS: Final = text.Vocabulary(
     {
         "funny tone": """funny, hilarious, humor, humorous, humour, witty, laugh, comedic, comic, slapstick, spoof,
@@ -85,13 +86,12 @@ MOODS: Final = text.Vocabulary(
             king, saga, warrior, destiny, save the world, journey, spectacular""",
     }
 )
-"""Viewing moods, worded as in the paper's E.3 ("funny tone"), so that they can stand alone in a skill."""
+# Values that words can name before any item was seen.
 VOCABULARY: Final = text.closed(genre=GENRES.labels, qualifier=QUALIFIERS.labels, mood=MOODS.labels)
-"""Values that words can name before any item was seen."""
+# Keywords about a copy or a viewer, or noise in plot keyword lists.
 NOT_TELLING: Final = frozenset(
     {"seen", "to see", "watched", "owned", "dvd", "netflix queue", "female nudity", "vomiting"}
 )
-"""Keywords about a copy or a viewer, or noise in plot keyword lists."""
 
 
 def parse(candidate: Candidate) -> tuple[Fact, ...]:

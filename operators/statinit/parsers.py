@@ -14,16 +14,17 @@ from operators.statinit import books, generic, movietv, yelp
 from operators.statinit.measures import measures_of
 from schemas import Candidate, Fact, ItemFacts
 
+# Reads an item's facts: pure, never raises, at most `MAX_FACTS` distinct ones.
 Parser = Callable[[Candidate], tuple[Fact, ...]]
-"""Reads an item's facts: pure, never raises, at most `MAX_FACTS` distinct ones."""
 
+# The entry point group of plug-in parsers.
 ENTRY_POINTS: Final = "sager.domains"
-"""The entry point group of plug-in parsers."""
+# The entry point group of their vocabularies: facts that people may name before any item was seen.
 VOCABULARIES: Final = "sager.vocabularies"
-"""The entry point group of their vocabularies: facts that people may name before any item was seen."""
 MAX_VOCABULARY: Final = 2_000
 BUILT_IN: Final = {"yelp": yelp.parse, "books": books.parse, "movietv": movietv.parse, "generic": generic.parse}
 CLOSED: Final = {"yelp": yelp.VOCABULARY, "books": books.VOCABULARY, "movietv": movietv.VOCABULARY}
+# Domains that a built-in parser of another name reads.
 ALIASES: Final[Mapping[str, str]] = {
     "places": "yelp",
     "restaurants": "yelp",
@@ -33,7 +34,6 @@ ALIASES: Final[Mapping[str, str]] = {
     "films": "movietv",
     "movielens": "movietv",
 }
-"""Domains that a built-in parser of another name reads."""
 
 
 class UnknownParser(ValueError):

@@ -11,10 +11,10 @@ from schemas import MAX_FACTS, ONE, Attribute, Fact, Interaction, Position, Prof
 
 RECENT = 15
 RECENT_IDS = 32
+# Most attributes of a prior; the paper leaves it open.
 LINES = 40
-"""Most attributes of a prior; the paper leaves it open."""
+# Most counters for older interactions: values per dimension, and dimensions, since an app's keys are endless.
 VALUES, DIMENSIONS = 48, 24
-"""Most counters for older interactions: values per dimension, and dimensions, since an app's keys are endless."""
 
 
 def observe(

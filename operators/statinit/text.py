@@ -17,24 +17,25 @@ from operators.attributes import normalise
 from operators.unicode import nfkc
 from schemas import MAX_FACTS, Candidate, Fact
 
+# The longest value of a fact, in characters.
 MAX_LABEL: Final = 60
-"""The longest value of a fact, in characters."""
+# The longest text in compatibility form that is cleaned.
 MAX_CLEANED: Final = 400
-"""The longest text in compatibility form that is cleaned."""
+# The most values read from one metadata field.
 MAX_VALUES: Final = 64
-"""The most values read from one metadata field."""
+# The longest text that is tried as a Python or JSON literal, in characters.
 MAX_LITERAL: Final = 4_096
-"""The longest text that is tried as a Python or JSON literal, in characters."""
+# The part of a description that is searched for keywords; the paper recovers 300 to 800 characters an item.
 MINED_CHARS: Final = 800
-"""The part of a description that is searched for keywords; the paper recovers 300 to 800 characters an item."""
 MAX_NESTING: Final = 16
 MIN_LETTERS: Final = 2
 YEARS: Final = range(1000, 2100)
+# Labels for missing values.
 NOTHING: Final = frozenset(
     {"", "n/a", "na", "none", "null", "nan", "unknown", "undefined", "not available", "(no genres listed)", "various"}
 )
-"""Labels for missing values."""
 
+# The metadata keys under which a concept is found, best first; letter case, spaces and `-` do not matter.
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "actor": ("actors", "actor", "cast", "starring"),
     "author": ("authors", "author", "written_by"),
@@ -51,7 +52,6 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "state": ("state",),
     "year": ("year", "release_year", "publication_year", "release_date", "publication_date", "published"),
 }
-"""The metadata keys under which a concept is found, best first; letter case, spaces and `-` do not matter."""
 
 _TOKENS = re.compile(
     r"""(?: [\[\](){},:\s]

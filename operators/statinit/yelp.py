@@ -15,15 +15,15 @@ from typing import Any, Final
 from operators.statinit import text
 from schemas import Candidate, Fact
 
+# Ambience words, rarest first as measured.
 AMBIENCE: Final[Mapping[str, str]] = {
     word: word
     for word in ("divey", "romantic", "intimate", "hipster", "touristy", "upscale", "classy", "trendy", "casual")
 }
-"""Ambience words, rarest first as measured."""
+# Meals a place is good for, rarest first as measured.
 MEALS: Final[Mapping[str, str]] = {
     meal.replace(" ", ""): meal for meal in ("late night", "dessert", "breakfast", "brunch", "dinner", "lunch")
 }
-"""Meals a place is good for, rarest first as measured."""
 DROPPED: Final = frozenset({"restaurants", "food", "nightlife"})
 ROOTS: Final = frozenset((
     "active life", "arts & entertainment", "automotive", "bars", "beauty & spas", "education",
@@ -31,6 +31,7 @@ ROOTS: Final = frozenset((
     "local flavor", "local services", "pets", "professional services", "public services & government",
     "religious organizations", "shopping", "specialty food",
 ))  # fmt: skip
+# Category names with a comma inside, that a comma separated list tears apart.
 REJOINED: Final[Mapping[str, str]] = {
     "beer": "beer, wine & spirits",
     "wine & spirits": "beer, wine & spirits",
@@ -39,7 +40,7 @@ REJOINED: Final[Mapping[str, str]] = {
     "used": "used, vintage & consignment",
     "vintage & consignment": "used, vintage & consignment",
 }
-"""Category names with a comma inside, that a comma separated list tears apart."""
+# Yelp's most frequent categories of food.
 CUISINES: Final = (
     "african", "american (new)", "american (traditional)", "asian fusion", "bagels", "bakeries", "barbeque",
     "breakfast & brunch", "burgers", "cafes", "caribbean", "chinese", "cocktail bars", "coffee & tea", "delis",
@@ -49,18 +50,17 @@ CUISINES: Final = (
     "pizza", "ramen", "salad", "sandwiches", "seafood", "soup", "southern", "spanish", "steakhouses", "sushi bars",
     "tacos", "tapas bars", "tex-mex", "thai", "turkish", "vegan", "vegetarian", "vietnamese", "wine bars",
 )  # fmt: skip
-"""Yelp's most frequent categories of food."""
+# Values that words can name before any item was seen.
 VOCABULARY: Final = text.closed(
     category=(*CUISINES, *dict.fromkeys(REJOINED.values()), *sorted(ROOTS)),
     ambience=AMBIENCE.values(),
     meal=MEALS.values(),
 )
-"""Values that words can name before any item was seen."""
 HIGHLY_RATED: Final = 4.0
 TOP_STARS: Final = 5
 MAX_TIER: Final = 4
+# About five kilometres: of the sizes measured (0.02, 0.05, 0.1) the one that predicts best where people go next.
 SQUARE_DEGREES: Final = 0.05
-"""About five kilometres: of the sizes measured (0.02, 0.05, 0.1) the one that predicts best where people go next."""
 _ANGLE: Final = re.compile(r"-?[0-9]{1,3}(\.[0-9]{1,15})?")
 _TIER: Final = re.compile(r"[1-4]|\${1,4}")
 _STARS: Final = re.compile(r"\s*[0-5](\.\d{1,9})?\s*")

@@ -63,8 +63,8 @@ class Outcome(StrEnum):
     FORGOTTEN = "forgotten"
     NOT_REMEMBERED = "not-remembered"
     COMMANDED = "commanded"
+    # A command without an effect.
     NOTHING = "nothing"
-    """A command without an effect."""
 
 
 @dataclass(frozen=True)
