@@ -3,7 +3,7 @@
     python -m benchmarks.wordings [--list] [--json]
 
 The sentences are invented, in English and German, a set at a time, by writers who did not know the rules. What each set
-came to before any rule was mended by it is in docs/quality-conversations.md. Each case is a person of their own, who
+came to before any rule was mended by it is in docs/quality.md. Each case is a person of their own, who
 says one thing, or one thing and later another:
 
 - `said`: something lasting, which is to stand on the card.

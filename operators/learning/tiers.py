@@ -16,7 +16,7 @@ from schemas.skills import Attribute, Evidence, Source, Tier
 
 @dataclass(frozen=True)
 class MergeLimits:
-    """Limits that the paper leaves open (docs/decisions/0003-merge.md).
+    """Limits that the paper leaves open (decision 0003).
 
     So many `protect_contradictions` demote a high line of the prior, and a line is demoted once in `weaken_window`
     choices. `discoveries` are new lines per event. A seed may fill `seed_characters` of a skill's `characters`. After

@@ -2,7 +2,7 @@
 
 The paper has a model go by the instruction, then the facets, and let the skill break ties (C.3). Sums of real numbers
 almost never tie, so that strict tiers would silence the skill: only the person's own words are tiers here
-(docs/decisions/0015-weighing-in-a-ranking.md).
+(decision 0015).
 """
 
 import random

@@ -251,7 +251,7 @@ def test_the_helm_commands_of_the_readme_name_existing_files_and_required_values
 
 
 def test_the_template_of_a_domain_works() -> None:
-    template = next(block for block in blocks(ROOT / "docs" / "domains.md", "python") if "def parse" in block)
+    template = next(block for block in blocks(ROOT / "docs" / "learning.md", "python") if "def parse" in block)
     scope: dict[str, Any] = {}
     exec(template, scope)
     recipe = Candidate(

@@ -35,7 +35,7 @@ def feedback(
 ) -> None:
     """Measure how soon a person's answers in words are understood, by the protocol of PAHF (arXiv 2602.16173).
 
-    Skills learn by the steps of the worker's agents, in this process. docs/quality-feedback.md explains the figures;
+    Skills learn by the steps of the worker's agents, in this process. docs/quality.md explains the figures;
     with --json the last line has the shares of all passes, `phase_1` to `phase_4`.
     """
     from evaluation.feedback.learners import Replies  # noqa: PLC0415
@@ -68,7 +68,7 @@ def conversations(
     """Measure what cards hold after conversations, and what they must not hold.
 
     Reads raw files of PersonaMem-v2, or invented ones in the same layout (docs/datasets.md). With --llm model or both,
-    the endpoint of SAGER_LLM_* reads chunks; its replies are kept. docs/quality-conversations.md explains the figures.
+    the endpoint of SAGER_LLM_* reads chunks; its replies are kept. docs/quality.md explains the figures.
     """
     if (data is None) == (invent is None):
         raise typer.BadParameter("name one of --data and --invent", ctx, param_hint="--data")

@@ -89,7 +89,7 @@ def model(
     """Measure the benefit of a model for skills, and of skills for a model, among popular items.
 
     Before each choice, the endpoint of SAGER_LLM_* ranks the list with each arm's slim skill, then the arm learns from
-    the choice. Replies are kept: a run that stopped continues where it was. docs/quality-model.md explains the arms.
+    the choice. Replies are kept: a run that stopped continues where it was. docs/quality.md explains the arms.
     """
     need(*EXTRA)
     from evaluation import model as with_model  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Users with a known way to decide are found out, and those without one are left in peace (docs/habits.md)."""
+"""Users with a known way to decide are found out, and those without one are left in peace (docs/learning.md)."""
 
 import random
 from itertools import count
@@ -9,7 +9,7 @@ from operators.learning.questions import DIRECTIONS, Direction, Sides
 from tests.unit.habits.habits_planted import blindly, by_habit, ever_found, found_after, play, set_of
 
 WITHIN = 100
-"""docs/habits.md has what is usual; this is for the unluckiest of a few."""
+"""docs/learning.md has what is usual; this is for the unluckiest of a few."""
 
 
 @pytest.mark.parametrize("pole", DIRECTIONS, ids=lambda pole: pole.value)
@@ -20,7 +20,7 @@ def test_every_habit_is_found_behind_a_fifth_of_noise(pole: Direction) -> None:
 
 
 def test_who_chooses_blindly_has_no_habit() -> None:
-    # Fewer than two of a hundred ever have one, docs/habits.md: more than one of a dozen would be a bug.
+    # Fewer than two of a hundred ever have one, docs/learning.md: more than one of a dozen would be a bug.
     assert len([seed for seed in range(12) if ever_found(seed, choices=150)]) <= 1
 
 

@@ -110,12 +110,12 @@ def _rows(heading: str) -> list[list[str]]:
     return rows[2:]
 
 
-@pytest.mark.parametrize("text", [cell for row in _rows("What is understood") for cell in row[:2]])
+@pytest.mark.parametrize("text", [cell for row in _rows("Understood sentences") for cell in row[:2]])
 def test_what_the_page_says_is_understood(text: str) -> None:
     assert understood(text, ITEMS, vocabulary=VOCABULARY).is_understood
 
 
-@pytest.mark.parametrize("text", [row[0] for row in _rows("What is not")])
+@pytest.mark.parametrize("text", [row[0] for row in _rows("Ignored sentences")])
 def test_what_the_page_says_is_not(text: str) -> None:
     assert not understood(text, ITEMS, vocabulary=VOCABULARY).is_understood
 
@@ -128,7 +128,7 @@ def _quoted(begins: str, ends: str) -> list[str]:
 
 def test_sentences_about_another_and_the_person_are_read_as_the_page_says() -> None:
     of_both = _quoted("Words with *I*", "A pronoun")
-    (by_pronoun,) = _quoted("A pronoun names nothing", "### Orders in a text")
+    (by_pronoun,) = _quoted("A pronoun names nothing", "### Instructions in a text")
 
     assert len(of_both) == 3
     assert [text for text in of_both if not understood(text, ITEMS, vocabulary=VOCABULARY).is_understood] == []
@@ -155,7 +155,7 @@ def test_the_example_answer_over_http_has_what_a_worker_answers() -> None:
 
 
 def test_the_page_has_examples() -> None:
-    assert (len(_rows("What is understood")), len(_rows("What is not"))) == (28, 11)
+    assert (len(_rows("Understood sentences")), len(_rows("Ignored sentences"))) == (28, 11)
 
 
 SAMPLE = Path(__file__).parents[2] / "data" / "pahf"
