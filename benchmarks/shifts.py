@@ -22,7 +22,7 @@ from operators.statinit import parser_for, read_item
 from operators.steps import Evolve, Start, State
 from operators.steps.prior import Prior
 from operators.steps.prior import State as PriorState
-from schemas import ChangeKind, Contrast, Interaction, ItemFacts, Position, Profile
+from schemas import Contrast, Interaction, ItemFacts, Position, Profile, SkillChangeKind
 from streams.local.demo import catalogue, people
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
@@ -157,7 +157,7 @@ class World:
             answer = self._rules.propose(contrast, skill)
             done = self._evolve.finish(state, contrast, answer)
             changes = () if done.diff is None else done.diff.changes
-            alarms += [Alarm(turn, each.attribute_id) for each in changes if each.kind is ChangeKind.SHIFTED]
+            alarms += [Alarm(turn, each.attribute_id) for each in changes if each.kind is SkillChangeKind.SHIFTED]
             skill = done.skill
         return alarms, sure
 

@@ -29,7 +29,7 @@ from schemas import (
     encode,
 )
 from schemas.events import RankedBy, Ranking, Selection
-from schemas.state import Answered, OpenRanking, OpenRankings, WaitingSelection, Wish
+from schemas.state import Answered, OpenRanking, OpenRankings, OptOut, WaitingSelection
 
 
 class Arm(StrEnum):
@@ -75,8 +75,8 @@ class Outcome(StrEnum):
     NOT_IN_RANKING = "not-in-ranking"
     ALREADY_ANSWERED = "already-answered"
     NO_RANKING = "no-ranking"
-    NOT_REMEMBERED = Wish.NOT_REMEMBERED.value
-    FOR_ANOTHER = Wish.FOR_ANOTHER.value
+    NOT_REMEMBERED = OptOut.NOT_REMEMBERED.value
+    FOR_ANOTHER = OptOut.FOR_ANOTHER.value
     UNREADABLE = "unreadable"
     FORGOTTEN = "forgotten"
 
@@ -144,7 +144,7 @@ def join_ranking(
     facts_of: Callable[[Candidate], ItemFacts],
     source: Position,
     limits: RingLimits = RingLimits(),
-    wish: Wish | None = None,
+    wish: OptOut | None = None,
 ) -> Step:
     """Match a shown ranking with the selection that waits for it, or open it.
 
@@ -292,7 +292,7 @@ def on_ranking(
     facts_of: Callable[[Candidate], ItemFacts],
     source: Position,
     limits: RingLimits,
-    wish: Wish | None = None,
+    wish: OptOut | None = None,
 ) -> Step | Outcome:
     """Join a ranking; returns the outcome alone if it is erased or a repeat."""
     held = _open(state, ranking, ranking.domain, source)

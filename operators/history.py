@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from operators.learning.evidence import is_counted
 from operators.learning.fold import fold, merge, start
-from schemas import Attribute, Change, ChangeKind, Judgement, PolicySkill, SkillDiff, StatementChange
+from schemas import Attribute, Judgement, PolicySkill, SkillChange, SkillChangeKind, SkillDiff, StatementChange
 
 
 def at_version(diffs: Sequence[SkillDiff], version: int) -> PolicySkill | None:
@@ -69,7 +69,7 @@ class Step:
 
     diff: SkillDiff
     attribute_id: str
-    change: Change | None
+    change: SkillChange | None
     seeded: Attribute | None = None
     judged: Judgement | None = None
 
@@ -85,8 +85,8 @@ def steps(diffs: Sequence[SkillDiff], attribute_id: str) -> list[Step]:
         if judged is not None and not of_line:
             found.append(Step(diff, name, None, judged=judged))
         found += [Step(diff, name, None, line) for line in diff.seed or () if line.attribute_id == name]
-        if any(change.kind is ChangeKind.ADDED for change in of_line):  # it may be another line's new words
-            before = (c.attribute_id for c in diff.changes if c.kind is ChangeKind.REWORDED and c.after is None)
+        if any(change.kind is SkillChangeKind.ADDED for change in of_line):  # it may be another line's new words
+            before = (c.attribute_id for c in diff.changes if c.kind is SkillChangeKind.REWORDED and c.after is None)
             name = next(before, name)
     return found[::-1]
 

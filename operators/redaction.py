@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from operators.attributes import fact_id
 from operators.learning.questions import DIRECTIONS
-from schemas import Attribute, Change, Evidence, SkillDiff, Statement, StatementChange, Tally, line_of
+from schemas import Attribute, Evidence, SkillChange, SkillDiff, Statement, StatementChange, Tally, line_of
 
 FORGOTTEN = "forgotten"
 
@@ -107,7 +107,7 @@ def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
     def of_attribute(each: Attribute) -> Attribute:
         return redacted_line(each, line) if is_meant(each.attribute_id) else each
 
-    def of_change(each: Change) -> Change:
+    def of_change(each: SkillChange) -> SkillChange:
         name = name_of(each.attribute_id)
         found = each.discovered and of_attribute(each.discovered)
         return each.model_copy(update={"attribute_id": name, "discovered": found, "reason": ""})

@@ -67,7 +67,7 @@ HabitAdded = tuple[Annotated[int, Field(ge=0, le=1_024)], Annotated[int, Field(g
 """What one choice adds to `taken` and `expected`, in 1/1024; to `asked` it adds 1,024."""
 
 
-class ChangeKind(StrEnum):
+class SkillChangeKind(StrEnum):
     """What one event can do to one attribute."""
 
     REINFORCED = "reinforced"
@@ -87,7 +87,7 @@ class ChangeKind(StrEnum):
     OVERTAKEN = "overtaken"  # it is older than a change of taste
 
 
-class Change(Model):
+class SkillChange(Model):
     """One effective change. The tier rule has been applied already: folding needs no rule and no setting.
 
     `before` is None for a discovered attribute, `after` is None for a removed one. A weakened attribute with
@@ -95,7 +95,7 @@ class Change(Model):
     a person set.
     """
 
-    kind: ChangeKind
+    kind: SkillChangeKind
     attribute_id: AttributeId
     before: Tier | None = None
     after: Tier | None = None
@@ -150,7 +150,7 @@ class Refused(Model):
     """A proposal that did not enter the skill, and why."""
 
     attribute_id: AttributeId
-    proposed: ChangeKind
+    proposed: SkillChangeKind
     why: Refusal
 
 
@@ -182,7 +182,7 @@ class NotUnderstood(StrEnum):
     NO_WISH = "no-wish"  # a name, but in no sentence that the rules know as a wish
 
 
-class Heard(Model):
+class DiffTrigger(Model):
     """The signal, correction or abstention that a diff answers.
 
     `explanation` is for the person: the reason, examples, and omitted private data, whose kinds are in `not_kept`.
@@ -214,13 +214,13 @@ class SkillDiff(Event):
     seed: tuple[Attribute, ...] | None = Field(None, max_length=MAX_ATTRIBUTES)
     seeded_from: tuple[Position, ...] = Field((), max_length=4, exclude_if=is_nothing)
     counted_until: UtcDatetime | None = Field(None, exclude_if=is_nothing)
-    changes: tuple[Change, ...] = Field((), max_length=4 * MAX_ATTRIBUTES)
+    changes: tuple[SkillChange, ...] = Field((), max_length=4 * MAX_ATTRIBUTES)
     tally: Tally | None = Field(None, description="What it added to the counts; none: nothing.")
     stated: tuple[StatementChange, ...] = Field((), max_length=2 * MAX_STATEMENTS, exclude_if=is_nothing)
     shifted: bool = Field(False, exclude_if=is_nothing, description="The taste may have changed.")
     beliefs: Beliefs | None = Field(None, exclude_if=is_nothing)
     session: Session | None = Field(None, exclude_if=is_nothing, description="The session as it is now.")
-    heard: Heard | None = Field(None, exclude_if=is_nothing)
+    heard: DiffTrigger | None = Field(None, exclude_if=is_nothing)
     slim_lines: tuple[AttributeId, ...] | None = Field(None, max_length=MAX_SLIM_LINES, exclude_if=is_none)
     refused: tuple[Refused, ...] = Field((), max_length=4 * MAX_ATTRIBUTES)
     evidence: Evidence

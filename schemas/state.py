@@ -34,7 +34,7 @@ class Profile(Model):
     applied: tuple[Position, ...] = Field((), max_length=4)
 
 
-class Wish(StrEnum):
+class OptOut(StrEnum):
     """A person's wish about remembering the choice."""
 
     NOT_REMEMBERED = "not-remembered"
@@ -54,7 +54,7 @@ class OpenRanking(Model):
     candidates: tuple[ItemFacts, ...] = Field(max_length=MAX_CANDIDATES)
     skill_version: int = Field(0, ge=0)
     arm: Identifier | None = None
-    wish: Wish | None = None
+    wish: OptOut | None = None
     facets: tuple[Facet, ...] = Field((), max_length=MAX_FACETS)
     features: Features | None = None
     by_sager: bool = Field(False, exclude_if=is_nothing)

@@ -63,7 +63,7 @@ class Statement(Model):
     evidence: Evidence
 
 
-class Said(StrEnum):
+class StatementChangeKind(StrEnum):
     """What an event does to one statement."""
 
     STATED = "stated"
@@ -78,7 +78,7 @@ class Said(StrEnum):
 class StatementChange(Model):
     """One effective change of a statement; the fold puts `statement` in the place of the one with this id."""
 
-    kind: Said
+    kind: StatementChangeKind
     statement_id: AttributeId
     statement: Statement | None = Field(None, description="As it is now; none: it is gone.")
     reason: Annotated[str, Field(max_length=300)] = ""

@@ -18,8 +18,8 @@ from operators.statinit import read_item
 from operators.statinit.parsers import parser_for, vocabulary_for
 from operators.steps import Evolve, Start, State
 from operators.steps.evolve import Effects
-from schemas import Correction, Event, Feedback, OpenRankings, Position, Role, Turn, Utterance, Wish
-from schemas.diffs import ChangeKind, PolicySkill
+from schemas import Correction, Event, Feedback, OpenRankings, OptOut, Position, Role, Turn, Utterance
+from schemas.diffs import PolicySkill, SkillChangeKind
 from schemas.events import Interaction, Ranking, RankRequest, Selection
 from schemas.items import Candidate, Fact, Item, ItemFacts
 from streams.language import RULES
@@ -28,7 +28,7 @@ from streams.steps import evolve_of, limits_of
 
 MAX_VOCABULARY = 512
 _SHOWN = 5  # how many names a sentence lists
-_SPEAKS_FOR = frozenset({ChangeKind.DISCOVERED, ChangeKind.REINFORCED})
+_SPEAKS_FOR = frozenset({SkillChangeKind.DISCOVERED, SkillChangeKind.REINFORCED})
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Lesson:
             return
         found: dict[str, list[str]] = {"speaks for": [], "speaks against": [], "the person": []}
         for change in diff.changes:
-            if change.kind in _SPEAKS_FOR or change.kind is ChangeKind.WEAKENED:
+            if change.kind in _SPEAKS_FOR or change.kind is SkillChangeKind.WEAKENED:
                 verb = "speaks for" if change.kind in _SPEAKS_FOR else "speaks against"
                 found[verb].append(change.attribute_id.partition(":")[2].replace(":", " ", 1))
         for each in diff.stated:
@@ -187,7 +187,7 @@ class DryRun:
 
     def _correction(self, event: Correction, lesson: Lesson) -> None:
         items, domain, privacy = self._read(event.domain, event.items, lesson), event.domain, self.step.privacy
-        if not self._words(event.text, domain, lesson) or privacy.wish(event.text) is Wish.NOT_REMEMBERED:
+        if not self._words(event.text, domain, lesson) or privacy.wish(event.text) is OptOut.NOT_REMEMBERED:
             return
         said = event.model_copy(update={"text": privacy.redact(event.text, domain).text})
         state, vocabulary = self._state(event, domain), self._vocabulary(domain)

@@ -10,7 +10,7 @@ from operators.language.output_policy import Held
 from operators.language.ports import About, Effect, Finding, Heard, OwnSentence, Read, Redacted, Speaks, Understood
 from operators.prompts import visible
 from sager_language import output, personal
-from schemas import Bound, Card, Correction, Directive, NotUnderstood, Scope, Stance, Turn, Wish
+from schemas import Bound, Card, Correction, Directive, NotUnderstood, OptOut, Scope, Stance, Turn
 from schemas.cards import Strength
 from schemas.items import Fact, ItemFacts, Measure
 
@@ -62,10 +62,10 @@ class Rules:
         """Return the kinds of the placeholders in a text."""
         return tuple(personal.PLACEHOLDER.findall(text)) if "[" in text else ()
 
-    def wish(self, instruction: str) -> Wish | None:
+    def wish(self, instruction: str) -> OptOut | None:
         """Return what a request says about remembering the choice."""
         found = personal.wish_of(instruction)
-        return None if found is None else Wish(found.value)
+        return None if found is None else OptOut(found.value)
 
     def held(self, dimension: str, value: str) -> str | None:
         """Return why a value is held back."""

@@ -15,7 +15,6 @@ from operators.language.privacy import OFF, Privacy
 from operators.options import EvolveMode
 from schemas import (
     MAX_ATTRIBUTES,
-    ChangeKind,
     Contrast,
     Fact,
     Judgement,
@@ -23,6 +22,7 @@ from schemas import (
     ReasonedBy,
     Refusal,
     Refused,
+    SkillChangeKind,
     Tier,
 )
 
@@ -253,7 +253,7 @@ def encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def refusal(attribute_id: str, proposed: ChangeKind, why: Refusal, kind: str | None = None) -> Refused:
+def refusal(attribute_id: str, proposed: SkillChangeKind, why: Refusal, kind: str | None = None) -> Refused:
     """Record a change without evidence; a private attribute is recorded only by the kind of its private data."""
     if kind is not None:
         return Refused(attribute_id=f"private:{kind}", proposed=proposed, why=Refusal.PRIVATE)
@@ -278,20 +278,20 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     offered = dict(zip(fact_ids(stated), stated, strict=True))
     refused: list[Refused] = []
 
-    def refuse(attribute_id: str, proposed: ChangeKind, why: Refusal) -> None:
+    def refuse(attribute_id: str, proposed: SkillChangeKind, why: Refusal) -> None:
         refused.append(refusal(attribute_id, proposed, why, named(attribute_id, domain, privacy)))
 
     reinforced = [name for name in dict.fromkeys(proposal.reinforced) if name in known]
     for name in dict.fromkeys(proposal.reinforced):
         if name not in known:
-            refuse(name, ChangeKind.REINFORCED, Refusal.UNKNOWN)
+            refuse(name, SkillChangeKind.REINFORCED, Refusal.UNKNOWN)
     discovered: dict[str, Fact] = {}
     for fact in proposal.discovered:
         name = fact_id(fact)
         if name not in offered and (kind := privacy.refuses(domain, fact.dimension, fact.value)) is not None:
-            refused.append(refusal(name, ChangeKind.DISCOVERED, Refusal.PRIVATE, kind))
+            refused.append(refusal(name, SkillChangeKind.DISCOVERED, Refusal.PRIVATE, kind))
         elif name not in offered:
-            refuse(name, ChangeKind.DISCOVERED, Refusal.UNSUPPORTED)
+            refuse(name, SkillChangeKind.DISCOVERED, Refusal.UNSUPPORTED)
         elif name in known:
             reinforced.append(name)
         else:
@@ -300,9 +300,9 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     weakened: list[str] = []
     for name in dict.fromkeys(proposal.weakened):
         if name not in known:
-            refuse(name, ChangeKind.WEAKENED, Refusal.UNKNOWN)
+            refuse(name, SkillChangeKind.WEAKENED, Refusal.UNKNOWN)
         elif name in reinforced:
-            refuse(name, ChangeKind.WEAKENED, Refusal.ALSO_REINFORCED)
+            refuse(name, SkillChangeKind.WEAKENED, Refusal.ALSO_REINFORCED)
         else:
             weakened.append(name)
     # Texts of rules consist of what is in the skill already.

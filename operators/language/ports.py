@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import Enum, StrEnum
 from typing import Protocol
 
-from schemas import Card, Correction, Directive, Fact, ItemFacts, NotUnderstood, ReasonedBy, Scope, Stance, Turn, Wish
+from schemas import Card, Correction, Directive, Fact, ItemFacts, NotUnderstood, OptOut, ReasonedBy, Scope, Stance, Turn
 from schemas.cards import FREE, Strength
 
 
@@ -143,7 +143,7 @@ class Redactor(Protocol):
     def placeholders(self, text: str) -> tuple[str, ...]:
         """Return the kinds of the placeholders in a text, in order."""
 
-    def wish(self, instruction: str) -> Wish | None:
+    def wish(self, instruction: str) -> OptOut | None:
         """Return what a request says about remembering the choice."""
 
 

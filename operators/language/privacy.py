@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from operators.language.ports import Found, Redacted, Redactor
 from operators.options import Category
-from schemas import Facet, Injected, ItemFacts, Wish
+from schemas import Facet, Injected, ItemFacts, OptOut
 
 UNREADABLE: Final = "unreadable"
 """The kind of an item that the parser or the redactor fails on (`operators.statinit.read_item`)."""
@@ -94,7 +94,7 @@ class Privacy:
         """Return the kinds of the placeholders in a text, in order."""
         return self.redactor.placeholders(text) if self.redactor is not None else ()
 
-    def wish(self, instruction: str) -> Wish | None:
+    def wish(self, instruction: str) -> OptOut | None:
         """Return what a request says about remembering the choice that answers it."""
         return self.redactor.wish(instruction) if self.redactor is not None else None
 

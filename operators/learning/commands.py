@@ -12,24 +12,24 @@ from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, make_room
 from operators.stated import statement_id
 from schemas.base import Position, ReasonedBy
 from schemas.commands import Action, SkillCommand
-from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff
+from schemas.diffs import PolicySkill, Refusal, Refused, SkillChange, SkillChangeKind, SkillDiff
 from schemas.skills import Attribute, Evidence, Source, Tier
-from schemas.statements import Said, Stance, StatementChange
+from schemas.statements import Stance, StatementChange, StatementChangeKind
 
 # The change of a line that a command proposes.
 _PROPOSED = {
-    Action.ADD: ChangeKind.ADDED,
-    Action.PIN: ChangeKind.PINNED,
-    Action.UNPIN: ChangeKind.UNPINNED,
-    Action.REMOVE: ChangeKind.REMOVED,
-    Action.REWORD: ChangeKind.REWORDED,
-    Action.SET_TIER: ChangeKind.SET,
+    Action.ADD: SkillChangeKind.ADDED,
+    Action.PIN: SkillChangeKind.PINNED,
+    Action.UNPIN: SkillChangeKind.UNPINNED,
+    Action.REMOVE: SkillChangeKind.REMOVED,
+    Action.REWORD: SkillChangeKind.REWORDED,
+    Action.SET_TIER: SkillChangeKind.SET,
 }
 
 
 @dataclass(frozen=True)
 class _Answer:
-    changes: tuple[Change, ...] = ()
+    changes: tuple[SkillChange, ...] = ()
     refused: tuple[Refused, ...] = ()
     frozen: bool | None = None
     rolled_back_to: int | None = None
@@ -51,7 +51,7 @@ def resolve_command(
     """
     command, private = _fit_to_keep(skill, command, privacy, vouching)
     if private is not None:
-        kind = _PROPOSED.get(command.action, ChangeKind.REWORDED)
+        kind = _PROPOSED.get(command.action, SkillChangeKind.REWORDED)
         answer = _Answer(refused=(refusal("", kind, Refusal.PRIVATE, private),))
     else:
         answer = _carry_out(skill, command, limits)
@@ -130,13 +130,15 @@ def _carry_out(  # noqa: PLR0911 - one return per action
             return _restore(skill, command)
         case Action.REMOVE if _is_statement(skill, command):
             name = command.attribute_id or ""
-            return _Answer(stated=(StatementChange(kind=Said.REMOVED, statement_id=name, reason=command.reason),))
+            return _Answer(
+                stated=(StatementChange(kind=StatementChangeKind.REMOVED, statement_id=name, reason=command.reason),)
+            )
     line = _line_of(skill, command)
     if line is None:
         return _refuse(command.attribute_id or "", _PROPOSED[command.action], Refusal.UNKNOWN)
     match command.action:
         case Action.PIN if sum(a.pinned for a in skill.attributes) >= limits.pinned:
-            return _refuse(line.attribute_id, ChangeKind.PINNED, Refusal.CAPPED)
+            return _refuse(line.attribute_id, SkillChangeKind.PINNED, Refusal.CAPPED)
         case Action.PIN | Action.UNPIN:
             return _Answer((_change(command, line, after=line.tier),))
         case Action.REMOVE:
@@ -149,7 +151,7 @@ def _carry_out(  # noqa: PLR0911 - one return per action
 
 def _set_tier(command: SkillCommand, line: Attribute) -> _Answer:
     if command.tier is line.tier:
-        return _refuse(line.attribute_id, ChangeKind.SET, Refusal.ALREADY_SO)
+        return _refuse(line.attribute_id, SkillChangeKind.SET, Refusal.ALREADY_SO)
     tier = command.tier or Tier.LOW
     _, expected = counts_of(line)
     return _Answer((_change(command, line, after=tier, counts=(counts_for_tier(tier, expected), expected)),))
@@ -161,10 +163,10 @@ def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute) -> _Answ
     name = attribute_id(line.kind, line.dimension, value)
     reworded = line.model_copy(update={"attribute_id": name, "value": value, "source": Source.STATED})
     if name == line.attribute_id:
-        return _Answer((_new(ChangeKind.REWORDED, reworded, command.reason, before=line),))
+        return _Answer((_new(SkillChangeKind.REWORDED, reworded, command.reason, before=line),))
     if any(a.attribute_id == name for a in skill.attributes):
-        return _refuse(name, ChangeKind.REWORDED, Refusal.ALREADY_SO)
-    return _Answer((_change(command, line), _new(ChangeKind.ADDED, reworded, command.reason)))
+        return _refuse(name, SkillChangeKind.REWORDED, Refusal.ALREADY_SO)
+    return _Answer((_change(command, line), _new(SkillChangeKind.ADDED, reworded, command.reason)))
 
 
 def _add(skill: PolicySkill, command: SkillCommand) -> _Answer:
@@ -184,33 +186,35 @@ def _add(skill: PolicySkill, command: SkillCommand) -> _Answer:
     )
     unwanted = statement_id(Stance.AVOIDS, line.attribute_id)
     taken_back = tuple(
-        StatementChange(kind=Said.WITHDRAWN, statement_id=unwanted, reason="a line says the opposite now")
+        StatementChange(
+            kind=StatementChangeKind.WITHDRAWN, statement_id=unwanted, reason="a line says the opposite now"
+        )
         for each in skill.stated
         if each.statement_id == unwanted
     )
     if any(a.attribute_id == line.attribute_id for a in skill.attributes):
         # A statement only silences the line: taking the statement back is enough to add it.
-        refused = _refuse(line.attribute_id, ChangeKind.ADDED, Refusal.ALREADY_SO)
+        refused = _refuse(line.attribute_id, SkillChangeKind.ADDED, Refusal.ALREADY_SO)
         return _Answer(stated=taken_back) if taken_back else refused
-    return _Answer((_new(ChangeKind.ADDED, line, command.reason),), stated=taken_back)
+    return _Answer((_new(SkillChangeKind.ADDED, line, command.reason),), stated=taken_back)
 
 
 def _restore(skill: PolicySkill, command: SkillCommand) -> _Answer:
     """Return to the lines of an old version, or of an export."""
     if command.to_version is not None and command.to_version > skill.version:
         # A version of a skill that was erased since.
-        return _refuse(f"version:number:{command.to_version}", ChangeKind.RESTORED, Refusal.UNKNOWN)
+        return _refuse(f"version:number:{command.to_version}", SkillChangeKind.RESTORED, Refusal.UNKNOWN)
     wanted = {line.attribute_id: line for line in command.lines or ()}
     held = {line.attribute_id: line for line in skill.attributes}
     default = "imported" if command.action is Action.IMPORT else f"rolled back to version {command.to_version}"
     reason = command.reason or default
     gone = [
-        Change(kind=ChangeKind.REMOVED, attribute_id=name, before=line.tier, reason=reason)
+        SkillChange(kind=SkillChangeKind.REMOVED, attribute_id=name, before=line.tier, reason=reason)
         for name, line in held.items()
         if name not in wanted
     ]
     back = [
-        _new(ChangeKind.RESTORED, line, reason, before=held.get(name))
+        _new(SkillChangeKind.RESTORED, line, reason, before=held.get(name))
         for name, line in wanted.items()
         if held.get(name) != line
     ]
@@ -219,8 +223,8 @@ def _restore(skill: PolicySkill, command: SkillCommand) -> _Answer:
 
 def _change(
     command: SkillCommand, line: Attribute, after: Tier | None = None, counts: tuple[int, int] | None = None
-) -> Change:
-    return Change(
+) -> SkillChange:
+    return SkillChange(
         kind=_PROPOSED[command.action],
         attribute_id=line.attribute_id,
         before=line.tier,
@@ -230,8 +234,8 @@ def _change(
     )
 
 
-def _new(kind: ChangeKind, line: Attribute, reason: str, before: Attribute | None = None) -> Change:
-    return Change(
+def _new(kind: SkillChangeKind, line: Attribute, reason: str, before: Attribute | None = None) -> SkillChange:
+    return SkillChange(
         kind=kind,
         attribute_id=line.attribute_id,
         before=before.tier if before else None,
@@ -241,5 +245,5 @@ def _new(kind: ChangeKind, line: Attribute, reason: str, before: Attribute | Non
     )
 
 
-def _refuse(name: str, kind: ChangeKind, why: Refusal) -> _Answer:
+def _refuse(name: str, kind: SkillChangeKind, why: Refusal) -> _Answer:
     return _Answer(refused=(Refused(attribute_id=name, proposed=kind, why=why),))

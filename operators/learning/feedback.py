@@ -18,11 +18,11 @@ from operators.signals import STRONG
 from operators.stated import item_attribute, live, speaks_against, statement_id
 from schemas.base import Position, ReasonedBy
 from schemas.corrections import Correction
-from schemas.diffs import ChangeKind, Heard, PolicySkill, Refusal, Refused, SkillDiff, Tally
+from schemas.diffs import DiffTrigger, PolicySkill, Refusal, Refused, SkillChangeKind, SkillDiff, Tally
 from schemas.events import Abstention, Feedback
 from schemas.items import Fact, ItemFacts
 from schemas.skills import ONE, Evidence
-from schemas.statements import MAX_WORDS, Said, Scope, Stance
+from schemas.statements import MAX_WORDS, Scope, Stance, StatementChangeKind
 
 # Versions within which reports of a changed taste are about one change.
 SAME_CHANGE = 64
@@ -77,7 +77,7 @@ def resolve_feedback(
         stated=tuple(saying.changes),
         beliefs=beliefs,
         session=session_after(skill, feedback, source, limits.session, taken, shown, weight),
-        heard=Heard(what=feedback.signal, value=feedback.value),
+        heard=DiffTrigger(what=feedback.signal, value=feedback.value),
         refused=tuple(found.refused),
         evidence=evidence,
         is_contrast=False,
@@ -116,7 +116,7 @@ def resolve_correction(
         shifted=shifted,
         beliefs=made.beliefs,
         session=session_after(skill, correction, source, limits.session, made.counted, made.shown),
-        heard=Heard(
+        heard=DiffTrigger(
             what=_CORRECTION,
             words="" if understood.unquoted else _kept(correction.text, correction.domain, privacy),
             by_pattern=", ".join(patterns)[:80],
@@ -149,7 +149,7 @@ def resolve_unheard(
     return next_diff(
         skill,
         correction,
-        heard=Heard(
+        heard=DiffTrigger(
             what=_CORRECTION,
             words=words,
             understood=False,
@@ -178,7 +178,7 @@ def resolve_abstention(
             skill, live(skill, abstention.occurred_at, abstention.session_id), suited=(), refused=abstention.shown
         ),
         session=session_after(skill, abstention, source, limits.session),
-        heard=Heard(what="abstention"),
+        heard=DiffTrigger(what="abstention"),
         evidence=Evidence(event_id=abstention.event_id),
         is_contrast=False,
         reasoned_by=ReasonedBy(reasoner=_PERSON),
@@ -231,7 +231,7 @@ class _Correcting:
         subject = Subject.of(said, {item.item_id: item.title for item in self.items})
         subject = subject.untitled(self.correction.domain, self.privacy)
         if (kind := subject.private(self.correction.domain, self.privacy)) is not None:
-            self.refused.append(refusal("", ChangeKind.ADDED, Refusal.PRIVATE, kind))
+            self.refused.append(refusal("", SkillChangeKind.ADDED, Refusal.PRIVATE, kind))
             self.private.append(kind)
             return
         words = _kept(read.words, self.correction.domain, self.privacy)
@@ -277,7 +277,7 @@ class _Correcting:
     @property
     def effect(self) -> str:
         """The sentence for the person if the words state nothing; else empty."""
-        if any(change.kind is Said.STATED for change in self.saying.changes):
+        if any(change.kind is StatementChangeKind.STATED for change in self.saying.changes):
             return ""
         if self.picked:
             return CHOSEN if self.learns else NOT_COUNTED

@@ -16,7 +16,7 @@ from operators.learning.questions import DIRECTION_OF
 from operators.stated import lasting, unwanted
 from schemas import Kind, Strategy, Tier
 from schemas.base import Event, Position
-from schemas.diffs import Change, ChangeKind, PolicySkill, SkillDiff, Tally
+from schemas.diffs import PolicySkill, SkillChange, SkillChangeKind, SkillDiff, Tally
 from schemas.skills import (
     MAX_ATTRIBUTES,
     MAX_EVIDENCE,
@@ -275,7 +275,7 @@ def counts_after(lines: Iterable[Attribute], tally: Tally) -> dict[str, Counts]:
 
 
 def apply_changes(
-    lines: Sequence[Attribute], changes: Sequence[Change], evidence: Evidence, now: int, tally: Tally | None = None
+    lines: Sequence[Attribute], changes: Sequence[SkillChange], evidence: Evidence, now: int, tally: Tally | None = None
 ) -> tuple[Attribute, ...]:
     """Return the lines after the counts and changes of an event; `now` is the number of the user's choices."""
     held = {line.attribute_id: line for line in lines}
@@ -313,9 +313,9 @@ def _fields(held: dict[str, Attribute], fields: dict[str, dict[str, Any]], name:
     return fields[name]
 
 
-def _change(update: dict[str, Any], change: Change, evidence: Evidence, now: int) -> None:
+def _change(update: dict[str, Any], change: SkillChange, evidence: Evidence, now: int) -> None:
     match change.kind:
-        case ChangeKind.REINFORCED:
+        case SkillChangeKind.REINFORCED:
             update |= {
                 "tier": change.after,
                 "support": update["support"] + 1,
@@ -323,18 +323,18 @@ def _change(update: dict[str, Any], change: Change, evidence: Evidence, now: int
                 "confirmed_at": now,
                 "evidence": (*update["evidence"], evidence)[-MAX_EVIDENCE:],
             }
-        case ChangeKind.WEAKENED if change.after == change.before:
+        case SkillChangeKind.WEAKENED if change.after == change.before:
             update["contradictions"] = update["contradictions"] + 1
-        case ChangeKind.WEAKENED | ChangeKind.FADED | ChangeKind.OVERTAKEN:
+        case SkillChangeKind.WEAKENED | SkillChangeKind.FADED | SkillChangeKind.OVERTAKEN:
             update |= {"tier": change.after, "contradictions": 0, "weakened_at": now}
-        case ChangeKind.SHIFTED:
+        case SkillChangeKind.SHIFTED:
             update |= {"tier": change.after, "contradictions": 0, "weakened_at": now, "drift": 0, "pinned": False}
             if change.counts is not None:
                 update |= {"taken": change.counts[0], "expected": change.counts[1]}
-        case ChangeKind.SET:
+        case SkillChangeKind.SET:
             update |= {"tier": change.after, "contradictions": 0}
             if change.counts is not None:
                 update |= {"taken": change.counts[0], "expected": change.counts[1]}
                 update["support"] = max(update["support"], change.after or 0)
-        case ChangeKind.PINNED | ChangeKind.UNPINNED:
-            update["pinned"] = change.kind is ChangeKind.PINNED
+        case SkillChangeKind.PINNED | SkillChangeKind.UNPINNED:
+            update["pinned"] = change.kind is SkillChangeKind.PINNED

@@ -27,7 +27,7 @@ from operators.learning.questions import (
     sides_of,
 )
 from schemas import ONE, ItemFacts
-from schemas.diffs import Change, ChangeKind, HabitAdded, HabitCounts, PolicySkill, Tally
+from schemas.diffs import HabitAdded, HabitCounts, PolicySkill, SkillChange, SkillChangeKind, Tally
 from schemas.events import Contrast
 from schemas.skills import Attribute, Evidence, Source, Tier
 
@@ -207,7 +207,9 @@ def asked(skill: PolicySkill, contrast: Contrast, popularity: Mapping[str, int] 
     return learn(sides, chosen)
 
 
-def habits_after(skill: PolicySkill, tally: Tally | None, changes: Iterable[Change] = ()) -> Mapping[str, HabitCounts]:
+def habits_after(
+    skill: PolicySkill, tally: Tally | None, changes: Iterable[SkillChange] = ()
+) -> Mapping[str, HabitCounts]:
     """Return the counts after an event; a removed or erased line leaves none."""
     habits: Mapping[str, HabitCounts] = skill.habits
     if tally is not None and tally.habits:
@@ -219,7 +221,7 @@ def habits_after(skill: PolicySkill, tally: Tally | None, changes: Iterable[Chan
     return habits
 
 
-_TAKEN_AWAY = frozenset({ChangeKind.REMOVED, ChangeKind.REWORDED, ChangeKind.FORGOTTEN})
+_TAKEN_AWAY = frozenset({SkillChangeKind.REMOVED, SkillChangeKind.REWORDED, SkillChangeKind.FORGOTTEN})
 
 
 def in_step(lines: Sequence[Attribute], habits: Mapping[str, HabitCounts]) -> tuple[Attribute, ...]:
@@ -237,14 +239,14 @@ def in_step(lines: Sequence[Attribute], habits: Mapping[str, HabitCounts]) -> tu
 
 def decided(
     lines: Sequence[Attribute], habits: Mapping[str, HabitCounts], evidence: Evidence, now: int
-) -> tuple[list[Change], list[Attribute]]:
+) -> tuple[list[SkillChange], list[Attribute]]:
     """Return the changes of lines about habits, and the new lines.
 
     A pinned or stated line stays, and so does one that too few choices tested.
     """
     held = {line.attribute_id: line for line in lines if line.attribute_id in DIRECTION_OF}
     sure = lines_of(habits, {name: line.tier for name, line in held.items()})
-    changes: list[Change] = []
+    changes: list[SkillChange] = []
     for name, line in held.items():
         found = sure.get(name)
         if found is None and (line.pinned or line.source is Source.STATED or stays(name, habits)):
@@ -272,8 +274,14 @@ def decided(
     return changes, new
 
 
-def _moved(line: Attribute, tier: Tier | None, habits: Mapping[str, HabitCounts]) -> Change:
+def _moved(line: Attribute, tier: Tier | None, habits: Mapping[str, HabitCounts]) -> SkillChange:
     pole = DIRECTION_OF[line.attribute_id]
-    kind = ChangeKind.EVICTED if tier is None else ChangeKind.REINFORCED if tier > line.tier else ChangeKind.WEAKENED
+    kind = (
+        SkillChangeKind.EVICTED
+        if tier is None
+        else SkillChangeKind.REINFORCED
+        if tier > line.tier
+        else SkillChangeKind.WEAKENED
+    )
     reason = in_words(seen_from(habits[pole.axis], pole.up))
-    return Change(kind=kind, attribute_id=line.attribute_id, before=line.tier, after=tier, reason=reason)
+    return SkillChange(kind=kind, attribute_id=line.attribute_id, before=line.tier, after=tier, reason=reason)

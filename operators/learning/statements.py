@@ -27,7 +27,7 @@ from schemas.diffs import PolicySkill
 from schemas.events import Abstention, Contrast, Feedback
 from schemas.items import ItemFacts
 from schemas.skills import MAX_SESSION_LINES, ONE, Evidence, Kind, Session, SessionLine
-from schemas.statements import MAX_STATEMENTS, Bound, Said, Scope, Stance, Statement, StatementChange
+from schemas.statements import MAX_STATEMENTS, Bound, Scope, Stance, Statement, StatementChange, StatementChangeKind
 
 # The value of a statement about an item whose title may not be kept.
 UNTITLED = "one item"
@@ -50,7 +50,7 @@ def ended(
         # A choice that comes late was made before later statements.
         is_since = taken is not None and not is_later(said.said_at, at, kafka_time(source))
         if is_over(skill, said, at) or (is_since and said.scope is Scope.NOW):
-            gone.append(StatementChange(kind=Said.EXPIRED, statement_id=said.statement_id))
+            gone.append(StatementChange(kind=StatementChangeKind.EXPIRED, statement_id=said.statement_id))
         elif (
             taken
             and is_since
@@ -58,7 +58,9 @@ def ended(
             and any(speaks_against(said, item, fact_ids(item.facts)) for item in taken)
         ):
             reason = "taken again since their taste has changed"
-            gone.append(StatementChange(kind=Said.WITHDRAWN, statement_id=said.statement_id, reason=reason))
+            gone.append(
+                StatementChange(kind=StatementChangeKind.WITHDRAWN, statement_id=said.statement_id, reason=reason)
+            )
     return tuple(gone)
 
 
@@ -209,7 +211,7 @@ class Saying:
             evidence=self._evidence,
         )
         self._held[name] = said
-        self._note(StatementChange(kind=Said.STATED, statement_id=name, statement=said))
+        self._note(StatementChange(kind=StatementChangeKind.STATED, statement_id=name, statement=said))
         self._make_room()
         return said
 
@@ -223,7 +225,7 @@ class Saying:
         """The statements as they are now."""
         return tuple(self._held.values())
 
-    def _withdraw(self, name: str, reason: str, kind: Said = Said.WITHDRAWN) -> None:
+    def _withdraw(self, name: str, reason: str, kind: StatementChangeKind = StatementChangeKind.WITHDRAWN) -> None:
         if self._held.pop(name, None) is not None:
             self._note(StatementChange(kind=kind, statement_id=name, reason=reason))
 
@@ -234,11 +236,11 @@ class Saying:
     def _make_room(self) -> None:
         about_items = [each for each in self._held.values() if each.item_id is not None]
         for each in about_items[: max(0, len(about_items) - MAX_ITEM_STATEMENTS)]:
-            self._withdraw(each.statement_id, _NEVER_SAID, Said.FULL)
+            self._withdraw(each.statement_id, _NEVER_SAID, StatementChangeKind.FULL)
         while len(self._held) > MAX_STATEMENTS:
             passing = [each for each in self._held.values() if each.scope is not Scope.ALWAYS]
             oldest = (passing or list(self._held.values()))[0]
-            self._withdraw(oldest.statement_id, _NO_ROOM, Said.FULL)
+            self._withdraw(oldest.statement_id, _NO_ROOM, StatementChangeKind.FULL)
 
 
 def _attribute(dimension: str, value: str) -> str:

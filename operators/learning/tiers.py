@@ -9,7 +9,7 @@ from operators.evolve.proposals import Validated
 from operators.learning.fold import apply_changes, characters, fits, next_diff, strategy_of
 from operators.stated import SESSION
 from schemas.base import Position
-from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff
+from schemas.diffs import PolicySkill, Refusal, Refused, SkillChange, SkillChangeKind, SkillDiff
 from schemas.events import Contrast
 from schemas.skills import Attribute, Evidence, Source, Tier
 
@@ -86,8 +86,8 @@ def weakest_first(
 
 
 def make_room(
-    skill: PolicySkill, changes: Sequence[Change], evidence: Evidence, now: int, limits: MergeLimits
-) -> tuple[list[Change], list[Refused]]:
+    skill: PolicySkill, changes: Sequence[SkillChange], evidence: Evidence, now: int, limits: MergeLimits
+) -> tuple[list[SkillChange], list[Refused]]:
     """Add the necessary evictions; discoveries without room are refused."""
     kept, refused = list(changes), list[Refused]()
     while True:
@@ -106,7 +106,7 @@ def make_room(
             # Unconfirmed global lines go first, then the lowest tier, the least recently confirmed.
             victim = min(victims, key=lambda line: (not unconfirmed(line), line.tier, line.confirmed_at, line.support,
                                                     line.attribute_id))  # fmt: skip
-            kept.append(Change(kind=ChangeKind.EVICTED, attribute_id=victim.attribute_id, before=victim.tier))
+            kept.append(SkillChange(kind=SkillChangeKind.EVICTED, attribute_id=victim.attribute_id, before=victim.tier))
         else:
             return kept, refused
 
@@ -128,34 +128,38 @@ def resolve(
     proposal, now = validated.proposal, skill.contrasts + 1
     evidence = Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id)
     held = {a.attribute_id: a for a in skill.attributes}
-    changes: list[Change] = []
+    changes: list[SkillChange] = []
     refused = list(validated.refused)
 
-    def note(kind: ChangeKind, name: str, before: Tier | None, after: Tier, line: Attribute | None = None) -> None:
+    def note(kind: SkillChangeKind, name: str, before: Tier | None, after: Tier, line: Attribute | None = None) -> None:
         reason = proposal.reasons.get(name, "")[:300]
-        changes.append(Change(kind=kind, attribute_id=name, before=before, after=after, discovered=line, reason=reason))
+        changes.append(
+            SkillChange(kind=kind, attribute_id=name, before=before, after=after, discovered=line, reason=reason)
+        )
 
     for name in proposal.reinforced:
         tier = held[name].tier
-        note(ChangeKind.REINFORCED, name, tier, Tier(min(tier + 1, Tier.HIGH)))
+        note(SkillChangeKind.REINFORCED, name, tier, Tier(min(tier + 1, Tier.HIGH)))
     for place, fact in enumerate(proposal.discovered):
         line = from_fact(fact, Tier.LOW, Source.DISCOVERED, confirmed_at=now, evidence=evidence)
         if place < limits.discoveries:
-            note(ChangeKind.DISCOVERED, line.attribute_id, None, line.tier, line)
+            note(SkillChangeKind.DISCOVERED, line.attribute_id, None, line.tier, line)
         else:
-            capped = Refused(attribute_id=line.attribute_id, proposed=ChangeKind.DISCOVERED, why=Refusal.CAPPED)
+            capped = Refused(attribute_id=line.attribute_id, proposed=SkillChangeKind.DISCOVERED, why=Refusal.CAPPED)
             refused.append(capped)
     for name in proposal.weakened:
         after = _weakened(held[name], now, limits)
         if isinstance(after, Tier):
-            note(ChangeKind.WEAKENED, name, held[name].tier, after)
+            note(SkillChangeKind.WEAKENED, name, held[name].tier, after)
         else:
-            refused.append(Refused(attribute_id=name, proposed=ChangeKind.WEAKENED, why=after))
+            refused.append(Refused(attribute_id=name, proposed=SkillChangeKind.WEAKENED, why=after))
     if now >= limits.global_patience:
         for line in apply_changes(skill.attributes, changes, evidence, now):
             if unconfirmed(line) and not line.pinned:  # so many choices did not confirm it (paper 2.3)
                 name, why = line.attribute_id, NEVER_CONFIRMED
-                changes.append(Change(kind=ChangeKind.EVICTED, attribute_id=name, before=line.tier, reason=why))
+                changes.append(
+                    SkillChange(kind=SkillChangeKind.EVICTED, attribute_id=name, before=line.tier, reason=why)
+                )
     changes, full = make_room(skill, changes, evidence, now, limits)
     return next_diff(
         skill,

@@ -33,7 +33,7 @@ from operators.learning.tiers import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimit
 from operators.stated import live
 from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION
 from schemas.base import Position
-from schemas.diffs import Change, ChangeKind, HabitAdded, PolicySkill, Refusal, Refused, SkillDiff, Tally
+from schemas.diffs import HabitAdded, PolicySkill, Refusal, Refused, SkillChange, SkillChangeKind, SkillDiff, Tally
 from schemas.events import Contrast, Interaction
 from schemas.items import Fact, ItemFacts
 from schemas.skills import ONE, Attribute, Evidence, Source, Tier
@@ -138,7 +138,7 @@ class EvidenceUpdate:
     limits: MergeLimits
     usual: Mapping[str, int]
     tally: Tally = field(default_factory=Tally)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[SkillChange] = field(default_factory=list)
     taken: dict[str, int] = field(default_factory=dict)
     tiers: dict[str, Tier] = field(default_factory=dict)
     confirmed: set[str] = field(default_factory=set)
@@ -172,7 +172,11 @@ class EvidenceUpdate:
             self.has_shifted, aged = True, aged + FASTER
         self.tally = _tally(before, shown, verdicts, habits, weight, aged, drift)
         # Only age can move a line that the list does not offer.
-        by_age = (ChangeKind.OVERTAKEN if self.has_shifted else ChangeKind.FADED) if aged else ChangeKind.WEAKENED
+        by_age = (
+            (SkillChangeKind.OVERTAKEN if self.has_shifted else SkillChangeKind.FADED)
+            if aged
+            else SkillChangeKind.WEAKENED
+        )
         supported = taken.union(name for name, (more, _) in verdicts.items() if more > 0)
         self._recount(before, supported, over, shown.shares, by_age)
         held = self.taken.keys()
@@ -208,7 +212,7 @@ class EvidenceUpdate:
         supported: Collection[str],
         over: Collection[str],
         offered: Collection[str],
-        by_age: ChangeKind,
+        by_age: SkillChangeKind,
     ) -> None:
         counts, taken_now = counts_after(lines, self.tally), self.taken
         for line in lines:
@@ -227,16 +231,16 @@ class EvidenceUpdate:
                 if line.pinned:
                     tier = max(tier, line.tier)
             if is_supported or tier is not line.tier:  # most lines stay, and the tally has their counts
-                falls_as = ChangeKind.WEAKENED if name in offered else by_age
-                self._move(line, counts[name], tier, ChangeKind.REINFORCED if is_supported else falls_as)
+                falls_as = SkillChangeKind.WEAKENED if name in offered else by_age
+                self._move(line, counts[name], tier, SkillChangeKind.REINFORCED if is_supported else falls_as)
 
     def _shift(self, line: Attribute, counts: Counts) -> None:
         # Silent until it is taken more often than by chance again.
         name, (taken, expected) = line.attribute_id, counts[:2]
         self.taken[name], self.tiers[name] = expected, Tier.SILENT
         self.changes.append(
-            Change(
-                kind=ChangeKind.SHIFTED,
+            SkillChange(
+                kind=SkillChangeKind.SHIFTED,
                 attribute_id=name,
                 before=line.tier,
                 after=Tier.SILENT,
@@ -245,12 +249,14 @@ class EvidenceUpdate:
             )
         )
 
-    def _move(self, line: Attribute, counts: Counts, tier: Tier, kind: ChangeKind) -> None:
+    def _move(self, line: Attribute, counts: Counts, tier: Tier, kind: SkillChangeKind) -> None:
         name = line.attribute_id
         words = in_words(*counts[:2]) if tier is not line.tier else ""
         self.tiers[name] = tier
-        self.changes.append(Change.trusted(kind=kind, attribute_id=name, before=line.tier, after=tier, reason=words))
-        if kind is ChangeKind.REINFORCED:
+        self.changes.append(
+            SkillChange.trusted(kind=kind, attribute_id=name, before=line.tier, after=tier, reason=words)
+        )
+        if kind is SkillChangeKind.REINFORCED:
             self.confirmed.add(name)
 
     def _discovered(self, name: str, fact: Fact, shown: Shown, met: int, now: int, weight: int) -> Attribute:
@@ -278,12 +284,12 @@ class EvidenceUpdate:
                     self._evict(line)
         for line in new:
             if line.attribute_id in gone:
-                full = Refused(attribute_id=line.attribute_id, proposed=ChangeKind.DISCOVERED, why=Refusal.FULL)
+                full = Refused(attribute_id=line.attribute_id, proposed=SkillChangeKind.DISCOVERED, why=Refusal.FULL)
                 self.refused.append(full)
             else:
                 self.changes.append(
-                    Change.trusted(
-                        kind=ChangeKind.DISCOVERED,
+                    SkillChange.trusted(
+                        kind=SkillChangeKind.DISCOVERED,
                         attribute_id=line.attribute_id,
                         after=line.tier,
                         discovered=line,
@@ -300,7 +306,9 @@ class EvidenceUpdate:
         self.changes = [change for change in self.changes if change.attribute_id != line.attribute_id]
         before = next(was.tier for was in self.skill.attributes if was.attribute_id == line.attribute_id)
         self.changes.append(
-            Change.trusted(kind=ChangeKind.EVICTED, attribute_id=line.attribute_id, before=before, reason=reason)
+            SkillChange.trusted(
+                kind=SkillChangeKind.EVICTED, attribute_id=line.attribute_id, before=before, reason=reason
+            )
         )
 
 

@@ -50,7 +50,7 @@ from schemas.codec import line_of
 from schemas.corrections import Role, Utterance
 from schemas.forgetting import ForgetRequest, Receipt
 from schemas.items import Fact
-from schemas.state import Wish
+from schemas.state import OptOut
 
 ERASED = (CardChangeKind.FORGOTTEN, CardChangeKind.REMOVED)
 
@@ -103,7 +103,7 @@ class Listen:
         if is_applied(listening.applied, source) or utterance.event_id in listening.recent:
             return Taken(Outcome.REPEATED)
         chunks, closed = self._silent(listening.chunks, source.timestamp_ms)
-        unsaid = utterance.role is Role.USER and self.privacy.wish(utterance.text) is Wish.NOT_REMEMBERED
+        unsaid = utterance.role is Role.USER and self.privacy.wish(utterance.text) is OptOut.NOT_REMEMBERED
         text = wished(utterance, self.extractor) if unsaid else utterance.text
         place = place_of(chunks, utterance.conversation_id)
         found: Mapping[str, int] = {}

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from operators.contrast import arm_of
-from schemas import ChangeKind, Ranking, ReasonedBy, SkillDiff, Tier
+from schemas import Ranking, ReasonedBy, SkillChangeKind, SkillDiff, Tier
 from streams.analytics.records import Row
 
 Source = str | Callable[..., Any]
@@ -21,7 +21,7 @@ def _of(path: str, names: str, prefix: str = "") -> dict[str, Source]:
     return {prefix + name: f"{path}.{name}" for name in names.split()}
 
 
-def _count(*kinds: ChangeKind) -> Source:
+def _count(*kinds: SkillChangeKind) -> Source:
     return lambda diff: sum(change.kind in kinds for change in diff.changes)
 
 
@@ -54,7 +54,13 @@ _BOUND = _of("bound", "measure above below")
 _STATEMENT = "stance attribute_id dimension value over item_id words scope session_id said_at until since times"
 _EVIDENCE = _of("evidence", "event_id item_id", "evidence_")
 _UPDATED: dict[str, Source] = {"updated_at": "occurred_at"}
-_BY_PERSON = (ChangeKind.ADDED, ChangeKind.REWORDED, ChangeKind.SET, ChangeKind.RESTORED, ChangeKind.FORGOTTEN)
+_BY_PERSON = (
+    SkillChangeKind.ADDED,
+    SkillChangeKind.REWORDED,
+    SkillChangeKind.SET,
+    SkillChangeKind.RESTORED,
+    SkillChangeKind.FORGOTTEN,
+)
 _COUNTED = "reinforced discovered weakened removed evicted pinned unpinned shifted faded"
 
 COLUMNS: Mapping[str, Mapping[str, Source]] = {
@@ -96,7 +102,7 @@ COLUMNS: Mapping[str, Mapping[str, Source]] = {
         **_EVIDENCE,
         **_of("reasoned_by", _REASONED),
         **_of("heard", "understood words value by_pattern"),
-        **{name: _count(ChangeKind(name)) for name in _COUNTED.split()},
+        **{name: _count(SkillChangeKind(name)) for name in _COUNTED.split()},
         "heard": "heard.what",
         "seeded": lambda event: len(event.seed or ()),
         "by_person": _count(*_BY_PERSON),

@@ -2,7 +2,7 @@
 
 from operators.evolve.proposals import named
 from operators.language.privacy import Privacy
-from schemas import Correction, Item, Model, SkillCommand, Wish
+from schemas import Correction, Item, Model, OptOut, SkillCommand
 from schemas.events import Abstention, Contrast, Feedback, Injected, Interaction, Ranking, RankRequest
 
 _WITHHELD, _NOTHING = "private:", Injected()
@@ -22,9 +22,9 @@ def redacted(event: Model, privacy: Privacy) -> Model:
             if isinstance(event, Contrast) and event.facets:
                 kept["facets"] = privacy.facets(event.facets, event.domain)
             if event.instruction:
-                forgets = privacy.wish(event.instruction) is Wish.NOT_REMEMBERED
+                forgets = privacy.wish(event.instruction) is OptOut.NOT_REMEMBERED
                 kept["instruction"] = "" if forgets else privacy.redact(event.instruction, event.domain).text
-        case Correction(text=text) if text and privacy.wish(text) is Wish.NOT_REMEMBERED:
+        case Correction(text=text) if text and privacy.wish(text) is OptOut.NOT_REMEMBERED:
             # Only the fact that there was one is kept.
             kept = {"text": "", "suits": ()}
         case Correction():

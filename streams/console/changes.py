@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from schemas import Action, ChangeKind, Correction, Said, SkillDiff, Wish
+from schemas import Action, Correction, OptOut, SkillChangeKind, SkillDiff, StatementChangeKind
 from streams.console.cards import LATER
 from streams.console.pages import Visit, page
 from streams.console.skill import refused
@@ -51,7 +51,7 @@ async def change(visit: Visit) -> Response:
     diff = await api.change_skill(visit.token, command)
     line = command.attribute_id
     if diff is not None and action is Action.REWORD:
-        line = next((each.attribute_id for each in diff.changes if each.kind is ChangeKind.ADDED), line)
+        line = next((each.attribute_id for each in diff.changes if each.kind is SkillChangeKind.ADDED), line)
     if line is None or action not in _KEEP_LINE or not visit.token.may_read(user):
         return visit.go("/person", *_outcome(action, diff), user=user, domain=domain)
     return visit.go("/line", *_outcome(action, diff), user=user, domain=domain, line=line)
@@ -63,7 +63,7 @@ async def say(visit: Visit) -> Response:
     user, domain = visit.user(Scope.CHANGE_USER), visit.domain()
     words = visit.fields.get("text", "").strip()
     about = {"user": user, "domain": domain}
-    if privacy_of(visit.api.settings).wish(words) is Wish.NOT_REMEMBERED:
+    if privacy_of(visit.api.settings).wish(words) is OptOut.NOT_REMEMBERED:
         return visit.go("/person", "These words ask not to be remembered: nothing was sent.", "wait", **about)
     envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "domain": domain}
     try:
@@ -135,9 +135,11 @@ def _understood(diff: SkillDiff | None) -> tuple[str, str]:
     if diff.refused and not diff.stated and not diff.changes:
         return f"Nothing was changed: {refused(diff.refused)}. {explanation}".rstrip(), "bad"
     names = names_of([diff])
-    new = [names[each.statement_id] for each in diff.stated if each.kind is Said.STATED and each.statement]
+    new = [
+        names[each.statement_id] for each in diff.stated if each.kind is StatementChangeKind.STATED and each.statement
+    ]
     parts = [f"Understood: {', '.join(new)}."] if new else []
-    if any(each.kind is Said.WITHDRAWN for each in diff.stated):
+    if any(each.kind is StatementChangeKind.WITHDRAWN for each in diff.stated):
         parts.append("Something said before is taken back.")
     parts = parts or ["Understood." if explanation else "Understood, and nothing changed."]
     return " ".join([*parts, explanation]).rstrip(), "good"

@@ -11,7 +11,7 @@ from operators.history import at_version, difference
 from operators.language.output_policy import Vouching
 from operators.learning.evidence import is_counted
 from operators.stated import is_doubtful, is_over, live, unwanted
-from schemas import ONE, Attribute, ChangeKind, Kind, PolicySkill, Refused, SkillDiff
+from schemas import ONE, Attribute, Kind, PolicySkill, Refused, SkillChangeKind, SkillDiff
 from streams.analytics import read
 from streams.console.cards import shown_card
 from streams.console.pages import READERS, Visit, page
@@ -166,7 +166,7 @@ def _slim(con: DuckDBPyConnection, api: Api, skill: PolicySkill, now: datetime) 
     return text, session_text if session_text and until is not None and until > now else ""
 
 
-_COUNTS_ONLY = (ChangeKind.REINFORCED, ChangeKind.WEAKENED, ChangeKind.FADED, ChangeKind.OVERTAKEN)
+_COUNTS_ONLY = (SkillChangeKind.REINFORCED, SkillChangeKind.WEAKENED, SkillChangeKind.FADED, SkillChangeKind.OVERTAKEN)
 _REFUSED = {
     "unknown-attribute": "this line is not there any more",
     "no-evidence": "nothing speaks for it",

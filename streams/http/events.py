@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 from operators.admission import TOLERANCE, reject_reason
 from operators.seals import authenticated
 from operators.stated import in_words
-from schemas import Candidate, Correction, Directive, Event, Model, Said, Scope, Topic, Wish, encode
+from schemas import Candidate, Correction, Directive, Event, Model, OptOut, Scope, StatementChangeKind, Topic, encode
 from schemas.base import DomainField, Identifier, Instruction, ItemIdField, UserIdField
 from schemas.corrections import MAX_DIRECTIVES, Language
 from schemas.diffs import NotUnderstood, SkillDiff
@@ -247,7 +247,7 @@ async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPa
     not to be remembered are not sent at all.
     """
     correction = _event(Correction, asked, user_id=user, domain=domain)
-    name, wish = correction.event_id, Wish.NOT_REMEMBERED
+    name, wish = correction.event_id, OptOut.NOT_REMEMBERED
     if privacy_of(api.settings).wish(correction.text) is wish:
         why = {"understood": False, "why": wish.value, "explanation": NOT_REMEMBERED}
         return as_json(Corrected(event_id=name, carried_out=False, **why))
@@ -258,7 +258,9 @@ async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPa
     if (heard := diff.heard) is not None:
         of_heard = heard.model_dump(include={"understood", "explanation", "not_kept"})
         of_heard["why"] = "" if heard.why is None else heard.why.value
-    statements = [change.statement for change in diff.stated if change.kind is Said.STATED and change.statement]
+    statements = [
+        change.statement for change in diff.stated if change.kind is StatementChangeKind.STATED and change.statement
+    ]
     return as_json(
         Corrected(
             event_id=name,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from schemas import Change, SkillDiff, Statement
+    from schemas import SkillChange, SkillDiff, Statement
 
 COMMAND = "command by "  # the start of a diff's reasoner if a command made the diff; then comes the actor
 _SHARE = re.compile(r"chosen, and (\d+)% of the others have it")
@@ -113,7 +113,7 @@ def shift_phrase(diff: "SkillDiff") -> str:
     return "has changed" if is_stated else "may have changed"
 
 
-def change_of(change: "Change") -> str:
+def change_of(change: "SkillChange") -> str:
     """Return one change as a line with the id and the tiers."""
     kind = change.kind.value
     line = f"{_CHANGE_SIGNS[kind]} {change.attribute_id}"

@@ -18,7 +18,7 @@ from operators.language.output_policy import Held
 from operators.language.privacy import UNREADABLE as UNREADABLE_ITEM
 from operators.steps.evolve import Outcome as Evolved
 from operators.steps.listen import Outcome as Listened
-from schemas import CardChangeKind, ChangeKind, Refusal, Tier, WeightAction, Wish
+from schemas import CardChangeKind, OptOut, Refusal, SkillChangeKind, Tier, WeightAction
 from streams.language import KINDS
 from streams.metrics import DEAD_LETTERS, UNREADABLE
 from streams.settings import OnLlmFailure
@@ -31,7 +31,11 @@ OUTCOMES = {
     "prior": ("counted", "repeated", "forgotten"),
     "rank": ("ranked",),
     "contrast": tuple(outcome.value for outcome in Outcome),
-    "evolve": (*(outcome.value for outcome in Evolved if outcome.value != "counted"), Wish.NOT_REMEMBERED, "given-up"),
+    "evolve": (
+        *(outcome.value for outcome in Evolved if outcome.value != "counted"),
+        OptOut.NOT_REMEMBERED,
+        "given-up",
+    ),
     "propagate": ("gathered", "forgotten", "repeated"),
     "listen": (*(outcome.value for outcome in Listened), "given-up"),
     "weigh": ("learned", "repeated", "frozen", *(action.value for action in WeightAction)),
@@ -208,7 +212,7 @@ _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
     CHUNKS: [why.value for why in Closed],
     NOT_KEPT: _PRIVATE_KINDS,
     CARD_CHANGES: [kind.value for kind in CardChangeKind],
-    CHANGES: [SEEDED, *(kind.value for kind in ChangeKind)],
+    CHANGES: [SEEDED, *(kind.value for kind in SkillChangeKind)],
     REFUSED: [refusal.value for refusal in Refusal],
     FACETS_DROPPED: [reason.value for reason in Reason],
     RANK_FALLBACKS: ("slim", "rank"),
@@ -244,11 +248,11 @@ def start_at_zero() -> None:
     for tier in tiers:
         TIER_CHANGES.labels(SEEDED, NOBODY, tier)
     for tier in tiers[:2]:
-        TIER_CHANGES.labels(ChangeKind.DISCOVERED.value, NOBODY, tier)
-        TIER_CHANGES.labels(ChangeKind.EVICTED.value, tier, NOBODY)
+        TIER_CHANGES.labels(SkillChangeKind.DISCOVERED.value, NOBODY, tier)
+        TIER_CHANGES.labels(SkillChangeKind.EVICTED.value, tier, NOBODY)
     for lower, upper in pairwise(tiers):
-        TIER_CHANGES.labels(ChangeKind.REINFORCED.value, lower, upper)
-        TIER_CHANGES.labels(ChangeKind.WEAKENED.value, upper, lower)
+        TIER_CHANGES.labels(SkillChangeKind.REINFORCED.value, lower, upper)
+        TIER_CHANGES.labels(SkillChangeKind.WEAKENED.value, upper, lower)
     for metric, known in _WITH_ONE_LABEL.items():
         for label in known:
             metric.labels(label)

@@ -12,12 +12,12 @@ from operators.steps.evolve import Effects, Outcome, State, Version
 from schemas.base import Position, ReasonedBy
 from schemas.commands import SkillCommand
 from schemas.corrections import Correction
-from schemas.diffs import Change, ChangeKind, PolicySkill, SkillDiff
+from schemas.diffs import PolicySkill, SkillChange, SkillChangeKind, SkillDiff
 from schemas.events import Abstention, Contrast, Feedback, Interaction, RankRequest
 from schemas.forgetting import ForgetRequest, Receipt
 from schemas.memory import Memory
 from schemas.skills import Evidence, SlimSkill
-from schemas.statements import Said, Stance, StatementChange
+from schemas.statements import Stance, StatementChange, StatementChangeKind
 from schemas.topics import compound_key, diff_key, key_start
 from streams.worker import metrics
 from streams.worker.deps import Deps
@@ -98,13 +98,15 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
         again, _ = await self._rewrite(event, log, redacted(log, line), skill.version)
         name = placeholder(line)
         held = next((each for each in again.attributes if each.attribute_id == name), None)
-        gone = () if held is None else (Change(kind=ChangeKind.FORGOTTEN, attribute_id=name, before=held.tier),)
+        gone = (
+            () if held is None else (SkillChange(kind=SkillChangeKind.FORGOTTEN, attribute_id=name, before=held.tier),)
+        )
         unsaid = (each.statement_id for each in again.stated if of_line(each, line))
         diff = next_diff(
             again,
             request,
             changes=gone,
-            stated=tuple(StatementChange(kind=Said.FORGOTTEN, statement_id=each) for each in unsaid),
+            stated=tuple(StatementChange(kind=StatementChangeKind.FORGOTTEN, statement_id=each) for each in unsaid),
             evidence=Evidence(event_id=request.event_id),
             is_contrast=False,
             reasoned_by=ReasonedBy(reasoner=f"command by {request.actor}"),
@@ -151,7 +153,7 @@ def count(diff: SkillDiff, evolved: PolicySkill, vouching: Vouching) -> None:
         _count_taste(diff)
 
 
-_SHIFTS = (ChangeKind.SHIFTED, ChangeKind.FADED, ChangeKind.OVERTAKEN)
+_SHIFTS = (SkillChangeKind.SHIFTED, SkillChangeKind.FADED, SkillChangeKind.OVERTAKEN)
 _STANCES = frozenset(Stance)
 
 
@@ -163,13 +165,13 @@ def _count_taste(diff: SkillDiff) -> None:
         metrics.labelled(metrics.STATEMENTS, domain, known, each.kind).inc()
     for kind in filter(None, map(partial(_shift, diff), diff.changes)):
         metrics.labelled(metrics.SHIFTS, domain, kind).inc()
-    if diff.shifted and all(change.kind is not ChangeKind.SHIFTED for change in diff.changes):
+    if diff.shifted and all(change.kind is not SkillChangeKind.SHIFTED for change in diff.changes):
         metrics.labelled(metrics.SHIFTS, domain, metrics.STATED).inc()
 
 
-def _shift(diff: SkillDiff, change: Change) -> str | None:
+def _shift(diff: SkillDiff, change: SkillChange) -> str | None:
     """Return the evidence of a change of taste; None where it has not changed."""
-    if change.kind is ChangeKind.SHIFTED:
+    if change.kind is SkillChangeKind.SHIFTED:
         is_said = diff.heard is not None and diff.heard.what == metrics.CORRECTION
         return metrics.STATED if is_said else metrics.OBSERVED
-    return {ChangeKind.OVERTAKEN: metrics.OVERTAKEN, ChangeKind.FADED: metrics.FADED}.get(change.kind)
+    return {SkillChangeKind.OVERTAKEN: metrics.OVERTAKEN, SkillChangeKind.FADED: metrics.FADED}.get(change.kind)

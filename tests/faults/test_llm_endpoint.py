@@ -14,7 +14,7 @@ import pytest
 from operators.attributes import fact_id
 from operators.learning.fold import merge, start
 from operators.statinit import facts_of, parser_for
-from schemas import Candidate, ChangeKind, Contrast, SkillDiff
+from schemas import Candidate, Contrast, SkillChangeKind, SkillDiff
 from streams.local.broker import free_port
 from tests.harness import Harness, by_bytes
 from tests.openai_server import Act, Do, OpenAiServer, threaded
@@ -123,7 +123,7 @@ def assert_nothing_made_up(diff: SkillDiff, held: set[str], load: Load, ranking_
     assert not diff.seed
     assert diff.evidence.item_id == chosen.item_id
     for change in diff.changes:
-        if change.kind is ChangeKind.DISCOVERED:
+        if change.kind is SkillChangeKind.DISCOVERED:
             assert change.attribute_id in facts - held, diff
         else:
             assert change.attribute_id in held, diff

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schemas import Abstention, Contrast, Correction, Feedback, Said, SkillDiff
+from schemas import Abstention, Contrast, Correction, Feedback, SkillDiff, StatementChangeKind
 from tests.harness import Harness
 
 ROOT = Path(__file__).parents[2]
@@ -94,4 +94,4 @@ def stated(diffs: list[SkillDiff]) -> dict[str, str]:
 
 
 def words(diff: SkillDiff) -> list[str]:
-    return [change.statement_id for change in diff.stated if change.kind is Said.STATED]
+    return [change.statement_id for change in diff.stated if change.kind is StatementChangeKind.STATED]

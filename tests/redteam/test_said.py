@@ -9,7 +9,7 @@ from operators.language.corrections import understand
 from operators.learning.fold import start
 from operators.statinit import facts_of, parser_for
 from operators.steps import Evolve, State
-from schemas import Candidate, Correction, Directive, Feedback, ItemFacts, PolicySkill, Stance, Wish
+from schemas import Candidate, Correction, Directive, Feedback, ItemFacts, OptOut, PolicySkill, Stance
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES
 from streams.privacy import DEFAULT
@@ -36,8 +36,8 @@ def corrected(correction: Correction) -> Outcome:
     """What a correction leaves behind: in the skill, the log and DuckDB."""
     out = Outcome()
     out.rows.append(row(correction))
-    if DEFAULT.wish(correction.text) is Wish.NOT_REMEMBERED:
-        out.outcome = Wish.NOT_REMEMBERED.value
+    if DEFAULT.wish(correction.text) is OptOut.NOT_REMEMBERED:
+        out.outcome = OptOut.NOT_REMEMBERED.value
         return out
     skill, items = begun(), parsed(correction.items)
     kept = correction.model_copy(update={"text": DEFAULT.redact(correction.text, "films").text})

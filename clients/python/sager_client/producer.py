@@ -12,7 +12,18 @@ from .connection import Connection, connection_of
 from .errors import NoAnswer, NotDelivered
 from .follower import Answers
 from .methods import CandidateLike, CorrectionFields, EventMethods, Maker, RequestFields, correction
-from .schemas import Candidate, Correction, Event, Heard, Key, Said, SkillDiff, Statement, encode, topic_of
+from .schemas import (
+    Candidate,
+    Correction,
+    DiffTrigger,
+    Event,
+    Key,
+    SkillDiff,
+    Statement,
+    StatementChangeKind,
+    encode,
+    topic_of,
+)
 from .schemas.events import Feedback, Ranking, Signal
 from .sender import Limits, OnError, Sender
 
@@ -52,8 +63,10 @@ class Understood:
     @classmethod
     def of(cls, correction: Correction, diff: SkillDiff) -> Self:
         """Read the answer from the version that the correction made."""
-        heard = diff.heard or Heard(what="correction")
-        stated = tuple(each.statement for each in diff.stated if each.kind is Said.STATED and each.statement)
+        heard = diff.heard or DiffTrigger(what="correction")
+        stated = tuple(
+            each.statement for each in diff.stated if each.kind is StatementChangeKind.STATED and each.statement
+        )
         why = heard.why.value if heard.why else ""
         return cls(correction, heard.understood, stated, why, heard.explanation, heard.not_kept, diff.version)
 

@@ -466,32 +466,6 @@ export interface components {
             };
         };
         /**
-         * @description One effective change. The tier rule has been applied already: folding needs no rule and no setting.
-         *
-         *     `before` is None for a discovered attribute, `after` is None for a removed one. A weakened attribute with
-         *     `before == after` was contradicted without being demoted. `counts` are the new `taken` and `expected` of a line that
-         *     a person set.
-         */
-        Change: {
-            kind: components["schemas"]["ChangeKind"];
-            attribute_id: string;
-            before?: ("silent" | "low" | "medium" | "high") | null;
-            after?: ("silent" | "low" | "medium" | "high") | null;
-            /** @description The new line: discovered, added, reworded or restored. */
-            discovered?: components["schemas"]["Attribute"] | null;
-            counts?: [
-                number,
-                number
-            ] | null;
-            /** @default  */
-            reason: string;
-        };
-        /**
-         * @description What one event can do to one attribute.
-         * @enum {string}
-         */
-        ChangeKind: "reinforced" | "discovered" | "weakened" | "removed" | "evicted" | "pinned" | "unpinned" | "added" | "reworded" | "set" | "restored" | "forgotten" | "shifted" | "faded" | "overtaken";
-        /**
          * @description The choice behind a piece of evidence.
          *
          *     `place` is the rank at which the item was shown, 1 the top; `taken` and `shown` are item ids, the chosen one first
@@ -605,6 +579,28 @@ export interface components {
         Counts: {
             taken: string | null;
             expected: string | null;
+        };
+        /**
+         * @description The signal, correction or abstention that a diff answers.
+         *
+         *     `explanation` is for the person: the reason, examples, and omitted private data, whose kinds are in `not_kept`.
+         */
+        DiffTrigger: {
+            /** @description The signal, or `correction`, or `abstention`. */
+            what: string;
+            /** @default  */
+            words: string;
+            value?: number | null;
+            /** @default true */
+            understood: boolean;
+            /** @default  */
+            by_pattern: string;
+            /** @description Why a correction changes nothing. */
+            why?: components["schemas"]["NotUnderstood"] | null;
+            /** @default  */
+            explanation: string;
+            /** @default [] */
+            not_kept: string[];
         };
         /** @description One wish in fields. It names a fact (`dimension` and `value`), one item (`item_id`) or a measure (`bound`). */
         Directive: {
@@ -738,28 +734,6 @@ export interface components {
              * @default 0
              */
             versions: number;
-        };
-        /**
-         * @description The signal, correction or abstention that a diff answers.
-         *
-         *     `explanation` is for the person: the reason, examples, and omitted private data, whose kinds are in `not_kept`.
-         */
-        Heard: {
-            /** @description The signal, or `correction`, or `abstention`. */
-            what: string;
-            /** @default  */
-            words: string;
-            value?: number | null;
-            /** @default true */
-            understood: boolean;
-            /** @default  */
-            by_pattern: string;
-            /** @description Why a correction changes nothing. */
-            why?: components["schemas"]["NotUnderstood"] | null;
-            /** @default  */
-            explanation: string;
-            /** @default [] */
-            not_kept: string[];
         };
         /** @description The result of an import. */
         ImportDone: {
@@ -1158,7 +1132,7 @@ export interface components {
         /** @description A proposal that did not enter the skill, and why. */
         Refused: {
             attribute_id: string;
-            proposed: components["schemas"]["ChangeKind"];
+            proposed: components["schemas"]["SkillChangeKind"];
             why: components["schemas"]["Refusal"];
         };
         /** @description The outcome of an event, in the order of the batch. */
@@ -1179,11 +1153,6 @@ export interface components {
             carried_out: boolean;
             receipt?: components["schemas"]["Receipt"] | null;
         };
-        /**
-         * @description What an event does to one statement.
-         * @enum {string}
-         */
-        Said: "stated" | "withdrawn" | "removed" | "expired" | "full" | "forgotten" | "restored";
         /**
          * @description How long a statement holds.
          * @enum {string}
@@ -1219,6 +1188,32 @@ export interface components {
             lines_out: number;
             refused: number;
         };
+        /**
+         * @description One effective change. The tier rule has been applied already: folding needs no rule and no setting.
+         *
+         *     `before` is None for a discovered attribute, `after` is None for a removed one. A weakened attribute with
+         *     `before == after` was contradicted without being demoted. `counts` are the new `taken` and `expected` of a line that
+         *     a person set.
+         */
+        SkillChange: {
+            kind: components["schemas"]["SkillChangeKind"];
+            attribute_id: string;
+            before?: ("silent" | "low" | "medium" | "high") | null;
+            after?: ("silent" | "low" | "medium" | "high") | null;
+            /** @description The new line: discovered, added, reworded or restored. */
+            discovered?: components["schemas"]["Attribute"] | null;
+            counts?: [
+                number,
+                number
+            ] | null;
+            /** @default  */
+            reason: string;
+        };
+        /**
+         * @description What one event can do to one attribute.
+         * @enum {string}
+         */
+        SkillChangeKind: "reinforced" | "discovered" | "weakened" | "removed" | "evicted" | "pinned" | "unpinned" | "added" | "reworded" | "set" | "restored" | "forgotten" | "shifted" | "faded" | "overtaken";
         /** @description A skill of an export; `replaces`: how many lines the skill that is there has, if there is one. */
         SkillComes: {
             domain: string;
@@ -1252,7 +1247,7 @@ export interface components {
             seeded_from: components["schemas"]["Position"][];
             counted_until?: string | null;
             /** @default [] */
-            changes: components["schemas"]["Change"][];
+            changes: components["schemas"]["SkillChange"][];
             /** @description What it added to the counts; none: nothing. */
             tally?: components["schemas"]["Tally"] | null;
             /** @default [] */
@@ -1265,7 +1260,7 @@ export interface components {
             beliefs?: number[] | null;
             /** @description The session as it is now. */
             session?: components["schemas"]["Session"] | null;
-            heard?: components["schemas"]["Heard"] | null;
+            heard?: components["schemas"]["DiffTrigger"] | null;
             slim_lines?: string[] | null;
             /** @default [] */
             refused: components["schemas"]["Refused"][];
@@ -1417,13 +1412,18 @@ export interface components {
         };
         /** @description One effective change of a statement; the fold puts `statement` in the place of the one with this id. */
         StatementChange: {
-            kind: components["schemas"]["Said"];
+            kind: components["schemas"]["StatementChangeKind"];
             statement_id: string;
             /** @description As it is now; none: it is gone. */
             statement?: components["schemas"]["Statement"] | null;
             /** @default  */
             reason: string;
         };
+        /**
+         * @description What an event does to one statement.
+         * @enum {string}
+         */
+        StatementChangeKind: "stated" | "withdrawn" | "removed" | "expired" | "full" | "forgotten" | "restored";
         /** @description One step of a statement. */
         StatementStep: {
             kind: string;

@@ -27,7 +27,7 @@ from schemas.diffs import PolicySkill
 from schemas.events import Abstention, Contrast, Feedback, Interaction
 from schemas.forgetting import ForgetRequest
 from schemas.items import ItemFacts
-from schemas.state import Wish
+from schemas.state import OptOut
 from schemas.topics import compound_key
 from streams.kafka.clients import partition_of
 from streams.settings import ReasonerName, Settings
@@ -186,7 +186,7 @@ class Evolve:
     async def _on_correction(self, event: Any, correction: Correction, position: Position) -> str:
         domain = correction.domain
         wish = self._deps.privacy.wish(correction.text)
-        if wish is Wish.NOT_REMEMBERED:  # no step ever sees it
+        if wish is OptOut.NOT_REMEMBERED:  # no step ever sees it
             outcome = wish.value
         else:
             said = correction.model_copy(update={"text": self._deps.redact_instruction(correction.text, domain)})

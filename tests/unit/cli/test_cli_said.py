@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas import Evidence, Heard, SkillDiff, Stance, Statement
+from schemas import DiffTrigger, Evidence, SkillDiff, Stance, Statement
 from streams.cli.policy.log import heard
 from streams.views.sentences import statement_sentence, what
 from tests.builders import DOMAIN, NOW, USER
@@ -52,15 +52,15 @@ def test_a_statement_is_told_in_words(said: Statement, told: str) -> None:
 @pytest.mark.parametrize(
     ("told", "line"),
     [
-        (Heard(what="rated", value=4.0), ("signal rated 4", "")),
-        (Heard(what="correction", words="no horror", by_pattern="no-x"), ("said “no horror”", "read by no-x")),
+        (DiffTrigger(what="rated", value=4.0), ("signal rated 4", "")),
+        (DiffTrigger(what="correction", words="no horror", by_pattern="no-x"), ("said “no horror”", "read by no-x")),
         (
-            Heard(what="correction", words="hm", understood=False, explanation="Name a genre."),
+            DiffTrigger(what="correction", words="hm", understood=False, explanation="Name a genre."),
             ("said “hm”", "not understood: it changes nothing. Name a genre."),
         ),
     ],
 )
-def test_what_was_heard_is_told_with_whether_it_was_understood(told: Heard, line: tuple[str, str]) -> None:
+def test_what_was_heard_is_told_with_whether_it_was_understood(told: DiffTrigger, line: tuple[str, str]) -> None:
     assert heard(a_diff().model_copy(update={"heard": told})) == [line]
 
 

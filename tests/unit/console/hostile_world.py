@@ -8,9 +8,9 @@ from operators.cards.fold import with_diff
 from operators.learning.fold import merge, start
 from schemas import Attribute, Card, CardChange, CardDiff, CardLine, Contrast, Event, Kind, Source, Tier
 from schemas.cards import CardChangeKind, NotKept
-from schemas.diffs import Change, ChangeKind, PolicySkill, SkillDiff
+from schemas.diffs import PolicySkill, SkillChange, SkillChangeKind, SkillDiff
 from schemas.skills import Evidence
-from schemas.statements import Said, Stance, Statement, StatementChange
+from schemas.statements import Stance, Statement, StatementChange, StatementChangeKind
 from tests.builders import NOW, a_contrast
 from tests.unit.http.http_world import snapshot
 
@@ -32,9 +32,16 @@ USERS = (*HOSTILE, "..", ".", "%2e%2e", "a/b", "a?b=c&d#e", " ", "ann")
 
 def _line(text: str, number: int) -> Attribute:
     return Attribute(
-        attribute_id=f"preference:x:{number}{text[:40]}", kind=Kind.PREFERENCE, dimension=text[:40], value=text,
-        tier=Tier.HIGH, source=Source.DISCOVERED, taken=4_000, expected=1_000, support=3,
-    )  # fmt: skip
+        attribute_id=f"preference:x:{number}{text[:40]}",
+        kind=Kind.PREFERENCE,
+        dimension=text[:40],
+        value=text,
+        tier=Tier.HIGH,
+        source=Source.DISCOVERED,
+        taken=4_000,
+        expected=1_000,
+        support=3,
+    )
 
 
 def person(user: str, domain: str) -> tuple[PolicySkill, list[SkillDiff], Contrast]:
@@ -42,20 +49,41 @@ def person(user: str, domain: str) -> tuple[PolicySkill, list[SkillDiff], Contra
     lines = [_line(text, number) for number, text in enumerate(HOSTILE)]
     contrast = a_contrast(user_id=user, domain=domain)
     said = Statement(
-        statement_id="avoids:x:" + HOSTILE[0], stance=Stance.AVOIDS, attribute_id="preference:x:" + HOSTILE[0],
-        dimension="genre", value=HOSTILE[1], words=HOSTILE[0], said_at=NOW, evidence=Evidence(event_id="e"),
-    )  # fmt: skip
+        statement_id="avoids:x:" + HOSTILE[0],
+        stance=Stance.AVOIDS,
+        attribute_id="preference:x:" + HOSTILE[0],
+        dimension="genre",
+        value=HOSTILE[1],
+        words=HOSTILE[0],
+        said_at=NOW,
+        evidence=Evidence(event_id="e"),
+    )
     diff = SkillDiff(
-        event_id=contrast.event_id, occurred_at=NOW, user_id=user, domain=domain, base_version=0, version=1, seed=(),
+        event_id=contrast.event_id,
+        occurred_at=NOW,
+        user_id=user,
+        domain=domain,
+        base_version=0,
+        version=1,
+        seed=(),
         changes=tuple(
-            Change(kind=ChangeKind.DISCOVERED, attribute_id=line.attribute_id, after=line.tier, discovered=line,
-                   reason=HOSTILE[0])
+            SkillChange(
+                kind=SkillChangeKind.DISCOVERED,
+                attribute_id=line.attribute_id,
+                after=line.tier,
+                discovered=line,
+                reason=HOSTILE[0],
+            )
             for line in lines
         ),
-        stated=(StatementChange(kind=Said.STATED, statement_id=said.statement_id, statement=said, reason=HOSTILE[1]),),
+        stated=(
+            StatementChange(
+                kind=StatementChangeKind.STATED, statement_id=said.statement_id, statement=said, reason=HOSTILE[1]
+            ),
+        ),
         evidence=Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id),
         analysis=HOSTILE[0],
-    )  # fmt: skip
+    )
     skill = merge(start(user, domain, (), diff), diff)
     return skill, [diff], contrast
 

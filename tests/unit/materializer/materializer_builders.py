@@ -6,7 +6,7 @@ from typing import Any
 from operators.erasure import with_scope
 from schemas import TOPICS, BadRecord, Candidate, Event, Facet, Item, ReasonedBy, encode, topic_of
 from schemas.codec import subject_of
-from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff, Tally
+from schemas.diffs import PolicySkill, Refusal, Refused, SkillChange, SkillChangeKind, SkillDiff, Tally
 from schemas.events import Injected, Interaction, Ranking, Selection
 from schemas.forgetting import ForgetRequest, Forgotten, Receipt
 from schemas.skills import Attribute, Evidence, Kind, SlimSkill, Source, Tier
@@ -104,11 +104,15 @@ def diff(version: int = 1, event_id: str | None = None, user: str = "ann") -> Sk
         **(BOOKS | {"event_id": event_id or f"c{version}", "occurred_at": at(version), "user_id": user}),
         seed=(attribute("sf", Tier.MEDIUM),) if version == 1 else None,
         changes=(
-            Change(kind=ChangeKind.REINFORCED, attribute_id="preference:genre:sf", before=Tier.MEDIUM, after=Tier.HIGH),
-            Change(kind=ChangeKind.DISCOVERED, attribute_id=found.attribute_id, after=Tier.LOW, discovered=found),
+            SkillChange(
+                kind=SkillChangeKind.REINFORCED, attribute_id="preference:genre:sf", before=Tier.MEDIUM, after=Tier.HIGH
+            ),
+            SkillChange(
+                kind=SkillChangeKind.DISCOVERED, attribute_id=found.attribute_id, after=Tier.LOW, discovered=found
+            ),
         ),
         tally=Tally(forget=16, lines={"preference:genre:sf": (1024, 256)}, places={"preference:genre:sf": 64}),
-        refused=(Refused(attribute_id="pattern:x:y", proposed=ChangeKind.WEAKENED, why=Refusal.UNKNOWN),),
+        refused=(Refused(attribute_id="pattern:x:y", proposed=SkillChangeKind.WEAKENED, why=Refusal.UNKNOWN),),
         evidence=Evidence(event_id=event_id or f"c{version}", item_id="dune"),
     )
 

@@ -5,10 +5,10 @@ from typing import Any
 from operators.learning.fold import fold
 from operators.seals import sealed
 from schemas import Candidate, Correction, Directive, Fit, ItemFacts, Measure, Option, Question
-from schemas.diffs import Change, ChangeKind, Heard, PolicySkill, SkillDiff
+from schemas.diffs import DiffTrigger, PolicySkill, SkillChange, SkillChangeKind, SkillDiff
 from schemas.events import Abstention, Feedback, Injected, RankedBy, Ranking
 from schemas.skills import Evidence, Session, SessionLine, Tier
-from schemas.statements import Bound, Said, Scope, Stance, Statement, StatementChange
+from schemas.statements import Bound, Scope, Stance, Statement, StatementChange, StatementChangeKind
 from tests.unit.materializer.materializer_builders import NOON, at, diff, ranking
 
 SF, NOIR, HORROR = (f"preference:genre:{value}" for value in ("sf", "noir", "horror"))
@@ -26,24 +26,42 @@ def statement(stance: Stance, about: str, value: str, since: int, **more: Any) -
 
 AVOIDS_HORROR = statement(Stance.AVOIDS, HORROR, "horror", 2, words='no "horror" any more; it\'s too much')
 RATHER_NOIR = statement(
-    Stance.INSTEAD, NOIR, "noir", 2, over=SF, words="noir rather than sf", scope=Scope.SESSION, session_id="s1",
+    Stance.INSTEAD,
+    NOIR,
+    "noir",
+    2,
+    over=SF,
+    words="noir rather than sf",
+    scope=Scope.SESSION,
+    session_id="s1",
     until=at(122),
-)  # fmt: skip
+)
 CHEAPER = statement(
-    Stance.PREFERS, "bound:price:below", "price under 20", 2, dimension="price", scope=Scope.NOW, until=at(32),
+    Stance.PREFERS,
+    "bound:price:below",
+    "price under 20",
+    2,
+    dimension="price",
+    scope=Scope.NOW,
+    until=at(32),
     bound=Bound(measure=Measure.PRICE, below=20.0),
-)  # fmt: skip
+)
 NOT_DUNE = statement(
-    Stance.AVOIDS, "item:item:dune-1", "Dune", 3, dimension="item", item_id="dune",
+    Stance.AVOIDS,
+    "item:item:dune-1",
+    "Dune",
+    3,
+    dimension="item",
+    item_id="dune",
     evidence=Evidence(event_id="e3", item_id="dune"),
-)  # fmt: skip
+)
 
 
-def stated(said: Statement, kind: Said = Said.STATED) -> StatementChange:
+def stated(said: Statement, kind: StatementChangeKind = StatementChangeKind.STATED) -> StatementChange:
     return StatementChange(kind=kind, statement_id=said.statement_id, statement=said, reason="they said so")
 
 
-def gone(said: Statement, kind: Said) -> StatementChange:
+def gone(said: Statement, kind: StatementChangeKind) -> StatementChange:
     return StatementChange(kind=kind, statement_id=said.statement_id, reason="its time has passed")
 
 
@@ -52,24 +70,44 @@ def heard(version: int, what: str, **more: Any) -> SkillDiff:
     told = {name: more.pop(name) for name in ("words", "value", "understood", "by_pattern") if name in more}
     given = OF_EVE | {"event_id": f"e{version}", "occurred_at": at(version), "base_version": version - 1}
     given |= {"version": version, "is_contrast": False, "evidence": Evidence(event_id=f"e{version}")}
-    return SkillDiff(heard=Heard(what=what, **told), **given, **more)
+    return SkillDiff(heard=DiffTrigger(what=what, **told), **given, **more)
 
 
 def eves_log() -> list[SkillDiff]:
     """A choice; words that change what she likes; a bad rating; words that nobody understands."""
-    shifted = Change(
-        kind=ChangeKind.SHIFTED, attribute_id=SF, before=Tier.HIGH, after=Tier.SILENT, counts=(0, 0), reason="said so"
+    shifted = SkillChange(
+        kind=SkillChangeKind.SHIFTED,
+        attribute_id=SF,
+        before=Tier.HIGH,
+        after=Tier.SILENT,
+        counts=(0, 0),
+        reason="said so",
     )
-    faded = Change(kind=ChangeKind.FADED, attribute_id=NOIR, before=Tier.LOW, after=Tier.SILENT, reason="for long")
+    faded = SkillChange(
+        kind=SkillChangeKind.FADED, attribute_id=NOIR, before=Tier.LOW, after=Tier.SILENT, reason="for long"
+    )
     return [
         diff(1, "e1", "eve").model_copy(update={"session": SESSION}),
         heard(
-            2, "correction", words="no horror any more", by_pattern="en.no-more", changes=(shifted,), shifted=True,
-            stated=(stated(AVOIDS_HORROR), stated(RATHER_NOIR), stated(CHEAPER)), beliefs=(0, -512), session=SESSION,
+            2,
+            "correction",
+            words="no horror any more",
+            by_pattern="en.no-more",
+            changes=(shifted,),
+            shifted=True,
+            stated=(stated(AVOIDS_HORROR), stated(RATHER_NOIR), stated(CHEAPER)),
+            beliefs=(0, -512),
+            session=SESSION,
         ),
-        heard(3, "rated", value=1.0, changes=(faded,), stated=(gone(CHEAPER, Said.EXPIRED), stated(NOT_DUNE))),
+        heard(
+            3,
+            "rated",
+            value=1.0,
+            changes=(faded,),
+            stated=(gone(CHEAPER, StatementChangeKind.EXPIRED), stated(NOT_DUNE)),
+        ),
         heard(4, "correction", words="well, hm", understood=False),
-    ]  # fmt: skip
+    ]
 
 
 def eves_skill() -> PolicySkill:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from operators.learning.fold import fold
-from schemas import Directive, PolicySkill, Said, SkillDiff, Stance, Statement, encode
+from schemas import Directive, PolicySkill, SkillDiff, Stance, Statement, StatementChangeKind, encode
 from streams.analytics.store import Store
 from tests.unit.materializer.materializer_builders import NOON, at, rows, write
 from tests.unit.materializer.said_builders import (
@@ -72,7 +72,17 @@ def a_log(seed: int) -> list[SkillDiff]:
         changes = []
         for said in rng.sample(SAYABLE, rng.randint(0, 4)):
             again = said.model_copy(update={"since": version, "times": rng.randint(1, 9), "said_at": at(version)})
-            takes_back = gone(said, rng.choice([Said.WITHDRAWN, Said.EXPIRED, Said.REMOVED, Said.FULL]))
+            takes_back = gone(
+                said,
+                rng.choice(
+                    [
+                        StatementChangeKind.WITHDRAWN,
+                        StatementChangeKind.EXPIRED,
+                        StatementChangeKind.REMOVED,
+                        StatementChangeKind.FULL,
+                    ]
+                ),
+            )
             changes.append(takes_back if rng.random() < 0.4 else stated(again))
         seed_of = {"seed": ()} if version == 1 else {}
         log.append(heard(version, "correction", stated=tuple(changes), shifted=rng.random() < 0.1, **seed_of))

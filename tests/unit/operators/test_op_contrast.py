@@ -8,7 +8,7 @@ import pytest
 
 from operators.admission import abstention_id, contrast_id
 from operators.contrast import Outcome, RingLimits, Step, join_ranking, join_selection
-from schemas import TOPICS, Abstention, Contrast, Fact, ItemFacts, OpenRankings, Wish, decode, encode
+from schemas import TOPICS, Abstention, Contrast, Fact, ItemFacts, OpenRankings, OptOut, decode, encode
 from schemas.events import Injected, RankedBy, Ranking, Selection
 from tests.builders import NOW, USER, a_position, a_ranking, a_selection, facts, open_rankings, read_item
 
@@ -157,8 +157,8 @@ class TestNothingTaken:
         steps = run(nothing_taken(), a_selection("r1", "i1"), a_ranking("r1"))
         assert [step.outcome.value for step in steps] == ["waiting", "already-answered", "abstained"]
 
-    @pytest.mark.parametrize("wish", list(Wish))
-    def test_of_a_list_that_is_not_to_be_remembered_nothing_is_told(self, wish: Wish) -> None:
+    @pytest.mark.parametrize("wish", list(OptOut))
+    def test_of_a_list_that_is_not_to_be_remembered_nothing_is_told(self, wish: OptOut) -> None:
         opened = join_ranking(open_rankings(), a_ranking("r1"), read_item, a_position(0), wish=wish).state
 
         step = join_selection(opened, nothing_taken(), a_position(1, "sager.selections"))

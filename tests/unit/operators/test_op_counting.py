@@ -15,7 +15,7 @@ from operators.learning.update import resolve_counts, resolve_visit
 from schemas.base import ReasonedBy
 from schemas.codec import encode
 from schemas.commands import Action
-from schemas.diffs import ChangeKind, PolicySkill, SkillDiff
+from schemas.diffs import PolicySkill, SkillChangeKind, SkillDiff
 from schemas.events import Contrast
 from schemas.skills import ONE, Attribute, Kind, Source, Tier
 from streams.privacy import DEFAULT as PRIVACY
@@ -78,7 +78,7 @@ class TestOneChoice:
             a_skill(), a_contrast([NOIR, "author: Mina", "mood: dark", "era: 1950s", "actor: Bo"], [[SAGA]])
         )
 
-        assert {change.kind for change in diff.changes} == {ChangeKind.DISCOVERED}
+        assert {change.kind for change in diff.changes} == {SkillChangeKind.DISCOVERED}
         assert len(after.attributes) == 5
         assert {line.tier for line in after.attributes} == {Tier.LOW}
 
@@ -152,7 +152,7 @@ class TestRoom:
         after, diff = chose(skill, a_contrast([NOIR], [["genre: farce"]]), limits=MergeLimits(attributes=2))
 
         assert {line.value for line in after.attributes} == {"saga", "noir"}
-        assert [c.attribute_id for c in diff.changes if c.kind is ChangeKind.EVICTED] == [id_of(EPIC)]
+        assert [c.attribute_id for c in diff.changes if c.kind is SkillChangeKind.EVICTED] == [id_of(EPIC)]
 
 
 GENRES = ("noir", "saga", "epic", "farce", "opera")

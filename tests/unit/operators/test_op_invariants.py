@@ -26,7 +26,7 @@ from operators.statinit import observe, statinit
 from schemas.base import Position, ReasonedBy
 from schemas.codec import decode, encode
 from schemas.commands import Action, SkillCommand, Stated
-from schemas.diffs import ChangeKind, PolicySkill, SkillDiff
+from schemas.diffs import PolicySkill, SkillChangeKind, SkillDiff
 from schemas.events import Contrast
 from schemas.items import Fact, ItemFacts
 from schemas.skills import Attribute, Kind, Source, Tier
@@ -271,17 +271,19 @@ def test_tiers_move_by_one_and_protected_lines_need_several_contradictions(
         said = {change.kind: set[str]() for change in diff.changes}
         for change in diff.changes:
             said[change.kind].add(change.attribute_id)
-        gone = said.get(ChangeKind.EVICTED, set()) | said.get(ChangeKind.REMOVED, set())
+        gone = said.get(SkillChangeKind.EVICTED, set()) | said.get(SkillChangeKind.REMOVED, set())
         assert set(before) - set(after) == gone & set(before)
-        assert not {name for name in said.get(ChangeKind.EVICTED, ()) if before[name].pinned}
+        assert not {name for name in said.get(SkillChangeKind.EVICTED, ()) if before[name].pinned}
 
         for name, line in after.items():
             if name not in before:
                 assert line.tier is Tier.LOW
-                assert name in said[ChangeKind.DISCOVERED]
+                assert name in said[SkillChangeKind.DISCOVERED]
                 continue
             step = line.tier - before[name].tier
-            weakened, reinforced = (name in said.get(kind, ()) for kind in (ChangeKind.WEAKENED, ChangeKind.REINFORCED))
+            weakened, reinforced = (
+                name in said.get(kind, ()) for kind in (SkillChangeKind.WEAKENED, SkillChangeKind.REINFORCED)
+            )
             assert not (weakened and reinforced)
             assert step in ((1, 0) if reinforced else (-1, 0) if weakened else (0,))
             if reinforced:
@@ -299,7 +301,7 @@ def test_tiers_move_by_one_and_protected_lines_need_several_contradictions(
             contradictions.pop(name, None)
             demoted_at.pop(name, None)
         for name in gone & set(before):
-            if name in said.get(ChangeKind.EVICTED, ()):
+            if name in said.get(SkillChangeKind.EVICTED, ()):
                 assert not (before[name].source is Source.PRIOR and before[name].tier is Tier.HIGH)
         before = after
 

@@ -11,7 +11,18 @@ from operators.attributes import from_fact
 from operators.evolve import RulesReasoner
 from operators.learning.fold import OutOfOrder, fold, holds, merge, start
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed
-from schemas import MAX_RECENT, Attribute, ChangeKind, Evidence, ItemFacts, PolicySkill, SkillDiff, Source, Tier, encode
+from schemas import (
+    MAX_RECENT,
+    Attribute,
+    Evidence,
+    ItemFacts,
+    PolicySkill,
+    SkillChangeKind,
+    SkillDiff,
+    Source,
+    Tier,
+    encode,
+)
 from tests.builders import (
     DOMAIN,
     USER,
@@ -180,7 +191,7 @@ class TestRoom:
         assert self.evict(own, popular("genre: all", HIGH), keep=2) == ["genre: all"]
 
 
-OWN = (ChangeKind.REINFORCED, ChangeKind.DISCOVERED, ChangeKind.ADDED, ChangeKind.REWORDED)
+OWN = (SkillChangeKind.REINFORCED, SkillChangeKind.DISCOVERED, SkillChangeKind.ADDED, SkillChangeKind.REWORDED)
 """What the user chose, or said."""
 UNCONFIRMED = st.builds(from_fact, FACT, st.sampled_from(Tier), st.just(Source.GLOBAL), support=st.just(0))
 OTHERS = st.builds(from_fact, FACT, st.sampled_from(Tier), st.sampled_from(list(Source)), support=st.integers(1, 9))
@@ -201,7 +212,7 @@ def test_for_any_history_only_what_is_unconfirmed_loses_patience(
     for diff, skill in zip(stream.log, stream.skills, strict=True):
         contrasts += diff.is_contrast
         confirmed |= {c.attribute_id for c in diff.changes if c.kind in OWN}
-        back = [c.discovered for c in diff.changes if c.kind is ChangeKind.RESTORED and c.discovered]
+        back = [c.discovered for c in diff.changes if c.kind is SkillChangeKind.RESTORED and c.discovered]
         confirmed |= {a.attribute_id for a in back if a.support or a.source is not Source.GLOBAL}
         # A version from before anything confirmed it has been restored: it has to be confirmed anew.
         confirmed -= {a.attribute_id for a in back if not a.support and a.source is Source.GLOBAL}
@@ -209,7 +220,7 @@ def test_for_any_history_only_what_is_unconfirmed_loses_patience(
         if diff.is_contrast and contrasts >= limits.global_patience:
             assert unpinned <= confirmed
         for change in diff.changes:
-            if change.kind is ChangeKind.EVICTED and change.reason:
+            if change.kind is SkillChangeKind.EVICTED and change.reason:
                 assert diff.is_contrast
                 assert contrasts >= limits.global_patience
                 assert change.attribute_id not in confirmed

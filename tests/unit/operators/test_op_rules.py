@@ -13,7 +13,6 @@ from schemas import (
     ONE,
     TOPICS,
     Attribute,
-    ChangeKind,
     Contrast,
     Fact,
     Judgement,
@@ -21,6 +20,7 @@ from schemas import (
     PolicySkill,
     Profile,
     Refusal,
+    SkillChangeKind,
     Tier,
     Verdict,
     decode,
@@ -115,8 +115,8 @@ def test_unknown_attributes_cannot_be_reinforced_or_weakened() -> None:
     assert not validated.proposal.reinforced
     assert not validated.proposal.weakened
     assert [(r.proposed, r.why) for r in validated.refused] == [
-        (ChangeKind.REINFORCED, Refusal.UNKNOWN),
-        (ChangeKind.WEAKENED, Refusal.UNKNOWN),
+        (SkillChangeKind.REINFORCED, Refusal.UNKNOWN),
+        (SkillChangeKind.WEAKENED, Refusal.UNKNOWN),
     ]
 
 

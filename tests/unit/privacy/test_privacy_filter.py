@@ -11,7 +11,7 @@ from schemas.commands import Action, SkillCommand, Stated
 from schemas.events import Injected, Ranking
 from schemas.fit import Facet
 from schemas.items import Candidate, Fact, ItemFacts
-from schemas.state import Wish
+from schemas.state import OptOut
 from streams.analytics.rows import read
 from streams.language import RULES
 from streams.local.demo.catalogue import load
@@ -56,8 +56,8 @@ def test_no_fact_of_the_demo_is_taken_for_private() -> None:
             assert DEFAULT.redact_work(item.title, 500).text == item.title
 
 
-@pytest.mark.parametrize("wish", Wish)
-def test_a_choice_under_a_wish_is_settled_without_a_contrast_whichever_event_comes_first(wish: Wish) -> None:
+@pytest.mark.parametrize("wish", OptOut)
+def test_a_choice_under_a_wish_is_settled_without_a_contrast_whichever_event_comes_first(wish: OptOut) -> None:
     ranking, selection = a_ranking("r1"), a_selection("r1", "i1")
 
     def titled(candidate: Candidate) -> ItemFacts:

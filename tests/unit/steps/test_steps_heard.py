@@ -18,11 +18,11 @@ from operators.steps.evolve import Effects
 from operators.steps.rank import Rank
 from schemas.codec import encode, line_of
 from schemas.corrections import Correction, Directive
-from schemas.diffs import ChangeKind, PolicySkill, SkillDiff
+from schemas.diffs import PolicySkill, SkillChangeKind, SkillDiff
 from schemas.events import Abstention, Contrast, Feedback
 from schemas.items import Candidate, ItemFacts, Measure
 from schemas.skills import ONE, Source, Tier
-from schemas.statements import Bound, Said, Scope, Stance
+from schemas.statements import Bound, Scope, Stance, StatementChangeKind
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
@@ -156,7 +156,7 @@ class TestWords:
 
         assert effects.diff is not None
         assert effects.diff.shifted
-        assert [change.kind for change in effects.diff.changes] == [ChangeKind.OVERTAKEN]
+        assert [change.kind for change in effects.diff.changes] == [SkillChangeKind.OVERTAKEN]
         assert [said.since < effects.skill.shifted for said in effects.skill.stated] == [True, False]
 
     def test_a_bound_is_for_now_and_ends_with_the_next_choice(self) -> None:
@@ -175,7 +175,7 @@ class TestWords:
         assert live(skill, NOW + timedelta(hours=3), "s1") == ()
         later = hear(signal("liked", occurred_at=a_time(60 * 3)), skill)
         assert later.diff is not None
-        assert [change.kind for change in later.diff.stated] == [Said.EXPIRED]
+        assert [change.kind for change in later.diff.stated] == [StatementChangeKind.EXPIRED]
 
     def test_what_is_private_is_refused_and_not_kept(self) -> None:
         effects = correct(words(avoids("topic: christian faith")))
@@ -230,7 +230,7 @@ class TestChange:
             kinds += [change.kind for change in effects.diff.changes if change.attribute_id == id_of(NOIR)]
             skill = effects.skill
 
-        assert ChangeKind.SHIFTED in kinds
+        assert SkillChangeKind.SHIFTED in kinds
         assert line(skill, NOIR).tier is Tier.SILENT
 
     def test_a_line_fades_while_nothing_is_heard(self) -> None:
@@ -241,7 +241,7 @@ class TestChange:
         assert effects.diff.tally is not None
         assert effects.diff.tally.aged == 8
         changes = {change.attribute_id: change.kind for change in effects.diff.changes}
-        assert changes[id_of(NOIR)] is ChangeKind.FADED
+        assert changes[id_of(NOIR)] is SkillChangeKind.FADED
 
 
 class TestLate:
