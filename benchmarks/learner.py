@@ -7,7 +7,8 @@ from typing import NamedTuple, TypeVar
 from operators import contrast as join
 from operators.contrast import Outcome, RingLimits, Step, slot_of
 from operators.evolve import CountsReasoner
-from operators.statinit import parser_for, read_item
+from operators.language.privacy import read_item
+from operators.statinit import parser_for
 from operators.steps import Evolve, Start, State
 from schemas import Candidate, ItemFacts, Model, OpenRankings, Position, SlimSkill, decode, encode
 from schemas.diffs import PolicySkill, SkillDiff

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from operators.attributes import fact_id
 from operators.evolve import CountsReasoner
-from operators.statinit import parser_for, read_item
+from operators.language.privacy import read_item
+from operators.statinit import parser_for
 from operators.steps import Evolve, Start, State
 from operators.steps.prior import Prior
 from operators.steps.prior import State as PriorState

@@ -12,8 +12,8 @@ from operators.global_skill import Population, global_skill
 from operators.graph import Retrieved
 from operators.graph.items import GraphLimits, heard, neighbour_of, sampled, takers_of, touches, with_taken
 from operators.graph.neighbours import Gathered, Neighbourhood, near
+from operators.learning.prior import observe
 from operators.statinit.parsers import facts_of, parser_for
-from operators.statinit.prior import observe
 from operators.steps import Start
 from operators.steps import rank as ranking
 from schemas import Candidate, Contrast, GlobalSkill, Interaction, ItemFacts, Profile, derived_id

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from operators.admission import TOLERANCE, abstention_id, contrast_id
 from operators.attributes import fact_id
-from operators.cards.lines import SAME_LETTERS, Words, words_of
 from operators.contrast import RingLimits
 from operators.language.ports import Read, Understood
+from operators.language.words import SAME_LETTERS, Words, words_of
 from operators.learning.statements import Subject
 from operators.redaction import is_placeholder
 from operators.stated import statement_id

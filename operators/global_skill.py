@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import NamedTuple, TypeVar
 
 from operators.attributes import fact_ids
-from operators.statinit import statinit
+from operators.learning.prior import statinit
 from schemas import MAX_POPULAR, Attribute, GlobalSkill, Memory, Profile, ReasonedBy, Source, Tier
 from schemas.base import Domain
 

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import orjson
 
-from operators.language.output_policy import Vouching
 from operators.tokens import count_tokens
 from schemas import ReasonedBy
 
@@ -71,20 +70,11 @@ class Question(Protocol):
         """The longest possible answer, for the reply's token limit."""
 
 
-class Asker:
-    """The base of everything that asks a model for JSON."""
-
-    name = "llm"
-
-    def __init__(self, client: Asks, *, vouching: Vouching) -> None:
-        self._client = client
-        self._vouching = vouching
-
-    async def _ask(self, prompt: str, question: Question) -> Answer:
-        """Ask a question with the prompt of this name, such as `evolve.v2`."""
-        return await self._client.ask(
-            question.prompt,
-            question.schema,
-            name=prompt.replace(".", "_"),
-            max_tokens=reply_tokens(question.longest_answer),
-        )
+async def ask(client: Asks, prompt: str, question: Question) -> Answer:
+    """Ask a question with the prompt of this name, such as `evolve.v2`."""
+    return await client.ask(
+        question.prompt,
+        question.schema,
+        name=prompt.replace(".", "_"),
+        max_tokens=reply_tokens(question.longest_answer),
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from operators.attributes import fact_id
-from operators.learning.questions import DIRECTIONS
+from operators.habit_directions import DIRECTIONS
 from schemas import Attribute, Evidence, SkillChange, SkillDiff, Statement, StatementChange, Tally, line_of
 
 FORGOTTEN = "forgotten"

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from operators.admission import is_applied, with_applied
-from operators.learning.questions import DIRECTIONS
+from operators.habit_directions import DIRECTIONS
 from operators.seals import derived_key
 from schemas import Contrast, Event, Position, derived_id
 from schemas.weights import (

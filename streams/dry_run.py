@@ -12,9 +12,9 @@ from operators.contrast import Outcome as Joined
 from operators.contrast import RingLimits, Step, slot_of
 from operators.evolve import without_model
 from operators.language.corrections import understand
+from operators.language.privacy import read_item
 from operators.options import EvolveMode
 from operators.stated import in_words as stated_in_words
-from operators.statinit import read_item
 from operators.statinit.parsers import parser_for, vocabulary_for
 from operators.steps import Evolve, Start, State
 from operators.steps.evolve import Effects

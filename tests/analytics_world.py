@@ -23,11 +23,12 @@ from operators.learning.commands import resolve_command
 from operators.learning.evidence import fixed
 from operators.learning.feedback import resolve_abstention
 from operators.learning.fold import merge, start
+from operators.learning.prior import observe, statinit
 from operators.learning.tiers import fit_seed
 from operators.learning.update import resolve_counts
 from operators.seals import sealed
 from operators.slim import slim
-from operators.statinit import facts_of, observe, parser_for, statinit
+from operators.statinit import facts_of, parser_for
 from operators.steps.evolve import Evolve, State
 from operators.steps.rank import UNHEARD, Rank
 from schemas import BadRecord, Event, OpenRankings, Position, ReasonedBy, Source, Stance, encode, topic_of

@@ -5,13 +5,12 @@ from datetime import datetime
 from typing import Final
 
 from operators.attributes import bounded, normalise
-from operators.language.words import words
+from operators.language.words import all_words, has_word, words, words_of
 from operators.redaction import placeholder
 from schemas import ONE, derived_id, line_of
 from schemas.cards import FREE, Card, CardLine, Strength
 from schemas.statements import Stance
 
-Words = frozenset[str]
 MAX_LINE_CHARS: Final = 120
 _WHY_NOT: Final = {
     "somebody-else": "about somebody else",
@@ -31,9 +30,6 @@ FLOOR: Final = 0.1
 """The certainty at which a line fades."""
 _MOST_REPEATS: Final = 15
 _DAY_SECONDS: Final = 86_400.0
-_PART: Final = 2_000
-SAME_LETTERS: Final = 4
-"""A word and its plural share at least so many letters."""
 
 
 def line_id(stance: Stance, dimension: str, value: str, domain: str | None = None) -> str:
@@ -98,33 +94,6 @@ def faded(lines: Iterable[CardLine], at: datetime) -> list[CardLine]:
     return [
         line for line in lines if not (line.pinned or line.strength is Strength.SET) and certainty(line, at) < FLOOR
     ]
-
-
-def words_of(text: str) -> Words:
-    """Return the plain words of a text; all of them if it has only common ones.
-
-    >>> sorted(words_of("Long runs in the morning")), sorted(words_of("for me"))
-    (['long', 'morning', 'runs'], ['for', 'me'])
-    """
-    return words(text) or all_words(text)
-
-
-def all_words(text: str) -> Words:
-    """Return all words of a text in normal form."""
-    # In parts: `normalise` reads a short text only, and an erasure must find a word anywhere in a long one.
-    parts = (text[at : at + _PART] for at in range(0, len(text), _PART))
-    return frozenset(word for part in parts for word in normalise(part).split("-")) - {""}
-
-
-def has_word(spoken: Words, word: str) -> bool:
-    """Return True if a text has a word, or a word that begins with it or that it begins with.
-
-    >>> has_word(words_of("noodles with peanut sauce"), "peanuts"), has_word(words_of("a teapot"), "tea")
-    (True, False)
-    """
-    return word in spoken or any(
-        min(len(one), len(word)) >= SAME_LETTERS and (one.startswith(word) or word.startswith(one)) for one in spoken
-    )
 
 
 def may_meet(domain: str | None, dimension: str, line: CardLine) -> bool:

@@ -5,8 +5,9 @@ from datetime import datetime
 from typing import Final
 
 from operators.cards.admission import is_let_out
-from operators.cards.lines import FLOOR, MAX_LINE_CHARS, Words, certainty, days_since, has_word, in_words, words_of
+from operators.cards.lines import FLOOR, MAX_LINE_CHARS, certainty, days_since, in_words
 from operators.language.output_policy import Vouching
+from operators.language.words import Words, has_word, words_of
 from operators.prompts import as_data
 from operators.tokens import count_tokens
 from schemas.cards import FREE, MAX_CARD_LINES, Card, CardLine, Strength

@@ -16,9 +16,9 @@ import orjson
 from operators.attributes import fact_id
 from operators.evolve.prompt import MAX_ANALYSIS_CHARS, Draft, Quote, block, quoting, words
 from operators.evolve.proposals import Choice, Proposal
+from operators.habit_directions import is_habit
 from operators.language.output_policy import Vouching
-from operators.learning.questions import is_habit
-from operators.llm import MAX_PROMPT_TOKENS, Asker, strict_object
+from operators.llm import MAX_PROMPT_TOKENS, Asks, ask, strict_object
 from operators.prompts import as_data, template
 from schemas import Attribute, Contrast, Fact, Judgement, PolicySkill, ReasonedBy, Verdict
 
@@ -116,15 +116,20 @@ def _schema(attributes: Iterable[str], facts: Iterable[str], new: Iterable[str])
     return schema
 
 
-class LlmReasoner(Asker):
+@dataclass(frozen=True)
+class LlmReasoner:
     """Has a model judge what a choice says about a skill; habits are counted by code."""
+
+    client: Asks
+    vouching: Vouching
+    name: str = "llm"
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """Propose changes, or raise ReasonerUnavailable. Without anything to judge there is no call."""
-        asked = question(contrast, skill, max_tokens=MAX_PROMPT_TOKENS, vouching=self._vouching)
+        asked = question(contrast, skill, max_tokens=MAX_PROMPT_TOKENS, vouching=self.vouching)
         if asked is None:
             return Proposal(reasoned_by=ReasonedBy(reasoner=self.name))
-        reply = await self._ask(PROMPT, asked)
+        reply = await ask(self.client, PROMPT, asked)
         return proposal(asked, reply.answer, reply.reasoned_by(PROMPT))
 
 

@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Final
 
 from operators.attributes import fact_id
-from operators.cards.lines import Words, all_words, has_word, words_of
 from operators.language.ports import Effect, Finding
+from operators.language.words import Words, all_words, has_word, words_of
 from operators.tokens import count_tokens
 from schemas.cards import FREE, MAX_OPEN, Chunk, Listening, Thought, Turn
 from schemas.codec import derived_id, line_of

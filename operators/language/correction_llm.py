@@ -12,7 +12,7 @@ import orjson
 from operators.language.corrections import known_facts
 from operators.language.output_policy import Vouching
 from operators.language.ports import About, Read, Understood
-from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asker, strict_object
+from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asks, ask, strict_object
 from operators.prompts import as_data, template
 from operators.tokens import count_tokens
 from schemas import Correction, Directive, Fact, ItemFacts, NotUnderstood, PolicySkill, Scope, Stance
@@ -113,8 +113,12 @@ def _schema(things: Iterable[str]) -> dict[str, Any]:
     return strict_object({"says": {"type": "array", "items": entry, "maxItems": MAX_SAYS}})
 
 
-class LlmUnderstanding(Asker):
+@dataclass(frozen=True)
+class LlmUnderstanding:
     """Asks a model for the meaning of a correction."""
+
+    client: Asks
+    vouching: Vouching
 
     async def understand(self, correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill) -> Understood:
         """Return the meaning, by one call; by none where there is nothing to name.
@@ -122,10 +126,10 @@ class LlmUnderstanding(Asker):
         Raises:
             ReasonerUnavailable: there is no usable answer.
         """
-        asked = question(correction, items, skill, max_tokens=MAX_PROMPT_TOKENS, vouching=self._vouching)
+        asked = question(correction, items, skill, max_tokens=MAX_PROMPT_TOKENS, vouching=self.vouching)
         if asked is None:
             return Understood(suits=tuple(correction.suits))
-        reply = await self._ask(PROMPT, asked)
+        reply = await ask(self.client, PROMPT, asked)
         return replace(understood(asked, reply.answer, correction), reasoned_by=reply.reasoned_by(PROMPT))
 
 

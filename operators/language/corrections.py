@@ -7,9 +7,9 @@ from itertools import islice
 from typing import Final
 
 from operators.attributes import normalise
+from operators.habit_directions import is_habit
 from operators.language.ports import About, CorrectionReader, Read, Understood
 from operators.language.privacy import Privacy
-from operators.learning.questions import is_habit
 from operators.statinit.generic import dimension_of
 from schemas import Correction, Fact, ItemFacts, NotUnderstood, PolicySkill
 

@@ -15,7 +15,7 @@ from operators.attributes import normalise
 from operators.language.output_policy import Vouching
 from operators.language.ports import Effect, Extractor, Finding, Heard, OwnSentence, Speaks
 from operators.language.words import content, is_meant, is_said, words
-from operators.llm import CORRECTION_TOKENS, Asker, Asks, strict_object
+from operators.llm import CORRECTION_TOKENS, Asks, ask, strict_object
 from operators.prompts import as_data, template
 from operators.tokens import count_tokens
 from schemas import Fact
@@ -175,12 +175,13 @@ def _schema(asked: Iterable[str]) -> dict[str, Any]:
     return strict_object({key: {"type": "string", "maxLength": _MAX_ANSWER_CHARS} for key in asked})
 
 
-class LlmListening(Asker):
+@dataclass(frozen=True)
+class LlmListening:
     """Asks a model for the preferences in a chunk of a conversation."""
 
-    def __init__(self, client: Asks, *, vouching: Vouching, extractor: Extractor) -> None:
-        super().__init__(client, vouching=vouching)
-        self._extractor = extractor
+    client: Asks
+    extractor: Extractor
+    vouching: Vouching
 
     async def listen(self, turns: Sequence[Turn], card: Card | None, vocabulary: Vocabulary) -> Heard:
         """Return the preferences, by one call; by none where the person says nothing of themselves.
@@ -189,12 +190,12 @@ class LlmListening(Asker):
             ReasonerUnavailable: there is no usable answer.
         """
         asked = question(
-            turns, vocabulary, max_tokens=MAX_PROMPT_TOKENS, vouching=self._vouching, extractor=self._extractor
+            turns, vocabulary, max_tokens=MAX_PROMPT_TOKENS, vouching=self.vouching, extractor=self.extractor
         )
         if asked is None:
             return Heard()
-        reply = await self._ask(PROMPT, asked)
-        found, of_others = heard(asked, reply.answer, card, self._extractor, self._vouching)
+        reply = await ask(self.client, PROMPT, asked)
+        found, of_others = heard(asked, reply.answer, card, self.extractor, self.vouching)
         return Heard(found, of_others, reply.reasoned_by(PROMPT))
 
 

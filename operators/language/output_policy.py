@@ -14,8 +14,8 @@ from functools import cache
 from typing import Final
 
 from operators.attributes import fact_id, normalise
+from operators.habit_directions import VALUES as HABITS
 from operators.language.ports import OutputPolicy
-from operators.learning.questions import VALUES as HABITS
 from operators.prompts import as_data, visible
 from operators.statinit import books, movietv, yelp
 from schemas import MAX_EVIDENCE, Attribute, Facet, ItemFacts

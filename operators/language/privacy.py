@@ -1,17 +1,20 @@
 """The privacy policy: which personal data may become a line of a skill, a part of a prompt or a row."""
 
 import hashlib
+import traceback
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final, Self
 
 from operators.language.ports import Found, Redacted, Redactor
 from operators.options import Category
-from schemas import Facet, Injected, ItemFacts, OptOut
+from operators.statinit import Parser, facts_of
+from schemas import Candidate, Facet, Injected, ItemFacts, OptOut
 
 UNREADABLE: Final = "unreadable"
-"""The kind of an item that the parser or the redactor fails on (`operators.statinit.read_item`)."""
+"""The kind of an item that the parser or the redactor fails on (`operators.language.privacy.read_item`)."""
 PLACES: Final = frozenset({"yelp", "places", "restaurants"})
 """Domains of places, where people choose by the part of a town."""
 _MAX_TITLE: Final = 500
@@ -145,3 +148,34 @@ class Privacy:
 
 OFF: Final = Privacy(None)
 """Keeps everything."""
+
+
+@dataclass(frozen=True)
+class ReadItem:
+    """An item as operators use it, with the counts of removed private details.
+
+    `failure` names the error that made it unreadable, without the item's text.
+    """
+
+    facts: ItemFacts
+    found: Found = field(default_factory=dict)
+    failure: str = ""
+
+
+def read_item(candidate: Candidate, domain: str, parser: Parser, privacy: Privacy) -> ReadItem:
+    """Parse an item and remove its private details.
+
+    Item text comes from outside, parsers from plug-ins. An error in either marks only this item as unreadable: nothing
+    is learned from it, and the list that holds it is still ranked.
+    """
+    try:
+        facts, found = privacy.item(facts_of(candidate, parser), domain)
+    except Exception as error:  # one title must not stop every list that shows it
+        return ReadItem(ItemFacts(item_id=candidate.item_id, unreadable=True), {UNREADABLE: 1}, _place_of(error))
+    return ReadItem(facts, found)
+
+
+def _place_of(error: Exception) -> str:
+    """Return the error's type and line; its message may quote the item."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {Path(last.filename).name}:{last.lineno}"

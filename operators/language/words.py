@@ -33,6 +33,11 @@ _EMPTY: Final = frozenset(
 """Words without a taste, besides the common ones."""
 _SIBILANT = ("ches", "shes", "sses", "xes", "zes")
 _MIN_PLURAL = 4
+_PART: Final = 2_000
+SAME_LETTERS: Final = 4
+"""A word and its plural share at least so many letters."""
+
+Words = frozenset[str]
 
 
 @lru_cache(maxsize=8_192)
@@ -43,6 +48,33 @@ def words(text: str) -> frozenset[str]:
     ['1984', 'fi', 'sci']
     """
     return frozenset(normalise(text).split("-")) - _COMMON - {""}
+
+
+def words_of(text: str) -> Words:
+    """Return the plain words of a text; all of them if it has only common ones.
+
+    >>> sorted(words_of("Long runs in the morning")), sorted(words_of("for me"))
+    (['long', 'morning', 'runs'], ['for', 'me'])
+    """
+    return words(text) or all_words(text)
+
+
+def all_words(text: str) -> Words:
+    """Return all words of a text in normal form."""
+    # In parts: `normalise` reads a short text only, and an erasure must find a word anywhere in a long one.
+    parts = (text[at : at + _PART] for at in range(0, len(text), _PART))
+    return frozenset(word for part in parts for word in normalise(part).split("-")) - {""}
+
+
+def has_word(spoken: Words, word: str) -> bool:
+    """Return True if a text has a word, or a word that begins with it or that it begins with.
+
+    >>> has_word(words_of("noodles with peanut sauce"), "peanuts"), has_word(words_of("a teapot"), "tea")
+    (True, False)
+    """
+    return word in spoken or any(
+        min(len(one), len(word)) >= SAME_LETTERS and (one.startswith(word) or word.startswith(one)) for one in spoken
+    )
 
 
 def content(text: str) -> frozenset[str]:

@@ -10,9 +10,9 @@ from operator import itemgetter
 from typing import Any
 
 from operators.admission import is_applied, remember, with_applied
+from operators.habit_directions import DIRECTION_OF
 from operators.learning.evidence import MOST
 from operators.learning.habits import habits_after, in_step
-from operators.learning.questions import DIRECTION_OF
 from operators.stated import lasting, unwanted
 from schemas import Kind, Strategy, Tier
 from schemas.base import Event, Position

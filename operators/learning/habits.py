@@ -12,20 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from operators.habit_directions import BY, DIRECTION_OF, DIRECTIONS, PLACE_OF, POSITION, REQUEST, Direction
 from operators.learning.evidence import strength
-from operators.learning.questions import (
-    BY,
-    DIRECTION_OF,
-    DIRECTIONS,
-    PLACE_OF,
-    POSITION,
-    REQUEST,
-    Before,
-    Direction,
-    Sides,
-    shown_of,
-    sides_of,
-)
+from operators.learning.questions import Before, Sides, shown_of, sides_of
 from schemas import ONE, ItemFacts
 from schemas.diffs import HabitAdded, HabitCounts, PolicySkill, SkillChange, SkillChangeKind, Tally
 from schemas.events import Contrast

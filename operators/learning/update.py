@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from operators.attributes import fact_ids, from_fact
 from operators.evolve.proposals import COUNTS, Validated
 from operators.fit import learned
+from operators.habit_directions import DIRECTION_OF
 from operators.learning.evidence import (
     FASTER,
     FORGET,
@@ -27,7 +28,6 @@ from operators.learning.evidence import (
 from operators.learning.fold import Counts, counts_after, fits, next_diff
 from operators.learning.habits import FORGET as HABITS_FORGET
 from operators.learning.habits import asked, decided, habits_after
-from operators.learning.questions import DIRECTION_OF
 from operators.learning.statements import ended, session_after
 from operators.learning.tiers import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, unconfirmed, weakest_first
 from operators.stated import live

@@ -1,12 +1,13 @@
 """Listwise ranking (paper 2.4, C.3): the model names all candidates, best first. Works with any endpoint."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import orjson
 
 from operators.evolve.proposals import ReasonerUnavailable
-from operators.llm import MAX_PROMPT_TOKENS, Asker, Asks, reply_tokens, strict_object
+from operators.language.output_policy import Vouching
+from operators.llm import MAX_PROMPT_TOKENS, Asks, reply_tokens, strict_object
 from operators.rank.question import keys, rendered
 from operators.rank.ranking import LlmRanking, Task, by_mean_place, presentations, repair, together
 from schemas import ItemFacts, ReasonedBy
@@ -14,7 +15,8 @@ from schemas import ItemFacts, ReasonedBy
 PROMPT = "rank-listwise.v1"
 
 
-class ListwiseRanker(Asker):
+@dataclass(frozen=True)
+class ListwiseRanker:
     """Lets a model write a permutation, and believes it only where it is not just a copy of the list.
 
     Small models hand back the presentation as it stood. Such an answer says nothing, so another order is asked, and
@@ -23,9 +25,9 @@ class ListwiseRanker(Asker):
     orders that are asked in any case.
     """
 
-    def __init__(self, client: Asks, *, orders: int, **more: Any) -> None:
-        super().__init__(client, **more)
-        self._orders = orders
+    client: Asks
+    orders: int
+    vouching: Vouching
 
     async def rank(self, task: Task) -> LlmRanking:
         """Return the candidates in a strict order, or raise ReasonerUnavailable; one or none costs no call.
@@ -38,8 +40,8 @@ class ListwiseRanker(Asker):
         own: list[tuple[str, ...]] = []
         records: list[ReasonedBy] = []
         repaired = 0
-        for number, shown in enumerate(presentations(task.items, task.seed, self._orders + 1)):
-            if number >= self._orders and own:
+        for number, shown in enumerate(presentations(task.items, task.seed, self.orders + 1)):
+            if number >= self.orders and own:
                 break
             try:
                 answer, record = await self._ask_one(task, shown)
@@ -58,8 +60,8 @@ class ListwiseRanker(Asker):
         by_key: dict[str, str] = dict(zip(keys(len(shown)), (item.item_id for item in shown), strict=True))
         named = list(by_key)
         entry = {"type": "array", "items": {"type": "string", "enum": named}}
-        reply = await self._client.ask(
-            rendered(PROMPT, task, shown, max_tokens=MAX_PROMPT_TOKENS, vouching=self._vouching),
+        reply = await self.client.ask(
+            rendered(PROMPT, task, shown, max_tokens=MAX_PROMPT_TOKENS, vouching=self.vouching),
             strict_object({"ranking": {**entry, "minItems": len(named), "maxItems": len(named)}}),
             name=PROMPT.replace(".", "_"),
             max_tokens=reply_tokens(orjson.dumps({"ranking": named}).decode()),

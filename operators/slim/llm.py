@@ -8,7 +8,7 @@ import orjson
 
 from operators.language.output_policy import Vouching
 from operators.language.words import relevant_to
-from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asker, strict_object
+from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asks, ask, strict_object
 from operators.prompts import as_data, template
 from operators.slim.rules import Shares, Slimmed, composed, max_likes, phrases
 from operators.slim.statements import MAX_LIKE_CHARS
@@ -22,8 +22,13 @@ _REQUEST_CHARS, _SHORT_REQUEST_CHARS = 300, 100
 _PHRASE_CHARS = MAX_LIKE_CHARS + len("prefers ")
 
 
-class LlmExtract(Asker):
+@dataclass(frozen=True)
+class LlmExtract:
     """Has a model choose likes and style of a slim skill, among the skill's own lines."""
+
+    client: Asks
+    vouching: Vouching
+    name: str = "llm"
 
     async def extract(
         self, skill: PolicySkill, instruction: str = "", budget: int = 30, population: Shares = None
@@ -36,15 +41,15 @@ class LlmExtract(Asker):
             relevant_to(instruction, skill),
             population,
             max_tokens=MAX_PROMPT_TOKENS,
-            vouching=self._vouching,
+            vouching=self.vouching,
         )
         if asked is None:
-            return composed(skill, {}, {}, budget, self._vouching), ReasonedBy(reasoner=self.name)
-        reply = await self._ask(PROMPT, asked)
+            return composed(skill, {}, {}, budget, self.vouching), ReasonedBy(reasoner=self.name)
+        reply = await ask(self.client, PROMPT, asked)
         likes = dict(asked.likes[words] for words in reply.answer.get("likes", ()))
         style = asked.styles.get(reply.answer.get("style", NONE))
         styles = {} if style is None else dict((style,))
-        return composed(skill, likes, styles, budget, self._vouching), reply.reasoned_by(PROMPT)
+        return composed(skill, likes, styles, budget, self.vouching), reply.reasoned_by(PROMPT)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from operators.habit_directions import PLACE_OF
 from operators.language.output_policy import Vouching
 from operators.learning.evidence import strength
-from operators.learning.questions import PLACE_OF
 from operators.slim.statements import MAX_NOW, avoided, of_session, passing, phrase, preferred, typed
 from operators.stated import lasting, unwanted
 from operators.tokens import count_tokens

@@ -1,6 +1,5 @@
-"""StatInit (paper 2.3, App. E): one parser per domain, and the statistical prior. No LLM call, ever."""
+"""StatInit's parsers (paper 2.3, App. E): one per domain, from an item's metadata to facts. No LLM call, ever."""
 
-from operators.statinit.parsers import Parser, UnknownParser, facts_of, parser_for, read_item, vocabulary_for
-from operators.statinit.prior import observe, statinit
+from operators.statinit.parsers import Parser, UnknownParser, facts_of, parser_for, vocabulary_for
 
-__all__ = ["Parser", "UnknownParser", "facts_of", "observe", "parser_for", "read_item", "statinit", "vocabulary_for"]
+__all__ = ["Parser", "UnknownParser", "facts_of", "parser_for", "vocabulary_for"]

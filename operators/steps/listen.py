@@ -13,7 +13,7 @@ from enum import StrEnum
 from operators.admission import TOLERANCE, is_applied, remember, with_applied
 from operators.attributes import fact_id
 from operators.cards.fold import with_diff
-from operators.cards.lines import line_id, words_of
+from operators.cards.lines import line_id
 from operators.cards.merge import resolve, resolve_command
 from operators.erasure import card_line, forgotten_as, meaning, value_of_line
 from operators.language.chunks import (
@@ -30,6 +30,7 @@ from operators.language.chunks import (
 )
 from operators.language.ports import Effect, Extractor, Finding, Heard
 from operators.language.privacy import Privacy
+from operators.language.words import words_of
 from operators.seals import seal
 from operators.stated import statement_id
 from schemas.base import Position, ReasonedBy, moment_of

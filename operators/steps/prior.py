@@ -10,8 +10,8 @@ from operators.erasure import what_remains
 from operators.graph.items import GraphLimits, Remembered, remember_choice
 from operators.language.privacy import Privacy
 from operators.learning.fold import start
+from operators.learning.prior import observe, statinit
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed
-from operators.statinit import observe, statinit
 from schemas import Attribute, Event, Interaction, ItemFacts, Memory, PolicySkill, Position, Profile, Receipt
 
 

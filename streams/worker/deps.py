@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 from operators.contrast import SLOTS, RingLimits
 from operators.graph.items import GraphLimits
-from operators.statinit import parser_for, read_item, vocabulary_for
+from operators.language.privacy import read_item
+from operators.statinit import parser_for, vocabulary_for
 from operators.steps import Start
 from schemas.items import Candidate, Fact, ItemFacts
 from schemas.topics import compound_key

@@ -5,7 +5,7 @@ import json
 import pytest
 from confluent_kafka import Producer
 
-from operators.statinit import observe
+from operators.learning.prior import observe
 from schemas import Profile, compound_key, encode
 from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config

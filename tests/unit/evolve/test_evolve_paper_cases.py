@@ -13,9 +13,10 @@ import pytest
 from operators.evolve import validate
 from operators.evolve.llm import LlmReasoner
 from operators.learning.fold import merge, start
+from operators.learning.prior import observe, statinit
 from operators.learning.tiers import resolve
 from operators.slim import slim
-from operators.statinit import facts_of, observe, parser_for, statinit
+from operators.statinit import facts_of, parser_for
 from schemas import Candidate, Interaction, ItemFacts, PolicySkill, Source, Tier, Verdict
 from streams.llm.client import LlmClient
 from streams.privacy import DEFAULT as PRIVACY

@@ -14,10 +14,10 @@ from operators.evolve.proposals import Validated
 from operators.graph.items import neighbour_of, on_touch, takers_of, touches, with_taken, without_taker
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, next_diff, start
+from operators.learning.prior import observe
 from operators.learning.update import resolve_counts
 from operators.redaction import names_line, placeholder, redacted
 from operators.seals import seal
-from operators.statinit import observe
 from operators.steps import Evolve, State
 from schemas import Action, Answered, Attribute, Evidence, Fact, ItemFacts, OpenRankings, encode
 from schemas.codec import line_of, subject_of

@@ -1,7 +1,7 @@
 """Users with a history, as the workers' table of profiles has them. All made up."""
 
 from operators.global_skill import Population
-from operators.statinit import observe
+from operators.learning.prior import observe
 from schemas import Profile
 from tests.builders import an_interaction, facts
 

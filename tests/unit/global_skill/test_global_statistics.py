@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.global_skill import MAX_SHARES, global_skill
-from operators.statinit import statinit
+from operators.learning.prior import statinit
 from schemas import GlobalSkill, Profile, Tier, decode, encode
 from tests.builders import NOW, texts
 from tests.unit.global_skill.global_builders import a_population, a_profile

@@ -4,7 +4,8 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
-from operators.learning.questions import Direction, Sides
+from operators.habit_directions import Direction
+from operators.learning.questions import Sides
 from schemas import Fact, ItemFacts
 from tests.unit.habits.habits_user import User
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from operators.evolve import CountsReasoner
-from operators.learning.questions import DIRECTION_OF, Before, Sides, sides_of
+from operators.habit_directions import DIRECTION_OF
+from operators.learning.questions import Before, Sides, sides_of
 from operators.steps import Evolve, Start, State
 from schemas import Attribute, Contrast, ItemFacts, PolicySkill
 from streams.privacy import DEFAULT as PRIVACY

@@ -4,9 +4,10 @@ import random
 
 import pytest
 
+from operators.habit_directions import DIRECTIONS
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, merge
-from operators.learning.questions import DIRECTIONS, Before, sides_of
+from operators.learning.questions import Before, sides_of
 from operators.redaction import redacted
 from operators.slim import slim
 from schemas import Action, Attribute, PolicySkill, SkillDiff, decode, encode, line_of

@@ -6,9 +6,10 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from operators.habit_directions import DIRECTIONS
 from operators.learning.evidence import strength
 from operators.learning.habits import fold, habit_scores, learn, lines_of, nats, proves_less, seen_from
-from operators.learning.questions import DIRECTIONS, Before, Side, sides_of
+from operators.learning.questions import Before, Side, sides_of
 from operators.rank import rank
 from operators.weights import RankWeights
 from schemas import ONE, Attribute, Evidence, HabitCounts, ItemFacts, Source, Tier

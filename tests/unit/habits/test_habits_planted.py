@@ -5,7 +5,8 @@ from itertools import count
 
 import pytest
 
-from operators.learning.questions import DIRECTIONS, Direction, Sides
+from operators.habit_directions import DIRECTIONS, Direction
+from operators.learning.questions import Sides
 from tests.unit.habits.habits_planted import blindly, by_habit, ever_found, found_after, play, set_of
 
 WITHIN = 100

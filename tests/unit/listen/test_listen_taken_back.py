@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from operators.cards.lines import words_of
 from operators.cards.merge import resolve
 from operators.language.chunks import first_closed
-from operators.language.words import is_said
+from operators.language.words import is_said, words_of
 from operators.steps.listen import Listen, State, newer
 from schemas import Position, Utterance
 from schemas.cards import Card, CardLine

@@ -8,9 +8,8 @@ from pydantic import TypeAdapter
 
 from operators import contrast as joining
 from operators.attributes import attribute_id, fact_id, from_fact
-from operators.language.privacy import Privacy
+from operators.language.privacy import Privacy, read_item
 from operators.learning.fold import characters, line_of, strategy_of
-from operators.statinit import read_item
 from operators.statinit.parsers import BUILT_IN
 from operators.tokens import count_tokens
 from schemas import Attribute, Candidate, Fact, ItemFacts, Kind, Ranking, Source, Tier, decode, encode

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from operators.audit import Kind, audit, audit_card
 from operators.cards.fold import fold
+from operators.habit_directions import DIRECTIONS
 from operators.language.ports import About, Read, Understood
 from operators.learning.commands import resolve_command
 from operators.learning.fold import merge, start
-from operators.learning.questions import DIRECTIONS
 from operators.seals import seal, seal_all, sealed
 from operators.steps.evolve import Evolve, State
 from schemas import (

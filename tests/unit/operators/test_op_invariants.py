@@ -18,11 +18,11 @@ from operators.contrast import Outcome, join_ranking, join_selection
 from operators.evolve import Proposal, validate
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, holds, merge, start
+from operators.learning.prior import observe, statinit
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed, resolve
 from operators.learning.update import resolve_counts
 from operators.rank import rank
 from operators.rank.ranking import repair
-from operators.statinit import observe, statinit
 from schemas.base import Position, ReasonedBy
 from schemas.codec import decode, encode
 from schemas.commands import Action, SkillCommand, Stated

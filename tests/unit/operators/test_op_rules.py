@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import pytest
 
 from operators.evolve import Proposal, RulesReasoner, validate
-from operators.statinit import observe, statinit
-from operators.statinit import prior as limits
+from operators.learning import prior as limits
+from operators.learning.prior import observe, statinit
 from schemas import (
     MAX_ATTRIBUTES,
     ONE,
