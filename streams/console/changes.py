@@ -17,7 +17,7 @@ from streams.http.rights import export_file
 from streams.http.skills import command_of
 from streams.http.tokens import Scope
 from streams.privacy import privacy_of
-from streams.rights.inventory import forget_request, goes
+from streams.rights.inventory import forget_request, preview_erasure
 from streams.views.sentences import names_of
 
 _ACTIONS: dict[Action, tuple[tuple[str, ...], str]] = {
@@ -105,7 +105,7 @@ async def forget(visit: Visit) -> Response:
 
 async def _preview(visit: Visit, wrong: str = "") -> Response:
     user, domain, line = _target(visit)
-    found = await visit.api.search(visit.token, partial(goes, visit.api.settings, user, domain, line))
+    found = await visit.api.search(visit.token, partial(preview_erasure, visit.api.settings, user, domain, line))
     shown = {"user": user, "domain": domain, "line": line, "found": found, "wrong": wrong}
     return visit.show("forget.html", 422 if wrong else 200, **shown)
 

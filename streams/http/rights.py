@@ -22,7 +22,7 @@ from streams.http.problems import RETRY, Problem, not_valid
 from streams.http.routing import MAX_ID_CHARS, Body, DomainQuery, TheToken, UserPath, as_json, needs, router
 from streams.http.tokens import Scope, Token
 from streams.rights import exporting, importing
-from streams.rights.inventory import SkillComes, StoreGoes, comes, forget_request, goes
+from streams.rights.inventory import SkillImportPreview, StoreErasure, forget_request, preview_erasure, preview_import
 from streams.settings import Settings
 
 GZIP = "application/gzip"
@@ -54,7 +54,7 @@ class ForgetPreview(BaseModel):
 
     known: bool = Field(description="Whether anything is held about this user.")
     domains: list[str] = Field(description="The domains in which anything is held.")
-    goes: list[StoreGoes]
+    goes: list[StoreErasure]
     unread: list[str] = Field(description="Topics that could not be counted.")
 
 
@@ -70,7 +70,7 @@ class ImportPreview(BaseModel):
     """The effect of an import. Nothing was sent."""
 
     exported_from: str = Field(description="The user's id in the export.")
-    comes: list[SkillComes]
+    comes: list[SkillImportPreview]
 
 
 class ImportDone(BaseModel):
@@ -78,7 +78,7 @@ class ImportDone(BaseModel):
 
     carried_out: bool
     statements: int
-    skills: list[importing.SkillCame]
+    skills: list[importing.ImportedSkill]
 
 
 @routes.get(
@@ -104,7 +104,7 @@ async def forget_user(api: TheApi, token: TheToken, user: UserPath, asked: Forge
     Without `confirm` the answer is a preview, by store. With the user's id in `confirm` it is the receipt.
     """
     if asked.confirm is None:
-        found = await api.search(token, partial(goes, api.settings, user, asked.domain, asked.line))
+        found = await api.search(token, partial(preview_erasure, api.settings, user, asked.domain, asked.line))
         held = found.held
         return as_json(ForgetPreview(known=held.is_known, domains=held.domains, goes=found.stores, unread=held.unread))
     _check_confirm(asked.confirm, user)
@@ -145,11 +145,13 @@ async def import_user(
 
     def preview() -> ImportPreview:
         bundle = _loaded(body)
-        return ImportPreview(exported_from=bundle.header.user_id, comes=comes(api.settings, bundle, user, now, domain))
+        return ImportPreview(
+            exported_from=bundle.header.user_id, comes=preview_import(api.settings, bundle, user, now, domain)
+        )
 
     if confirm is None:
         return as_json(await api.search(token, preview))
-    order = importing.Order(token.name, reason, now)
+    order = importing.ImportOrder(token.name, reason, now)
     done = await api.search(token, partial(_import, api.settings, body, user, order, domain))
     return as_json(done, 200 if done.carried_out else 202)
 
@@ -159,9 +161,9 @@ def _check_confirm(confirm: str, user: str) -> None:
         raise Problem(409, "`confirm` is not the id of this user: nothing was done")
 
 
-def _import(settings: Settings, body: bytes, user: str, order: importing.Order, domain: str | None) -> ImportDone:
+def _import(settings: Settings, body: bytes, user: str, order: importing.ImportOrder, domain: str | None) -> ImportDone:
     try:
-        done = importing.take_in(settings, _loaded(body), user, order, settings.http_wait_seconds, domain=domain)
+        done = importing.import_bundle(settings, _loaded(body), user, order, settings.http_wait_seconds, domain=domain)
     except ValidationError as error:
         raise not_valid(error) from None
     except (KafkaException, NotProduced) as error:
@@ -196,5 +198,5 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
 def _loaded(body: bytes) -> importing.Bundle:
     try:
         return importing.load(BytesIO(body))
-    except importing.NotPortable as error:
+    except importing.InvalidExport as error:
         raise Problem(422, str(error)) from None

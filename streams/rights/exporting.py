@@ -1,6 +1,6 @@
 """Exports everything held about a person in Kafka and DuckDB: a gzip file of JSON lines.
 
-`Owner` decides which records, and which parts of them, are the person's: an export must not reveal another's data.
+`DataSubject` decides which records, or parts of records, are the person's: an export must not reveal another's data.
 """
 
 import gzip
@@ -28,14 +28,14 @@ from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.pseudonyms import SecretUnusable, secret_if_any
 from streams.settings import Settings
 
-OF_USERS = (Key.USER, Key.USER_AND_DOMAIN, Key.USER_AND_SLOT, Key.USER_AND_VERSION, Key.USER_DOMAIN_AND_VERSION)
+KEYED_BY_USER = (Key.USER, Key.USER_AND_DOMAIN, Key.USER_AND_SLOT, Key.USER_AND_VERSION, Key.USER_DOMAIN_AND_VERSION)
 """Keys of topics whose records are on their user's partition."""
-ABOUT_USERS = (*OF_USERS, Key.ITEM_AND_DOMAIN, Key.TAKER, Key.SUBJECT, Key.ORIGINAL)
+NAMING_USERS = (*KEYED_BY_USER, Key.ITEM_AND_DOMAIN, Key.TAKER, Key.SUBJECT, Key.ORIGINAL)
 """Keys of topics that may name a user; the last four on any partition."""
 
 
 @dataclass(frozen=True)
-class Owner:
+class DataSubject:
     """One person.
 
     `barrier`: the erasures that topics outlive until their retention has passed. `neighbour`: their pseudonym in items'
@@ -64,7 +64,7 @@ class Owner:
         user = _user_in(value)
         return user == self.user_id if user is not None else is_keyed
 
-    def was_refused(self, key: bytes | None, value: bytes | None) -> bool:
+    def is_named_in(self, key: bytes | None, value: bytes | None) -> bool:
         """Return True if a refused record, which may have any bytes, names this person."""
         user = _user_in(value or b"")
         if user is not None:
@@ -72,7 +72,7 @@ class Owner:
         named = (part for part in (key, value) if part is not None)
         return key == self.user_id.encode() or any(each in part for part in named for each in self.quoted)
 
-    def has_forgotten(self, event: Model | None, logged_at: datetime | None) -> bool:
+    def is_erased(self, event: Model | None, logged_at: datetime | None) -> bool:
         """Return True if a record, None if unreadable, is from before their erasure; `BadRecord`: from the future."""
         if self.barrier is None:
             return False
@@ -82,7 +82,7 @@ class Owner:
             return False
         return self.barrier.covers_moment(self.user_id, getattr(event, "domain", None), logged_at)
 
-    def part_of(self, event: Model, value: bytes) -> Any:
+    def personal_part(self, event: Model, value: bytes) -> Any:
         """Return the part of a record with these bytes that is this person's, as JSON; None if there is none."""
         if isinstance(event, Touch) and event.taker != self.neighbour:
             return None
@@ -96,7 +96,7 @@ class Owner:
             letter = decode(DeadLetter, value)
         except BadRecord:
             return False
-        return self.was_refused(letter.key, letter.value)
+        return self.is_named_in(letter.key, letter.value)
 
     def _is_key(self, topic: Topic, key: bytes | None) -> bool:
         if topic.key is Key.USER:
@@ -108,13 +108,13 @@ class Owner:
         return isinstance(parts, list) and bool(parts) and parts[0] == self.user_id
 
 
-def owner_of(settings: Settings, user_id: str, barrier: Barrier | None = None) -> Owner:
+def data_subject(settings: Settings, user_id: str, barrier: Barrier | None = None) -> DataSubject:
     """Return a person with their pseudonym in this deployment, if its secret can be read."""
     try:
         secret = secret_if_any(settings)
     except (OSError, SecretUnusable):
         secret = None
-    return Owner(user_id, barrier, neighbour_of(user_id, secret) if secret else "")
+    return DataSubject(user_id, barrier, neighbour_of(user_id, secret) if secret else "")
 
 
 def _user_in(value: bytes) -> str | None:
@@ -139,7 +139,7 @@ class Header(Model):
 
 
 @dataclass
-class Exported:
+class ExportCounts:
     """The number of records, by topic and by table; `snapshot_at`: when DuckDB's snapshot was published, if any."""
 
     topics: dict[str, int] = field(default_factory=dict)
@@ -147,24 +147,24 @@ class Exported:
     snapshot_at: datetime | None = None
 
 
-def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = lambda *_: None) -> Exported:
+def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = lambda *_: None) -> ExportCounts:
     """Write a header, a line per record, a line per row of the newest DuckDB snapshot, and the counts.
 
     Raises `MaterializerError` if the snapshot cannot be read, or belongs to another deployment.
     """
-    done, now = Exported(), datetime.now(UTC)
+    done, now = ExportCounts(), datetime.now(UTC)
     with gzip.GzipFile(fileobj=out, mode="wb") as file, Scanner(settings) as scanner:
         file.write(encode(Header(user_id=user, prefix=settings.prefix, exported_at=now)) + b"\n")
-        owner = owner_of(settings, user, barrier_of(settings, scanner))
+        subject = data_subject(settings, user, barrier_of(settings, scanner))
         for topic in TOPICS.values():
-            if topic.key not in ABOUT_USERS:
+            if topic.key not in NAMING_USERS:
                 continue
-            for _, line in lines_of(scanner, topic, owner, progress):
+            for _, line in export_topic(scanner, topic, subject, progress):
                 file.write(b'{"topic":"%s",%s\n' % (topic.base.encode(), line[1:]))
                 done.topics[topic.base] = done.topics.get(topic.base, 0) + 1
         if settings.duckdb_file.exists():
             with read.connect(settings) as con:
-                for table, line in rows_of(con, owner, progress):
+                for table, line in export_tables(con, subject, progress):
                     file.write(line + b"\n")
                     done.tables[table] = done.tables.get(table, 0) + 1
                 [(published_at,)] = con.execute("SELECT max(published_at) FROM snapshot_info").fetchall()
@@ -173,23 +173,23 @@ def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = la
     return done
 
 
-def lines_of(
-    scanner: Scanner, topic: Topic, owner: Owner, progress: Progress = lambda *_: None
+def export_topic(
+    scanner: Scanner, topic: Topic, subject: DataSubject, progress: Progress = lambda *_: None
 ) -> Iterator[tuple[Message, bytes]]:
     """Yield their records as JSON in the topic's order; of a compacted topic, only the newest per key.
 
     Erased records are left out, although a topic holds them until its retention has passed.
     """
     where = scanner.partitions(topic.base)
-    if topic.key in OF_USERS:
-        where = [where[partition_of(owner.user_id, len(where))]]
+    if topic.key in KEYED_BY_USER:
+        where = [where[partition_of(subject.user_id, len(where))]]
     newest: dict[bytes, tuple[Message, bytes]] = {}
     for message in scanner.read(where, lambda done, total: progress(topic.base, done, total)):
         key, value = message.key() or b"", message.value()
         newest.pop(key, None)
-        if value is None or not owner.owns(topic, key, value):
+        if value is None or not subject.owns(topic, key, value):
             continue  # a tombstone, or an item whose takers no longer include them
-        line = _line(topic, owner, message, value)
+        line = _line(topic, subject, message, value)
         if line is not None and topic.compact:
             newest[key] = (message, line)
         elif line is not None:
@@ -197,7 +197,7 @@ def lines_of(
     yield from newest.values()
 
 
-def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> bytes | None:
+def _line(topic: Topic, subject: DataSubject, message: Message, value: bytes) -> bytes | None:
     sent_ms = sent_at_ms(message)
     sent_at = moment_of(sent_ms) if sent_ms else None
     place = {
@@ -211,21 +211,21 @@ def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> bytes |
     event: Model | None = None
     try:
         event = decode(topic.model, value)
-        if owner.has_forgotten(event, logged_at):
+        if subject.is_erased(event, logged_at):
             return None
     except BadRecord as error:
-        if event is None and owner.has_forgotten(None, logged_at):
+        if event is None and subject.is_erased(None, logged_at):
             return None
         return to_json({**place, "unreadable": error.reason, "bytes": value}, bytes_mode="base64")
-    own = owner.part_of(event, value)
+    own = subject.personal_part(event, value)
     return None if own is None else to_json({**place, "value": own}, inf_nan_mode="null")
 
 
-def rows_of(
-    con: duckdb.DuckDBPyConnection, owner: Owner, progress: Progress = lambda *_: None
+def export_tables(
+    con: duckdb.DuckDBPyConnection, subject: DataSubject, progress: Progress = lambda *_: None
 ) -> Iterator[tuple[str, bytes]]:
     """Yield their rows of all tables, each with the table's name."""
-    conditions = list(_conditions(con, owner))
+    conditions = list(_conditions(con, subject))
     for number, (table, condition) in enumerate(conditions):
         progress("tables", number, len(conditions))
         result = con.execute(f'SELECT * FROM "{table}" WHERE {condition}')  # noqa: S608 - our own names; the id is quoted  # nosec B608
@@ -236,9 +236,9 @@ def rows_of(
                 yield table, to_json(line, bytes_mode="base64", inf_nan_mode="null")
 
 
-def _conditions(con: duckdb.DuckDBPyConnection, owner: Owner) -> Iterator[tuple[str, str]]:
+def _conditions(con: duckdb.DuckDBPyConnection, subject: DataSubject) -> Iterator[tuple[str, str]]:
     """Yield every table that can hold rows of theirs, with the condition for these rows."""
-    for column, name in (("user_id", owner.user_id), ("subject", subject_of(owner.user_id))):
+    for column, name in (("user_id", subject.user_id), ("subject", subject_of(subject.user_id))):
         query = (
             "SELECT table_name FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, table_oid, table_name) "
             "WHERE database_name = 'snapshot' AND column_name = $1 ORDER BY table_name"
@@ -248,6 +248,6 @@ def _conditions(con: duckdb.DuckDBPyConnection, owner: Owner) -> Iterator[tuple[
     letters = []
     result = con.execute("SELECT event_id, kafka_offset, key, value FROM dead_letters")
     while rows := result.fetchmany(_ROWS):
-        letters += [f"({quoted(row[0])}, {row[1]})" for row in rows if owner.was_refused(*row[2:])]
+        letters += [f"({quoted(row[0])}, {row[1]})" for row in rows if subject.is_named_in(*row[2:])]
     if letters:
         yield "dead_letters", f"(event_id, kafka_offset) IN ({', '.join(letters)})"

@@ -16,7 +16,7 @@ from schemas.cards import Card, CardAction, CardCommand, CardStated
 from schemas.corrections import MAX_DIRECTIVES
 from schemas.statements import Scope, Stance, Statement
 from streams.exceptions import StreamsError
-from streams.rights.commander import Commander
+from streams.rights.commands import CommandClient
 from streams.rights.exporting import Header
 from streams.settings import Settings
 
@@ -24,7 +24,7 @@ MAX_LINE_BYTES = 16 * 1024 * 1024  # longer than any record of a topic
 MAX_BYTES = 512 * 1024 * 1024  # of an unpacked file: gzip packs a gigabyte of zeros into one megabyte
 
 
-class NotPortable(StreamsError, ValueError):
+class InvalidExport(StreamsError, ValueError):
     """A file is not a person's export."""
 
 
@@ -41,12 +41,12 @@ class Bundle:
         found = [skill for name, skill in self.skills.items() if domain in (None, name)]
         if not found:
             there = ", ".join(sorted(self.skills)) or "none"
-            raise NotPortable(f"the export has no skill{f' of {domain}' if domain else ''}; it has: {there}")
+            raise InvalidExport(f"the export has no skill{f' of {domain}' if domain else ''}; it has: {there}")
         return found
 
 
 @dataclass(frozen=True)
-class Order:
+class ImportOrder:
     """The actor, the reason and the time of an import."""
 
     actor: str
@@ -54,7 +54,7 @@ class Order:
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
-class SkillCame(BaseModel):
+class ImportedSkill(BaseModel):
     """The version that an imported skill became; None: no worker has carried it out in time, and one will."""
 
     domain: str
@@ -65,7 +65,7 @@ class SkillCame(BaseModel):
 
 
 @dataclass
-class Imported:
+class ImportResult:
     """The result of an import: how many statements and lines of the card a worker has taken over, and new versions.
 
     `diffs`: the new version, by domain; None where no worker answered in time.
@@ -76,14 +76,14 @@ class Imported:
     diffs: dict[str, SkillDiff | None] = field(default_factory=dict)
 
     @property
-    def skills(self) -> list[SkillCame]:
+    def skills(self) -> list[ImportedSkill]:
         """The version that each skill became, with the number of its lines that came and went."""
         found = []
         for domain, diff in self.diffs.items():
             version, changes, refused = (None, (), ()) if diff is None else (diff.version, diff.changes, diff.refused)
             lines_in = sum(change.after is not None for change in changes)
             counts = {"lines_in": lines_in, "lines_out": len(changes) - lines_in, "refused": len(refused)}
-            found.append(SkillCame(domain=domain, version=version, **counts))
+            found.append(ImportedSkill(domain=domain, version=version, **counts))
         return found
 
 
@@ -108,15 +108,15 @@ def load(source: BinaryIO) -> Bundle:
             elif record.get("topic") == Card.TOPIC and "value" in record:
                 card = decode(Card, to_json(record["value"]))
                 _check_user(card, header)
-    except NotPortable:
+    except InvalidExport:
         raise
     except (BadRecord, ValueError, TypeError, AttributeError) as error:
         why = error.detail if isinstance(error, BadRecord) else "it is no line of an export"
-        raise NotPortable(f"line {number}: {why}") from error
+        raise InvalidExport(f"line {number}: {why}") from error
     except (OSError, EOFError, zlib.error) as error:
-        raise NotPortable("it is no gzip file, or it is damaged") from error
+        raise InvalidExport("it is no gzip file, or it is damaged") from error
     if header is None or not is_whole:
-        raise NotPortable("it is not the whole file of an export: `sager policy export` makes one")
+        raise InvalidExport("it is not the whole file of an export: `sager policy export` makes one")
     return Bundle(header, skills, card)
 
 
@@ -126,7 +126,7 @@ def _lines(source: BinaryIO) -> Iterator[bytes]:
         while line := file.readline(MAX_LINE_BYTES):
             left -= len(line)
             if left < 0:
-                raise NotPortable(f"it unpacks to more than {MAX_BYTES:,} bytes")
+                raise InvalidExport(f"it unpacks to more than {MAX_BYTES:,} bytes")
             yield line
 
 
@@ -135,9 +135,9 @@ def _check_user(state: PolicySkill | Card, header: Header) -> None:
         raise BadRecord("wrong-user", "it is not about the person in the first line")
 
 
-def take_in(
-    settings: Settings, bundle: Bundle, user: str, order: Order, seconds: float, *, domain: str | None = None
-) -> Imported:
+def import_bundle(
+    settings: Settings, bundle: Bundle, user: str, order: ImportOrder, seconds: float, *, domain: str | None = None
+) -> ImportResult:
     """Send one command per skill, the lasting statements and the card; wait up to `seconds` for each."""
     skills = bundle.chosen(domain)
     # All are made before the first is sent, so an invalid one sends nothing.
@@ -148,20 +148,20 @@ def take_in(
         )
         for skill in skills
     ]
-    card = [] if bundle.card is None else list(commands_of(bundle.card, user, order, domain))
-    done = Imported()
-    with Commander(settings, user) as commander:
+    card = [] if bundle.card is None else list(card_commands(bundle.card, user, order, domain))
+    done = ImportResult()
+    with CommandClient(settings, user) as client:
         for skill, command in zip(skills, commands, strict=True):
-            done.diffs[command.domain] = commander.carry_out(command, seconds)
-            for correction in corrections_of(skill, user, order):
-                if commander.carry_out(correction, seconds) is not None:
+            done.diffs[command.domain] = client.change_skill(command, seconds)
+            for correction in statement_corrections(skill, user, order):
+                if client.change_skill(correction, seconds) is not None:
                     done.statements += len(correction.says)
         for change in card:
-            done.lines += commander.change_card(change, seconds) is not None
+            done.lines += client.change_card(change, seconds) is not None
     return done
 
 
-def commands_of(card: Card, user: str, order: Order, domain: str | None = None) -> Iterator[CardCommand]:
+def card_commands(card: Card, user: str, order: ImportOrder, domain: str | None = None) -> Iterator[CardCommand]:
     """Yield commands that write a card's lines for `user`, and pin the pinned ones. Past lines stay behind."""
     common = {"occurred_at": order.at, "user_id": user, "actor": order.actor}
     for line in card.lines:
@@ -173,14 +173,14 @@ def commands_of(card: Card, user: str, order: Order, domain: str | None = None) 
             yield CardCommand(**common, event_id=uuid4().hex, action=CardAction.PIN, line_id=line.line_id)
 
 
-def statements_of(skill: PolicySkill, at: datetime) -> list[Statement]:
+def lasting_statements(skill: PolicySkill, at: datetime) -> list[Statement]:
     """Return the statements that hold for good and are not over at this moment, the oldest first."""
     return [said for said in skill.stated if said.scope is Scope.ALWAYS and (said.until is None or said.until > at)]
 
 
-def corrections_of(skill: PolicySkill, user: str, order: Order) -> list[Correction]:
+def statement_corrections(skill: PolicySkill, user: str, order: ImportOrder) -> list[Correction]:
     """Return the statements of an exported skill as corrections of `user`, as a form would send them."""
-    kept, corrections = statements_of(skill, order.at), []
+    kept, corrections = lasting_statements(skill, order.at), []
     for begin in range(0, len(kept), MAX_DIRECTIVES):
         part = kept[begin : begin + MAX_DIRECTIVES]
         titles = {said.item_id: said.value for said in part if said.item_id is not None}

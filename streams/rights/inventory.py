@@ -14,8 +14,8 @@ from schemas import TOPICS, BadRecord, CardDiff, ForgetRequest, PolicySkill, Rec
 from streams.analytics import MaterializerError, read
 from streams.analytics.forgetting import barrier_of
 from streams.kafka.scanner import NoSuchTopic, Scanner
-from streams.rights.exporting import ABOUT_USERS, Owner, lines_of, owner_of
-from streams.rights.importing import Bundle, statements_of
+from streams.rights.exporting import NAMING_USERS, DataSubject, data_subject, export_topic
+from streams.rights.importing import Bundle, lasting_statements
 from streams.settings import Settings
 from streams.views.sentences import counted
 
@@ -30,7 +30,7 @@ Counts = Counter[str | None]  # records by domain; None: records without a domai
 
 
 @dataclass
-class Holdings:
+class DataInventory:
     """The data held about a person.
 
     `snapshot_at`: when the DuckDB snapshot was published, if there is one. `unread`: topics that do not exist or may
@@ -55,7 +55,7 @@ class Holdings:
         counted = (*self.tables.values(), *self.topics.values())
         return sorted({name for counts in counted for name in counts if name is not None})
 
-    def count(self, base: str, domain: str | None) -> int:
+    def count_records(self, base: str, domain: str | None) -> int:
         """Return the records of a topic or table, in one domain or in all.
 
         A topic and its table hold the same events, for different times: the larger number counts.
@@ -70,60 +70,60 @@ class Holdings:
 
     def lines(self, domain: str) -> list[str]:
         """Return the ids of all lines and statements that the skill has or ever had."""
-        return sorted({line for diff in self.diffs.get(domain, ()) for line in lines_in(diff)})
+        return sorted({line for diff in self.diffs.get(domain, ()) for line in line_ids(diff)})
 
 
-def lines_in(diff: SkillDiff) -> set[str]:
+def line_ids(diff: SkillDiff) -> set[str]:
     """Return the lines and statements that a version names."""
     said = [each.statement for each in diff.stated if each.statement is not None]
     stated = {name for each in said for name in (each.attribute_id, each.statement_id)}
     return {*(a.attribute_id for a in diff.seed or ()), *(c.attribute_id for c in diff.changes), *stated}
 
 
-def look(settings: Settings, user: str, domain: str | None = None, line: str | None = None) -> Holdings:
+def find_data(settings: Settings, user: str, domain: str | None = None, line: str | None = None) -> DataInventory:
     """Return the data about a person, or about a domain or line of theirs, from the first store that has any.
 
     The snapshot comes first, then the log of skills, then the topics of apps, each on the person's partition only.
     """
-    held = Holdings(user)
+    held = DataInventory(user)
     _read_snapshot(settings, held)
     if _has(held, domain) and (line is None or domain is None or line in held.lines(domain)):
         return held
     with Scanner(settings) as scanner:
-        owner = owner_of(settings, user, barrier_of(settings, scanner))
+        subject = data_subject(settings, user, barrier_of(settings, scanner))
         for base in _FIRST_SEEN:
-            _read_topic(scanner, TOPICS[base], held, owner)
+            _read_topic(scanner, TOPICS[base], held, subject)
             if _has(held, domain):
                 break
     return held
 
 
-def _has(held: Holdings, domain: str | None) -> bool:
+def _has(held: DataInventory, domain: str | None) -> bool:
     return held.is_known if domain is None else domain in held.domains
 
 
-def skills(settings: Settings, user: str) -> Holdings:
+def skills(settings: Settings, user: str) -> DataInventory:
     """Return the person's skills from the log."""
-    held = Holdings(user)
+    held = DataInventory(user)
     with Scanner(settings) as scanner:
-        _read_topic(scanner, TOPICS[SkillDiff.TOPIC], held, Owner(user))
+        _read_topic(scanner, TOPICS[SkillDiff.TOPIC], held, DataSubject(user))
     return held
 
 
-def count(settings: Settings, user: str, progress: Progress = lambda *_: None) -> Holdings:
+def count_records(settings: Settings, user: str, progress: Progress = lambda *_: None) -> DataInventory:
     """Count everything held, in every store. Erased records that wait for a topic's retention do not count."""
-    held = Holdings(user)
+    held = DataInventory(user)
     _read_snapshot(settings, held)
-    topics = [topic for topic in TOPICS.values() if topic.key in ABOUT_USERS]
+    topics = [topic for topic in TOPICS.values() if topic.key in NAMING_USERS]
     with Scanner(settings) as scanner:
-        owner = owner_of(settings, user, barrier_of(settings, scanner))
+        subject = data_subject(settings, user, barrier_of(settings, scanner))
         for done, topic in enumerate(topics, 1):
-            _read_topic(scanner, topic, held, owner)
+            _read_topic(scanner, topic, held, subject)
             progress(done, len(topics))
     return held
 
 
-def snapshot_of(settings: Settings) -> DuckDBPyConnection | None:
+def open_snapshot(settings: Settings) -> DuckDBPyConnection | None:
     """Return a connection to the deployment's snapshot; None if it is unreadable or belongs to another deployment."""
     try:
         return read.connect(settings)
@@ -131,8 +131,8 @@ def snapshot_of(settings: Settings) -> DuckDBPyConnection | None:
         return None
 
 
-def _read_snapshot(settings: Settings, held: Holdings) -> None:
-    con = snapshot_of(settings)
+def _read_snapshot(settings: Settings, held: DataInventory) -> None:
+    con = open_snapshot(settings)
     if con is None:
         return
     try:
@@ -154,7 +154,7 @@ def _read_snapshot(settings: Settings, held: Holdings) -> None:
         con.close()
 
 
-def _read_topic(scanner: Scanner, topic: Topic, held: Holdings, owner: Owner) -> None:
+def _read_topic(scanner: Scanner, topic: Topic, held: DataInventory, subject: DataSubject) -> None:
     try:
         scanner.partitions(topic.base)
     except NoSuchTopic:
@@ -162,7 +162,7 @@ def _read_topic(scanner: Scanner, topic: Topic, held: Holdings, owner: Owner) ->
         return
     counts: Counts = Counter()
     log: defaultdict[str, dict[int, SkillDiff]] = defaultdict(dict)
-    for _, line in lines_of(scanner, topic, owner):
+    for _, line in export_topic(scanner, topic, subject):
         value = orjson.loads(line).get("value")
         domain = value.get("domain") if isinstance(value, dict) else None
         counts[domain if isinstance(domain, str) else None] += 1
@@ -178,7 +178,7 @@ def _read_topic(scanner: Scanner, topic: Topic, held: Holdings, owner: Owner) ->
         held.diffs[domain] = [versions[version] for version in sorted(versions)]
 
 
-class StoreGoes(BaseModel):
+class StoreErasure(BaseModel):
     """How many records a store holds of it, and what happens to them."""
 
     store: str
@@ -187,11 +187,11 @@ class StoreGoes(BaseModel):
 
 
 @dataclass(frozen=True)
-class Goes:
+class ErasurePreview:
     """The reach of a request to erase, by store and as a sentence for a lay person."""
 
-    held: Holdings
-    stores: list[StoreGoes]
+    held: DataInventory
+    stores: list[StoreErasure]
     sentence: str
     stays: str = (
         "A receipt without the name stays. Messages of apps leave Kafka with their retention; until then nothing reads "
@@ -208,30 +208,32 @@ _IN_SENTENCE = (
 """Kinds of records for a lay person: one, many, and the topic or table that holds them."""
 
 
-def goes(
+def preview_erasure(
     settings: Settings, user: str, domain: str | None, line: str | None, progress: Progress = lambda *_: None
-) -> Goes:
+) -> ErasurePreview:
     """Count the records that an erasure would reach in every store; `line`: only this line of the domain, by its id."""
-    held = count(settings, user, progress)
-    where = named(user, domain, line)
+    held = count_records(settings, user, progress)
+    where = describe_scope(user, domain, line)
     if line is not None and domain is not None:
         naming = "versions of the skill that name the line"
-        versions = sum(line in lines_in(diff) for diff in held.diffs.get(domain, ()))
-        stores = [StoreGoes(store=naming, records=versions, fate="goes")]
-        return Goes(held, stores, f"This erases {where}. The choices behind it stay: other lines rest on them too.")
+        versions = sum(line in line_ids(diff) for diff in held.diffs.get(domain, ()))
+        stores = [StoreErasure(store=naming, records=versions, fate="goes")]
+        return ErasurePreview(
+            held, stores, f"This erases {where}. The choices behind it stay: other lines rest on them too."
+        )
     stores = [
-        StoreGoes(store=f"{kind} {name}", records=records, fate=fate_of(f"{kind} {name}"))
+        StoreErasure(store=f"{kind} {name}", records=records, fate=fate_of(f"{kind} {name}"))
         for kind, stores_of_kind in (("topic", held.topics), ("table", held.tables))
         for name, counts in stores_of_kind.items()
         if (records := counts.total() if domain is None else counts[domain])
     ]
     if not stores:
-        return Goes(held, stores, f"Nothing is held about {where}.")
-    found = [counted(n, one, many) for one, many, store in _IN_SENTENCE if (n := held.count(store, domain))]
-    return Goes(held, stores, f"This erases {': '.join(filter(None, [where, ', '.join(found)]))}.")
+        return ErasurePreview(held, stores, f"Nothing is held about {where}.")
+    found = [counted(n, one, many) for one, many, store in _IN_SENTENCE if (n := held.count_records(store, domain))]
+    return ErasurePreview(held, stores, f"This erases {': '.join(filter(None, [where, ', '.join(found)]))}.")
 
 
-def named(user: str, domain: str | None, line: str | None) -> str:
+def describe_scope(user: str, domain: str | None, line: str | None) -> str:
     """Return the subject of an erasure, in words."""
     if line is not None:
         return f"the line {line} of {user} in {domain}"
@@ -257,7 +259,7 @@ def forget_request(
     return ForgetRequest(event_id=event_id, occurred_at=at, user_id=user, domain=domain, line=digest, actor=actor)
 
 
-class SkillComes(BaseModel):
+class SkillImportPreview(BaseModel):
     """A skill of an export; `replaces`: how many lines the skill that is there has, if there is one."""
 
     domain: str
@@ -266,14 +268,18 @@ class SkillComes(BaseModel):
     replaces: int | None
 
 
-def comes(settings: Settings, bundle: Bundle, user: str, at: datetime, domain: str | None = None) -> list[SkillComes]:
+def preview_import(
+    settings: Settings, bundle: Bundle, user: str, at: datetime, domain: str | None = None
+) -> list[SkillImportPreview]:
     """Return the skills that an import brings, without statements that are over `at` its time."""
     held = skills(settings, user)
     coming = []
     for skill in bundle.chosen(domain):
-        old, statements = held.skill(skill.domain), len(statements_of(skill, at))
+        old, statements = held.skill(skill.domain), len(lasting_statements(skill, at))
         replaces = None if old is None else len(old.attributes)
         coming.append(
-            SkillComes(domain=skill.domain, lines=len(skill.attributes), statements=statements, replaces=replaces)
+            SkillImportPreview(
+                domain=skill.domain, lines=len(skill.attributes), statements=statements, replaces=replaces
+            )
         )
     return coming

@@ -22,11 +22,11 @@ LOGS = (SkillDiff, CardDiff)
 LATE_SECONDS = 1.0  # a worker writes a state before it sends the diff: wait this long for the diff
 
 DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
-Name = tuple[str, str]  # user and domain. A card has the domain "".
+SkillKey = tuple[str, str]  # user and domain. A card has the domain "".
 
 
 @dataclass(frozen=True)
-class Finding:
+class AuditFinding:
     """A record that is not as it was written; user and domain are empty where they cannot be read."""
 
     kind: Kind
@@ -36,14 +36,14 @@ class Finding:
 
 
 @dataclass
-class Partition:
+class SealedPartition:
     """The newest record of each key of one partition. Logs stay encoded: decoded they take five times the memory."""
 
-    states: dict[type[Model], dict[Name, Any]] = field(default_factory=dict)
-    logs: dict[type[Model], dict[Name, dict[int, bytes]]] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
+    states: dict[type[Model], dict[SkillKey, Any]] = field(default_factory=dict)
+    logs: dict[type[Model], dict[SkillKey, dict[int, bytes]]] = field(default_factory=dict)
+    findings: list[AuditFinding] = field(default_factory=list)
 
-    def log(self, model: type[DiffT], name: Name) -> list[DiffT]:
+    def log(self, model: type[DiffT], name: SkillKey) -> list[DiffT]:
         """Return a log, by version."""
         return [decode(model, raw) for _, raw in sorted(self.logs[model].get(name, {}).items())]
 
@@ -66,24 +66,24 @@ class PartitionReader:
     ) -> None:
         self._scanner, self._where, self._is_selected = scanner, where, is_selected
 
-    def read(self, number: int) -> Partition:
+    def read(self, number: int) -> SealedPartition:
         """Read one partition of each topic, the states before their logs."""
-        found = Partition()
+        found = SealedPartition()
         for model in LOG_OF:
-            found.states[model] = {_name(record): record for record, _ in self._records(model, number, found)}
+            found.states[model] = {_skill_key(record): record for record, _ in self._records(model, number, found)}
         of_states = found.findings
         for wait in (LATE_SECONDS, 0.0):
             found.findings = [*of_states]
             for log in LOGS:
                 found.logs[log] = {}
                 for diff, raw in self._records(log, number, found):
-                    found.logs[log].setdefault(_name(diff), {})[diff.version] = raw
+                    found.logs[log].setdefault(_skill_key(diff), {})[diff.version] = raw
             if not found.is_ahead_of_log():
                 break
             time.sleep(wait)
         return found
 
-    def _records(self, model: type[Any], number: int, found: Partition) -> Iterator[tuple[Any, bytes]]:
+    def _records(self, model: type[Any], number: int, found: SealedPartition) -> Iterator[tuple[Any, bytes]]:
         """Yield the newest record of each key with its bytes."""
         newest: dict[bytes, Message] = {}
         highest: dict[bytes, int] = {}
@@ -101,51 +101,51 @@ class PartitionReader:
             record = self._decoded(message, model, raw, found.findings)
             if record is None:
                 continue
-            user, domain = _name(record)
+            user, domain = _skill_key(record)
             if highest.get(key, 0) > getattr(record, "skill_version", 0):
                 what = f"the slim skill, of version {record.skill_version}, came after one of version {highest[key]}"
-                found.findings.append(Finding(Kind.SLIM_REPLAYED, user, domain, f"{what}: {_place(message)}"))
+                found.findings.append(AuditFinding(Kind.SLIM_REPLAYED, user, domain, f"{what}: {_location(message)}"))
             yield record, raw
 
-    def _decoded(self, message: Message, model: type[Any], raw: bytes, findings: list[Finding]) -> Any:
+    def _decoded(self, message: Message, model: type[Any], raw: bytes, findings: list[AuditFinding]) -> Any:
         """Return the record, unless it is unreadable, misplaced or of a user who is not selected."""
-        place = _place(message)
+        location = _location(message)
         try:
             record = decode(model, raw)
         except BadRecord as error:
-            user, domain = _name_in_key(message.key(), model)
+            user, domain = _named_in_key(message.key(), model)
             if not user or self._is_selected(user, domain):
-                findings.append(Finding(Kind.UNREADABLE, user, domain, f"{place} cannot be read: {error}"))
+                findings.append(AuditFinding(Kind.UNREADABLE, user, domain, f"{location} cannot be read: {error}"))
             return None
-        user, domain = _name(record)
+        user, domain = _skill_key(record)
         if not self._is_selected(user, domain):
             return None
         if message.key() != topic_of(model).key_of(record):
-            named = _name_in_key(message.key(), model)
-            what = f"{place} has this key, and is another's"
-            findings.append(Finding(Kind.MISPLACED, named[0] or user, named[1] or domain, what))
+            named = _named_in_key(message.key(), model)
+            what = f"{location} has this key, and is another's"
+            findings.append(AuditFinding(Kind.MISPLACED, named[0] or user, named[1] or domain, what))
             return None
         if partition_of(user, len(self._where[model.TOPIC])) != message.partition():
-            findings.append(Finding(Kind.MISPLACED, user, domain, f"{place} is on another user's partition"))
+            findings.append(AuditFinding(Kind.MISPLACED, user, domain, f"{location} is on another user's partition"))
             return None
         if not is_plain(raw, record):
-            findings.append(Finding(Kind.DISGUISED, user, domain, f"{place} has fields that readers ignore"))
+            findings.append(AuditFinding(Kind.DISGUISED, user, domain, f"{location} has fields that readers ignore"))
         return record
 
 
-class Receipts:
+class ReceiptIndex:
     """The newest receipt of each person. Only one with a right seal excuses anything."""
 
     def __init__(self, scanner: Scanner, key: bytes) -> None:
         self.by_subject: dict[str, Receipt] = {}
-        self.findings: list[Finding] = []
+        self.findings: list[AuditFinding] = []
         newest: dict[tuple[bytes, int | None], Message] = {}
         for message in scanner.read(scanner.partitions(Receipt.TOPIC)):
             # A subject is on several partitions after their number has changed: each receipt counts.
             newest[message.key() or b"", message.partition()] = message
         for message in newest.values():
             for kind, what in self._add(message, key):
-                self.findings.append(Finding(kind, "", "", f"the receipt at {_place(message)} {what}"))
+                self.findings.append(AuditFinding(kind, "", "", f"the receipt at {_location(message)} {what}"))
 
     def _add(self, message: Message, key: bytes) -> Iterator[tuple[Kind, str]]:
         value = message.value()
@@ -206,11 +206,11 @@ def _slim_version(value: bytes | None) -> int:
         return 0
 
 
-def _name(record: Any) -> Name:
+def _skill_key(record: Any) -> SkillKey:
     return record.user_id, getattr(record, "domain", "")
 
 
-def _name_in_key(key: bytes | None, model: type[Any]) -> Name:
+def _named_in_key(key: bytes | None, model: type[Any]) -> SkillKey:
     """Return the user and domain in a record's key, as far as it names them."""
     if model is Card:
         return (key or b"").decode(errors="replace"), ""
@@ -221,5 +221,5 @@ def _name_in_key(key: bytes | None, model: type[Any]) -> Name:
     return str(user), "" if model is CardDiff else str(domain)
 
 
-def _place(message: Message) -> str:
+def _location(message: Message) -> str:
     return f"{message.topic()}[{message.partition()}] offset {message.offset()}"

@@ -15,7 +15,7 @@ from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill
 from streams.exceptions import TopicsDiffer
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import Scanner
-from streams.rights.sealed_topics import Finding, Name, Partition, PartitionReader, Receipts
+from streams.rights.sealed_topics import AuditFinding, PartitionReader, ReceiptIndex, SealedPartition, SkillKey
 from streams.settings import Settings
 
 Progress = Callable[[str, int, int], None]  # receives the stage's name, the amount done, and about the total
@@ -25,7 +25,7 @@ _TOPICS = (SlimSkill.TOPIC, PolicySkill.TOPIC, SkillDiff.TOPIC, Card.TOPIC, Card
 
 
 @dataclass
-class Verified:
+class VerifyReport:
     """How many of each were verified, and how many people's missing records a receipt excuses."""
 
     users: int = 0
@@ -34,10 +34,10 @@ class Verified:
     cards: int = 0
     receipts: int = 0
     forgotten: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[AuditFinding] = field(default_factory=list)
     found: int = 0
 
-    def add(self, finding: Finding) -> None:
+    def add(self, finding: AuditFinding) -> None:
         """Count a finding, and keep it up to a limit."""
         self.found += 1
         if len(self.findings) < MOST_FINDINGS:
@@ -46,7 +46,7 @@ class Verified:
 
 def verify(
     settings: Settings, user: str | None = None, domain: str | None = None, progress: Progress = lambda *_: None
-) -> Verified:
+) -> VerifyReport:
     """Verify the skills of all users, or only those of this user or domain."""
     with Scanner(settings) as scanner:
         return _Verification(settings, scanner, user, domain, progress).run()
@@ -59,14 +59,14 @@ class _Verification:
         self._scanner, self._progress = scanner, progress
         self._user, self._domain = user, domain
         self._key = settings.chain_key_bytes
-        self._done = Verified()
-        self._excusable: list[tuple[Finding, datetime]] = []
+        self._done = VerifyReport()
+        self._excusable: list[tuple[AuditFinding, datetime]] = []
         self._is_known = False
         # The receipts are read first. Records that they call removed must be gone already, or they have returned.
         self._removed_before = datetime.now(UTC) - CLOCKS
-        self._receipts = Receipts(scanner, self._key)
+        self._receipts = ReceiptIndex(scanner, self._key)
 
-    def run(self) -> Verified:
+    def run(self) -> VerifyReport:
         where = {topic: self._scanner.partitions(topic) for topic in _TOPICS}
         counts = {base: len(partitions) for base, partitions in where.items()}
         count = counts[SkillDiff.TOPIC]
@@ -86,7 +86,7 @@ class _Verification:
     def _is_selected(self, user: str, domain: str) -> bool:
         return self._user in (None, user) and (not domain or self._domain in (None, domain))
 
-    def _audit(self, partition: Partition) -> None:
+    def _audit(self, partition: SealedPartition) -> None:
         for finding in partition.findings:
             self._done.add(finding)
         skills, slims, cards = (partition.states[model] for model in (PolicySkill, SlimSkill, Card))
@@ -96,13 +96,13 @@ class _Verification:
             for fault in audit(diffs, skill, slim, self._key):
                 # A state whose log went meanwhile was erased meanwhile.
                 state = {Kind.SLIM_WITHOUT_LOG: slim, Kind.LOG_CUT: skill}.get(fault.kind)
-                self._report(Finding(fault.kind, *name, fault.what), state and state.occurred_at)
+                self._report(AuditFinding(fault.kind, *name, fault.what), state and state.occurred_at)
             self._check_erased(name, [*diffs, skill, slim])
         for name in sorted({*cards, *card_logs}):
             versions, card = partition.log(CardDiff, name), cards.get(name)
             for fault in audit_card(versions, card, self._key):
                 state = card if fault.kind is Kind.LOG_CUT else None
-                self._report(Finding(fault.kind, *name, fault.what), state and state.occurred_at)
+                self._report(AuditFinding(fault.kind, *name, fault.what), state and state.occurred_at)
             self._check_erased(name, [*versions, card])
             self._done.cards += 1
         self._is_known = self._is_known or bool(skills or logs or cards)
@@ -111,15 +111,17 @@ class _Verification:
         self._done.versions += sum(map(len, logs.values()))
 
     def _check_erased(
-        self, name: Name, records: Sequence[SkillDiff | PolicySkill | SlimSkill | CardDiff | Card | None]
+        self, name: SkillKey, records: Sequence[SkillDiff | PolicySkill | SlimSkill | CardDiff | Card | None]
     ) -> None:
         """Report records that a receipt calls removed. They bear the seal that they always had."""
         for record in records:
             if record is not None and self._receipts.has_removed(*name, record.occurred_at, self._removed_before):
-                self._done.add(Finding(Kind.RETURNED, *name, f"erased records are on the topic {record.TOPIC} again"))
+                self._done.add(
+                    AuditFinding(Kind.RETURNED, *name, f"erased records are on the topic {record.TOPIC} again")
+                )
                 return
 
-    def _report(self, finding: Finding, moment: datetime | None) -> None:
+    def _report(self, finding: AuditFinding, moment: datetime | None) -> None:
         """Add a finding; one that a receipt may excuse waits for the end."""
         if moment is None:
             self._done.add(finding)
@@ -128,7 +130,7 @@ class _Verification:
 
     def _conclude(self) -> None:
         """Judge by the receipts as they are now: a worker writes the receipt before it removes anything."""
-        receipts = Receipts(self._scanner, self._key)
+        receipts = ReceiptIndex(self._scanner, self._key)
         self._done.receipts = len(receipts.by_subject)
         for finding in receipts.findings:
             self._done.add(finding)
@@ -144,5 +146,5 @@ class _Verification:
                 forgotten.add(self._user)
             elif not self._done.found:
                 what = "there is neither a log nor a receipt"
-                self._done.add(Finding(Kind.UNKNOWN, self._user, self._domain or "", what))
+                self._done.add(AuditFinding(Kind.UNKNOWN, self._user, self._domain or "", what))
         self._done.forgotten = len(forgotten)

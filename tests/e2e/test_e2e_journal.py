@@ -14,7 +14,7 @@ from sager_client import EventProducer
 from schemas import ForgetRequest, Selection, decode
 from streams.local.journal import frames, read
 from streams.permissions import exposed, tighten
-from streams.rights.commander import Commander
+from streams.rights.commands import CommandClient
 from streams.settings import Settings
 from tests.e2e.cli_user import Up, items, sager, stored
 from tests.patience import until
@@ -123,8 +123,8 @@ def test_forgotten_people_are_not_in_the_journal(tmp_path: Path) -> None:
         until(lambda: len(learned(up)) == 3, "three versions")
         settings = Settings(bootstrap=up.env["SAGER_BOOTSTRAP"], embedded=True)
         asked = ForgetRequest(event_id="f1", occurred_at=datetime.now(UTC), user_id=USER, actor="advocate")
-        with Commander(settings, USER) as commander:
-            assert commander.forget(asked, 60) is not None
+        with CommandClient(settings, USER) as client:
+            assert client.forget(asked, 60) is not None
 
         def traces() -> list[str]:
             log = read(Settings(data_dir=up.data))

@@ -13,7 +13,7 @@ import pytest
 from schemas import Action, SkillCommand, SkillDiff, Stated, Tier
 from streams.analytics import read
 from streams.local.broker import free_port
-from streams.rights.commander import Commander
+from streams.rights.commands import CommandClient
 from tests.harness import Harness
 from tests.probes import metric
 from tests.worlds import slate
@@ -32,8 +32,8 @@ def choose(harness: Harness, number: int) -> None:
 
 def tell(harness: Harness, action: Action, **about: Any) -> SkillDiff:
     fields = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": USER, "domain": DOMAIN}
-    with Commander(harness.settings, USER) as commander:
-        diff = commander.carry_out(SkillCommand(**fields, action=action, actor="advocate", **about), 60)
+    with CommandClient(harness.settings, USER) as client:
+        diff = client.change_skill(SkillCommand(**fields, action=action, actor="advocate", **about), 60)
     assert diff is not None, harness.logs()
     return diff
 

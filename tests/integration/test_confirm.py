@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from schemas import ForgetRequest, SkillCommand, SkillDiff
 from streams.cli import app
-from streams.rights.inventory import look
+from streams.rights.inventory import find_data
 from streams.settings import Settings
 from tests.harness import Harness
 from tests.worlds import slate
@@ -100,8 +100,8 @@ def test_nobody_is_changed_or_forgotten_by_a_slip(harness: Harness) -> None:
 
     # Somebody who is newer than the snapshot is known from the topics.
     fresh = harness.settings.model_copy(update={"data_dir": harness.settings.data_dir / "elsewhere"})
-    assert look(fresh, USER, DOMAIN, line).skill(DOMAIN) is not None
-    assert not look(fresh, "nobody").is_known
+    assert find_data(fresh, USER, DOMAIN, line).skill(DOMAIN) is not None
+    assert not find_data(fresh, "nobody").is_known
 
     # At a terminal it is asked; in scripts --yes says it.
     code, out, err = at_a_terminal(harness, "n", "forget", USER, *IN, "--line", line)

@@ -14,7 +14,7 @@ from schemas.codec import subject_of
 from schemas.forgetting import ForgetRequest, Receipt
 from streams.analytics import read
 from streams.pseudonyms import secret_of
-from streams.rights.commander import Commander
+from streams.rights.commands import CommandClient
 from streams.rights.verify import verify
 from streams.settings import Settings
 from tests.harness import Harness
@@ -42,8 +42,8 @@ def choose(harness: Harness, user: str, number: int, place: int = 2, asked: str 
 
 def command(harness: Harness, action: Action, **about: Any) -> SkillDiff:
     fields = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": ANN, "domain": "films"}
-    with Commander(harness.settings, ANN) as commander:
-        diff = commander.carry_out(SkillCommand(**fields, action=action, actor="advocate", **about), 60)
+    with CommandClient(harness.settings, ANN) as client:
+        diff = client.change_skill(SkillCommand(**fields, action=action, actor="advocate", **about), 60)
     assert diff is not None, harness.logs()
     return diff
 
@@ -52,8 +52,8 @@ def forget(harness: Harness, seconds: float = 60, **scope: Any) -> Receipt:
     asked = ForgetRequest(
         event_id=uuid.uuid4().hex, occurred_at=datetime.now(UTC), user_id=ANN, actor="advocate", **scope
     )
-    with Commander(harness.settings, ANN) as commander:
-        receipt = commander.forget(asked, seconds)
+    with CommandClient(harness.settings, ANN) as client:
+        receipt = client.forget(asked, seconds)
     assert receipt is not None or not seconds, harness.logs()
     return receipt or Receipt(event_id="none", occurred_at=datetime.now(UTC), subject=subject_of(ANN))
 

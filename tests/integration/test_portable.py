@@ -24,8 +24,8 @@ from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox
 from streams.privacy import DEFAULT as PRIVACY
 from streams.pseudonyms import secret_of
-from streams.rights.exporting import Exported, export
-from streams.rights.importing import Order, load, take_in
+from streams.rights.exporting import ExportCounts, export
+from streams.rights.importing import ImportOrder, import_bundle, load
 from streams.rights.verify import verify
 from streams.settings import Settings
 from tests.builders import (
@@ -136,7 +136,7 @@ def refused(user: str) -> list[tuple[bytes, bytes]]:
     return [(user.encode(), b"no json"), (b"", to_json({"user_id": user})), (b"", b"[" + to_json(user) + b", broken")]
 
 
-def exported(settings: Settings, user: str, file: Path) -> Exported:
+def exported(settings: Settings, user: str, file: Path) -> ExportCounts:
     with file.open("wb") as out:
         return export(settings, user, out)
 
@@ -174,7 +174,7 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to
 
         harness.has_started("worker")
         with file.open("rb") as source:
-            done = take_in(harness.settings, load(source), "anna", Order("ann", "moved"), 30)
+            done = import_bundle(harness.settings, load(source), "anna", ImportOrder("ann", "moved"), 30)
 
         diff = done.diffs[DOMAIN]
         assert diff is not None

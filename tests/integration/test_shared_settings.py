@@ -8,7 +8,7 @@ import pytest
 from infra.compose import services
 from schemas import ForgetRequest, Ranking, Selection, SkillDiff
 from streams import agreement
-from streams.rights.commander import Commander
+from streams.rights.commands import CommandClient
 from tests.harness import Harness
 from tests.worlds import slate
 
@@ -40,8 +40,8 @@ def test_erased_events_that_are_sent_again_with_new_times_get_no_row(harness: Ha
     harness.events.flush()
     harness.count(SkillDiff, 3)
     asked = ForgetRequest(event_id=uuid.uuid4().hex, occurred_at=datetime.now(UTC), user_id="ann", actor="ann")
-    with Commander(harness.settings, "ann") as commander:
-        assert commander.forget(asked, 60) is not None, harness.logs()
+    with CommandClient(harness.settings, "ann") as client:
+        assert client.forget(asked, 60) is not None, harness.logs()
 
     for event in sent:
         harness.send(event.model_copy(update={"occurred_at": datetime.now(UTC)}))

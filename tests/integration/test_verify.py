@@ -27,7 +27,7 @@ from streams.kafka.producer import Outbox
 from streams.operations.rebuild import rebuild
 from streams.privacy import DEFAULT as PRIVACY
 from streams.rights import sealed_topics
-from streams.rights.sealed_topics import Finding
+from streams.rights.sealed_topics import AuditFinding
 from streams.rights.verify import verify
 from streams.settings import Settings
 from streams.vouching import DEFAULT as VOUCHING
@@ -132,7 +132,7 @@ def people(world: World, *names: str) -> None:
         world.person(name, "genre: saga", "genre: noir", "mood: dark")
 
 
-def of(found: Sequence[Finding], user: str) -> set[Kind]:
+def of(found: Sequence[AuditFinding], user: str) -> set[Kind]:
     return {each.kind for each in found if each.user_id == user}
 
 

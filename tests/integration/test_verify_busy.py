@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from operators.learning.fold import fold
 from schemas import Action, Card, CardAction, CardCommand, ForgetRequest, SkillCommand, SkillDiff, Stated, Tier, line_of
-from streams.rights.commander import Commander
+from streams.rights.commands import CommandClient
 from streams.rights.verify import verify
 from streams.settings import Settings
 from tests.harness import Harness
@@ -34,21 +34,21 @@ def envelope(user: str) -> dict[str, Any]:
 
 
 def carry_out(harness: Harness, user: str, action: Action, **about: Any) -> None:
-    with Commander(harness.settings, user) as commander:
+    with CommandClient(harness.settings, user) as client:
         command = SkillCommand(**envelope(user), domain=DOMAIN, action=action, **about)
-        assert commander.carry_out(command, SECONDS) is not None, harness.logs()
+        assert client.change_skill(command, SECONDS) is not None, harness.logs()
 
 
 def forget(harness: Harness, user: str, **scope: Any) -> None:
-    with Commander(harness.settings, user) as commander:
-        assert commander.forget(ForgetRequest(**envelope(user), **scope), SECONDS) is not None, harness.logs()
+    with CommandClient(harness.settings, user) as client:
+        assert client.forget(ForgetRequest(**envelope(user), **scope), SECONDS) is not None, harness.logs()
 
 
 def change_card(harness: Harness, user: str, action: CardAction) -> None:
     card = [each for each in harness.outputs.values(Card) if each.user_id == user][-1]
     command = CardCommand(**envelope(user), action=action, line_id=card.lines[0].line_id)
-    with Commander(harness.settings, user) as commander:
-        assert commander.change_card(command, SECONDS) is not None, harness.logs()
+    with CommandClient(harness.settings, user) as client:
+        assert client.change_card(command, SECONDS) is not None, harness.logs()
 
 
 def choose_and_talk(harness: Harness) -> None:

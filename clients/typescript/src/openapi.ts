@@ -714,7 +714,7 @@ export interface components {
             known: boolean;
             /** @description The domains in which anything is held. */
             domains: string[];
-            goes: components["schemas"]["StoreGoes"][];
+            goes: components["schemas"]["StoreErasure"][];
             /** @description Topics that could not be counted. */
             unread: string[];
         };
@@ -739,13 +739,21 @@ export interface components {
         ImportDone: {
             carried_out: boolean;
             statements: number;
-            skills: components["schemas"]["SkillCame"][];
+            skills: components["schemas"]["ImportedSkill"][];
         };
         /** @description The effect of an import. Nothing was sent. */
         ImportPreview: {
             /** @description The user's id in the export. */
             exported_from: string;
-            comes: components["schemas"]["SkillComes"][];
+            comes: components["schemas"]["SkillImportPreview"][];
+        };
+        /** @description The version that an imported skill became; None: no worker has carried it out in time, and one will. */
+        ImportedSkill: {
+            domain: string;
+            version: number | null;
+            lines_in: number;
+            lines_out: number;
+            refused: number;
         };
         /** @description What influenced a ranking: which skill, facets and words were injected (paper 2.4). */
         Injected: {
@@ -1180,14 +1188,6 @@ export interface components {
             /** @default 0 */
             expected: number;
         };
-        /** @description The version that an imported skill became; None: no worker has carried it out in time, and one will. */
-        SkillCame: {
-            domain: string;
-            version: number | null;
-            lines_in: number;
-            lines_out: number;
-            refused: number;
-        };
         /**
          * @description One effective change. The tier rule has been applied already: folding needs no rule and no setting.
          *
@@ -1214,13 +1214,6 @@ export interface components {
          * @enum {string}
          */
         SkillChangeKind: "reinforced" | "discovered" | "weakened" | "removed" | "evicted" | "pinned" | "unpinned" | "added" | "reworded" | "set" | "restored" | "forgotten" | "shifted" | "faded" | "overtaken";
-        /** @description A skill of an export; `replaces`: how many lines the skill that is there has, if there is one. */
-        SkillComes: {
-            domain: string;
-            lines: number;
-            statements: number;
-            replaces: number | null;
-        };
         /**
          * @description What one event changed in one skill. `event_id` names the contrast, command, feedback or correction it answers.
          *
@@ -1303,6 +1296,13 @@ export interface components {
             rewritten: number;
             /** @description Seals this version and, by the seal before, all earlier ones. */
             chain?: string | null;
+        };
+        /** @description A skill of an export; `replaces`: how many lines the skill that is there has, if there is one. */
+        SkillImportPreview: {
+            domain: string;
+            lines: number;
+            statements: number;
+            replaces: number | null;
         };
         /** @description The skills of a user. */
         Skills: {
@@ -1437,7 +1437,7 @@ export interface components {
             sentence: string;
         };
         /** @description How many records a store holds of it, and what happens to them. */
-        StoreGoes: {
+        StoreErasure: {
             store: string;
             records: number;
             fate: string;

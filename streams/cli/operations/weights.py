@@ -33,15 +33,15 @@ def _register(action: str, text: str) -> None:
 
         from schemas import WeightAction, WeightCommand  # noqa: PLC0415
         from streams.kafka.producer import envelope  # noqa: PLC0415
-        from streams.rights.commander import Commander  # noqa: PLC0415
+        from streams.rights.commands import CommandClient  # noqa: PLC0415
 
         chosen = connected(bootstrap)
         if action == "reset":
             confirm(f"Erase the weights that choices have taught {domain}?", yes=yes)
         sender: Any = {"actor": actor or signed_in(), "reason": reason}
         sent = WeightCommand(**envelope(datetime.now(UTC)), domain=domain, action=WeightAction(action), **sender)
-        with Commander(chosen, domain) as commander:
-            weights = commander.weigh(sent, wait)
+        with CommandClient(chosen, domain) as client:
+            weights = client.change_weights(sent, wait)
         if weights is None:
             unanswered(sent.event_id, wait)
         found = {name: getattr(weights, name) for name in ("domain", "version", "choices", "frozen")}

@@ -26,7 +26,7 @@ from streams.cli.policy.common import (
     verb,
 )
 from streams.exceptions import StreamsError
-from streams.rights.reading import doubt, near
+from streams.rights.lookup import name_warning, nearest_sentence
 
 if TYPE_CHECKING:
     from schemas import Correction, PolicySkill, SkillCommand, SkillDiff
@@ -61,19 +61,19 @@ class Change:
     def send(self, kind: "type[SkillCommand | Correction]", question: str = "", **about: Any) -> "SkillDiff":
         """Send an event of this kind with these fields, wait for its diff and print it."""
         from streams.kafka.producer import envelope  # noqa: PLC0415
-        from streams.rights.commander import Commander  # noqa: PLC0415
-        from streams.rights.inventory import look  # noqa: PLC0415
+        from streams.rights.commands import CommandClient  # noqa: PLC0415
+        from streams.rights.inventory import find_data  # noqa: PLC0415
 
         fields = {**envelope(datetime.now(UTC)), "user_id": self.user, "domain": self.domain, **about}
         event = kind.model_validate(fields)
         chosen = connected(self.bootstrap)
-        held = look(chosen, self.user, self.domain)
-        if doubtful := doubt(held, chosen, self.domain):
-            question = f"{doubtful} This would start a new skill. Go on?"
+        held = find_data(chosen, self.user, self.domain)
+        if warning := name_warning(held, chosen, self.domain):
+            question = f"{warning} This would start a new skill. Go on?"
         if question:
             confirm(question, yes=self.yes)
-        with Commander(chosen, self.user) as commander:
-            diff = commander.carry_out(event, self.wait)
+        with CommandClient(chosen, self.user) as client:
+            diff = client.change_skill(event, self.wait)
         if diff is None:
             unanswered(event.event_id, self.wait)
         _print_diff(diff, held.skill(self.domain), as_json=self.as_json)
@@ -197,7 +197,7 @@ def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", *, as_json: bool
         names = []
         if skill is not None and refused.why.value == "unknown-attribute":
             names = [line.attribute_id for line in skill.attributes] + [said.statement_id for said in skill.stated]
-        note(f"refused: {refused.attribute_id}: {refused.why.value}{near(refused.attribute_id, names)}")
+        note(f"refused: {refused.attribute_id}: {refused.why.value}{nearest_sentence(refused.attribute_id, names)}")
     note_unvouched(change.discovered for change in diff.changes if change.discovered is not None)
 
 

@@ -82,7 +82,7 @@ def verify(
     """Verify that nothing was edited or left out.
 
     Each record is checked by its seal, each skill and card by folding its log. SAGER_CHAIN_KEY must be the workers'
-    key. Workers may keep running. DuckDB is not read: `sager rebuild --duckdb` makes a file in doubt again. Exit code
+    key. Workers may keep running. DuckDB is not read: `sager rebuild --duckdb` makes a suspect file again. Exit code
     1: something is not as it was written.
     """
     from streams.rights import verify as verifying  # noqa: PLC0415
@@ -128,7 +128,7 @@ def _effects(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tuple[
         words = each.statement.words if each.statement is not None else ""
         said.append((changed(each, known), each.reason or (f"“{words}”" if words else "")))
     if diff.shifted:
-        said.append((f"their taste {shift_phrase(diff)}", "earlier statements are doubtful"))
+        said.append((f"their taste {shift_phrase(diff)}", "earlier statements are warning"))
     verdicts = {each.attribute_id: each for each in diff.judged}
     for change in diff.changes:
         judged = verdicts.pop(change.attribute_id, None)

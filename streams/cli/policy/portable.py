@@ -19,7 +19,7 @@ from streams.cli.policy import group
 from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, Yes, confirm, signed_in, unanswered
 from streams.cli.progress import Stages
 from streams.exceptions import StreamsError
-from streams.rights.reading import doubt
+from streams.rights.lookup import name_warning
 
 if TYPE_CHECKING:
     from streams.settings import Settings
@@ -94,17 +94,19 @@ def import_(
     Workers leave out personal and sensitive words, and apply their own limit of lines.
     """
     from streams.rights import importing  # noqa: PLC0415
-    from streams.rights.inventory import comes  # noqa: PLC0415
+    from streams.rights.inventory import preview_import  # noqa: PLC0415
 
     with file.open("rb") as source:
         bundle = importing.load(source)
     chosen = connected(bootstrap)
     user = as_user or bundle.header.user_id
-    order = importing.Order(actor or signed_in(), reason)
-    replaced = [each.domain for each in comes(chosen, bundle, user, order.at, domain) if each.replaces is not None]
+    order = importing.ImportOrder(actor or signed_in(), reason)
+    replaced = [
+        each.domain for each in preview_import(chosen, bundle, user, order.at, domain) if each.replaces is not None
+    ]
     if replaced:
         confirm(f"{user} has a skill in {', '.join(replaced)}: replace its lines with the exported ones?", yes=yes)
-    done = importing.take_in(chosen, bundle, user, order, wait, domain=domain)
+    done = importing.import_bundle(chosen, bundle, user, order, wait, domain=domain)
     if as_json:
         diffs = {name: diff and diff.model_dump(mode="json") for name, diff in done.diffs.items()}
         print_json({"user_id": user, **vars(done), "diffs": diffs})
@@ -140,8 +142,8 @@ def forget(
     events until now. Events of apps stay on Kafka's topics until their retention has passed; docs/rights.md has the
     table. A receipt without the name remains.
     """
-    from streams.rights.commander import Commander  # noqa: PLC0415
-    from streams.rights.inventory import forget_request, look, named  # noqa: PLC0415
+    from streams.rights.commands import CommandClient  # noqa: PLC0415
+    from streams.rights.inventory import describe_scope, find_data, forget_request  # noqa: PLC0415
 
     if line is not None and domain is None:
         raise typer.BadParameter("--line needs its --domain")
@@ -154,12 +156,12 @@ def forget(
     if dry_run:
         _preview(chosen, user, domain, line, as_json)
         return
-    doubtful = doubt(look(chosen, user, domain, line), chosen, domain, line)
-    if doubtful and yes:
-        note(doubtful)
-    confirm(f"{doubtful} Forget {named(user, domain, line)}? There is no way back.".strip(), yes=yes)
-    with Commander(chosen, user) as commander:
-        receipt = commander.forget(request, wait)
+    warning = name_warning(find_data(chosen, user, domain, line), chosen, domain, line)
+    if warning and yes:
+        note(warning)
+    confirm(f"{warning} Forget {describe_scope(user, domain, line)}? There is no way back.".strip(), yes=yes)
+    with CommandClient(chosen, user) as client:
+        receipt = client.forget(request, wait)
     if receipt is None:
         unanswered(request.event_id, wait)
     if as_json:
@@ -172,13 +174,13 @@ def forget(
 
 def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None, as_json: bool) -> None:
     """Print how much each store holds of what would be erased."""
-    from streams.rights.inventory import goes  # noqa: PLC0415
+    from streams.rights.inventory import preview_erasure  # noqa: PLC0415
 
     with Stages() as stages:
-        found = goes(chosen, user, domain, line, lambda done, total: stages.at("topics", done, total))
+        found = preview_erasure(chosen, user, domain, line, lambda done, total: stages.at("topics", done, total))
     held = found.held
-    if doubtful := doubt(held, chosen, domain, line):
-        note(doubtful)
+    if warning := name_warning(held, chosen, domain, line):
+        note(warning)
     if as_json:
         counts = {each.store: each.records for each in found.stores}
         asked = {"user_id": user, "domain": domain, "line": line}

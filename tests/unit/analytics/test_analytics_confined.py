@@ -17,7 +17,7 @@ from streams.analytics.snapshot import Publisher
 from streams.analytics.store import Store
 from streams.cli import app
 from streams.http.snapshot import Snapshot
-from streams.rights.exporting import Owner, rows_of
+from streams.rights.exporting import DataSubject, export_tables
 from streams.settings import Settings
 from tests.analytics_world import published
 
@@ -197,7 +197,7 @@ def test_a_persons_export_reads_each_table_whatever_its_name(folder, name):
         con.execute(f"CREATE TABLE \"{quoted}\" AS SELECT 'ann' AS user_id")
     before = state(folder)
     with read.connect(Settings()) as con:
-        rows = [json.loads(line) for _, line in rows_of(con, Owner("ann"))]
+        rows = [json.loads(line) for _, line in export_tables(con, DataSubject("ann"))]
     assert [each["row"] for each in rows if each["row"] == {"user_id": "ann"}]
     assert state(folder) == before
 

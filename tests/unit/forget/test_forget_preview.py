@@ -10,15 +10,15 @@ from schemas import Correction, Directive, Stance
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from streams.rights import inventory as preview
-from streams.rights.inventory import Holdings
+from streams.rights.inventory import DataInventory
 from streams.settings import Settings
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_skill, an_attribute, id_of
 
 
 @pytest.fixture
-def held(monkeypatch: pytest.MonkeyPatch) -> Holdings:
-    found = Holdings(
+def held(monkeypatch: pytest.MonkeyPatch) -> DataInventory:
+    found = DataInventory(
         "ann",
         topics={
             "selections": Counter({None: 6}),
@@ -32,12 +32,12 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Holdings:
             "statements": Counter({"films": 3}),
         },
     )
-    monkeypatch.setattr(preview, "count", lambda *_: found)
+    monkeypatch.setattr(preview, "count_records", lambda *_: found)
     return found
 
 
-def test_an_erasure_is_one_sentence_and_a_count_of_each_store(held: Holdings) -> None:
-    found = preview.goes(Settings(), "ann", None, None)
+def test_an_erasure_is_one_sentence_and_a_count_of_each_store(held: DataInventory) -> None:
+    found = preview.preview_erasure(Settings(), "ann", None, None)
 
     assert found.sentence == "This erases all of ann: 2 skills, 41 choices, 3 statements."
     assert found.stays.startswith("A receipt without the name")
@@ -45,14 +45,14 @@ def test_an_erasure_is_one_sentence_and_a_count_of_each_store(held: Holdings) ->
     assert {each.store: each.fate for each in found.stores}["topic skill-diffs"] == "goes"
 
 
-def test_an_erasure_of_a_domain_counts_that_domain_alone(held: Holdings) -> None:
-    found = preview.goes(Settings(), "ann", "books", None)
+def test_an_erasure_of_a_domain_counts_that_domain_alone(held: DataInventory) -> None:
+    found = preview.preview_erasure(Settings(), "ann", "books", None)
 
     assert found.sentence == "This erases ann in books: 1 skill, 1 choice."
 
 
-def test_an_erasure_of_a_line_keeps_the_choices_and_says_why(held: Holdings) -> None:
-    found = preview.goes(Settings(), "ann", "films", "preference:genre:noir")
+def test_an_erasure_of_a_line_keeps_the_choices_and_says_why(held: DataInventory) -> None:
+    found = preview.preview_erasure(Settings(), "ann", "films", "preference:genre:noir")
 
     assert found.sentence.startswith("This erases the line preference:genre:noir of ann in films. The choices")
 
@@ -68,7 +68,7 @@ def test_a_line_that_was_only_spoken_of_can_be_named() -> None:
     )
     assert diff is not None
 
-    held = Holdings(USER, diffs={DOMAIN: [diff]})
+    held = DataInventory(USER, diffs={DOMAIN: [diff]})
 
     horror = id_of("genre: horror")
     assert held.lines(DOMAIN) == [f"avoids:{horror}", horror, id_of("genre: noir")]

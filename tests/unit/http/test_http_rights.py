@@ -14,7 +14,7 @@ from streams.exceptions import BrokerUnreachable
 from streams.http import rights
 from streams.http.api import Api
 from streams.rights import exporting, importing
-from streams.rights.inventory import Goes, Holdings, StoreGoes
+from streams.rights.inventory import DataInventory, ErasurePreview, StoreErasure
 from streams.settings import Settings
 from tests import analytics_world
 from tests.builders import NOW
@@ -105,15 +105,15 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
     """What was sent; every request is carried out."""
     sent: list[ForgetRequest] = []
 
-    def counted(_: object, user: str, domain: str | None, line: str | None) -> Goes:
-        held = Holdings(user, topics={"selections": Counter({"books": 2})}, unread=["cards"])
-        return Goes(held, [StoreGoes(store="topic selections", records=2, fate="goes")], "")
+    def counted(_: object, user: str, domain: str | None, line: str | None) -> ErasurePreview:
+        held = DataInventory(user, topics={"selections": Counter({"books": 2})}, unread=["cards"])
+        return ErasurePreview(held, [StoreErasure(store="topic selections", records=2, fate="goes")], "")
 
     async def forget(_: Api, token: object, request: ForgetRequest) -> Receipt:
         sent.append(request)
         return Receipt(event_id=request.event_id, occurred_at=NOW, subject=subject_of(request.user_id))
 
-    monkeypatch.setattr(rights, "goes", counted)
+    monkeypatch.setattr(rights, "preview_erasure", counted)
     monkeypatch.setattr(Api, "forget", forget)
     api.api.live._ready.set()
     return sent
@@ -149,14 +149,14 @@ def an_export() -> bytes:
 def test_an_import_has_a_preview_and_takes_the_users_id_again(api, file, monkeypatch):
     orders = []
 
-    def take_in(
-        _: Settings, bundle: importing.Bundle, user: str, order: importing.Order, seconds: float, **__: object
+    def import_bundle(
+        _: Settings, bundle: importing.Bundle, user: str, order: importing.ImportOrder, seconds: float, **__: object
     ) -> Any:
         orders.append((bundle.header.user_id, user, order.actor))
-        return importing.Imported(diffs={"books": history("ann", "books")[1][0]})
+        return importing.ImportResult(diffs={"books": history("ann", "books")[1][0]})
 
-    monkeypatch.setattr("streams.rights.inventory.skills", lambda _, user: Holdings(user))
-    monkeypatch.setattr(importing, "take_in", take_in)
+    monkeypatch.setattr("streams.rights.inventory.skills", lambda _, user: DataInventory(user))
+    monkeypatch.setattr(importing, "import_bundle", import_bundle)
     token, body = file.make("change-user", user="anna", name="helper"), an_export()
 
     preview = api.ask("/v1/users/anna/import", token, "POST", body, **GZIP)
@@ -180,9 +180,9 @@ def test_a_file_that_is_no_export_is_refused(api, file, body):
 
 
 def test_an_export_comes_as_one_file(api, file, monkeypatch):
-    def export(_: object, user: str, out: BinaryIO) -> exporting.Exported:
+    def export(_: object, user: str, out: BinaryIO) -> exporting.ExportCounts:
         out.write(an_export())
-        return exporting.Exported({"skills": 1} if user == "ann" else {})
+        return exporting.ExportCounts({"skills": 1} if user == "ann" else {})
 
     monkeypatch.setattr(exporting, "export", export)
 

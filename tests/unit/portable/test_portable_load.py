@@ -16,7 +16,7 @@ from schemas import Model, PolicySkill
 from streams.cli import app
 from streams.rights import importing
 from streams.rights.exporting import Header
-from streams.rights.importing import NotPortable, load
+from streams.rights.importing import InvalidExport, load
 from tests.builders import DOMAIN, NOW, USER, a_skill, an_attribute, an_interaction
 
 SKILL = a_skill(an_attribute())
@@ -79,12 +79,12 @@ LINES = st.one_of(
 
 @given(st.lists(LINES, min_size=1, max_size=3))
 def test_no_line_does_anything_but_be_refused_or_ignored(lines: list[bytes]) -> None:
-    with suppress(NotPortable):
+    with suppress(InvalidExport):
         assert load(io.BytesIO(an_export(*lines))).skills == {}
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "MAX_BYTES", 100_000)
 
-    with pytest.raises(NotPortable, match="more than"):
+    with pytest.raises(InvalidExport, match="more than"):
         load(io.BytesIO(gzip.compress(b" " * 200_000, mtime=0)))

@@ -11,7 +11,7 @@ from operators.erasure import with_known, with_scope
 from operators.graph.items import forgotten_touch, neighbour_of
 from schemas import TOPICS, ForgetRequest, Forgotten, ItemMemory, Receipt, Taker, Touch, encode, known_as, subject_of
 from streams.analytics.forgetting import Barrier
-from streams.rights.exporting import OF_USERS, Owner
+from streams.rights.exporting import KEYED_BY_USER, DataSubject
 from tests.builders import a_ranking, a_time, an_interaction
 
 IDS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=12)
@@ -23,20 +23,20 @@ def test_a_record_is_whose_it_says_it_is(user: str, other: str, in_ascii: bool) 
     said = json.dumps({"user_id": user, "ranking_id": other}, ensure_ascii=in_ascii).encode()
 
     for key in (user.encode(), other.encode(), None):
-        assert Owner(user).owns(RANKINGS, key, said)
-        assert Owner(other).owns(RANKINGS, key, said) is (user == other)
+        assert DataSubject(user).owns(RANKINGS, key, said)
+        assert DataSubject(other).owns(RANKINGS, key, said) is (user == other)
 
 
 @given(IDS, IDS)
 def test_a_record_that_says_nobody_is_whose_key_it_has(user: str, other: str) -> None:
-    assert Owner(user).owns(RANKINGS, user.encode(), b"no json")
-    assert Owner(other).owns(RANKINGS, user.encode(), b"no json") is (user == other)
-    assert Owner(user).owns(RINGS, json.dumps([user, 3]).encode(), None)
+    assert DataSubject(user).owns(RANKINGS, user.encode(), b"no json")
+    assert DataSubject(other).owns(RANKINGS, user.encode(), b"no json") is (user == other)
+    assert DataSubject(user).owns(RINGS, json.dumps([user, 3]).encode(), None)
 
 
 def test_an_id_that_looks_like_a_compound_key_is_an_id() -> None:
-    assert not Owner("ann").owns(RANKINGS, b'["ann","films"]', b"no json")
-    assert Owner('["ann","films"]').owns(RANKINGS, b'["ann","films"]', b"no json")
+    assert not DataSubject("ann").owns(RANKINGS, b'["ann","films"]', b"no json")
+    assert DataSubject('["ann","films"]').owns(RANKINGS, b'["ann","films"]', b"no json")
 
 
 @pytest.mark.parametrize(
@@ -52,26 +52,26 @@ def test_an_id_that_looks_like_a_compound_key_is_an_id() -> None:
     ],
 )
 def test_a_refused_record_is_theirs_where_it_names_them(key: bytes | None, value: bytes | None, whose: bool) -> None:
-    assert Owner("ann").was_refused(key, value) is whose
+    assert DataSubject("ann").is_named_in(key, value) is whose
 
 
 def test_a_touch_is_its_takers_and_an_items_memory_is_shared_out() -> None:
     ann, bob = (neighbour_of(user, b"secret") for user in ("ann", "bob"))
-    owner = Owner("ann", neighbour=ann)
+    subject = DataSubject("ann", neighbour=ann)
     touch = Touch(domain="films", taker=bob, version=1, degree=1, newest=("ann",))
     takers = tuple(Taker(each, 1, a_time(), 1, 1) for each in (ann, bob))
     both, items = ItemMemory(domain="films", item_id="ann", takers=takers), TOPICS[ItemMemory.TOPIC]
 
-    assert owner.part_of(touch, encode(touch)) is None, "it is about another"
-    assert not owner.owns(TOPICS[Touch.TOPIC], None, encode(touch))
-    assert owner.owns(items, None, encode(both))
-    assert owner.part_of(both, encode(both))["takers"]["neighbour"] == [ann]
-    assert not Owner("kim", neighbour=neighbour_of("kim", b"secret")).owns(items, None, encode(both))
+    assert subject.personal_part(touch, encode(touch)) is None, "it is about another"
+    assert not subject.owns(TOPICS[Touch.TOPIC], None, encode(touch))
+    assert subject.owns(items, None, encode(both))
+    assert subject.personal_part(both, encode(both))["takers"]["neighbour"] == [ann]
+    assert not DataSubject("kim", neighbour=neighbour_of("kim", b"secret")).owns(items, None, encode(both))
 
 
 def test_every_topic_that_is_keyed_by_a_user_is_theirs() -> None:
-    assert {topic.key for topic in TOPICS.values() if "user_id" in topic.model.model_fields} <= set(OF_USERS)
-    assert Owner("ann").owns(RANKINGS, b"ann", encode(a_ranking()))
+    assert {topic.key for topic in TOPICS.values() if "user_id" in topic.model.model_fields} <= set(KEYED_BY_USER)
+    assert DataSubject("ann").owns(RANKINGS, b"ann", encode(a_ranking()))
 
 
 @pytest.mark.parametrize("scope", [None, "films"], ids=["person", "domain"])
@@ -80,13 +80,13 @@ def test_what_is_forgotten_is_not_exported_while_a_topic_still_has_it(scope):
     request = ForgetRequest(event_id="r", occurred_at=until, user_id="ann", domain=scope, actor="advocate")
     empty = Receipt(event_id="r", occurred_at=until, subject=subject_of("ann"))
     receipt = with_scope(empty, request, Forgotten(event_id="r", until=until, actor="advocate", done=True))
-    owner = Owner("ann", Barrier([encode(with_known(receipt, [known_as("ann", "again")])).decode()]))
+    subject = DataSubject("ann", Barrier([encode(with_known(receipt, [known_as("ann", "again")])).decode()]))
     before, after = until - timedelta(hours=1), until + timedelta(hours=1)
 
     touch = forgotten_touch(neighbour_of("ann"), "films", "r")
 
     def gone(event, logged_at):
-        return owner.has_forgotten(event, logged_at)
+        return subject.is_erased(event, logged_at)
 
     def taken(at, **more):
         return an_interaction(**{"user_id": "ann", "domain": "films", "occurred_at": at, **more})
@@ -100,5 +100,5 @@ def test_what_is_forgotten_is_not_exported_while_a_topic_still_has_it(scope):
     assert not gone(touch, after)
     assert gone(None, before) is (scope is None), "unreadable, of whatever domain"
     assert not gone(None, after)
-    assert not Owner("ann").has_forgotten(taken(before), before)
-    assert not Owner("bob", owner.barrier).has_forgotten(None, before)
+    assert not DataSubject("ann").is_erased(taken(before), before)
+    assert not DataSubject("bob", subject.barrier).is_erased(None, before)

@@ -13,7 +13,7 @@ from schemas.corrections import Correction
 from streams.language import RULES
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
-from streams.rights.importing import Order, commands_of, corrections_of
+from streams.rights.importing import ImportOrder, card_commands, statement_corrections
 from streams.vouching import DEFAULT as VOUCHING
 from tests.analytics_talks import talks
 from tests.builders import a_command, a_time, item_facts
@@ -21,7 +21,7 @@ from tests.unit.materializer.said_builders import AVOIDS_HORROR, CHEAPER, NOIR, 
 
 STEP = Evolve(privacy=PRIVACY, vouching=VOUCHING)
 LATER = a_time(60 * 24)
-ORDER = Order("anna", at=LATER)
+ORDER = ImportOrder("anna", at=LATER)
 FOR_GOOD = {"scope": Scope.ALWAYS, "session_id": None, "until": None}
 SAID = (
     AVOIDS_HORROR,
@@ -49,7 +49,7 @@ def heard(corrections: list[Correction]) -> PolicySkill:
 
 
 def test_what_was_said_for_good_is_said_again() -> None:
-    [correction] = corrections_of(with_stated(*SAID), "anna", ORDER)
+    [correction] = statement_corrections(with_stated(*SAID), "anna", ORDER)
 
     now = heard([correction])
 
@@ -65,7 +65,7 @@ def test_what_was_said_for_good_is_said_again() -> None:
 def test_what_was_meant_for_now_or_is_over_stays_behind() -> None:
     over = AVOIDS_HORROR.model_copy(update={"until": LATER - timedelta(minutes=1)})
 
-    assert corrections_of(with_stated(RATHER_NOIR, CHEAPER, over), "anna", ORDER) == []
+    assert statement_corrections(with_stated(RATHER_NOIR, CHEAPER, over), "anna", ORDER) == []
 
 
 def card_of(place: int) -> Card:
@@ -87,7 +87,7 @@ def test_lines_are_said_anew_and_pins_hold() -> None:
     first = card.lines[0].model_copy(update={"pinned": True})
     card = card.model_copy(update={"lines": (first, *card.lines[1:])})
 
-    now = written(list(commands_of(card, "anna", ORDER)))
+    now = written(list(card_commands(card, "anna", ORDER)))
 
     assert now is not None
     assert now.user_id == "anna"
@@ -97,7 +97,7 @@ def test_lines_are_said_anew_and_pins_hold() -> None:
 
 
 def test_of_one_domain_only_its_lines_go_along() -> None:
-    found = list(commands_of(card_of(0), "anna", ORDER, "films"))
+    found = list(card_commands(card_of(0), "anna", ORDER, "films"))
 
     assert [(each.action, each.line and each.line.value) for each in found] == [(CardAction.SET, "horror")]
-    assert list(commands_of(card_of(0), "anna", ORDER, "music")) == []
+    assert list(card_commands(card_of(0), "anna", ORDER, "music")) == []

@@ -19,7 +19,7 @@ FLUSH_SECONDS = 30.0
 AnswerT = TypeVar("AnswerT", bound=Event)
 
 
-class Commander:
+class CommandClient:
     """Sends commands about one user or domain and reads their partition for answers. Use it as a context manager.
 
     Each method returns None if no answer arrives within the given seconds: the command is kept, and carried out later.
@@ -33,7 +33,7 @@ class Commander:
         reading = {"auto.offset.reset": "earliest", "allow.auto.create.topics": False}
         self._log = Consumer(client_config(settings, **no_group("commands"), **reading))
 
-    def carry_out(self, command: SkillCommand | Correction, seconds: float) -> SkillDiff | None:
+    def change_skill(self, command: SkillCommand | Correction, seconds: float) -> SkillDiff | None:
         """Send a command or a correction and return the diff that answers it."""
         asked = (command.event_id, command.user_id, command.domain)
         return self._ask(command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == asked, seconds)
@@ -51,7 +51,7 @@ class Commander:
 
         return self._ask(request, Receipt, is_done, seconds)
 
-    def weigh(self, command: WeightCommand, seconds: float) -> Weights | None:
+    def change_weights(self, command: WeightCommand, seconds: float) -> Weights | None:
         """Send a command about a domain's weights and return the weights that include it."""
         # Weights name the positions of their commands, not the ids.
         topic = self._settings.topic(command.TOPIC)

@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING
 from streams.views.skill_log import NEAREST, nearest_users
 
 if TYPE_CHECKING:
-    from streams.rights.inventory import Holdings
+    from streams.rights.inventory import DataInventory
     from streams.settings import Settings
 
 
-def doubt(held: "Holdings", settings: "Settings", domain: str | None = None, line: str | None = None) -> str:
+def name_warning(
+    held: "DataInventory", settings: "Settings", domain: str | None = None, line: str | None = None
+) -> str:
     """Return why the user, domain or line may be a slip, with the nearest names; empty without doubt."""
     snapshot = f"the DuckDB snapshot of {held.snapshot_at:%Y-%m-%d %H:%M:%S} UTC" if held.snapshot_at else "no snapshot"
     unread = f", without {', '.join(held.unread)}" if held.unread else ""
     looked = f"(looked at: {snapshot}, and the topics of skills and of what apps send{unread})"
     if not held.is_known:
-        from streams.rights.inventory import snapshot_of  # noqa: PLC0415
+        from streams.rights.inventory import open_snapshot  # noqa: PLC0415
 
-        con = snapshot_of(settings)
+        con = open_snapshot(settings)
         names = []
         if con is not None:
             names = nearest_users(con, held.user_id)
@@ -28,11 +30,12 @@ def doubt(held: "Holdings", settings: "Settings", domain: str | None = None, lin
         others = ", ".join(held.domains) or "no domain"
         return f"nothing is known of {held.user_id!r} in the domain {domain!r} {looked}; there is {others}."
     if line is not None and domain is not None and line not in held.lines(domain):
-        return f"the skill of {held.user_id!r} in {domain!r} never had a line {line!r}.{near(line, held.lines(domain))}"
+        nearest = nearest_sentence(line, held.lines(domain))
+        return f"the skill of {held.user_id!r} in {domain!r} never had a line {line!r}.{nearest}"
     return ""
 
 
-def near(name: str, names: list[str]) -> str:
+def nearest_sentence(name: str, names: list[str]) -> str:
     """Return the names with the most similar spelling, as a sentence."""
     return _nearest(get_close_matches(name, names, NEAREST, 0.5))
 
