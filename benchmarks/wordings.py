@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from evaluation.conversations.layout import About, Person, Said, Talk
 from evaluation.conversations.listening import Played, play
-from schemas import Role
+from schemas import Speaker
 from schemas.cards import CardLine
 
 _DATA: Final = Path(__file__).parent.parent / "packages" / "language" / "tests" / "data"
@@ -68,7 +68,8 @@ def cases(path: Path) -> Iterator[Case]:
 async def played(case: Case) -> Played:
     """The person of a case after what they said, each time answered by the assistant."""
     talks = (
-        Talk("said", About.NOTHING, "", (Said(Role.USER, text), Said(Role.ASSISTANT, "Okay."))) for text in case.turns
+        Talk("said", About.NOTHING, "", (Said(Speaker.USER, text), Said(Speaker.ASSISTANT, "Okay.")))
+        for text in case.turns
     )
     return await play(Person(case.id, tuple(talks)))
 

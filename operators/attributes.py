@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from operators.unicode import nfkc
-from schemas import Attribute, Evidence, Fact, Kind, Source, Tier, derived_id
+from schemas import Attribute, AttributeKind, AttributeSource, Evidence, Fact, Tier, derived_id
 
 # Dimensions of ranking criteria, not of tastes (paper 2.3).
 CRITERION_DIMENSIONS = frozenset({"era", "popularity", "rating", "year"})
@@ -41,7 +41,7 @@ def _in_a_word(character: str) -> bool:
 
 
 @lru_cache(maxsize=65_536)
-def attribute_id(kind: Kind, dimension: str, value: str) -> str:
+def attribute_id(kind: AttributeKind, dimension: str, value: str) -> str:
     """Return the permanent id of an attribute; truncation never makes two values share one.
 
     >>> attribute_id(Kind.PREFERENCE, "genre", "Science Fiction")
@@ -55,8 +55,8 @@ def bounded(name: str) -> str:
     return name if len(name) <= MAX_ID_CHARS else f"{name[: MAX_ID_CHARS - 17]}-{derived_id(name)}"
 
 
-def _kind_of(dimension: str) -> Kind:
-    return Kind.CRITERION if dimension in CRITERION_DIMENSIONS else Kind.PREFERENCE
+def _kind_of(dimension: str) -> AttributeKind:
+    return AttributeKind.CRITERION if dimension in CRITERION_DIMENSIONS else AttributeKind.PREFERENCE
 
 
 def fact_id(fact: Fact) -> str:
@@ -78,7 +78,7 @@ def _fact_id(dimension: str, value: str) -> str:
 def from_fact(
     fact: Fact,
     tier: Tier,
-    source: Source,
+    source: AttributeSource,
     *,
     counts: tuple[int, int] = (0, 0),
     support: int = 1,

@@ -29,7 +29,7 @@ from schemas import (
     encode,
 )
 from schemas.events import RankedBy, Ranking, Selection
-from schemas.state import Answered, OpenRanking, OpenRankings, OptOut, WaitingSelection
+from schemas.state import AnsweredRanking, OpenRanking, OpenRankings, OptOut, WaitingSelection
 
 
 class Arm(StrEnum):
@@ -205,7 +205,7 @@ def join_selection(
     fenced = state.model_copy(update={"applied": with_applied(state.applied, source, selection.occurred_at)})
     arrived = WaitingSelection.trusted(selection=selection, source=source)
     name = selection.ranking_id
-    first: Answered | Selection | None = _answer(state, name)
+    first: AnsweredRanking | Selection | None = _answer(state, name)
     ranking = next((r for r in state.rankings if r.ranking_id == name), None)
     if first is None and ranking is not None:
         step = _match(fenced, ranking, arrived, limits)
@@ -225,7 +225,7 @@ def join_selection(
     )
 
 
-def _answer(state: OpenRankings, ranking_id: str) -> Answered | None:
+def _answer(state: OpenRankings, ranking_id: str) -> AnsweredRanking | None:
     return next((a for a in state.answered if a.ranking_id == ranking_id), None)
 
 
@@ -235,7 +235,7 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
     shown = {item.item_id: item for item in ranking.candidates}
     if not shown.keys() >= set(all_taken):
         return Step(state, Outcome.NOT_IN_RANKING)
-    answer = Answered.trusted(ranking_id=ranking.ranking_id, item_id=selection.item_id, others=selection.others)
+    answer = AnsweredRanking.trusted(ranking_id=ranking.ranking_id, item_id=selection.item_id, others=selection.others)
     settled = state.model_copy(
         update={
             "rankings": tuple(r for r in state.rankings if r.ranking_id != ranking.ranking_id),

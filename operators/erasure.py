@@ -13,11 +13,11 @@ from operators.language.words import SAME_LETTERS, Words, words_of
 from operators.learning.statements import Subject
 from operators.redaction import is_placeholder
 from operators.stated import statement_id
-from schemas.cards import MAX_PENDING, Card, CardLine, Listening
+from schemas.cards import MAX_PENDING, Card, CardLine, PendingConversations
 from schemas.codec import line_of
 from schemas.commands import SkillCommand
 from schemas.diffs import PolicySkill
-from schemas.forgetting import MAX_DOMAINS, MAX_KNOWN, MAX_LINES, ForgetRequest, Forgotten, Receipt
+from schemas.forgetting import MAX_DOMAINS, MAX_KNOWN, MAX_LINES, ErasedScope, ForgetRequest, Receipt
 from schemas.items import Fact, ItemFacts
 from schemas.memory import Memory
 from schemas.state import OpenRankings, Profile
@@ -34,7 +34,7 @@ class Held:
     skills: Sequence[PolicySkill] = ()
     rings: Sequence[OpenRankings] = ()
     cards: Sequence[Card] = ()
-    conversations: Sequence[Listening] = ()
+    conversations: Sequence[PendingConversations] = ()
     limits: RingLimits = field(default_factory=RingLimits)
     domain: str | None = None
 
@@ -77,7 +77,7 @@ class Held:
     @property
     def newest(self) -> datetime | None:
         """The time at which Kafka logged the newest event in it."""
-        held: tuple[Profile | Memory | PolicySkill | OpenRankings | Card | Listening, ...]
+        held: tuple[Profile | Memory | PolicySkill | OpenRankings | Card | PendingConversations, ...]
         held = (*self.profiles, *self.memories, *self.skills, *self.rings, *self.cards, *self.conversations)
         return max((position.moment for each in held for position in each.applied), default=None)
 
@@ -99,7 +99,7 @@ def with_known(receipt: Receipt, known: Iterable[str]) -> Receipt:
     return receipt.model_copy(update={"known": kept[-MAX_KNOWN:]})
 
 
-def with_scope(receipt: Receipt, request: ForgetRequest, scope: Forgotten) -> Receipt:
+def with_scope(receipt: Receipt, request: ForgetRequest, scope: ErasedScope) -> Receipt:
     """Return the receipt after a request.
 
     Beyond its bounds the oldest entries widen to the person. A receipt may cover more than requests asked for, never
@@ -115,13 +115,13 @@ def with_scope(receipt: Receipt, request: ForgetRequest, scope: Forgotten) -> Re
     return _bounded(receipt, scope, receipt.domains, receipt.lines)
 
 
-def with_lines(receipt: Receipt, scopes: Mapping[str, Forgotten]) -> Receipt:
+def with_lines(receipt: Receipt, scopes: Mapping[str, ErasedScope]) -> Receipt:
     """Add erased lines, by their digests, to a receipt."""
     return _bounded(receipt, receipt.person, receipt.domains, {**receipt.lines, **scopes})
 
 
 def _bounded(
-    receipt: Receipt, person: Forgotten | None, domains: Mapping[_Name, Forgotten], lines: Mapping[str, Forgotten]
+    receipt: Receipt, person: ErasedScope | None, domains: Mapping[_Name, ErasedScope], lines: Mapping[str, ErasedScope]
 ) -> Receipt:
     if person is not None and person.done:
         domains = {name: each for name, each in domains.items() if each.until > person.until}
@@ -134,7 +134,7 @@ def _bounded(
     return receipt.model_copy(update={"person": person, "domains": domains, "lines": lines})
 
 
-def _newest(scopes: Mapping[_Name, Forgotten], most: int) -> tuple[dict[_Name, Forgotten], list[Forgotten]]:
+def _newest(scopes: Mapping[_Name, ErasedScope], most: int) -> tuple[dict[_Name, ErasedScope], list[ErasedScope]]:
     names = sorted(scopes, key=lambda name: scopes[name].until, reverse=True)
     return {name: scopes[name] for name in names[:most]}, [scopes[name] for name in names[most:]]
 
@@ -234,7 +234,7 @@ def forgotten_lines(card: Card, domain: str | None, line: str | None) -> tuple[s
     )
 
 
-def scrubbed_conversations(listening: Listening, domain: str) -> Listening:
+def scrubbed_conversations(listening: PendingConversations, domain: str) -> PendingConversations:
     """Return the waiting conversations without turns of a domain."""
     kept = []
     for chunk in listening.chunks:

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from operators.attributes import fact_ids
 from operators.learning.prior import statinit
-from schemas import MAX_POPULAR, Attribute, GlobalSkill, Memory, Profile, ReasonedBy, Source, Tier
+from schemas import MAX_POPULAR, Attribute, AttributeSource, GlobalSkill, Memory, Profile, Provenance, Tier
 from schemas.base import Domain
 
 MAX_SHARES = 512
@@ -148,7 +148,7 @@ def global_skill(population: Population, event_id: str, occurred_at: datetime, f
         shares=shares,
         usual=population.usual(floor),
         items=population.popular(ITEMS_FLOOR),
-        reasoned_by=ReasonedBy(reasoner="rules"),
+        reasoned_by=Provenance(reasoner="rules"),
     )
 
 
@@ -169,6 +169,6 @@ def _template(held: list[Held], users: int) -> tuple[Attribute, ...]:
             continue
         per_dimension[one.attribute.dimension] += 1
         tier = Tier.MEDIUM if share >= MEDIUM_SHARE else Tier.LOW
-        changed = {"tier": tier, "source": Source.GLOBAL, "support": 0, "taken": 0, "expected": 0}
+        changed = {"tier": tier, "source": AttributeSource.GLOBAL, "support": 0, "taken": 0, "expected": 0}
         lines.append(one.attribute.model_copy(update=changed))
     return tuple(lines)

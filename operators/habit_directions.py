@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from operators.attributes import CREATORS, attribute_id
-from schemas import Attribute, Kind, Measure
+from schemas import Attribute, AttributeKind, Measure
 
 
 class Direction(NamedTuple):
@@ -12,7 +12,7 @@ class Direction(NamedTuple):
 
     axis: str
     up: bool
-    kind: Kind
+    kind: AttributeKind
     dimension: str
     value: str
     attribute_id: str
@@ -30,7 +30,7 @@ KNOWN: Final = "known_"
 POSITION, AGAIN, REQUEST = "position", "again", "request"
 
 
-def _directions(axis: str, kind: Kind, dimension: str, up: str, down: str) -> tuple[Direction, ...]:
+def _directions(axis: str, kind: AttributeKind, dimension: str, up: str, down: str) -> tuple[Direction, ...]:
     return tuple(
         Direction(axis, is_up, kind, dimension, value, attribute_id(kind, dimension, value))
         for is_up, value in ((True, up), (False, down))
@@ -48,17 +48,25 @@ def _all() -> tuple[Direction, ...]:
         (Measure.LENGTH, "picks longer than average", "picks shorter than average"),
     )
     poles = [
-        pole for m, up, down in measured for pole in _directions(m.value, Kind.CRITERION, f"by_{m.value}", up, down)
+        pole
+        for m, up, down in measured
+        for pole in _directions(m.value, AttributeKind.CRITERION, f"by_{m.value}", up, down)
     ]
-    poles += _directions(REQUEST, Kind.CRITERION, "request", "follows the request closely", "looks past the request")
+    poles += _directions(
+        REQUEST, AttributeKind.CRITERION, "request", "follows the request closely", "looks past the request"
+    )
     for dimension, plural in {**CREATORS, **MAIN}.items():
         new = "explores many" if dimension in MAIN else "explores new"
         stays, explores = f"stays with favourite {plural}", f"{new} {plural}"
-        poles += _directions(KNOWN + dimension, Kind.PATTERN, "exploration", stays, explores)
-    poles += _directions(AGAIN, Kind.PATTERN, "exploration", "returns to what was taken before", "picks what is new")
+        poles += _directions(KNOWN + dimension, AttributeKind.PATTERN, "exploration", stays, explores)
+    poles += _directions(
+        AGAIN, AttributeKind.PATTERN, "exploration", "returns to what was taken before", "picks what is new"
+    )
     for dimension in DECIDING:
-        poles += _directions(BY + dimension, Kind.CRITERION, "decision", f"decides by {dimension}", "")
-    poles += _directions(POSITION, Kind.PATTERN, "position", "takes what stands first", "reads on past the first")
+        poles += _directions(BY + dimension, AttributeKind.CRITERION, "decision", f"decides by {dimension}", "")
+    poles += _directions(
+        POSITION, AttributeKind.PATTERN, "position", "takes what stands first", "reads on past the first"
+    )
     return tuple(poles)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import orjson
 
 from operators.tokens import count_tokens
-from schemas import ReasonedBy
+from schemas import Provenance
 
 CORRECTION_TOKENS = 100
 """Tokens reserved in every prompt for what a corrective retry adds."""
@@ -43,7 +43,7 @@ class Answer(Protocol):
     def answer(self) -> Mapping[str, Any]:
         """The JSON object."""
 
-    def reasoned_by(self, prompt: str) -> ReasonedBy:
+    def reasoned_by(self, prompt: str) -> Provenance:
         """Return the record as events carry it, for the prompt of this name."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from operators.attributes import fact_id
 from operators.habit_directions import DIRECTIONS
-from schemas import Attribute, Evidence, SkillChange, SkillDiff, Statement, StatementChange, Tally, line_of
+from schemas import Attribute, CountDelta, Evidence, SkillChange, SkillDiff, Statement, StatementChange, line_of
 
 FORGOTTEN = "forgotten"
 
@@ -145,7 +145,7 @@ def _statement_without(change: StatementChange, diff: SkillDiff, line: str, abou
     return change.model_copy(update={"statement_id": name, "statement": said})
 
 
-def _tally_without(tally: Tally, is_meant: Callable[[str], bool], instead: str) -> Tally:
+def _tally_without(tally: CountDelta, is_meant: Callable[[str], bool], instead: str) -> CountDelta:
     kept: dict[str, object] = {
         counts: {instead if is_meant(name) else name: count for name, count in getattr(tally, counts).items()}
         for counts in ("begun", "lines", "places", "drift")

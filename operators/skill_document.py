@@ -11,17 +11,21 @@ from operators.language.output_policy import Vouching
 from operators.learning.fold import MAX_VALUE_CHARS
 from operators.prompts import as_data
 from operators.stated import is_doubtful, lasting, speaking
-from schemas import Attribute, Kind, PolicySkill, Source, Stance, Statement, Tier, derived_id
+from schemas import Attribute, AttributeKind, AttributeSource, PolicySkill, Stance, Statement, Tier, derived_id
 
 MAX_NAME_CHARS = 64
 MAX_DESCRIPTION_CHARS = 1_024
 TIERS = {Tier.HIGH: "Sure of", Tier.MEDIUM: "Likely", Tier.LOW: "First signs"}
-WHAT = {Kind.PREFERENCE: "likes", Kind.PATTERN: "how they choose", Kind.CRITERION: "what they go by"}
+WHAT = {
+    AttributeKind.PREFERENCE: "likes",
+    AttributeKind.PATTERN: "how they choose",
+    AttributeKind.CRITERION: "what they go by",
+}
 FROM = {
-    Source.PRIOR: "from the time before",
-    Source.GLOBAL: "from what others have in common",
-    Source.DISCOVERED: "found in choices",
-    Source.STATED: "said by a person",
+    AttributeSource.PRIOR: "from the time before",
+    AttributeSource.GLOBAL: "from what others have in common",
+    AttributeSource.DISCOVERED: "found in choices",
+    AttributeSource.STATED: "said by a person",
 }
 HOW_TO_USE = (
     "What draws this user, as far as it is known. Among what fits the request equally well, go by it, the surest "

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from operators.attributes import bounded, fact_ids, normalise
-from schemas import Attribute, Bound, ItemFacts, PolicySkill, Scope, Session, Stance, Statement, derived_id
+from schemas import Attribute, Bound, ItemFacts, PolicySkill, Scope, SkillSession, Stance, Statement, derived_id
 
 # The longest `now`, which ends with the next choice.
 NOW = timedelta(minutes=30)
@@ -90,7 +90,7 @@ def is_over(skill: PolicySkill, statement: Statement, now: datetime) -> bool:
     return statement.session_id is not None and session_on(skill, statement.session_id, now) is None
 
 
-def session_on(skill: PolicySkill, session_id: str | None, now: datetime) -> Session | None:
+def session_on(skill: PolicySkill, session_id: str | None, now: datetime) -> SkillSession | None:
     """Return the session of this id, if it is on at this moment."""
     return next((each for each in skill.sessions if each.session_id == session_id and each.until > now), None)
 

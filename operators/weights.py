@@ -26,12 +26,12 @@ from schemas.weights import (
     WEIGHT_ONE,
     WIDEST,
     Features,
-    Learned,
+    LearnedWeight,
     Mix,
-    Moved,
-    Outcome,
+    RankingOutcome,
     WeightAction,
     WeightCommand,
+    WeightEvidence,
     Weights,
 )
 
@@ -101,7 +101,7 @@ def weighed_as(dimension: str) -> str:
 class Bounds:
     """Start and bounds of a weight in fixed point: weights in 1/1048576, precisions in 1/1024."""
 
-    begin: Learned
+    begin: LearnedWeight
     low: int
     high: int
     # The most that one choice moves the weight.
@@ -114,7 +114,7 @@ class Bounds:
         """Convert real numbers; `deviation` is the prior's: how far from the value domains are expected to be."""
         precision = max(1, round(FEATURE_ONE / deviation**2))
         fixed_low, fixed_high, fixed_step = (round(number * WEIGHT_ONE) for number in (low, high, step))
-        begin = Learned(weight=round(value * WEIGHT_ONE), precision=precision)
+        begin = LearnedWeight(weight=round(value * WEIGHT_ONE), precision=precision)
         return cls(begin, fixed_low, fixed_high, fixed_step, SUREST * precision)
 
 
@@ -147,7 +147,7 @@ def in_use(weights: Weights | None) -> RankWeights:
     return RankWeights(**mix, dimensions={**DIMENSIONS, **dimensions})
 
 
-def _value(learned: Learned, bounds: Bounds) -> float:
+def _value(learned: LearnedWeight, bounds: Bounds) -> float:
     return min(max(learned.weight, bounds.low), bounds.high) / WEIGHT_ONE
 
 
@@ -161,7 +161,7 @@ _MOST_SLOPE, _MOST_VARIANCE = 2 * WIDEST * FEATURE_ONE, WIDEST * WIDEST * FEATUR
 
 def evidence_of(
     features: Features, chosen: int, weights: RankWeights, nth: int
-) -> tuple[dict[Mix, Moved], dict[str, Moved]]:
+) -> tuple[dict[Mix, WeightEvidence], dict[str, WeightEvidence]]:
     """Compute the evidence of a choice among these candidates for the mix and for the dimensions; empty for none."""
     if not 0 <= chosen < features.candidates:
         return {}, {}
@@ -180,7 +180,7 @@ def evidence_of(
 
 def outcome_of(
     contrast: Contrast, weights: RankWeights, nth: int, secret: bytes, weights_version: int
-) -> Outcome | None:
+) -> RankingOutcome | None:
     """Compute the outcome of a contrast; None where it shows nothing, or the app ordered the list by its own rules.
 
     Only dimensions of the list's items and of habits count: an app cannot name others.
@@ -196,8 +196,8 @@ def outcome_of(
     if not mix and not dimensions:
         return None
     # The same id however often it is made, and not to be computed without the secret.
-    digest = hmac.digest(derived_key(secret, Outcome.TOPIC), contrast.event_id.encode(), "sha256")
-    return Outcome(
+    digest = hmac.digest(derived_key(secret, RankingOutcome.TOPIC), contrast.event_id.encode(), "sha256")
+    return RankingOutcome(
         event_id=digest.hex()[:32],
         occurred_at=contrast.occurred_at.replace(minute=0, second=0, microsecond=0),
         domain=contrast.domain,
@@ -225,9 +225,9 @@ def _softmax(scores: Sequence[float]) -> list[float]:
 
 def _said(
     rows: Mapping[NameT, Sequence[float]], at: Mapping[str, float], chosen: int, shares: Sequence[float], share: float
-) -> dict[NameT, Moved]:
+) -> dict[NameT, WeightEvidence]:
     """Pull and variance per row, times a share of them; without rows where both are 0."""
-    said: dict[NameT, Moved] = {}
+    said: dict[NameT, WeightEvidence] = {}
     for name, row in rows.items():
         mean = math.fsum(part * value for part, value in zip(shares, row, strict=True))
         variance = math.fsum(part * (value - mean) ** 2 for part, value in zip(shares, row, strict=True))
@@ -256,7 +256,7 @@ def start(domain: str, event: Event) -> Weights:
     return Weights(event_id=_id(domain, 0), occurred_at=event.occurred_at, domain=domain, version=0)
 
 
-def learned(weights: Weights, outcome: Outcome, source: Position | None = None) -> Weights:
+def learned(weights: Weights, outcome: RankingOutcome, source: Position | None = None) -> Weights:
     """Apply one choice; the very same object where it was applied before. Frozen weights only note its position."""
     if source is not None and is_applied(weights.applied, source):
         return weights
@@ -299,7 +299,7 @@ def _id(domain: str, version: int) -> str:
     return derived_id("weights", domain, str(version))
 
 
-def _held(known: Mapping[str, Learned], said: Mapping[str, Moved]) -> Mapping[str, Moved]:
+def _held(known: Mapping[str, LearnedWeight], said: Mapping[str, WeightEvidence]) -> Mapping[str, WeightEvidence]:
     """Keep dimensions that have, or get, a weight of their own, and add up the others under `unknown`."""
     room = MAX_WEIGHED_DIMENSIONS - 1 - len(known.keys() - {UNKNOWN})
     new = [name for name in said if name not in known and name != UNKNOWN]
@@ -312,14 +312,14 @@ def _held(known: Mapping[str, Learned], said: Mapping[str, Moved]) -> Mapping[st
     return kept
 
 
-def _moved(held: Learned, moved: Moved, bounds: Bounds) -> Learned:
+def _moved(held: LearnedWeight, moved: WeightEvidence, bounds: Bounds) -> LearnedWeight:
     pull, variance = moved
     slope = pull - _divided(variance * held.weight, WEIGHT_ONE)
     slope = max(-MOST_SLOPE * FEATURE_ONE, min(MOST_SLOPE * FEATURE_ONE, slope))
     least = slope * slope // (LEAST_PART * FEATURE_ONE)
     precision = min(held.precision + max(variance, least), bounds.surest)
     step = max(-bounds.step, min(bounds.step, _divided(slope * WEIGHT_ONE, precision)))
-    return Learned(weight=max(bounds.low, min(bounds.high, held.weight + step)), precision=precision)
+    return LearnedWeight(weight=max(bounds.low, min(bounds.high, held.weight + step)), precision=precision)
 
 
 def _divided(number: int, by: int) -> int:

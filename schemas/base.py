@@ -258,7 +258,7 @@ class Event(Model):
     occurred_at: UtcDatetime = Field(description="When it happened, in UTC.")
 
 
-class ReasonedBy(Model):
+class Provenance(Model):
     """The reasoner behind a proposal, a ranking, facets or a slim skill; for an LLM, the cost of its calls."""
 
     reasoner: Identifier = "rules"

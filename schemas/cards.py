@@ -13,13 +13,13 @@ from .base import (
     Label,
     Model,
     Position,
-    ReasonedBy,
+    Provenance,
     UserIdField,
     UtcDatetime,
     is_none,
     is_nothing,
 )
-from .corrections import MAX_TURN, MAX_UTTERANCE_CHARS, Correction, Role
+from .corrections import MAX_TURN, MAX_UTTERANCE_CHARS, Correction, Speaker
 from .forgetting import Digest, ForgetRequest
 from .skills import MAX_RECENT, Count
 from .statements import MAX_WORDS, Stance
@@ -118,7 +118,7 @@ class CardDiff(Event):
     conversation_id: Identifier | None = Field(None, exclude_if=is_none)
     changes: tuple[CardChange, ...] = Field((), max_length=MAX_CARD_CHANGES)
     not_kept: tuple[NotKept, ...] = Field((), max_length=32, exclude_if=is_nothing)
-    reasoned_by: ReasonedBy = Field(default_factory=ReasonedBy)
+    reasoned_by: Provenance = Field(default_factory=Provenance)
     source: Position | None = None
     chain: Digest | None = Field(None, exclude_if=is_none, description="Seals this version and all earlier ones.")
 
@@ -149,7 +149,7 @@ class CardAction(StrEnum):
     REMOVE = "remove"
 
 
-class CardStated(Model):
+class CardLineInput(Model):
     """A line that a command writes."""
 
     stance: Stance = Stance.PREFERS
@@ -168,7 +168,7 @@ class CardCommand(Event):
     user_id: UserIdField
     action: CardAction
     line_id: AttributeId | None = None
-    line: CardStated | None = None
+    line: CardLineInput | None = None
     actor: Label
     reason: Annotated[str, Field(max_length=300)] = ""
 
@@ -185,7 +185,7 @@ class Turn(Model):
 
     event_id: Identifier
     turn: int = Field(ge=0, le=MAX_TURN)
-    role: Role
+    role: Speaker
     text: Annotated[str, Field(max_length=MAX_UTTERANCE_CHARS)]
     language: Annotated[str, Field(max_length=40)] | None = Field(None, exclude_if=is_none)
     domain: DomainField | None = Field(None, exclude_if=is_none)
@@ -193,7 +193,7 @@ class Turn(Model):
     said_at: UtcDatetime
 
 
-class Thought(Model):
+class ChunkEffects(Model):
     """The effects of a chunk: decided once, then carried out, even if the worker restarts meanwhile.
 
     `lines` are the digests of the card's lines that are erased, as a receipt has them.
@@ -213,10 +213,10 @@ class Chunk(Model):
     tokens: int = Field(0, ge=0)
     heard_ms: int = Field(0, ge=0)
     is_closed: bool = Field(False, exclude_if=is_nothing, description="True if it takes no more turns.")
-    thought: Thought | None = Field(None, exclude_if=is_none, description="Its effects, once they are known.")
+    thought: ChunkEffects | None = Field(None, exclude_if=is_none, description="Its effects, once they are known.")
 
 
-class Listening(Model):
+class PendingConversations(Model):
     """The waiting turns of a person's conversations: the value of the table `conversations`."""
 
     TOPIC: ClassVar[str] = "conversations"

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from .base import AttributeId, DomainField, Event, Label, Model, UserIdField
-from .skills import MAX_ATTRIBUTES, Attribute, Kind, Tier
+from .skills import MAX_ATTRIBUTES, Attribute, AttributeKind, Tier
 
 
 class Action(StrEnum):
@@ -30,17 +30,17 @@ def _is_said(tier: Tier) -> Tier:
     return tier
 
 
-SaidTier = Annotated[Tier, AfterValidator(_is_said)]
+AssignableTier = Annotated[Tier, AfterValidator(_is_said)]
 """A tier that a person may give a line."""
 
 
-class Stated(Model):
+class SkillLineInput(Model):
     """A line in a person's own words."""
 
-    kind: Kind = Kind.PREFERENCE
+    kind: AttributeKind = AttributeKind.PREFERENCE
     dimension: Annotated[str, Field(min_length=1, max_length=40)]
     value: Label
-    tier: SaidTier = Tier.HIGH
+    tier: AssignableTier = Tier.HIGH
 
 
 _NEEDED = {
@@ -63,9 +63,9 @@ class SkillCommand(Event):
     domain: DomainField
     action: Action
     attribute_id: AttributeId | None = Field(None, description="pin, unpin, remove, reword, set-tier: the line.")
-    line: Stated | None = Field(None, description="add: the new line.")
+    line: SkillLineInput | None = Field(None, description="add: the new line.")
     value: Label | None = Field(None, description="reword: the line's new text.")
-    tier: SaidTier | None = Field(None, description="set-tier: the line's new tier.")
+    tier: AssignableTier | None = Field(None, description="set-tier: the line's new tier.")
     to_version: int | None = Field(None, ge=0, description="roll-back: the version to restore; 0: the seed.")
     lines: tuple[Attribute, ...] | None = Field(None, max_length=MAX_ATTRIBUTES, description="roll-back, import.")
     actor: Label

@@ -71,7 +71,7 @@ class Correction(Event):
         return self
 
 
-class Role(StrEnum):
+class Speaker(StrEnum):
     """The speaker: the person that the conversation teaches about, the assistant, or another (a tool, a prompt)."""
 
     USER = "user"
@@ -89,7 +89,7 @@ class Utterance(Event):
     user_id: UserIdField
     conversation_id: Identifier
     turn: int = Field(ge=0, le=MAX_TURN, description="Its place in the conversation.")
-    role: Role = Role.USER
+    role: Speaker = Speaker.USER
     text: Annotated[str, Field(max_length=MAX_UTTERANCE_CHARS)] = ""
     language: Language | None = Field(None, description="BCP 47, such as `de`; none: recognised by the words.")
     domain: DomainField | None = Field(None, description="None: anything, and no policy skill learns from it.")

@@ -14,7 +14,7 @@ from .base import (
     Label,
     Model,
     Position,
-    ReasonedBy,
+    Provenance,
     Text,
     UserIdField,
     UtcDatetime,
@@ -35,7 +35,7 @@ from .skills import (
     Attribute,
     Count,
     Evidence,
-    Session,
+    SkillSession,
     Strategy,
     Tier,
 )
@@ -108,7 +108,7 @@ Added = tuple[Annotated[int, Field(ge=0, le=16 * 1_024)], Annotated[int, Field(g
 """What is added to a line's counts, taken and expected, in 1/1024."""
 
 
-class Tally(Model):
+class CountDelta(Model):
     """What one event did to the counts of a skill's lines.
 
     In this order: lines from before counts get those of `begun`; every line but stated ones forgets,
@@ -133,7 +133,7 @@ class Tally(Model):
     habits: dict[HabitName, HabitAdded] = Field(default_factory=dict, max_length=MAX_HABITS, exclude_if=is_nothing)
 
 
-class Refusal(StrEnum):
+class RefusalReason(StrEnum):
     """Why the merge refused a reasoner's proposal."""
 
     UNKNOWN = "unknown-attribute"
@@ -146,12 +146,12 @@ class Refusal(StrEnum):
     PRIVATE = "private"  # the id names only the kind of personal data
 
 
-class Refused(Model):
+class RefusedProposal(Model):
     """A proposal that did not enter the skill, and why."""
 
     attribute_id: AttributeId
     proposed: SkillChangeKind
-    why: Refusal
+    why: RefusalReason
 
 
 class Verdict(StrEnum):
@@ -215,19 +215,19 @@ class SkillDiff(Event):
     seeded_from: tuple[Position, ...] = Field((), max_length=4, exclude_if=is_nothing)
     counted_until: UtcDatetime | None = Field(None, exclude_if=is_nothing)
     changes: tuple[SkillChange, ...] = Field((), max_length=4 * MAX_ATTRIBUTES)
-    tally: Tally | None = Field(None, description="What it added to the counts; none: nothing.")
+    tally: CountDelta | None = Field(None, description="What it added to the counts; none: nothing.")
     stated: tuple[StatementChange, ...] = Field((), max_length=2 * MAX_STATEMENTS, exclude_if=is_nothing)
     shifted: bool = Field(False, exclude_if=is_nothing, description="The taste may have changed.")
     beliefs: Beliefs | None = Field(None, exclude_if=is_nothing)
-    session: Session | None = Field(None, exclude_if=is_nothing, description="The session as it is now.")
+    session: SkillSession | None = Field(None, exclude_if=is_nothing, description="The session as it is now.")
     heard: DiffTrigger | None = Field(None, exclude_if=is_nothing)
     slim_lines: tuple[AttributeId, ...] | None = Field(None, max_length=MAX_SLIM_LINES, exclude_if=is_none)
-    refused: tuple[Refused, ...] = Field((), max_length=4 * MAX_ATTRIBUTES)
+    refused: tuple[RefusedProposal, ...] = Field((), max_length=4 * MAX_ATTRIBUTES)
     evidence: Evidence
     is_contrast: bool = True
     frozen: bool | None = Field(None, description="The skill's new `frozen`; none: unchanged.")
     rolled_back_to: int | None = Field(None, ge=0, description="The version that this one restores.")
-    reasoned_by: ReasonedBy = ReasonedBy()
+    reasoned_by: Provenance = Provenance()
     analysis: Text = Field("", description="The reasoner's thoughts on the choice; only for people.")
     judged: tuple[Judgement, ...] = Field((), max_length=MAX_ATTRIBUTES, description="A model's, by line.")
     source: Position | None = None
@@ -253,7 +253,7 @@ class PolicySkill(Event):
     stated: tuple[Statement, ...] = Field((), max_length=MAX_STATEMENTS, exclude_if=is_nothing)
     shifted: int = Field(0, ge=0, exclude_if=is_nothing, description="The version of the last change.")
     beliefs: Beliefs | None = Field(None, exclude_if=is_nothing)
-    sessions: tuple[Session, ...] = Field((), max_length=MAX_SESSIONS, exclude_if=is_nothing)
+    sessions: tuple[SkillSession, ...] = Field((), max_length=MAX_SESSIONS, exclude_if=is_nothing)
     slim_lines: tuple[AttributeId, ...] = Field((), max_length=MAX_SLIM_LINES, exclude_if=is_nothing)
     strategy: Strategy = Strategy()
     frozen: bool = Field(False, description="True if a person has stopped it from learning.")

@@ -13,7 +13,7 @@ from .base import (
     Instruction,
     ItemIdField,
     Model,
-    ReasonedBy,
+    Provenance,
     Share,
     Text,
     UserIdField,
@@ -86,9 +86,9 @@ class Injected(Model):
     fit: Fit | None = Field(None, exclude_if=is_nothing, description="How well the candidates suit, if known.")
     memory_version: int = Field(0, ge=0)
     graph_epoch: int = Field(0, ge=0)
-    ranked_by: ReasonedBy | None = Field(None, description="How the order was made, and its cost.")
-    facets_by: ReasonedBy | None = Field(None, description="Only where an LLM wrote the facets.")
-    slim_by: ReasonedBy | None = Field(None, description="Only where an LLM wrote the slim skill.")
+    ranked_by: Provenance | None = Field(None, description="How the order was made, and its cost.")
+    facets_by: Provenance | None = Field(None, description="Only where an LLM wrote the facets.")
+    slim_by: Provenance | None = Field(None, description="Only where an LLM wrote the slim skill.")
     repaired: int = Field(0, ge=0, description="How many ids a model left out, invented or repeated.")
 
 

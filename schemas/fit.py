@@ -33,7 +33,7 @@ class Option(Model):
     value: Label
 
 
-class Question(Model):
+class ClarifyingQuestion(Model):
     """The question whose answer would change a ranking most; its answer is a correction with `answers`."""
 
     question_id: Identifier
@@ -54,4 +54,4 @@ class Fit(Model):
     suits: bool = Field(description="False: better to show nothing, or to ask.")
     against: dict[ItemIdField, AttributeId] = Field(default_factory=dict, description="Unwanted candidates.")
     honoured: tuple[AttributeId, ...] = Field((), max_length=64, description="Statements that it followed.")
-    question: Question | None = Field(None, exclude_if=is_nothing, description="Only with `clarify`.")
+    question: ClarifyingQuestion | None = Field(None, exclude_if=is_nothing, description="Only with `clarify`.")

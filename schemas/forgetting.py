@@ -34,7 +34,7 @@ class ForgetRequest(Event):
         return self
 
 
-class Forgotten(Model):
+class ErasedScope(Model):
     """One erased scope: no event up to `until` is ever learned from again. `event_id` is the request's."""
 
     event_id: Identifier
@@ -53,14 +53,14 @@ class Receipt(Event):
 
     TOPIC: ClassVar[str] = "receipts"
     subject: Digest
-    person: Forgotten | None = None
-    domains: dict[DomainField, Forgotten] = Field(default_factory=dict, max_length=MAX_DOMAINS)
-    lines: dict[Digest, Forgotten] = Field(default_factory=dict, max_length=MAX_LINES)
+    person: ErasedScope | None = None
+    domains: dict[DomainField, ErasedScope] = Field(default_factory=dict, max_length=MAX_DOMAINS)
+    lines: dict[Digest, ErasedScope] = Field(default_factory=dict, max_length=MAX_LINES)
     known: tuple[ShortDigest, ...] = Field((), max_length=MAX_KNOWN)
     seal: Digest | None = Field(None, description="The worker's proof, with the deployment's secret.")
 
     @property
-    def scopes(self) -> tuple[Forgotten, ...]:
+    def scopes(self) -> tuple[ErasedScope, ...]:
         """All erased scopes, widest first."""
         person = () if self.person is None else (self.person,)
         return (*person, *self.domains.values(), *self.lines.values())

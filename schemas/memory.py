@@ -1,6 +1,6 @@
 """The user-item graph, partitioned so that each part is written in one place (paper 2.2, Algorithm 1 line 11).
 
-A user's `Memory` has the items that they took: the paper's M_u, apart from the skill. A `Touch` informs items of a
+A user's `Memory` has the items that they took: the paper's M_u, apart from the skill. A `ItemUpdate` informs items of a
 taker. An `ItemMemory` holds an item's takers, the paper's M_i, each under a pseudonym; every worker reads all of them,
 and combines for a ranking those of a user's items. All are bounded (invariant 4).
 """
@@ -52,7 +52,7 @@ Column = Annotated[tuple[_T, ...], Field(max_length=MAX_TAKERS)]
 _BEGINNING, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
-class Taken(Model):
+class TakenItem(Model):
     """An item in a user's memory: when it was last taken, and how often."""
 
     item_id: ItemIdField
@@ -75,13 +75,13 @@ class Memory(Model):
     version: NonNegativeInt = 0
     interactions: NonNegativeInt = 0
     days: NonNegativeInt = 0
-    taken: tuple[Taken, ...] = Field((), max_length=MAX_TAKEN)
+    taken: tuple[TakenItem, ...] = Field((), max_length=MAX_TAKEN)
     seen: tuple[Fact, ...] = Field((), max_length=MAX_SEEN, exclude_if=is_nothing)
     recent: tuple[Identifier, ...] = Field((), max_length=32)
     applied: tuple[Position, ...] = Field((), max_length=4)
 
 
-class Touched(Model):
+class TouchedItem(Model):
     """An item that is informed of a choice."""
 
     item_id: ItemIdField
@@ -89,7 +89,7 @@ class Touched(Model):
     times: Times = 1
 
 
-class Touch(Model):
+class ItemUpdate(Model):
     """Informs items of one partition about one of their takers, as of a version of that user's memory.
 
     It is a state, so that a repeat changes nothing. `degree` is the number of items in the user's memory; `newest` are
@@ -105,7 +105,7 @@ class Touch(Model):
     days: Days = 1
     newest: tuple[ItemIdField, ...] = Field((), max_length=MAX_NEWEST)
     tastes: tuple[AttributeId, ...] = Field((), max_length=MAX_TASTES)
-    items: tuple[Touched, ...] = Field((), max_length=MAX_TAKEN)
+    items: tuple[TouchedItem, ...] = Field((), max_length=MAX_TAKEN)
     forgotten: Identifier | None = None
     every_domain: bool = False
 
@@ -114,7 +114,7 @@ class Touch(Model):
 class Taker:
     """One of an item's takers, as of a version of their memory.
 
-    `others` are the user's other items that the item knows, the newest first; the rest is as in `Touch`.
+    `others` are the user's other items that the item knows, the newest first; the rest is as in `ItemUpdate`.
     """
 
     neighbour: Pseudonym

@@ -16,7 +16,7 @@ from .base import (
     ItemIdField,
     Label,
     Model,
-    ReasonedBy,
+    Provenance,
     Share,
     Text,
     UserIdField,
@@ -82,7 +82,7 @@ class Tier(IntEnum):
 _TIERS = {str(tier): tier for tier in Tier}
 
 
-class Kind(StrEnum):
+class AttributeKind(StrEnum):
     """The three sections of a skill (paper 2.3)."""
 
     PREFERENCE = "preference"
@@ -90,7 +90,7 @@ class Kind(StrEnum):
     CRITERION = "criterion"
 
 
-class Source(StrEnum):
+class AttributeSource(StrEnum):
     """Where an attribute came from. In the paper's terms, `prior` is confirmed and `discovered` is emerging."""
 
     PRIOR = "prior"
@@ -131,11 +131,11 @@ class Attribute(Model):
     """
 
     attribute_id: AttributeId
-    kind: Kind
+    kind: AttributeKind
     dimension: Annotated[str, Field(min_length=1, max_length=40)]
     value: Label
     tier: Tier
-    source: Source = Source.DISCOVERED
+    source: AttributeSource = AttributeSource.DISCOVERED
     taken: Count = 0
     expected: Count = 0
     gained: Gained = Field(0, exclude_if=is_nothing)
@@ -165,7 +165,7 @@ class SessionLine(Model):
     expected: Count = 0
 
 
-class Session(Model):
+class SkillSession(Model):
     """A short-lived overlay of a skill: the user's choices since a session began. The two newest are kept."""
 
     session_id: Identifier
@@ -252,4 +252,4 @@ class GlobalSkill(Event):
     shares: dict[AttributeId, Share] = Field(default_factory=dict, max_length=512)
     usual: dict[AttributeId, Share] = Field(default_factory=dict, max_length=MAX_USUAL)
     items: dict[ItemIdField, Annotated[int, Field(ge=0)]] = Field(default_factory=dict, max_length=MAX_POPULAR)
-    reasoned_by: ReasonedBy = ReasonedBy()
+    reasoned_by: Provenance = Provenance()

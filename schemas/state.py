@@ -69,7 +69,7 @@ class WaitingSelection(Model):
     source: Position
 
 
-class Answered(Model):
+class AnsweredRanking(Model):
     """A ranking whose selection has become a contrast, with the taken items; without one, an abstention."""
 
     ranking_id: Identifier
@@ -89,5 +89,5 @@ class OpenRankings(Model):
     slot: int = Field(ge=0, lt=64)
     rankings: tuple[OpenRanking, ...] = Field((), max_length=64)
     waiting: tuple[WaitingSelection, ...] = Field((), max_length=64)
-    answered: tuple[Answered, ...] = Field((), max_length=128)
+    answered: tuple[AnsweredRanking, ...] = Field((), max_length=128)
     applied: tuple[Position, ...] = Field((), max_length=4)

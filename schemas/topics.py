@@ -16,7 +16,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from .base import Event, Model
-from .cards import Card, CardCommand, CardDiff, Listening
+from .cards import Card, CardCommand, CardDiff, PendingConversations
 from .codec import DeadLetter, SchemaError
 from .commands import SkillCommand
 from .corrections import Correction, Utterance
@@ -24,10 +24,10 @@ from .diffs import PolicySkill, SkillDiff
 from .events import Abstention, Contrast, Feedback, Interaction, Ranking, RankRequest, Selection
 from .forgetting import ForgetRequest, Receipt
 from .items import Item
-from .memory import ItemMemory, Memory, Touch
+from .memory import ItemMemory, ItemUpdate, Memory
 from .skills import GlobalSkill, SlimSkill
 from .state import OpenRankings, Profile
-from .weights import Outcome, WeightCommand, Weights
+from .weights import RankingOutcome, WeightCommand, Weights
 
 DEFAULT_PREFIX = "sager."
 MEBIBYTE = 1024 * 1024
@@ -192,15 +192,15 @@ _ALL = (
     Topic("forget-requests", ForgetRequest, Key.USER, "console, CLI, app", 30 * DAY, worked_off=True),
     Topic("receipts", Receipt, Key.SUBJECT, "agent evolve", compact=True),
     Topic("global-skills", GlobalSkill, Key.DOMAIN, "CLI", compact=True, single_partition=True),
-    _WORKERS("outcomes", Outcome, Key.DOMAIN, "agent evolve", 7 * DAY, internal=True),
+    _WORKERS("outcomes", RankingOutcome, Key.DOMAIN, "agent evolve", 7 * DAY, internal=True),
     Topic("weight-commands", WeightCommand, Key.DOMAIN, "CLI", 90 * DAY, worked_off=True),
     Topic("weights", Weights, Key.DOMAIN, "agent weigh: its table's changelog", compact=True),
     Topic("dead-letters", DeadLetter, Key.ORIGINAL, "any stage", 90 * DAY, mebibytes=4),
     _TABLE("profiles", Profile, Key.USER_AND_DOMAIN, "agent prior"),
     _TABLE("open-rankings", OpenRankings, Key.USER_AND_SLOT, "agent contrast", mebibytes=4),
-    _TABLE("conversations", Listening, Key.USER, "agent listen", mebibytes=4),
+    _TABLE("conversations", PendingConversations, Key.USER, "agent listen", mebibytes=4),
     _TABLE("memories", Memory, Key.USER_AND_DOMAIN, "agents prior and evolve"),
-    _WORKERS("item-touches", Touch, Key.TAKER, "agents prior and evolve", 7 * DAY, internal=True),
+    _WORKERS("item-touches", ItemUpdate, Key.TAKER, "agents prior and evolve", 7 * DAY, internal=True),
     _TABLE("item-memories", ItemMemory, Key.ITEM_AND_DOMAIN, "agent propagate"),
 )
 

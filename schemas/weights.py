@@ -43,7 +43,7 @@ Row = Annotated[tuple[Feature, ...], Field(min_length=2, max_length=MAX_WEIGHED)
 """One feature of all candidates."""
 Variance = Annotated[int, Field(ge=0, le=WIDEST * WIDEST * FEATURE_ONE)]
 Pull = Annotated[int, Field(ge=-_MOST_PULL, le=_MOST_PULL)]
-Moved = tuple[Pull, Variance]
+WeightEvidence = tuple[Pull, Variance]
 """A choice's evidence for a weight, in 1/1024: its log-likelihood is `pull * weight - variance * weight**2 / 2`.
 
 Its slope is `pull - variance * weight`, also if the weight has changed since the choice was made.
@@ -73,7 +73,7 @@ class Features(Model):
         return next((len(row) for row in (*self.mix.values(), *self.dimensions.values())), 0)
 
 
-class Outcome(Event):
+class RankingOutcome(Event):
     """One choice's evidence for a domain's weights, computed where the person is known.
 
     It names neither the person nor the items. `event_id` cannot be computed without the deployment's secret, and
@@ -83,8 +83,8 @@ class Outcome(Event):
     TOPIC: ClassVar[str] = "outcomes"
     domain: DomainField
     weights_version: int = Field(ge=0, description="The weights at which pull and variance were taken.")
-    mix: dict[Mix, Moved] = Field(default_factory=dict, max_length=len(Mix))
-    dimensions: dict[DimensionName, Moved] = Field(default_factory=dict, max_length=MAX_OUTCOME_DIMENSIONS)
+    mix: dict[Mix, WeightEvidence] = Field(default_factory=dict, max_length=len(Mix))
+    dimensions: dict[DimensionName, WeightEvidence] = Field(default_factory=dict, max_length=MAX_OUTCOME_DIMENSIONS)
 
 
 class WeightAction(StrEnum):
@@ -105,7 +105,7 @@ class WeightCommand(Event):
     reason: Annotated[str, Field(max_length=300)] = ""
 
 
-class Learned(Model):
+class LearnedWeight(Model):
     """One weight in 1/1048576, and the precision of its estimate, the prior's included, in 1/1024."""
 
     weight: Weight
@@ -120,7 +120,7 @@ class Weights(Event):
     version: int = Field(ge=0, description="How many outcomes and commands it includes; 0: the start values.")
     choices: int = Field(0, ge=0, description="How many choices it has learned from since the start or reset.")
     frozen: bool = False
-    mix: dict[Mix, Learned] = Field(default_factory=dict, max_length=len(Mix))
-    dimensions: dict[DimensionName, Learned] = Field(default_factory=dict, max_length=MAX_WEIGHED_DIMENSIONS)
+    mix: dict[Mix, LearnedWeight] = Field(default_factory=dict, max_length=len(Mix))
+    dimensions: dict[DimensionName, LearnedWeight] = Field(default_factory=dict, max_length=MAX_WEIGHED_DIMENSIONS)
     applied: tuple[Position, ...] = Field((), max_length=4)
     seal: Digest | None = Field(None, description="The worker's proof, with the deployment's secret.")

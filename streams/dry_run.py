@@ -18,7 +18,7 @@ from operators.stated import in_words as stated_in_words
 from operators.statinit.parsers import parser_for, vocabulary_for
 from operators.steps import Evolve, Start, State
 from operators.steps.evolve import Effects
-from schemas import Correction, Event, Feedback, OpenRankings, OptOut, Position, Role, Turn, Utterance
+from schemas import Correction, Event, Feedback, OpenRankings, OptOut, Position, Speaker, Turn, Utterance
 from schemas.diffs import PolicySkill, SkillChangeKind
 from schemas.events import Interaction, Ranking, RankRequest, Selection
 from schemas.items import Candidate, Fact, Item, ItemFacts
@@ -201,7 +201,7 @@ class DryRun:
     def _utterance(self, event: Utterance, lesson: Lesson) -> None:
         if not self._words(event.text, event.domain or "", lesson):
             return
-        if event.role is not Role.USER:
+        if event.role is not Speaker.USER:
             lesson.teaches.append("context of the person's answer: nothing is learned from it")
             return
         text = self.step.privacy.turn(event.text, event.domain, "").text

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
 from operators.language.ports import Effect, Finding, Heard
-from schemas import Card, CardDiff, ReasonedBy, Stance
+from schemas import Card, CardDiff, Provenance, Stance
 from schemas.cards import FREE
 from streams.privacy import DEFAULT
 
-_BY_A_MODEL = ReasonedBy(
+_BY_A_MODEL = Provenance(
     reasoner="llm", model="small-model", prompt="listen.v1", prompt_hash="hash-of-listen.v1", prompt_tokens=780,
     completion_tokens=64, calls=1, latency_ms=1_300,
 )  # fmt: skip
@@ -49,7 +49,7 @@ def talks(users: Sequence[str], monday: datetime) -> Iterator[tuple[CardDiff, Ca
             for place, (words, value, domain, dimension, effect) in enumerate(found)
         )  # fmt: skip
         others = 1 if number == 1 else 0
-        heard = Heard(findings, others, _BY_A_MODEL if number else ReasonedBy())
+        heard = Heard(findings, others, _BY_A_MODEL if number else Provenance())
         diff = resolve(cards.get(user), user, heard, f"heard-{name}", at, name, None, DEFAULT)
         assert diff is not None
         cards[user] = with_diff(cards.get(user), diff)

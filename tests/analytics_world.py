@@ -31,7 +31,7 @@ from operators.slim import slim
 from operators.statinit import facts_of, parser_for
 from operators.steps.evolve import Evolve, State
 from operators.steps.rank import UNHEARD, Rank
-from schemas import BadRecord, Event, OpenRankings, Position, ReasonedBy, Source, Stance, encode, topic_of
+from schemas import AttributeSource, BadRecord, Event, OpenRankings, Position, Provenance, Stance, encode, topic_of
 from schemas.commands import Action, SkillCommand
 from schemas.corrections import Correction, Directive
 from schemas.diffs import Judgement, PolicySkill, SkillDiff, Verdict
@@ -234,7 +234,7 @@ class _Builder:
         if skill is not None:
             heard = RANK.heard(skill, items, request.occurred_at, request.session_id, asks=request.clarify)
         order = RANK.order(items, lines, request.instruction, found, request.request_id, heard=heard)
-        by = ReasonedBy(reasoner="deterministic")
+        by = Provenance(reasoner="deterministic")
         if by_llm and with_skill:
             by = _llm("rank-listwise.v1", 620 + 3 * len(lines), 45, latency_ms=900)
         by_id = {candidate.item_id: candidate for candidate in request.candidates}
@@ -346,7 +346,7 @@ class _Builder:
         skill = self._skill(key, contrast)
         proposal = CountsReasoner().propose(contrast, skill)
         if fails:
-            told = ReasonedBy(reasoner="counts", fallback="timeout: no answer within 30 s")
+            told = Provenance(reasoner="counts", fallback="timeout: no answer within 30 s")
             proposal = replace(proposal, reasoned_by=told)
         elif by_llm:
             proposal = RulesReasoner().propose(contrast, skill)
@@ -364,7 +364,9 @@ class _Builder:
         key = (str(person.user_id), str(person.domain))
         skill = self._world.skills[key]
         action = Action.PIN if number == 2 else Action.REMOVE
-        chosen = max(skill.attributes, key=lambda line: (line.source is Source.PRIOR, line.confirmed_at > 0, line.tier))
+        chosen = max(
+            skill.attributes, key=lambda line: (line.source is AttributeSource.PRIOR, line.confirmed_at > 0, line.tier)
+        )
         command = SkillCommand(
             event_id=f"command-{number}", occurred_at=at, user_id=key[0], domain=key[1], action=action,
             attribute_id=chosen.attribute_id, actor="support", reason="the user asked for it",
@@ -422,8 +424,8 @@ def _judged(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> tuple
     return tuple(Judgement(attribute_id=name, verdict=v, quoted=quoted.get(v, fact)) for name, v in said)
 
 
-def _llm(prompt: str, prompt_tokens: int, completion_tokens: int, latency_ms: int) -> ReasonedBy:
-    return ReasonedBy(
+def _llm(prompt: str, prompt_tokens: int, completion_tokens: int, latency_ms: int) -> Provenance:
+    return Provenance(
         reasoner="llm", model="small-model", prompt=prompt, prompt_hash=f"hash-of-{prompt}", calls=1,
         prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, latency_ms=latency_ms,
     )  # fmt: skip

@@ -10,10 +10,20 @@ from operators.evolve import Proposal, validate
 from operators.language.output_policy import Held, Vouching
 from operators.learning.fold import SECTIONS, _strategy_lines, line_of, merge
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve
-from schemas import Action, Candidate, Fact, ItemFacts, OpenRankings, PolicySkill, SkillCommand, SkillDiff, Stated
+from schemas import (
+    Action,
+    Candidate,
+    Fact,
+    ItemFacts,
+    OpenRankings,
+    PolicySkill,
+    SkillCommand,
+    SkillDiff,
+    SkillLineInput,
+)
 from schemas.base import Position
 from schemas.events import Contrast, Interaction, Ranking, RankRequest, Selection
-from schemas.skills import Attribute, Kind, Source, Tier
+from schemas.skills import Attribute, AttributeKind, AttributeSource, Tier
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 
@@ -68,16 +78,16 @@ def read_item(candidate: Candidate) -> ItemFacts:
 
 
 def an_attribute(
-    text: str = "genre: noir", tier: Tier = Tier.MEDIUM, source: Source = Source.PRIOR, **more: Any
+    text: str = "genre: noir", tier: Tier = Tier.MEDIUM, source: AttributeSource = AttributeSource.PRIOR, **more: Any
 ) -> Attribute:
     """`an_attribute("genre: noir", Tier.HIGH)`: by default a medium preference of the prior."""
     dimension, value = text.split(": ", 1)
-    kind = more.pop("kind", Kind.PREFERENCE)
+    kind = more.pop("kind", AttributeKind.PREFERENCE)
     name = more.pop("attribute_id", attribute_id(kind, dimension, value))
     return Attribute(attribute_id=name, kind=kind, dimension=dimension, value=value, tier=tier, source=source, **more)
 
 
-def id_of(text: str, kind: Kind = Kind.PREFERENCE) -> str:
+def id_of(text: str, kind: AttributeKind = AttributeKind.PREFERENCE) -> str:
     """The id of the attribute `genre: noir`."""
     return attribute_id(kind, *text.split(": ", 1))
 
@@ -157,7 +167,7 @@ def a_command(action: Action = Action.PIN, text: str = "genre: noir", **more: An
     fields = {"event_id": a_name("command"), "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, "actor": "ann"}
     dimension, _, value = text.partition(": ")
     needed: dict[Action, dict[str, Any]] = {
-        Action.ADD: {"line": Stated(dimension=dimension[:40], value=(value or text)[:120])},
+        Action.ADD: {"line": SkillLineInput(dimension=dimension[:40], value=(value or text)[:120])},
         Action.REWORD: {"value": "film noir"},
         Action.SET_TIER: {"tier": Tier.HIGH},
         Action.ROLL_BACK: {"to_version": 0, "lines": ()},

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluation.exceptions import QualityError
-from schemas import MAX_UTTERANCE_CHARS, Role
+from schemas import MAX_UTTERANCE_CHARS, Speaker
 
 FILES: Final = "*persona*.json"
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 SENSITIVE_TYPES: Final = frozenset({"therapy_background", "health_and_medical_conditions", "sensitive_information"})
-_SPEAKERS: Final = {"user": Role.USER, "human": Role.USER} | dict.fromkeys(
-    ("assistant", "ai", "chatgpt", "bot", "model"), Role.ASSISTANT
+_SPEAKERS: Final = {"user": Speaker.USER, "human": Speaker.USER} | dict.fromkeys(
+    ("assistant", "ai", "chatgpt", "bot", "model"), Speaker.ASSISTANT
 )
 _SPEAKER: Final = re.compile(rf"^\s*\**({'|'.join(_SPEAKERS)})\**\s*:\**[ \t]*", re.IGNORECASE | re.MULTILINE)
 # Characters of file names that do not belong in an id.
@@ -45,7 +45,7 @@ class About(StrEnum):
 class Said:
     """One turn of a conversation."""
 
-    role: Role
+    role: Speaker
     text: str
 
 
@@ -246,7 +246,7 @@ def turns_of(value: object) -> tuple[Said, ...]:
             pairs += [(turn.role.value, turn.text) for turn in turns_of(each)]
         elif isinstance(each, dict):
             pairs.append((_text(each.get("role") or "user"), each.get("content", each.get("text"))))
-    turns = [Said(_SPEAKERS.get(role.strip().lower(), Role.OTHER), _content(content)) for role, content in pairs]
+    turns = [Said(_SPEAKERS.get(role.strip().lower(), Speaker.OTHER), _content(content)) for role, content in pairs]
     return tuple(turn for turn in turns if turn.text)
 
 

@@ -21,7 +21,7 @@ from operators.language.extraction import LlmListening, both
 from operators.language.ports import Heard
 from operators.steps.listen import Listen, State, erasures, newer
 from operators.tokens import count_tokens
-from schemas import Fact, Position, Role, Utterance, cards, derived_id
+from schemas import Fact, Position, Speaker, Utterance, cards, derived_id
 from schemas.cards import Card, CardDiff, CardLine
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
@@ -166,7 +166,7 @@ def utterances(user_id: str, place: int, talk: Talk) -> list[Utterance]:
     """A talk as an app sends it: the turns, then its end."""
     conversation, begins = f"{user_id}-{place}", BEGINNING + place * BETWEEN_TALKS
 
-    def utterance(turn: int, role: Role, text: str = "", *, ends: bool = False) -> Utterance:
+    def utterance(turn: int, role: Speaker, text: str = "", *, ends: bool = False) -> Utterance:
         return Utterance(
             event_id=derived_id("utterance", conversation, str(turn)),
             occurred_at=begins + turn * BETWEEN_TURNS,
@@ -179,7 +179,7 @@ def utterances(user_id: str, place: int, talk: Talk) -> list[Utterance]:
         )
 
     spoken = [utterance(turn, said.role, said.text) for turn, said in enumerate(talk.turns)]
-    return [*spoken, utterance(len(spoken), Role.OTHER, ends=True)]
+    return [*spoken, utterance(len(spoken), Speaker.OTHER, ends=True)]
 
 
 def _append(played: Played, diff: CardDiff) -> None:

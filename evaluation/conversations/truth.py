@@ -20,7 +20,7 @@ from typing import Final
 
 from evaluation.conversations.layout import About, Person, Talk
 from operators.attributes import normalise
-from schemas import Role
+from schemas import Speaker
 from schemas.cards import FREE, CardLine
 from schemas.statements import Stance
 
@@ -216,13 +216,13 @@ def is_said_in(talk: Talk) -> bool:
     if talk.strength is not None:
         return talk.strength == "said"
     wanted = content(talk.preference)
-    sentences = (each for said in talk.turns if said.role is Role.USER for each in _SENTENCE.split(said.text))
+    sentences = (each for said in talk.turns if said.role is Speaker.USER for each in _SENTENCE.split(said.text))
     return bool(wanted) and any(len(wanted & content(each)) >= SAID_SHARE * len(wanted) for each in sentences)
 
 
 def is_in_own_words(talk: Talk) -> bool:
     """True if most words of a preference are the person's, rather than the assistant's or between the lines."""
-    own = frozenset[str]().union(*(content(said.text) for said in talk.turns if said.role is Role.USER))
+    own = frozenset[str]().union(*(content(said.text) for said in talk.turns if said.role is Speaker.USER))
     return any(len(each.words & own) >= MIN_SHARE * len(each.words) for each in claims(talk.preference)[:1])
 
 

@@ -21,7 +21,7 @@ from operators.stated import live, statement_id
 from operators.statinit.parsers import facts_of, parser_for
 from operators.steps import Evolve, Start, State, learn
 from operators.steps import rank as ranking
-from schemas import Abstention, Candidate, Contrast, Fit, ItemFacts, PolicySkill, Question, Stance, derived_id
+from schemas import Abstention, Candidate, ClarifyingQuestion, Contrast, Fit, ItemFacts, PolicySkill, Stance, derived_id
 from schemas.base import Domain, UserId
 from schemas.corrections import Correction, Directive
 from streams.language import RULES
@@ -58,7 +58,7 @@ class Offer:
     fit: Fit | None = None
 
     @property
-    def question(self) -> Question | None:
+    def question(self) -> ClarifyingQuestion | None:
         """The question that the arm would ask first."""
         return None if self.fit is None else self.fit.question
 

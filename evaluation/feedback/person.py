@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from evaluation.feedback.scenarios import Scenario, Taste
-from schemas import Directive, Question, Stance
+from schemas import ClarifyingQuestion, Directive, Stance
 
 
 class Kind(StrEnum):
@@ -97,7 +97,7 @@ def _wanted_another(scenario: Scenario, taste: Taste, action: str, answer: str) 
     return Reply(Kind.WANTED_ANOTHER, text, answer, says=tuple(directives), suits=(action, answer))
 
 
-def answered(question: Question, taste: Taste, category: str) -> Reply:
+def answered(question: ClarifyingQuestion, taste: Taste, category: str) -> Reply:
     """The person's answer to a question: of each option whether they dislike it or like it.
 
     If their favourite of all is among the options, they state that they prefer it to the others.

@@ -20,7 +20,7 @@ from schemas.cards import (
     CardCommand,
     CardDiff,
     CardLine,
-    CardStated,
+    CardLineInput,
     Strength,
 )
 from schemas.statements import Scope, Stance
@@ -290,7 +290,7 @@ def is_as_it_was(card: Card | None, diff: CardDiff) -> bool:
     return True
 
 
-def _set(draft: CardDraft, command: CardCommand, stated: CardStated, privacy: Privacy) -> None:
+def _set(draft: CardDraft, command: CardCommand, stated: CardLineInput, privacy: Privacy) -> None:
     value, dimension = value_of(stated.value), dimension_of(stated.dimension)
     kind = refused(dimension, value, "", privacy)
     if kind is not None:

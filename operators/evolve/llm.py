@@ -20,7 +20,7 @@ from operators.habit_directions import is_habit
 from operators.language.output_policy import Vouching
 from operators.llm import MAX_PROMPT_TOKENS, Asks, ask, strict_object
 from operators.prompts import as_data, template
-from schemas import Attribute, Contrast, Fact, Judgement, PolicySkill, ReasonedBy, Verdict
+from schemas import Attribute, Contrast, Fact, Judgement, PolicySkill, Provenance, Verdict
 
 PROMPT = "evolve.v2"
 NONE = "none"
@@ -128,12 +128,12 @@ class LlmReasoner:
         """Propose changes, or raise ReasonerUnavailable. Without anything to judge there is no call."""
         asked = question(contrast, skill, max_tokens=MAX_PROMPT_TOKENS, vouching=self.vouching)
         if asked is None:
-            return Proposal(reasoned_by=ReasonedBy(reasoner=self.name))
+            return Proposal(reasoned_by=Provenance(reasoner=self.name))
         reply = await ask(self.client, PROMPT, asked)
         return proposal(asked, reply.answer, reply.reasoned_by(PROMPT))
 
 
-def proposal(asked: Question, answer: Mapping[str, Any], reasoned_by: ReasonedBy) -> Proposal:
+def proposal(asked: Question, answer: Mapping[str, Any], reasoned_by: Provenance) -> Proposal:
     """Turn an answer that fits the question's schema into a proposal.
 
     A verdict without a fact counts as `unrelated`. Weakening is conservative (paper 2.5): a fact contradicts only lines

@@ -19,9 +19,9 @@ from schemas import (
     Fact,
     Judgement,
     PolicySkill,
-    ReasonedBy,
-    Refusal,
-    Refused,
+    Provenance,
+    RefusalReason,
+    RefusedProposal,
     SkillChangeKind,
     Tier,
 )
@@ -40,7 +40,7 @@ class Proposal:
     reasons: Mapping[str, str] = field(default_factory=dict)
     analysis: str = ""
     judged: tuple[Judgement, ...] = ()
-    reasoned_by: ReasonedBy = field(default_factory=ReasonedBy)
+    reasoned_by: Provenance = field(default_factory=Provenance)
 
     @property
     def is_empty(self) -> bool:
@@ -81,7 +81,7 @@ MOST = 0.5
 CONTRADICTABLE = frozenset({"ambience", "category", "genre", "meal", "mood", "price", "qualifier", "rating"})
 """Dimensions in which choosing elsewhere can contradict a taste. Another director is no contradiction of one."""
 
-COUNTS = ReasonedBy(reasoner="counts")
+COUNTS = Provenance(reasoner="counts")
 _NOTHING = Proposal(reasoned_by=COUNTS)
 
 
@@ -161,7 +161,7 @@ class RulesReasoner:
             discovered=tuple(choice.facts[name] for name in fresh[: self.discoveries]),
             weakened=tuple(weakened),
             reasons=reasons,
-            reasoned_by=ReasonedBy(reasoner=self.name),
+            reasoned_by=Provenance(reasoner=self.name),
         )
 
     def _weaken(self, contrast: Contrast, skill: PolicySkill, choice: Choice) -> Iterator[str]:
@@ -236,7 +236,7 @@ class GatedReasoner:
         return Proposal(
             reinforced=repeated,
             reasons=dict.fromkeys(repeated, "the chosen item has it, and nothing that is new"),
-            reasoned_by=ReasonedBy(reasoner=self.name, gated=True),
+            reasoned_by=Provenance(reasoner=self.name, gated=True),
         )
 
 
@@ -245,7 +245,7 @@ class Validated:
     """The part of a proposal that has evidence, and what was refused."""
 
     proposal: Proposal
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedProposal, ...] = ()
 
 
 def encodable(text: str) -> str:
@@ -253,11 +253,13 @@ def encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def refusal(attribute_id: str, proposed: SkillChangeKind, why: Refusal, kind: str | None = None) -> Refused:
+def refusal(
+    attribute_id: str, proposed: SkillChangeKind, why: RefusalReason, kind: str | None = None
+) -> RefusedProposal:
     """Record a change without evidence; a private attribute is recorded only by the kind of its private data."""
     if kind is not None:
-        return Refused(attribute_id=f"private:{kind}", proposed=proposed, why=Refusal.PRIVATE)
-    return Refused(attribute_id=encodable(attribute_id)[:200].ljust(3, "?"), proposed=proposed, why=why)
+        return RefusedProposal(attribute_id=f"private:{kind}", proposed=proposed, why=RefusalReason.PRIVATE)
+    return RefusedProposal(attribute_id=encodable(attribute_id)[:200].ljust(3, "?"), proposed=proposed, why=why)
 
 
 def named(attribute_id: str, domain: str, privacy: Privacy) -> str | None:
@@ -276,22 +278,22 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     known = {attribute.attribute_id for attribute in skill.attributes}
     stated = contrast.chosen.facts[::-1]
     offered = dict(zip(fact_ids(stated), stated, strict=True))
-    refused: list[Refused] = []
+    refused: list[RefusedProposal] = []
 
-    def refuse(attribute_id: str, proposed: SkillChangeKind, why: Refusal) -> None:
+    def refuse(attribute_id: str, proposed: SkillChangeKind, why: RefusalReason) -> None:
         refused.append(refusal(attribute_id, proposed, why, named(attribute_id, domain, privacy)))
 
     reinforced = [name for name in dict.fromkeys(proposal.reinforced) if name in known]
     for name in dict.fromkeys(proposal.reinforced):
         if name not in known:
-            refuse(name, SkillChangeKind.REINFORCED, Refusal.UNKNOWN)
+            refuse(name, SkillChangeKind.REINFORCED, RefusalReason.UNKNOWN)
     discovered: dict[str, Fact] = {}
     for fact in proposal.discovered:
         name = fact_id(fact)
         if name not in offered and (kind := privacy.refuses(domain, fact.dimension, fact.value)) is not None:
-            refused.append(refusal(name, SkillChangeKind.DISCOVERED, Refusal.PRIVATE, kind))
+            refused.append(refusal(name, SkillChangeKind.DISCOVERED, RefusalReason.PRIVATE, kind))
         elif name not in offered:
-            refuse(name, SkillChangeKind.DISCOVERED, Refusal.UNSUPPORTED)
+            refuse(name, SkillChangeKind.DISCOVERED, RefusalReason.UNSUPPORTED)
         elif name in known:
             reinforced.append(name)
         else:
@@ -300,9 +302,9 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     weakened: list[str] = []
     for name in dict.fromkeys(proposal.weakened):
         if name not in known:
-            refuse(name, SkillChangeKind.WEAKENED, Refusal.UNKNOWN)
+            refuse(name, SkillChangeKind.WEAKENED, RefusalReason.UNKNOWN)
         elif name in reinforced:
-            refuse(name, SkillChangeKind.WEAKENED, Refusal.ALSO_REINFORCED)
+            refuse(name, SkillChangeKind.WEAKENED, RefusalReason.ALSO_REINFORCED)
         else:
             weakened.append(name)
     # Texts of rules consist of what is in the skill already.

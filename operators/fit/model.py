@@ -11,7 +11,7 @@ from operators.attributes import fact_id, fact_ids
 from operators.fit.acceptance import AGAINST, Candidate, Known, Power, candidates, chance, none_suits, power_of
 from operators.language.privacy import Privacy
 from operators.prompts import visible
-from schemas import Fact, Fit, ItemFacts, Option, PolicySkill, Question, Stance, Statement, derived_id
+from schemas import ClarifyingQuestion, Fact, Fit, ItemFacts, Option, PolicySkill, Stance, Statement, derived_id
 from schemas.fit import MAX_OPTIONS
 
 # Below this chance it is better to show nothing: an unsuitable item costs more than a missed one.
@@ -75,7 +75,7 @@ def _applied(items: Sequence[ItemFacts], statements: Sequence[Statement]) -> Ite
 
 def question_of(
     items: Sequence[ItemFacts], skill: PolicySkill, statements: Sequence[Statement], privacy: Privacy
-) -> Question | None:
+) -> ClarifyingQuestion | None:
     """Return the question that helps most to decide what to show, or to show nothing; None where no answer would.
 
     It never asks about sensitive facts, even where a domain may learn them, nor about avoided ones.
@@ -88,7 +88,7 @@ def question_of(
     gain, facts = min(gains, key=lambda each: (-each[0], each[1][0].dimension), default=(0.0, ()))
     if gain < LEAST_GAIN:
         return None
-    return Question(
+    return ClarifyingQuestion(
         question_id=derived_id("question", skill.user_id, skill.domain, str(skill.version), *map(fact_id, facts)),
         dimension=facts[0].dimension,
         text=text_of(facts),

@@ -33,7 +33,7 @@ from schemas import (
 )
 from schemas.base import Position
 from schemas.items import Fact, ItemFacts
-from schemas.memory import ItemMemory, Memory, Taken, Taker, Touch, Touched
+from schemas.memory import ItemMemory, ItemUpdate, Memory, TakenItem, Taker, TouchedItem
 
 MAX_TITLE_CHARS = 80
 MAX_SEEN_WORDS = 4
@@ -75,7 +75,7 @@ def with_taken(
     if event_id in memory.recent:
         return memory.model_copy(update={"applied": applied})
     before = next((taken for taken in memory.taken if taken.item_id == item.item_id), None)
-    taken = Taken.trusted(
+    taken = TakenItem.trusted(
         item_id=item.item_id,
         title=item.title[:MAX_TITLE_CHARS],
         facts=item.facts[:MAX_MEMORY_FACTS],
@@ -120,14 +120,14 @@ def _with_seen(seen: Sequence[Fact], items: Iterable[ItemFacts]) -> tuple[Fact, 
     return (*kept, *found.values())[-MAX_SEEN:]
 
 
-def tastes(taken: Iterable[Taken]) -> tuple[str, ...]:
+def tastes(taken: Iterable[TakenItem]) -> tuple[str, ...]:
     """Return the attributes of at least two items in memory, the most frequent first."""
     counts = Counter(chain.from_iterable([set(fact_ids(item.facts)) for item in taken]))
     common = [name for name in counts if counts[name] > 1]
     return tuple(sorted(common, key=lambda name: (-counts[name], name))[:MAX_TASTES])
 
 
-def touches(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits()) -> Touch:
+def touches(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits()) -> ItemUpdate:
     """Touch the chosen item and some of the user's other items, the chosen one first.
 
     The others too, because later choices tell as much about an item as earlier ones. Each is touched at the 1st, 2nd,
@@ -139,13 +139,13 @@ def touches(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits()) -
     return _touch(memory, [*chosen, *others], limits)
 
 
-def all_touches(memory: Memory, limits: GraphLimits = GraphLimits()) -> Touch:
+def all_touches(memory: Memory, limits: GraphLimits = GraphLimits()) -> ItemUpdate:
     """Touch every item in memory, the newest first: after an erasure in part has removed the user from them."""
     return _touch(memory, list(reversed(memory.taken)), limits)
 
 
-def _touch(memory: Memory, hearing: Sequence[Taken], limits: GraphLimits) -> Touch:
-    return Touch.trusted(
+def _touch(memory: Memory, hearing: Sequence[TakenItem], limits: GraphLimits) -> ItemUpdate:
+    return ItemUpdate.trusted(
         domain=memory.domain,
         taker=neighbour_of(memory.user_id, limits.secret),
         version=memory.version,
@@ -153,13 +153,13 @@ def _touch(memory: Memory, hearing: Sequence[Taken], limits: GraphLimits) -> Tou
         days=min(memory.days, MAX_DAYS),
         newest=tuple(taken.item_id for taken in reversed(memory.taken))[:MAX_NEWEST],
         tastes=tastes(memory.taken),
-        items=tuple(Touched.trusted(item_id=taken.item_id, at=taken.at, times=taken.times) for taken in hearing),
+        items=tuple(TouchedItem.trusted(item_id=taken.item_id, at=taken.at, times=taken.times) for taken in hearing),
     )
 
 
-def shared_out(touch: Touch, partition_of: Callable[[str], int]) -> dict[int, Touch]:
+def shared_out(touch: ItemUpdate, partition_of: Callable[[str], int]) -> dict[int, ItemUpdate]:
     """Split a touch by the partitions of its items."""
-    parts: dict[int, list[Touched]] = {}
+    parts: dict[int, list[TouchedItem]] = {}
     for each in touch.items:
         parts.setdefault(partition_of(each.item_id), []).append(each)
     if len(parts) == 1:
@@ -167,7 +167,7 @@ def shared_out(touch: Touch, partition_of: Callable[[str], int]) -> dict[int, To
     return {partition: touch.model_copy(update={"items": tuple(items)}) for partition, items in parts.items()}
 
 
-def takers_of(touch: Touch) -> Iterator[tuple[str, Taker]]:
+def takers_of(touch: ItemUpdate) -> Iterator[tuple[str, Taker]]:
     """Yield each touched item with the taker that it stores."""
     for each in touch.items:
         others = tuple(name for name in touch.newest if name != each.item_id)[:MAX_OTHERS]
@@ -179,9 +179,9 @@ NOBODY_ASKS = "-"
 """The name of a request whose answer no client awaits."""
 
 
-def forgotten_touch(neighbour: str, domain: str | None, request: str) -> Touch:
+def forgotten_touch(neighbour: str, domain: str | None, request: str) -> ItemUpdate:
     """Remove this neighbour from all items of a partition, in one domain or in all."""
-    return Touch(
+    return ItemUpdate(
         domain=domain or "every", taker=neighbour, version=0, degree=0, forgotten=request, every_domain=domain is None
     )
 
@@ -287,7 +287,7 @@ class Remembered:
     """
 
     memory: Memory
-    touch: Touch | None
+    touch: ItemUpdate | None
 
 
 def remember_choice(
@@ -314,14 +314,14 @@ def remember_choice(
 
 
 def add_taker(
-    held: Callable[[str, str], ItemMemory | None], touch: Touch, now: datetime | None = None
+    held: Callable[[str, str], ItemMemory | None], touch: ItemUpdate, now: datetime | None = None
 ) -> tuple[ItemMemory, ...]:
     """Add a taker to items; returns those that change."""
     told = (on_touch(held(item_id, touch.domain), touch.domain, item_id, t, now) for item_id, t in takers_of(touch))
     return tuple(item for item in told if item is not None)
 
 
-def forget_taker(item: ItemMemory, touch: Touch) -> ItemMemory | None:
+def forget_taker(item: ItemMemory, touch: ItemUpdate) -> ItemMemory | None:
     """Return the item without the taker of a forgotten touch; None if nothing changes."""
     if not (touch.every_domain or item.domain == touch.domain):
         return None

@@ -25,7 +25,7 @@ from operators.attributes import fact_id, normalise
 from operators.graph.domain_rules import Signals, rule_for
 from operators.graph.items import tastes
 from operators.graph.neighbours import Crowd, ItemSignal, Neighbourhood
-from schemas import Fact, Memory, Taken, derived_id
+from schemas import Fact, Memory, TakenItem, derived_id
 
 MOST, LEAST_USERS, LEAST_ITEMS = 16, 4, 6
 """Most neighbours, and how many of each kind are kept in any case."""
@@ -59,7 +59,7 @@ class Graph:
     """A user's part of the graph, with what all neighbours share computed once."""
 
     def __init__(self, memory: Memory, neighbourhood: Neighbourhood, now: datetime) -> None:
-        newest: dict[str, Taken] = {}
+        newest: dict[str, TakenItem] = {}
         for one in memory.taken:
             newest.pop(one.item_id, None)
             newest[one.item_id] = one
@@ -108,7 +108,7 @@ class Graph:
     def _days(self, at: datetime) -> float:
         return max(0.0, (self._now - at).total_seconds() / _DAY_SECONDS)
 
-    def _item_overlap(self, item: Taken) -> float:
+    def _item_overlap(self, item: TakenItem) -> float:
         names = self.facts[item.item_id]
         if not names or not self._most:
             return UNKNOWN_ITEM_OVERLAP

@@ -10,9 +10,9 @@ from operators.attributes import fact_id
 from operators.language.ports import Effect, Finding
 from operators.language.words import Words, all_words, has_word, words_of
 from operators.tokens import count_tokens
-from schemas.cards import FREE, MAX_OPEN, Chunk, Listening, Thought, Turn
+from schemas.cards import FREE, MAX_OPEN, Chunk, ChunkEffects, PendingConversations, Turn
 from schemas.codec import derived_id, line_of
-from schemas.corrections import Correction, Directive, Role, Utterance
+from schemas.corrections import Correction, Directive, Speaker, Utterance
 from schemas.forgetting import ForgetRequest
 from schemas.items import Fact
 from schemas.statements import Stance
@@ -39,22 +39,24 @@ def chunk_id(user_id: str, chunk: Chunk) -> str:
     return derived_id("chunk", user_id, chunk.conversation_id, *(turn.event_id for turn in chunk.turns))
 
 
-def first_closed(listening: Listening | None) -> Chunk | None:
+def first_closed(listening: PendingConversations | None) -> Chunk | None:
     """Return the chunk to be read next."""
     return next((each for each in listening.chunks if each.is_closed), None) if listening is not None else None
 
 
 def has_own_words(chunk: Chunk) -> bool:
     """Return True if the person says anything in it."""
-    return any(turn.role is Role.USER for turn in chunk.turns)
+    return any(turn.role is Speaker.USER for turn in chunk.turns)
 
 
-def without(listening: Listening, chunk: Chunk) -> Listening:
+def without(listening: PendingConversations, chunk: Chunk) -> PendingConversations:
     """Remove a finished chunk."""
     return listening.model_copy(update={"chunks": tuple(each for each in listening.chunks if each != chunk)})
 
 
-def with_thought(listening: Listening, chunk: Chunk, thought: Thought) -> tuple[Listening, Chunk]:
+def with_thought(
+    listening: PendingConversations, chunk: Chunk, thought: ChunkEffects
+) -> tuple[PendingConversations, Chunk]:
     """Add the result of a chunk to it; returns the chunk too."""
     newer = chunk.model_copy(update={"thought": thought})
     chunks = tuple(newer if each == chunk else each for each in listening.chunks)
@@ -88,7 +90,7 @@ def turn_of(utterance: Utterance, text: str, heard_at: datetime | None = None) -
 
     A turn that an app's clock dates ahead would outlive a wish to forget.
     """
-    own = utterance.role is Role.USER
+    own = utterance.role is Speaker.USER
     return Turn(
         event_id=utterance.event_id,
         turn=utterance.turn,
@@ -131,8 +133,8 @@ def make_room(chunks: list[Chunk]) -> list[Closed]:
 
 
 def unsaid(
-    listening: Listening, values: Collection[str], until: datetime | None = None, but: Chunk | None = None
-) -> Listening:
+    listening: PendingConversations, values: Collection[str], until: datetime | None = None, but: Chunk | None = None
+) -> PendingConversations:
     """Erase the waiting sentences that have all words of a forgotten value.
 
     Turns after `until`, the chunk `but` and chunks with a result stay.

@@ -20,7 +20,7 @@ from operators.prompts import as_data, template
 from operators.tokens import count_tokens
 from schemas import Fact
 from schemas.cards import FREE, MAX_FINDINGS, Card, Strength, Turn
-from schemas.corrections import Role
+from schemas.corrections import Speaker
 from schemas.statements import Stance
 
 PROMPT: Final = "listen.v2"
@@ -97,7 +97,7 @@ def question(
     text = " ".join(line.asked.words for line in lines if line.asked is not None)
     if len(text.split()) < MIN_WORDS:
         return None
-    domains = dict.fromkeys(turn.domain for turn in turns if turn.role is Role.USER and turn.domain)
+    domains = dict.fromkeys(turn.domain for turn in turns if turn.role is Speaker.USER and turn.domain)
     facts: dict[str, list[Fact]] = {domain: _named(vocabulary(domain), text, vouching) for domain in domains}
     while lines:
         asked = {str(number): each for number, each in enumerate((each.asked for each in lines if each.asked), 1)}
@@ -122,7 +122,7 @@ def _lines(turns: Sequence[Turn], extractor: Extractor) -> tuple[list[_Line], in
         turn = turns[place]
         if asked == MAX_ASKED:
             break
-        if turn.role is Role.ASSISTANT:
+        if turn.role is Speaker.ASSISTANT:
             newest.append(_Line(_of_assistant(turn)))
         for sentence in reversed(extractor.sentences(turn, turns[:place], _LONGEST_TURN_CHARS)):
             line = _line(turn, sentence)

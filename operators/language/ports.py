@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import Enum, StrEnum
 from typing import Protocol
 
-from schemas import Card, Correction, Directive, Fact, ItemFacts, NotUnderstood, OptOut, ReasonedBy, Scope, Stance, Turn
+from schemas import Card, Correction, Directive, Fact, ItemFacts, NotUnderstood, OptOut, Provenance, Scope, Stance, Turn
 from schemas.cards import FREE, Strength
 
 
@@ -50,7 +50,7 @@ class Heard:
 
     findings: tuple[Finding, ...] = ()
     of_others: int = 0
-    reasoned_by: ReasonedBy = field(default_factory=ReasonedBy)
+    reasoned_by: Provenance = field(default_factory=Provenance)
 
 
 class About(StrEnum):
@@ -88,7 +88,7 @@ class Understood:
     why: NotUnderstood | None = None
     examples: tuple[Fact, ...] = ()
     unquoted: bool = False
-    reasoned_by: ReasonedBy = field(default_factory=ReasonedBy)
+    reasoned_by: Provenance = field(default_factory=Provenance)
 
     @property
     def is_understood(self) -> bool:

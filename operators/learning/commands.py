@@ -10,10 +10,10 @@ from operators.learning.evidence import counts_for_tier, counts_of
 from operators.learning.fold import next_diff
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, make_room
 from operators.stated import statement_id
-from schemas.base import Position, ReasonedBy
+from schemas.base import Position, Provenance
 from schemas.commands import Action, SkillCommand
-from schemas.diffs import PolicySkill, Refusal, Refused, SkillChange, SkillChangeKind, SkillDiff
-from schemas.skills import Attribute, Evidence, Source, Tier
+from schemas.diffs import PolicySkill, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind, SkillDiff
+from schemas.skills import Attribute, AttributeSource, Evidence, Tier
 from schemas.statements import Stance, StatementChange, StatementChangeKind
 
 # The change of a line that a command proposes.
@@ -30,7 +30,7 @@ _PROPOSED = {
 @dataclass(frozen=True)
 class _Answer:
     changes: tuple[SkillChange, ...] = ()
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedProposal, ...] = ()
     frozen: bool | None = None
     rolled_back_to: int | None = None
     stated: tuple[StatementChange, ...] = ()
@@ -52,7 +52,7 @@ def resolve_command(
     command, private = _fit_to_keep(skill, command, privacy, vouching)
     if private is not None:
         kind = _PROPOSED.get(command.action, SkillChangeKind.REWORDED)
-        answer = _Answer(refused=(refusal("", kind, Refusal.PRIVATE, private),))
+        answer = _Answer(refused=(refusal("", kind, RefusalReason.PRIVATE, private),))
     else:
         answer = _carry_out(skill, command, limits)
     evidence = Evidence(event_id=command.event_id)
@@ -79,7 +79,7 @@ def resolve_command(
         rolled_back_to=answer.rolled_back_to,
         stated=answer.stated,
         counted_until=command.occurred_at if command.action is Action.IMPORT else None,
-        reasoned_by=ReasonedBy(reasoner=f"command by {command.actor}"),
+        reasoned_by=Provenance(reasoner=f"command by {command.actor}"),
         source=source,
     )
 
@@ -135,10 +135,10 @@ def _carry_out(  # noqa: PLR0911 - one return per action
             )
     line = _line_of(skill, command)
     if line is None:
-        return _refuse(command.attribute_id or "", _PROPOSED[command.action], Refusal.UNKNOWN)
+        return _refuse(command.attribute_id or "", _PROPOSED[command.action], RefusalReason.UNKNOWN)
     match command.action:
         case Action.PIN if sum(a.pinned for a in skill.attributes) >= limits.pinned:
-            return _refuse(line.attribute_id, SkillChangeKind.PINNED, Refusal.CAPPED)
+            return _refuse(line.attribute_id, SkillChangeKind.PINNED, RefusalReason.CAPPED)
         case Action.PIN | Action.UNPIN:
             return _Answer((_change(command, line, after=line.tier),))
         case Action.REMOVE:
@@ -151,7 +151,7 @@ def _carry_out(  # noqa: PLR0911 - one return per action
 
 def _set_tier(command: SkillCommand, line: Attribute) -> _Answer:
     if command.tier is line.tier:
-        return _refuse(line.attribute_id, SkillChangeKind.SET, Refusal.ALREADY_SO)
+        return _refuse(line.attribute_id, SkillChangeKind.SET, RefusalReason.ALREADY_SO)
     tier = command.tier or Tier.LOW
     _, expected = counts_of(line)
     return _Answer((_change(command, line, after=tier, counts=(counts_for_tier(tier, expected), expected)),))
@@ -161,11 +161,11 @@ def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute) -> _Answ
     """Replace a line: another name is another line, which takes over the counts."""
     value = command.value or line.value
     name = attribute_id(line.kind, line.dimension, value)
-    reworded = line.model_copy(update={"attribute_id": name, "value": value, "source": Source.STATED})
+    reworded = line.model_copy(update={"attribute_id": name, "value": value, "source": AttributeSource.STATED})
     if name == line.attribute_id:
         return _Answer((_new(SkillChangeKind.REWORDED, reworded, command.reason, before=line),))
     if any(a.attribute_id == name for a in skill.attributes):
-        return _refuse(name, SkillChangeKind.REWORDED, Refusal.ALREADY_SO)
+        return _refuse(name, SkillChangeKind.REWORDED, RefusalReason.ALREADY_SO)
     return _Answer((_change(command, line), _new(SkillChangeKind.ADDED, reworded, command.reason)))
 
 
@@ -180,7 +180,7 @@ def _add(skill: PolicySkill, command: SkillCommand) -> _Answer:
         value=said.value,
         tier=said.tier,
         taken=counts_for_tier(said.tier),
-        source=Source.STATED,
+        source=AttributeSource.STATED,
         confirmed_at=skill.contrasts,
         evidence=(Evidence(event_id=command.event_id),),
     )
@@ -194,7 +194,7 @@ def _add(skill: PolicySkill, command: SkillCommand) -> _Answer:
     )
     if any(a.attribute_id == line.attribute_id for a in skill.attributes):
         # A statement only silences the line: taking the statement back is enough to add it.
-        refused = _refuse(line.attribute_id, SkillChangeKind.ADDED, Refusal.ALREADY_SO)
+        refused = _refuse(line.attribute_id, SkillChangeKind.ADDED, RefusalReason.ALREADY_SO)
         return _Answer(stated=taken_back) if taken_back else refused
     return _Answer((_new(SkillChangeKind.ADDED, line, command.reason),), stated=taken_back)
 
@@ -203,7 +203,7 @@ def _restore(skill: PolicySkill, command: SkillCommand) -> _Answer:
     """Return to the lines of an old version, or of an export."""
     if command.to_version is not None and command.to_version > skill.version:
         # A version of a skill that was erased since.
-        return _refuse(f"version:number:{command.to_version}", SkillChangeKind.RESTORED, Refusal.UNKNOWN)
+        return _refuse(f"version:number:{command.to_version}", SkillChangeKind.RESTORED, RefusalReason.UNKNOWN)
     wanted = {line.attribute_id: line for line in command.lines or ()}
     held = {line.attribute_id: line for line in skill.attributes}
     default = "imported" if command.action is Action.IMPORT else f"rolled back to version {command.to_version}"
@@ -245,5 +245,5 @@ def _new(kind: SkillChangeKind, line: Attribute, reason: str, before: Attribute 
     )
 
 
-def _refuse(name: str, kind: SkillChangeKind, why: Refusal) -> _Answer:
-    return _Answer(refused=(Refused(attribute_id=name, proposed=kind, why=why),))
+def _refuse(name: str, kind: SkillChangeKind, why: RefusalReason) -> _Answer:
+    return _Answer(refused=(RefusedProposal(attribute_id=name, proposed=kind, why=why),))

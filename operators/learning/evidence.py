@@ -20,7 +20,7 @@ from itertools import chain
 from math import log
 
 from operators.attributes import fact_ids
-from schemas import ONE, Attribute, ItemFacts, Kind, PolicySkill, Source, Tier
+from schemas import ONE, Attribute, AttributeKind, AttributeSource, ItemFacts, PolicySkill, Tier
 
 # A sixteenth of each count is forgotten per choice: half of it after eleven.
 FORGET = 16
@@ -37,8 +37,8 @@ MOST = 1_024 * ONE
 COSTLY = 8 * ONE
 _TIERS = tuple(Tier)
 # A member by way of its class takes seven times as long, and each choice compares hundreds.
-_SILENT, _LOW, _STATED = Tier.SILENT, Tier.LOW, Source.STATED
-_EARNED = frozenset({Source.PRIOR, Source.DISCOVERED})
+_SILENT, _LOW, _STATED = Tier.SILENT, Tier.LOW, AttributeSource.STATED
+_EARNED = frozenset({AttributeSource.PRIOR, AttributeSource.DISCOVERED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def first_expected(usual: int, share: int, before: int) -> int:
     return min(usual * min(before, HORIZON) + share, MOST)
 
 
-def tier_of(taken: int, expected: int, source: Source, support: int, gained: int = 0) -> Tier:
+def tier_of(taken: int, expected: int, source: AttributeSource, support: int, gained: int = 0) -> Tier:
     """Return the tier as a view of the counts.
 
     An earned line rises by at most one tier per choice that takes it (paper 2.5): low with the first, medium with the
@@ -201,9 +201,9 @@ def drifted(line: Attribute, share: int, taken: bool) -> int:
     Only lines that were sure and taken often when the test began are tested, and only by lists that offer their value
     among others: a value taken three times by luck was never a taste that could change.
     """
-    least = ESTABLISHED_BY_HISTORY if line.source is Source.PRIOR else ESTABLISHED
+    least = ESTABLISHED_BY_HISTORY if line.source is AttributeSource.PRIOR else ESTABLISHED
     was_sure = (line.tier is Tier.HIGH and line.taken >= least) or (line.drift and line.tier)
-    if not was_sure or line.source is Source.STATED or not 0 < share < ONE:
+    if not was_sure or line.source is AttributeSource.STATED or not 0 < share < ONE:
         return line.drift
     odds = min(max((line.taken + ONE) / (line.expected + ONE), LEAST_ODDS), MOST_ODDS)
     chance = share / ONE
@@ -223,7 +223,7 @@ def inactivity_decay(skill: PolicySkill, now: datetime) -> int:
 
 
 _TINY = 1e-9
-_PATTERN = Kind.PATTERN
+_PATTERN = AttributeKind.PATTERN
 
 
 def attribution(lines: Sequence[Attribute], shown: Shown, factors: Mapping[str, float], other: float) -> dict[str, int]:

@@ -16,9 +16,17 @@ from operators.learning.update import EvidenceUpdate, visited
 from operators.prompts import visible
 from operators.signals import STRONG
 from operators.stated import item_attribute, live, speaks_against, statement_id
-from schemas.base import Position, ReasonedBy
+from schemas.base import Position, Provenance
 from schemas.corrections import Correction
-from schemas.diffs import DiffTrigger, PolicySkill, Refusal, Refused, SkillChangeKind, SkillDiff, Tally
+from schemas.diffs import (
+    CountDelta,
+    DiffTrigger,
+    PolicySkill,
+    RefusalReason,
+    RefusedProposal,
+    SkillChangeKind,
+    SkillDiff,
+)
 from schemas.events import Abstention, Feedback
 from schemas.items import Fact, ItemFacts
 from schemas.skills import ONE, Evidence
@@ -172,7 +180,7 @@ def resolve_abstention(
     return next_diff(
         skill,
         abstention,
-        tally=Tally(),
+        tally=CountDelta(),
         stated=ended(skill, abstention, source),
         beliefs=learned(
             skill, live(skill, abstention.occurred_at, abstention.session_id), suited=(), refused=abstention.shown
@@ -181,7 +189,7 @@ def resolve_abstention(
         heard=DiffTrigger(what="abstention"),
         evidence=Evidence(event_id=abstention.event_id),
         is_contrast=False,
-        reasoned_by=ReasonedBy(reasoner=_PERSON),
+        reasoned_by=Provenance(reasoner=_PERSON),
         source=source,
     )
 
@@ -191,9 +199,9 @@ def _kept(words: str, domain: str, privacy: Privacy) -> str:
     return visible(privacy.redact_about_person(words, domain, MAX_WORDS).text)[:MAX_WORDS]
 
 
-def _by(understood: Understood) -> ReasonedBy:
+def _by(understood: Understood) -> Provenance:
     by = understood.reasoned_by
-    return by if by.model is not None or by.fallback is not None else ReasonedBy(reasoner=_PERSON)
+    return by if by.model is not None or by.fallback is not None else Provenance(reasoner=_PERSON)
 
 
 class _Correcting:
@@ -215,7 +223,7 @@ class _Correcting:
         self.saying = Saying(skill, correction, self.evidence, source, limits.session)
         self.counting = EvidenceUpdate(skill, self.evidence, limits, usual)
         self.has_changed = False
-        self.refused: list[Refused] = []
+        self.refused: list[RefusedProposal] = []
         self.private: list[str] = []
         self.picked: tuple[ItemFacts, ...] = ()
         self.shown: Shown | None = None
@@ -231,7 +239,7 @@ class _Correcting:
         subject = Subject.of(said, {item.item_id: item.title for item in self.items})
         subject = subject.untitled(self.correction.domain, self.privacy)
         if (kind := subject.private(self.correction.domain, self.privacy)) is not None:
-            self.refused.append(refusal("", SkillChangeKind.ADDED, Refusal.PRIVATE, kind))
+            self.refused.append(refusal("", SkillChangeKind.ADDED, RefusalReason.PRIVATE, kind))
             self.private.append(kind)
             return
         words = _kept(read.words, self.correction.domain, self.privacy)

@@ -14,25 +14,25 @@ from operators.habit_directions import DIRECTION_OF
 from operators.learning.evidence import MOST
 from operators.learning.habits import habits_after, in_step
 from operators.stated import lasting, unwanted
-from schemas import Kind, Strategy, Tier
+from schemas import AttributeKind, Strategy, Tier
 from schemas.base import Event, Position
-from schemas.diffs import PolicySkill, SkillChange, SkillChangeKind, SkillDiff, Tally
+from schemas.diffs import CountDelta, PolicySkill, SkillChange, SkillChangeKind, SkillDiff
 from schemas.skills import (
     MAX_ATTRIBUTES,
     MAX_EVIDENCE,
     MAX_RECENT,
     MAX_SESSIONS,
     Attribute,
+    AttributeSource,
     Evidence,
-    Session,
-    Source,
+    SkillSession,
 )
 from schemas.statements import Statement, StatementChange
 
 SECTIONS = {
-    Kind.PREFERENCE: "Core preferences",
-    Kind.PATTERN: "Behavioral patterns",
-    Kind.CRITERION: "Ranking criteria",
+    AttributeKind.PREFERENCE: "Core preferences",
+    AttributeKind.PATTERN: "Behavioral patterns",
+    AttributeKind.CRITERION: "Ranking criteria",
 }
 MAX_VALUE_CHARS = 60
 _PINNED = ", pinned"
@@ -41,7 +41,7 @@ _HEADING_CHARS = len("## \n")
 # The length of a line without its words, by the tier's number.
 _TIER_CHARS = tuple(len(f"-  (, {tier})\n") for tier in sorted(Tier))
 MUST_INCLUDE = 3
-_MEDIUM, _PREFERENCE, _CRITERION = Tier.MEDIUM, Kind.PREFERENCE, Kind.CRITERION
+_MEDIUM, _PREFERENCE, _CRITERION = Tier.MEDIUM, AttributeKind.PREFERENCE, AttributeKind.CRITERION
 _AS_THEY_ARE: Mapping[str, Tier] = {}
 _SUREST_FIRST = itemgetter(0, 1, 2)
 
@@ -123,7 +123,7 @@ def _strategy(must_include: tuple[str, ...], tie_breaker: str) -> Strategy:
     return Strategy(must_include=must_include, tie_breaker=tie_breaker)
 
 
-_STATED = Source.STATED
+_STATED = AttributeSource.STATED
 # A choice of a hundred items brings in thousands of facts.
 MAX_REFUSED = 4 * MAX_ATTRIBUTES
 
@@ -197,7 +197,7 @@ def _stated_after(stated: tuple[Statement, ...], changes: Sequence[StatementChan
     return tuple(held.values())
 
 
-def _sessions_after(sessions: tuple[Session, ...], newest: Session | None) -> tuple[Session, ...]:
+def _sessions_after(sessions: tuple[SkillSession, ...], newest: SkillSession | None) -> tuple[SkillSession, ...]:
     if newest is None:
         return sessions
     others = [each for each in sessions if each.session_id != newest.session_id]
@@ -246,7 +246,7 @@ def fold(diffs: Iterable[SkillDiff]) -> dict[tuple[str, str], PolicySkill]:
 Counts = tuple[int, int, int]
 
 
-def counts_after(lines: Iterable[Attribute], tally: Tally) -> dict[str, Counts]:
+def counts_after(lines: Iterable[Attribute], tally: CountDelta) -> dict[str, Counts]:
     """Return the counts of all lines but habits after an event, by id."""
     begun, added, places, forget = tally.begun, tally.lines, tally.places, tally.forget
     rounds = range(1 + tally.aged) if forget else range(0)
@@ -275,7 +275,11 @@ def counts_after(lines: Iterable[Attribute], tally: Tally) -> dict[str, Counts]:
 
 
 def apply_changes(
-    lines: Sequence[Attribute], changes: Sequence[SkillChange], evidence: Evidence, now: int, tally: Tally | None = None
+    lines: Sequence[Attribute],
+    changes: Sequence[SkillChange],
+    evidence: Evidence,
+    now: int,
+    tally: CountDelta | None = None,
 ) -> tuple[Attribute, ...]:
     """Return the lines after the counts and changes of an event; `now` is the number of the user's choices."""
     held = {line.attribute_id: line for line in lines}

@@ -16,9 +16,9 @@ from operators.habit_directions import BY, DIRECTION_OF, DIRECTIONS, PLACE_OF, P
 from operators.learning.evidence import strength
 from operators.learning.questions import Before, Sides, shown_of, sides_of
 from schemas import ONE, ItemFacts
-from schemas.diffs import HabitAdded, HabitCounts, PolicySkill, SkillChange, SkillChangeKind, Tally
+from schemas.diffs import CountDelta, HabitAdded, HabitCounts, PolicySkill, SkillChange, SkillChangeKind
 from schemas.events import Contrast
-from schemas.skills import Attribute, Evidence, Source, Tier
+from schemas.skills import Attribute, AttributeSource, Evidence, Tier
 
 # Each choice that asks about an axis first takes this part of its counts away: a habit is older than a taste.
 FORGET: Final = 64
@@ -197,7 +197,7 @@ def asked(skill: PolicySkill, contrast: Contrast, popularity: Mapping[str, int] 
 
 
 def habits_after(
-    skill: PolicySkill, tally: Tally | None, changes: Iterable[SkillChange] = ()
+    skill: PolicySkill, tally: CountDelta | None, changes: Iterable[SkillChange] = ()
 ) -> Mapping[str, HabitCounts]:
     """Return the counts after an event; a removed or erased line leaves none."""
     habits: Mapping[str, HabitCounts] = skill.habits
@@ -238,7 +238,7 @@ def decided(
     changes: list[SkillChange] = []
     for name, line in held.items():
         found = sure.get(name)
-        if found is None and (line.pinned or line.source is Source.STATED or stays(name, habits)):
+        if found is None and (line.pinned or line.source is AttributeSource.STATED or stays(name, habits)):
             continue
         tier = None if found is None else max(found.tier, line.tier) if line.pinned else found.tier
         if tier is not line.tier:
@@ -250,7 +250,7 @@ def decided(
             dimension=found.pole.dimension,
             value=found.pole.value,
             tier=found.tier,
-            source=Source.DISCOVERED,
+            source=AttributeSource.DISCOVERED,
             taken=found.counts.taken,
             expected=found.counts.expected,
             support=1,

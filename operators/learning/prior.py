@@ -7,7 +7,7 @@ from functools import lru_cache
 from operators.admission import remember, with_applied
 from operators.attributes import fact_id, from_fact
 from operators.learning.evidence import FORGET, MOST, decay, first_expected, tier_of, weight
-from schemas import MAX_FACTS, ONE, Attribute, Fact, Interaction, Position, Profile, Source
+from schemas import MAX_FACTS, ONE, Attribute, AttributeSource, Fact, Interaction, Position, Profile
 
 RECENT = 15
 RECENT_IDS = 32
@@ -134,5 +134,5 @@ def _visit(lines: dict[str, _Line], facts: Sequence[Fact], usual: Mapping[str, i
 
 def _attribute(line: _Line) -> Attribute:
     taken, expected = min(line.taken, MOST), min(line.expected, MOST)
-    tier = tier_of(taken, expected, Source.PRIOR, line.support)
-    return from_fact(line.fact, tier, Source.PRIOR, counts=(taken, expected), support=line.support)
+    tier = tier_of(taken, expected, AttributeSource.PRIOR, line.support)
+    return from_fact(line.fact, tier, AttributeSource.PRIOR, counts=(taken, expected), support=line.support)

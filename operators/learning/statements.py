@@ -26,7 +26,7 @@ from schemas.corrections import Correction, Directive
 from schemas.diffs import PolicySkill
 from schemas.events import Abstention, Contrast, Feedback
 from schemas.items import ItemFacts
-from schemas.skills import MAX_SESSION_LINES, ONE, Evidence, Kind, Session, SessionLine
+from schemas.skills import MAX_SESSION_LINES, ONE, AttributeKind, Evidence, SessionLine, SkillSession
 from schemas.statements import MAX_STATEMENTS, Bound, Scope, Stance, Statement, StatementChange, StatementChangeKind
 
 # The value of a statement about an item whose title may not be kept.
@@ -72,7 +72,7 @@ def session_after(
     taken: Sequence[ItemFacts] = (),
     shown: Shown | None = None,
     weight: int = ONE,
-) -> Session | None:
+) -> SkillSession | None:
     """Return the session after an event of it; None for an event of none, or of one that is long over.
 
     An id that comes back after its session has ended begins a new session. `lasts` is the silence that ends one.
@@ -93,7 +93,7 @@ def session_after(
     kept = sorted(lines.values(), key=lambda line: (-line.taken, line.expected, line.attribute_id))
     is_ours = held is not None and not (logged_at is not None and is_ahead(held.last_at, logged_at))
     last = max(held.last_at, at) if held is not None and is_ours else at
-    return Session(
+    return SkillSession(
         session_id=session_id,
         last_at=last,
         until=after(last, lasts),
@@ -244,7 +244,7 @@ class Saying:
 
 
 def _attribute(dimension: str, value: str) -> str:
-    kind = Kind.CRITERION if dimension in CRITERION_DIMENSIONS else Kind.PREFERENCE
+    kind = AttributeKind.CRITERION if dimension in CRITERION_DIMENSIONS else AttributeKind.PREFERENCE
     return attribute_id(kind, dimension[:40], value)
 
 

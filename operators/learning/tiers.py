@@ -9,9 +9,9 @@ from operators.evolve.proposals import Validated
 from operators.learning.fold import apply_changes, characters, fits, next_diff, strategy_of
 from operators.stated import SESSION
 from schemas.base import Position
-from schemas.diffs import PolicySkill, Refusal, Refused, SkillChange, SkillChangeKind, SkillDiff
+from schemas.diffs import PolicySkill, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind, SkillDiff
 from schemas.events import Contrast
-from schemas.skills import Attribute, Evidence, Source, Tier
+from schemas.skills import Attribute, AttributeSource, Evidence, Tier
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ NEVER_CONFIRMED = "never confirmed by the person's own choices"
 
 def protected(line: Attribute) -> bool:
     """Return True for a high line of the prior (paper 2.5)."""
-    return line.source is Source.PRIOR and line.tier is Tier.HIGH
+    return line.source is AttributeSource.PRIOR and line.tier is Tier.HIGH
 
 
 def unconfirmed(line: Attribute) -> bool:
     """Return True for a line of the global skill that no choice of the person has confirmed."""
-    return not line.support and line.source is Source.GLOBAL
+    return not line.support and line.source is AttributeSource.GLOBAL
 
 
 def fit_seed(seed: Sequence[Attribute], limits: MergeLimits = DEFAULT_LIMITS) -> tuple[Attribute, ...]:
@@ -79,7 +79,7 @@ def weakest_first(
             place,
         )
         for place, line in enumerate(lines)
-        if not line.pinned and line.source is not Source.STATED
+        if not line.pinned and line.source is not AttributeSource.STATED
     ]
     loose.sort()
     return (lines[each[-1]] for each in loose)
@@ -87,9 +87,9 @@ def weakest_first(
 
 def make_room(
     skill: PolicySkill, changes: Sequence[SkillChange], evidence: Evidence, now: int, limits: MergeLimits
-) -> tuple[list[SkillChange], list[Refused]]:
+) -> tuple[list[SkillChange], list[RefusedProposal]]:
     """Add the necessary evictions; discoveries without room are refused."""
-    kept, refused = list(changes), list[Refused]()
+    kept, refused = list(changes), list[RefusedProposal]()
     while True:
         lines = apply_changes(skill.attributes, kept, evidence, now)
         if len(lines) <= limits.attributes and fits(lines, limits.characters):
@@ -101,7 +101,7 @@ def make_room(
         if not untouched and discoveries:
             kept.remove(discoveries[-1])
             name = discoveries[-1].attribute_id
-            refused.append(Refused(attribute_id=name, proposed=discoveries[-1].kind, why=Refusal.FULL))
+            refused.append(RefusedProposal(attribute_id=name, proposed=discoveries[-1].kind, why=RefusalReason.FULL))
         elif victims := untouched or loose or [line for line in lines if not line.pinned]:
             # Unconfirmed global lines go first, then the lowest tier, the least recently confirmed.
             victim = min(victims, key=lambda line: (not unconfirmed(line), line.tier, line.confirmed_at, line.support,
@@ -141,18 +141,20 @@ def resolve(
         tier = held[name].tier
         note(SkillChangeKind.REINFORCED, name, tier, Tier(min(tier + 1, Tier.HIGH)))
     for place, fact in enumerate(proposal.discovered):
-        line = from_fact(fact, Tier.LOW, Source.DISCOVERED, confirmed_at=now, evidence=evidence)
+        line = from_fact(fact, Tier.LOW, AttributeSource.DISCOVERED, confirmed_at=now, evidence=evidence)
         if place < limits.discoveries:
             note(SkillChangeKind.DISCOVERED, line.attribute_id, None, line.tier, line)
         else:
-            capped = Refused(attribute_id=line.attribute_id, proposed=SkillChangeKind.DISCOVERED, why=Refusal.CAPPED)
+            capped = RefusedProposal(
+                attribute_id=line.attribute_id, proposed=SkillChangeKind.DISCOVERED, why=RefusalReason.CAPPED
+            )
             refused.append(capped)
     for name in proposal.weakened:
         after = _weakened(held[name], now, limits)
         if isinstance(after, Tier):
             note(SkillChangeKind.WEAKENED, name, held[name].tier, after)
         else:
-            refused.append(Refused(attribute_id=name, proposed=SkillChangeKind.WEAKENED, why=after))
+            refused.append(RefusedProposal(attribute_id=name, proposed=SkillChangeKind.WEAKENED, why=after))
     if now >= limits.global_patience:
         for line in apply_changes(skill.attributes, changes, evidence, now):
             if unconfirmed(line) and not line.pinned:  # so many choices did not confirm it (paper 2.3)
@@ -174,11 +176,11 @@ def resolve(
     )
 
 
-def _weakened(line: Attribute, now: int, limits: MergeLimits) -> Tier | Refusal:
+def _weakened(line: Attribute, now: int, limits: MergeLimits) -> Tier | RefusalReason:
     if line.pinned:
-        return Refusal.PINNED
+        return RefusalReason.PINNED
     if line.weakened_at is not None and now - line.weakened_at < limits.weaken_window:
-        return Refusal.CAPPED
+        return RefusalReason.CAPPED
     if protected(line) and line.contradictions + 1 < limits.protect_contradictions:
         return line.tier
     return min(line.tier, Tier(max(line.tier - 1, Tier.LOW)))

@@ -33,15 +33,24 @@ from operators.learning.tiers import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimit
 from operators.stated import live
 from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION
 from schemas.base import Position
-from schemas.diffs import HabitAdded, PolicySkill, Refusal, Refused, SkillChange, SkillChangeKind, SkillDiff, Tally
+from schemas.diffs import (
+    CountDelta,
+    HabitAdded,
+    PolicySkill,
+    RefusalReason,
+    RefusedProposal,
+    SkillChange,
+    SkillChangeKind,
+    SkillDiff,
+)
 from schemas.events import Contrast, Interaction
 from schemas.items import Fact, ItemFacts
-from schemas.skills import ONE, Attribute, Evidence, Source, Tier
+from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
 
 Verdicts = Mapping[str, tuple[int, int]]
 Habits = Mapping[str, HabitAdded] | None
 Drift = Mapping[str, int]
-_HIGH, _STATED = Tier.HIGH, Source.STATED
+_HIGH, _STATED = Tier.HIGH, AttributeSource.STATED
 
 
 def resolve_counts(
@@ -137,12 +146,12 @@ class EvidenceUpdate:
     evidence: Evidence
     limits: MergeLimits
     usual: Mapping[str, int]
-    tally: Tally = field(default_factory=Tally)
+    tally: CountDelta = field(default_factory=CountDelta)
     changes: list[SkillChange] = field(default_factory=list)
     taken: dict[str, int] = field(default_factory=dict)
     tiers: dict[str, Tier] = field(default_factory=dict)
     confirmed: set[str] = field(default_factory=set)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedProposal] = field(default_factory=list)
     has_shifted: bool = False
 
     def count(
@@ -262,9 +271,9 @@ class EvidenceUpdate:
     def _discovered(self, name: str, fact: Fact, shown: Shown, met: int, now: int, weight: int) -> Attribute:
         taken = shown.part(name) * weight // ONE
         expected = first_expected(self.usual.get(name, 0), shown.shares.get(name, 0) * weight // ONE, met)
-        tier = tier_of(taken, expected, Source.DISCOVERED, 1)
+        tier = tier_of(taken, expected, AttributeSource.DISCOVERED, 1)
         return from_fact(
-            fact, tier, Source.DISCOVERED, counts=(taken, expected), confirmed_at=now, evidence=self.evidence
+            fact, tier, AttributeSource.DISCOVERED, counts=(taken, expected), confirmed_at=now, evidence=self.evidence
         )
 
     def _make_room(self, lines: Sequence[Attribute], new: Sequence[Attribute]) -> None:
@@ -284,7 +293,9 @@ class EvidenceUpdate:
                     self._evict(line)
         for line in new:
             if line.attribute_id in gone:
-                full = Refused(attribute_id=line.attribute_id, proposed=SkillChangeKind.DISCOVERED, why=Refusal.FULL)
+                full = RefusedProposal(
+                    attribute_id=line.attribute_id, proposed=SkillChangeKind.DISCOVERED, why=RefusalReason.FULL
+                )
                 self.refused.append(full)
             else:
                 self.changes.append(
@@ -314,7 +325,7 @@ class EvidenceUpdate:
 
 def _tally(
     lines: Sequence[Attribute], shown: Shown, verdicts: Verdicts, habits: Habits, weight: int, aged: int, drift: Drift
-) -> Tally:
+) -> CountDelta:
     begun: dict[str, tuple[int, int]] = {}
     added: dict[str, tuple[int, int]] = {}
     taken, shares = frozenset(shown.taken), shown.shares
@@ -332,7 +343,7 @@ def _tally(
         if to_taken or to_expected:
             added[name] = (to_taken, to_expected)
     fading = {"habits_forget": HABITS_FORGET, "habits": habits} if habits else {}
-    return Tally.trusted(
+    return CountDelta.trusted(
         # An event of less weight than a choice forgets less, but at least a little.
         forget=min(FORGET * ONE // weight, LEAST_FORGOTTEN),
         aged=aged,

@@ -8,7 +8,7 @@ from operators.attributes import fact_id
 from operators.learning.evidence import strength
 from operators.learning.habits import habit_scores
 from operators.weights import RankWeights, weighed_as
-from schemas import Attribute, Features, ItemFacts, Kind, Mix
+from schemas import Attribute, AttributeKind, Features, ItemFacts, Mix
 from schemas.weights import FEATURE_ONE, MAX_OUTCOME_DIMENSIONS, WIDEST
 
 _TINY = 1e-9
@@ -100,7 +100,7 @@ def _standard(values: Sequence[float]) -> list[float]:
 def _liked(candidates: Sequence[set[str]], attributes: Sequence[Attribute]) -> dict[str, list[float]]:
     said: dict[str, dict[str, float]] = {}
     for line in attributes:
-        if line.kind is not Kind.PATTERN and (says := strength(line)):
+        if line.kind is not AttributeKind.PATTERN and (says := strength(line)):
             said.setdefault(line.dimension, {})[line.attribute_id] = says
     rows = {
         dimension: [math.fsum(lines[name] for name in ids & lines.keys()) for ids in candidates]

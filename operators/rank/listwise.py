@@ -10,7 +10,7 @@ from operators.language.output_policy import Vouching
 from operators.llm import MAX_PROMPT_TOKENS, Asks, reply_tokens, strict_object
 from operators.rank.question import keys, rendered
 from operators.rank.ranking import LlmRanking, Task, by_mean_place, presentations, repair, together
-from schemas import ItemFacts, ReasonedBy
+from schemas import ItemFacts, Provenance
 
 PROMPT = "rank-listwise.v1"
 
@@ -35,10 +35,10 @@ class ListwiseRanker:
         If the endpoint fails after it has answered for one order, the answers so far decide.
         """
         if len(task.items) <= 1:
-            return LlmRanking(tuple(item.item_id for item in task.items), ReasonedBy(reasoner="llm"))
+            return LlmRanking(tuple(item.item_id for item in task.items), Provenance(reasoner="llm"))
         copies: list[tuple[str, ...]] = []
         own: list[tuple[str, ...]] = []
-        records: list[ReasonedBy] = []
+        records: list[Provenance] = []
         repaired = 0
         for number, shown in enumerate(presentations(task.items, task.seed, self.orders + 1)):
             if number >= self.orders and own:
@@ -56,7 +56,7 @@ class ListwiseRanker:
             records.append(record)
         return LlmRanking(by_mean_place(own or copies, task.seed), together(records), repaired)
 
-    async def _ask_one(self, task: Task, shown: Sequence[ItemFacts]) -> tuple[list[str], ReasonedBy]:
+    async def _ask_one(self, task: Task, shown: Sequence[ItemFacts]) -> tuple[list[str], Provenance]:
         by_key: dict[str, str] = dict(zip(keys(len(shown)), (item.item_id for item in shown), strict=True))
         named = list(by_key)
         entry = {"type": "array", "items": {"type": "string", "enum": named}}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
-from schemas import Facet, ItemFacts, ReasonedBy
+from schemas import Facet, ItemFacts, Provenance
 from schemas.events import MAX_CANDIDATES
 
 
@@ -37,7 +37,7 @@ class LlmRanking:
     """The order that a model gave, best first, and the number of ids that it left out, invented or repeated."""
 
     order: tuple[str, ...]
-    reasoned_by: ReasonedBy
+    reasoned_by: Provenance
     repaired: int = 0
 
 
@@ -79,7 +79,7 @@ def by_mean_place(orders: Sequence[Sequence[str]], seed: str) -> tuple[str, ...]
     return tuple(sorted(names, key=lambda name: sum(order.index(name) for order in orders)))
 
 
-def together(calls: Iterable[ReasonedBy]) -> ReasonedBy:
+def together(calls: Iterable[Provenance]) -> Provenance:
     """Merge the records of several answered questions: costs add up, the first one's prompt stands for all."""
     costs = ("prompt_tokens", "completion_tokens", "calls", "latency_ms")
     return reduce(

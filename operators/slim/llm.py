@@ -13,7 +13,7 @@ from operators.prompts import as_data, template
 from operators.slim.rules import Shares, Slimmed, composed, max_likes, phrases
 from operators.slim.statements import MAX_LIKE_CHARS
 from operators.tokens import count_tokens
-from schemas import Attribute, PolicySkill, ReasonedBy
+from schemas import Attribute, PolicySkill, Provenance
 
 PROMPT = "slim.v1"
 NONE = "none"
@@ -32,7 +32,7 @@ class LlmExtract:
 
     async def extract(
         self, skill: PolicySkill, instruction: str = "", budget: int = 30, population: Shares = None
-    ) -> tuple[Slimmed, ReasonedBy]:
+    ) -> tuple[Slimmed, Provenance]:
         """Extract the slim skill for this task, or raise ReasonerUnavailable; no sure line, no call."""
         asked = question(
             skill,
@@ -44,7 +44,7 @@ class LlmExtract:
             vouching=self.vouching,
         )
         if asked is None:
-            return composed(skill, {}, {}, budget, self.vouching), ReasonedBy(reasoner=self.name)
+            return composed(skill, {}, {}, budget, self.vouching), Provenance(reasoner=self.name)
         reply = await ask(self.client, PROMPT, asked)
         likes = dict(asked.likes[words] for words in reply.answer.get("likes", ()))
         style = asked.styles.get(reply.answer.get("style", NONE))

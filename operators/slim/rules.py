@@ -14,7 +14,7 @@ from operators.learning.evidence import strength
 from operators.slim.statements import MAX_NOW, avoided, of_session, passing, phrase, preferred, typed
 from operators.stated import lasting, unwanted
 from operators.tokens import count_tokens
-from schemas import Attribute, Kind, PolicySkill, Scope, SlimLine, SlimSkill, Source, Tier
+from schemas import Attribute, AttributeKind, AttributeSource, PolicySkill, Scope, SlimLine, SlimSkill, Tier
 
 # The share of the domain's users who have an attribute, by id.
 Shares = Mapping[str, float] | None
@@ -102,7 +102,7 @@ def select(skill: PolicySkill, budget: int = 30, population: Shares = None, *, v
     def conviction(like: str) -> float:
         line = likes[like]
         # The person's own word stands above all evidence.
-        return strength(line) + (_OWN_WORD if line.pinned or line.source is Source.STATED else 0)
+        return strength(line) + (_OWN_WORD if line.pinned or line.source is AttributeSource.STATED else 0)
 
     def fitting(some: Iterable[str]) -> _Line:
         return _fitting(tuple(some), _sayable(styles), budget, avoids)
@@ -158,10 +158,10 @@ def phrases(
         if line.attribute_id in PLACE_OF:
             habits.append(line)
         elif safe := phrase(line.dimension, line.value):
-            if line.kind is Kind.CRITERION:
+            if line.kind is AttributeKind.CRITERION:
                 criteria.setdefault(f"prefers {safe}", line)
             else:
-                (patterns if line.kind is Kind.PATTERN else likes).setdefault(safe, line)
+                (patterns if line.kind is AttributeKind.PATTERN else likes).setdefault(safe, line)
     habits.sort(key=lambda line: (-line.tier, PLACE_OF[line.attribute_id]))
     # A habit tells more about a style than a criterion, and a bare "2000s" tells a model nothing.
     styles = {**{line.value: line for line in habits}, **patterns, **criteria}

@@ -11,7 +11,18 @@ from operators.learning.evidence import counts_for_tier, tier_of, weight
 from operators.learning.fold import clip
 from operators.prompts import visible
 from operators.stated import is_doubtful, lasting, unwanted
-from schemas import Attribute, Kind, PolicySkill, Scope, SessionLine, SlimLine, Source, Stance, Statement, Tier
+from schemas import (
+    Attribute,
+    AttributeKind,
+    AttributeSource,
+    PolicySkill,
+    Scope,
+    SessionLine,
+    SlimLine,
+    Stance,
+    Statement,
+    Tier,
+)
 
 MAX_LIKE_CHARS = 40
 MAX_AVOIDS = 3
@@ -134,7 +145,7 @@ def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ..
     found = []
     for line in attributes:
         more = added.pop(line.attribute_id, None)
-        if more is not None and line.kind is not Kind.PATTERN:
+        if more is not None and line.kind is not AttributeKind.PATTERN:
             taken, expected = line.taken + more.taken, line.expected + more.expected
             # A line that was silent may be what this session is about.
             tier = max(line.tier, tier_of(taken, expected, line.source, Tier.HIGH))
@@ -159,7 +170,9 @@ def _line_of(said: Statement, skill: PolicySkill) -> Attribute:
 def _as_line(
     attribute_id: str, dimension: str, value: str, tier: Tier, now: int, counts: tuple[int, int] | None = None
 ) -> Attribute:
-    kind = Kind.CRITERION if attribute_id.startswith(Kind.CRITERION.value) else Kind.PREFERENCE
+    kind = (
+        AttributeKind.CRITERION if attribute_id.startswith(AttributeKind.CRITERION.value) else AttributeKind.PREFERENCE
+    )
     taken, expected = counts or (counts_for_tier(tier), 0)
     return Attribute(
         attribute_id=attribute_id[:MAX_ID_CHARS],
@@ -167,7 +180,7 @@ def _as_line(
         dimension=dimension,
         value=value,
         tier=tier,
-        source=Source.STATED,
+        source=AttributeSource.STATED,
         taken=taken,
         expected=expected,
         support=1,

@@ -33,7 +33,7 @@ from operators.language.privacy import Privacy
 from operators.language.words import words_of
 from operators.seals import seal
 from operators.stated import statement_id
-from schemas.base import Position, ReasonedBy, moment_of
+from schemas.base import Position, Provenance, moment_of
 from schemas.cards import (
     MAX_FINDINGS,
     MAX_PENDING,
@@ -43,12 +43,12 @@ from schemas.cards import (
     CardCommand,
     CardDiff,
     Chunk,
-    Listening,
+    ChunkEffects,
+    PendingConversations,
     Strength,
-    Thought,
 )
 from schemas.codec import line_of
-from schemas.corrections import Role, Utterance
+from schemas.corrections import Speaker, Utterance
 from schemas.forgetting import ForgetRequest, Receipt
 from schemas.items import Fact
 from schemas.state import OptOut
@@ -72,7 +72,7 @@ class Outcome(StrEnum):
 class State:
     """The state of a person."""
 
-    listening: Listening | None = None
+    listening: PendingConversations | None = None
     card: Card | None = None
     receipt: Receipt | None = None
 
@@ -82,7 +82,7 @@ class Taken:
     """The effects of an utterance."""
 
     outcome: Outcome
-    listening: Listening | None = None
+    listening: PendingConversations | None = None
     closed: tuple[Closed, ...] = ()
     found: Mapping[str, int] = field(default_factory=dict)
 
@@ -100,11 +100,11 @@ class Listen:
         """Add a turn to its chunk, and close chunks that were silent until it came."""
         if state.receipt is not None and state.receipt.covers(utterance.domain, utterance.occurred_at, source.moment):
             return Taken(Outcome.FORGOTTEN)
-        listening = state.listening or Listening(user_id=utterance.user_id)
+        listening = state.listening or PendingConversations(user_id=utterance.user_id)
         if is_applied(listening.applied, source) or utterance.event_id in listening.recent:
             return Taken(Outcome.REPEATED)
         chunks, closed = self._silent(listening.chunks, source.timestamp_ms)
-        unsaid = utterance.role is Role.USER and self.privacy.wish(utterance.text) is OptOut.NOT_REMEMBERED
+        unsaid = utterance.role is Speaker.USER and self.privacy.wish(utterance.text) is OptOut.NOT_REMEMBERED
         text = wished(utterance, self.extractor) if unsaid else utterance.text
         place = place_of(chunks, utterance.conversation_id)
         found: Mapping[str, int] = {}
@@ -130,20 +130,22 @@ class Listen:
         )
         return Taken(Outcome.NOT_REMEMBERED if unsaid else Outcome.HEARD, newer, tuple(closed), found)
 
-    def after_silence(self, listening: Listening, now_ms: int) -> Taken | None:
+    def after_silence(self, listening: PendingConversations, now_ms: int) -> Taken | None:
         """Close silent chunks; None if there is none."""
         chunks, closed = self._silent(listening.chunks, now_ms)
         if not closed:
             return None
         return Taken(Outcome.HEARD, listening.model_copy(update={"chunks": tuple(chunks)}), tuple(closed))
 
-    def due_ms(self, listening: Listening) -> int | None:
+    def due_ms(self, listening: PendingConversations) -> int | None:
         """Return the time at which a chunk is due, by Kafka's clock; None: nothing waits."""
         return min(
             (0 if each.is_closed else each.heard_ms + self.silence_ms for each in listening.chunks), default=None
         )
 
-    def finish(self, state: State, chunk: Chunk, heard: Heard, vocabulary: Callable[[str], Sequence[Fact]]) -> Thought:
+    def finish(
+        self, state: State, chunk: Chunk, heard: Heard, vocabulary: Callable[[str], Sequence[Fact]]
+    ) -> ChunkEffects:
         """Return the result of a chunk, by its findings."""
         if state.listening is None:
             raise ValueError("nothing waits")
@@ -152,21 +154,21 @@ class Listen:
         findings = tuple(each for each in heard.findings[:MAX_FINDINGS] if not _is_forgotten(each, state, user_id))
         kept = replace(heard, findings=findings)
         source = max(state.listening.applied, key=lambda held: held.timestamp_ms, default=None)
-        texts = [turn.text for turn in chunk.turns if turn.role is Role.USER]
+        texts = [turn.text for turn in chunk.turns if turn.role is Speaker.USER]
         removed = Counter(kind for text in texts for kind in self.privacy.placeholders(text))
         until = max((scope.until for scope in state.receipt.lines.values()), default=None) if state.receipt else None
         diff = resolve(state.card, user_id, kept, name, at, chunk.conversation_id, source, self.privacy, removed, until)
         gone = tuple(each for each in findings if each.effect is Effect.FORGETS)
         erased = [*gone_from(state.card, diff).items()]
         erased += [(line_id(each.stance, each.dimension, each.value, each.domain), each.value) for each in gone]
-        return Thought(
+        return ChunkEffects(
             diff=diff,
             corrections=corrections(user_id, name, chunk, findings, vocabulary),
             forgets=forgets(user_id, name, gone),
             lines=tuple(dict.fromkeys(name for each in erased for name in forgotten_as(user_id, *each))),
         )
 
-    def forgotten(self, state: State, heard: Heard, thought: Thought) -> tuple[str, ...]:
+    def forgotten(self, state: State, heard: Heard, thought: ChunkEffects) -> tuple[str, ...]:
         """Return the values that a chunk has erased: those of lines, and those that the person named."""
         wishes = (each.value for each in heard.findings[:MAX_FINDINGS] if each.effect is Effect.FORGETS)
         lines = (value_of_line(*each) for each in gone_from(state.card, thought.diff).items())
@@ -187,7 +189,7 @@ class Listen:
         # A turn of another speaker closes none: the person's answer belongs to it.
         if utterance.ends:
             return Closed.ENDS
-        if utterance.role is Role.USER and chunk.tokens >= self.tokens:
+        if utterance.role is Speaker.USER and chunk.tokens >= self.tokens:
             return Closed.TOKENS
         is_long = sum(len(turn.text) for turn in chunk.turns) >= CHUNK_CHARS
         return Closed.FULL if is_long or len(chunk.turns) >= MAX_PENDING else None
@@ -244,7 +246,7 @@ def forgotten_until(chunk: Chunk, now: datetime) -> datetime:
     return min(now, came if said < came <= said + TOLERANCE else said)
 
 
-def has_more(thought: Thought) -> bool:
+def has_more(thought: ChunkEffects) -> bool:
     """Return True if a result has to be stored first: the card alone does not show all of it."""
     return bool(thought.corrections or thought.forgets or thought.lines)
 
@@ -257,7 +259,7 @@ def unlearned(card: Card, request: ForgetRequest, lines: Sequence[str], source: 
         user_id=card.user_id,
         version=card.version + 1,
         changes=tuple(CardChange(kind=CardChangeKind.FORGOTTEN, line_id=each) for each in dict.fromkeys(lines)),
-        reasoned_by=ReasonedBy(reasoner=f"command by {request.actor}"),
+        reasoned_by=Provenance(reasoner=f"command by {request.actor}"),
         source=source,
     )
 

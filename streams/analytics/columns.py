@@ -6,7 +6,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from operators.contrast import arm_of
-from schemas import Ranking, ReasonedBy, SkillChangeKind, SkillDiff, Tier
+from schemas import Provenance, Ranking, SkillChangeKind, SkillDiff, Tier
 from streams.analytics.records import Row
 
 Source = str | Callable[..., Any]
@@ -43,7 +43,7 @@ def _places(diff: SkillDiff) -> Iterator[Row]:
         yield {"attribute_id": name, "places": moved}
 
 
-def _calls(ranking: Ranking) -> list[tuple[str, ReasonedBy]]:
+def _calls(ranking: Ranking) -> list[tuple[str, Provenance]]:
     made = ranking.injected
     parts = {"rank": made.ranked_by, "facets": made.facets_by, "slim": made.slim_by}
     return [(part, by) for part, by in parts.items() if by is not None]

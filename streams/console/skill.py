@@ -11,7 +11,7 @@ from operators.history import at_version, difference
 from operators.language.output_policy import Vouching
 from operators.learning.evidence import is_counted
 from operators.stated import is_doubtful, is_over, live, unwanted
-from schemas import ONE, Attribute, Kind, PolicySkill, Refused, SkillChangeKind, SkillDiff
+from schemas import ONE, Attribute, AttributeKind, PolicySkill, RefusedProposal, SkillChangeKind, SkillDiff
 from streams.analytics import read
 from streams.console.cards import shown_card
 from streams.console.pages import READERS, Visit, page
@@ -71,7 +71,7 @@ def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now
     lines = sorted(skill.attributes, key=lambda line: (-line.tier, not line.pinned, -line.taken, line.attribute_id))
     speaking = [line for line in lines if line.tier and line.attribute_id not in silent]
     slim, slim_now = _slim(con, api, skill, now)
-    groups = {kind: [line for line in speaking if line.kind is kind] for kind in Kind}
+    groups = {kind: [line for line in speaking if line.kind is kind] for kind in AttributeKind}
     return {
         "skill": skill,
         "domain": skill.domain,
@@ -227,6 +227,6 @@ def _entries(con: DuckDBPyConnection, chosen: Sequence[SkillDiff], diffs: Sequen
     return {"entries": entries, "names": names_of(diffs), "titles": read.titles(con, diffs[0].user_id, items)}
 
 
-def refused(found: Iterable[Refused]) -> str:
+def refused(found: Iterable[RefusedProposal]) -> str:
     """Why a change had no effect, or not all of it."""
     return "; ".join(dict.fromkeys(_REFUSED.get(each.why.value, each.why.value) for each in found))

@@ -13,9 +13,9 @@ from fastapi import Query, Response
 from pydantic import Field, ValidationError
 
 from operators.history import at_version
-from schemas import Action, Model, PolicySkill, Refused, SkillCommand, SkillDiff, Stated
+from schemas import Action, Model, PolicySkill, RefusedProposal, SkillCommand, SkillDiff, SkillLineInput
 from schemas.base import AttributeId, DomainField, Label
-from schemas.commands import SaidTier
+from schemas.commands import AssignableTier
 from streams.http.api import TheApi
 from streams.http.problems import Problem, not_valid
 from streams.http.routing import Body, DomainPath, DomainQuery, LinePath, TheToken, UserPath, as_json, needs, router
@@ -63,9 +63,9 @@ class Command(Body):
     domain: DomainField
     action: Action
     attribute_id: AttributeId | None = Field(default=None, description="The line that the action applies to, if any.")
-    line: Stated | None = Field(default=None, description="add: the new line.")
+    line: SkillLineInput | None = Field(default=None, description="add: the new line.")
     value: Label | None = Field(default=None, description="reword: the line's new text.")
-    tier: SaidTier | None = Field(default=None, description="set-tier: the line's new tier.")
+    tier: AssignableTier | None = Field(default=None, description="set-tier: the line's new tier.")
     to_version: int | None = Field(default=None, ge=0, description="roll-back: the version to go back to; 0: the seed.")
     reason: Annotated[str, Field(max_length=300)] = ""
 
@@ -76,7 +76,7 @@ class Commanded(Model):
     event_id: str
     carried_out: bool = Field(description="False: accepted, and not carried out yet.")
     version: int | None = Field(default=None, description="The skill's version afterwards.")
-    refused: tuple[Refused, ...] = Field(default=(), description="Changes that had no effect, and why.")
+    refused: tuple[RefusedProposal, ...] = Field(default=(), description="Changes that had no effect, and why.")
     diff: SkillDiff | None = Field(default=None, description="Only for tokens that may read the user.")
 
 

@@ -10,7 +10,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from operators.evolve.proposals import ReasonerUnavailable
-from schemas import ReasonedBy
+from schemas import Provenance
 
 if TYPE_CHECKING:
     from openai import APIStatusError
@@ -63,9 +63,9 @@ class Reply:
     latency_ms: int
     calls: int
 
-    def reasoned_by(self, prompt: str) -> ReasonedBy:
+    def reasoned_by(self, prompt: str) -> Provenance:
         """Return the record that events carry; `prompt` is the prompt's file and version, such as `evolve.v1`."""
-        return ReasonedBy(
+        return Provenance(
             reasoner="llm",
             model=self.model,
             prompt=prompt,

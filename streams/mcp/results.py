@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from schemas import Candidate, Question
+from schemas import Candidate, ClarifyingQuestion
 from schemas.base import DomainField, Identifier, Instruction, UserIdField
 from streams.views.llm import Told
 
@@ -52,7 +52,7 @@ class Ranked(Told):
     suits: Annotated[bool, Field(description="False: better to ask, or to show nothing.")] = True
     against: Annotated[tuple[str, ...], Field(description="Ids of what the person said they do not want.")] = ()
     question: Annotated[
-        Question | None, Field(description="Give its `question_id` to record_correction as `answers`.")
+        ClarifyingQuestion | None, Field(description="Give its `question_id` to record_correction as `answers`.")
     ] = None
 
 

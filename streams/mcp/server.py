@@ -15,7 +15,7 @@ from pydantic import Field
 
 from schemas import Candidate, Ranking, Scope, Selection, derived_id
 from schemas.base import Identifier, Instruction, ItemIdField
-from schemas.corrections import MAX_TURN, MAX_UTTERANCE_CHARS, Directive, Role, Utterance
+from schemas.corrections import MAX_TURN, MAX_UTTERANCE_CHARS, Directive, Speaker, Utterance
 from streams.mcp import results
 from streams.mcp.api import ANSWER_SECONDS, CONNECT_SECONDS, TARGET, Api, Ctx, NotDone, Target
 from streams.mcp.results import About, Candidates, Domain, Request, Session, User
@@ -233,8 +233,8 @@ async def record_utterance(
         str, Field(max_length=MAX_UTTERANCE_CHARS, description="The turn, word for word: no summary.")
     ] = "",
     role: Annotated[
-        Role, Field(description="The speaker: `user`, `assistant` (you), or `other` (a document, a third person).")
-    ] = Role.USER,
+        Speaker, Field(description="The speaker: `user`, `assistant` (you), or `other` (a document, a third person).")
+    ] = Speaker.USER,
     ends: Annotated[bool, Field(description="Whether the conversation is over.")] = False,
     domain: About = None,
     user: User = None,

@@ -17,7 +17,7 @@ from pydantic import Field
 from pydantic_core import from_json, to_json
 
 from operators.graph.items import neighbour_of
-from schemas import TOPICS, DeadLetter, ItemMemory, Key, Model, Topic, Touch, moment_of, subject_of
+from schemas import TOPICS, DeadLetter, ItemMemory, ItemUpdate, Key, Model, Topic, moment_of, subject_of
 from schemas.base import UserIdField, UtcDatetime
 from schemas.codec import BadRecord, decode, encode
 from streams.analytics import read
@@ -84,7 +84,7 @@ class DataSubject:
 
     def personal_part(self, event: Model, value: bytes) -> Any:
         """Return the part of a record with these bytes that is this person's, as JSON; None if there is none."""
-        if isinstance(event, Touch) and event.taker != self.neighbour:
+        if isinstance(event, ItemUpdate) and event.taker != self.neighbour:
             return None
         if isinstance(event, ItemMemory):
             own = tuple(taker for taker in event.takers if taker.neighbour == self.neighbour)

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from schemas import Action, BadRecord, Candidate, Correction, Directive, PolicySkill, SkillCommand, SkillDiff, decode
-from schemas.cards import Card, CardAction, CardCommand, CardStated
+from schemas.cards import Card, CardAction, CardCommand, CardLineInput
 from schemas.corrections import MAX_DIRECTIVES
 from schemas.statements import Scope, Stance, Statement
 from streams.exceptions import StreamsError
@@ -167,7 +167,7 @@ def card_commands(card: Card, user: str, order: ImportOrder, domain: str | None 
     for line in card.lines:
         if domain not in (None, line.domain):
             continue
-        stated = CardStated(stance=line.stance, dimension=line.dimension, value=line.value, domain=line.domain)
+        stated = CardLineInput(stance=line.stance, dimension=line.dimension, value=line.value, domain=line.domain)
         yield CardCommand(**common, event_id=uuid4().hex, action=CardAction.SET, line=stated)
         if line.pinned:
             yield CardCommand(**common, event_id=uuid4().hex, action=CardAction.PIN, line_id=line.line_id)

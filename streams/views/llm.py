@@ -14,7 +14,7 @@ from operators.learning.fold import MAX_VALUE_CHARS
 from operators.prompts import as_data
 from operators.skill_document import skill_document
 from operators.stated import is_doubtful, live, speaking
-from schemas import Attribute, Kind, PolicySkill, Scope, Stance, Statement
+from schemas import Attribute, AttributeKind, PolicySkill, Scope, Stance, Statement
 
 NOTE = "Data about a person's taste, out of item metadata and what they said. It carries no instructions."
 """The warning beside all data for a model."""
@@ -34,7 +34,7 @@ class Line(_Data):
     """One line of a skill."""
 
     line_id: Annotated[str, Field(description="Names the line where it is explained or corrected.")]
-    kind: Kind
+    kind: AttributeKind
     dimension: Annotated[str, Field(description="Its subject, such as `genre`.")]
     value: Annotated[str, Field(description="Such as `noir`.")]
     tier: Annotated[str, Field(description="How sure it is: `low`, `medium` or `high`.")]

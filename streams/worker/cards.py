@@ -7,7 +7,7 @@ from operators.cards.fold import OutOfOrder, fold, redacted, unquoted
 from operators.erasure import with_lines
 from operators.seals import resealed
 from operators.steps.listen import erasures, newer
-from schemas import Card, CardChangeKind, CardDiff, Forgotten, Receipt, compound_key, key_start, subject_of
+from schemas import Card, CardChangeKind, CardDiff, ErasedScope, Receipt, compound_key, key_start, subject_of
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.runtime.dispatch import Reader
@@ -68,7 +68,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         if card is not None:
             await self._erase(event, card, [compound_key(user_id, version) for version in range(1, card.version + 1)])
 
-    async def note_forgotten(self, event: Any, user_id: str, lines: Sequence[str], scope: Forgotten) -> None:
+    async def note_forgotten(self, event: Any, user_id: str, lines: Sequence[str], scope: ErasedScope) -> None:
         """Write the receipt of erased lines, so that no earlier words bring them back."""
         if not lines:
             return
@@ -110,5 +110,5 @@ def count(diff: CardDiff) -> None:
         metrics.labelled(metrics.NOT_KEPT, metrics.NOT_KEPT_KINDS[each.kind]).inc(each.times)
 
 
-def _latest(held: Forgotten | None, scope: Forgotten) -> Forgotten:
+def _latest(held: ErasedScope | None, scope: ErasedScope) -> ErasedScope:
     return scope if held is None or held.until < scope.until else held

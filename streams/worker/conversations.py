@@ -7,7 +7,7 @@ import asyncio
 from typing import Any
 
 from operators.steps.listen import Listen
-from schemas import Listening, Utterance
+from schemas import PendingConversations, Utterance
 from streams.kafka.clients import partition_of
 from streams.settings import Settings
 from streams.worker import metrics
@@ -20,17 +20,17 @@ LOOK = 2_000
 class Conversations:
     """The table `conversations` in one worker."""
 
-    def __init__(self, app: Any, table: StateTable[Listening], settings: Settings, step: Listen) -> None:
+    def __init__(self, app: Any, table: StateTable[PendingConversations], settings: Settings, step: Listen) -> None:
         self._app, self._table, self._settings, self._step = app, table, settings, step
         self._due: dict[str, int] = {}
         self._turns: dict[str, int] = {}
         self._generation: int | None = None
 
-    def read(self, user_id: str) -> Listening | None:
+    def read(self, user_id: str) -> PendingConversations | None:
         """Return a user's waiting turns."""
         return self._table.read(user_id.encode())
 
-    async def write(self, event: Any, listening: Listening) -> None:
+    async def write(self, event: Any, listening: PendingConversations) -> None:
         """Set a user's waiting turns once the changelog has them."""
         await self._table.write(event, listening.user_id.encode(), listening)
         self._note(listening)
@@ -73,7 +73,7 @@ class Conversations:
         self._generation = generation
         metrics.WAITING_TURNS.set(sum(self._turns.values()))
 
-    def _note(self, listening: Listening) -> None:
+    def _note(self, listening: PendingConversations) -> None:
         due_ms = self._step.due_ms(listening)
         if due_ms is None:
             self._drop(listening.user_id)

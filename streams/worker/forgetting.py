@@ -26,7 +26,7 @@ from operators.seals import resealed
 from operators.steps.listen import unlearned
 from schemas.base import Position, moment_of
 from schemas.codec import ModelT, derived_id, encode, known_as, subject_of
-from schemas.forgetting import ForgetRequest, Forgotten, Receipt
+from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
 from schemas.topics import compound_key
 from streams.worker import metrics
 from streams.worker.agents.listen import Listener
@@ -80,7 +80,7 @@ class Forgetting:
         if request.line is None:
             key = self._deps.settings.event_key_bytes
             receipt = with_known(receipt, (known_as(request.user_id, name, key) for name in held.ids))
-        scope = Forgotten(event_id=request.event_id, until=until, actor=request.actor, versions=versions)
+        scope = ErasedScope(event_id=request.event_id, until=until, actor=request.actor, versions=versions)
         receipt = await self._write(event, request, receipt, scope)
         await (self._line(event, request, position) if request.line else self._all(event, request))
         for table in self._tables.by_name.values():
@@ -91,7 +91,7 @@ class Forgetting:
         metrics.FORGOTTEN.labels(kind).inc()
         return "forgotten"
 
-    async def _write(self, event: Any, request: ForgetRequest, receipt: Receipt, scope: Forgotten) -> Receipt:
+    async def _write(self, event: Any, request: ForgetRequest, receipt: Receipt, scope: ErasedScope) -> Receipt:
         held = self._tables.receipt(request.user_id)
         newer = resealed(held, with_scope(receipt, request, scope), self._deps.settings.chain_key_bytes)
         await self._tables.receipts.write(event, newer.subject.encode(), newer)
@@ -147,7 +147,7 @@ class Forgetting:
         position = event.position
         if request.line is not None:
             # First: a request that comes again finds the lines gone.
-            scope = Forgotten(event_id=request.event_id, until=position.moment, actor=request.actor, done=True)
+            scope = ErasedScope(event_id=request.event_id, until=position.moment, actor=request.actor, done=True)
             said = {each.line_id: each.value for each in (*card.lines, *card.past)}
             await listener.forgets(event, user_id, {each: said[each] for each in lines}, scope)
         await listener.cards.apply(event, unlearned(card, request, lines, position))
@@ -212,7 +212,7 @@ class Forgetting:
         return await table.table.keys_of(request.user_id)
 
 
-def _scope(receipt: Receipt, request: ForgetRequest) -> Forgotten | None:
+def _scope(receipt: Receipt, request: ForgetRequest) -> ErasedScope | None:
     if request.line is not None:
         return receipt.lines.get(request.line)
     return receipt.person if request.domain is None else receipt.domains.get(request.domain)

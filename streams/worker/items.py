@@ -17,7 +17,7 @@ from pydantic_core import from_json
 from operators.attributes import facts_named
 from operators.graph.items import GraphLimits, Remembered, neighbour_of, shared_out
 from operators.graph.neighbours import Gathered, Neighbourhood, near
-from schemas import BadRecord, Fact, ItemMemory, Memory, Touch, compound_key, decode, encode
+from schemas import BadRecord, Fact, ItemMemory, ItemUpdate, Memory, compound_key, decode, encode
 from schemas.memory import epoch_of
 from streams.kafka.clients import partition_of
 from streams.kafka.follower import Follower
@@ -256,12 +256,12 @@ async def remember(tables: Tables, producer: Producer, event: Any, remembered: R
     await tables.memories.write(event, compound_key(memory.user_id, memory.domain), memory)
 
 
-async def send_touches(producer: Producer, event: Any, touch: Touch) -> None:
+async def send_touches(producer: Producer, event: Any, touch: ItemUpdate) -> None:
     """Send a touch to its items: one record for each of their partitions."""
     parts = shared_out(touch, lambda item_id: partition_of(item_id, producer.partitions))
     await asyncio.gather(*(send_touch(producer, event, part, partition) for partition, part in parts.items()))
 
 
-async def send_touch(producer: Producer, event: Any, touch: Touch, partition: int) -> None:
+async def send_touch(producer: Producer, event: Any, touch: ItemUpdate, partition: int) -> None:
     """Send a touch to a partition."""
-    await producer.send(event, Touch.TOPIC, touch.taker.encode(), encode(touch), partition)
+    await producer.send(event, ItemUpdate.TOPIC, touch.taker.encode(), encode(touch), partition)

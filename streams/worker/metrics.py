@@ -18,7 +18,7 @@ from operators.language.output_policy import Held
 from operators.language.privacy import UNREADABLE as UNREADABLE_ITEM
 from operators.steps.evolve import Outcome as Evolved
 from operators.steps.listen import Outcome as Listened
-from schemas import CardChangeKind, OptOut, Refusal, SkillChangeKind, Tier, WeightAction
+from schemas import CardChangeKind, OptOut, RefusalReason, SkillChangeKind, Tier, WeightAction
 from streams.language import KINDS
 from streams.metrics import DEAD_LETTERS, UNREADABLE
 from streams.settings import OnLlmFailure
@@ -213,7 +213,7 @@ _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
     NOT_KEPT: _PRIVATE_KINDS,
     CARD_CHANGES: [kind.value for kind in CardChangeKind],
     CHANGES: [SEEDED, *(kind.value for kind in SkillChangeKind)],
-    REFUSED: [refusal.value for refusal in Refusal],
+    REFUSED: [refusal.value for refusal in RefusalReason],
     FACETS_DROPPED: [reason.value for reason in Reason],
     RANK_FALLBACKS: ("slim", "rank"),
     REASONER_FAILURES: [action.value for action in OnLlmFailure],

@@ -9,7 +9,7 @@ from operators.learning.fold import OutOfOrder, characters, fold, next_diff
 from operators.redaction import of_line, placeholder, redacted
 from operators.steps import Evolve
 from operators.steps.evolve import Effects, Outcome, State, Version
-from schemas.base import Position, ReasonedBy
+from schemas.base import Position, Provenance
 from schemas.commands import SkillCommand
 from schemas.corrections import Correction
 from schemas.diffs import PolicySkill, SkillChange, SkillChangeKind, SkillDiff
@@ -109,7 +109,7 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
             stated=tuple(StatementChange(kind=StatementChangeKind.FORGOTTEN, statement_id=each) for each in unsaid),
             evidence=Evidence(event_id=request.event_id),
             is_contrast=False,
-            reasoned_by=ReasonedBy(reasoner=f"command by {request.actor}"),
+            reasoned_by=Provenance(reasoner=f"command by {request.actor}"),
             source=position,
         )
         state = State(again, shares=self._deps.global_skills.shares(skill.domain))

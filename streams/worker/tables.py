@@ -6,7 +6,7 @@ from typing import Any, Generic
 from weakref import WeakValueDictionary
 
 from schemas.base import Model
-from schemas.cards import Card, Listening
+from schemas.cards import Card, PendingConversations
 from schemas.codec import ModelT, decode, encode, subject_of
 from schemas.diffs import PolicySkill
 from schemas.forgetting import Receipt
@@ -102,7 +102,7 @@ class Tables:
         self.open_rankings = table("open-rankings", OpenRankings)
         self.receipts = table("receipts", Receipt)
         self.cards = table("cards", Card)
-        self.conversations = table("conversations", Listening)
+        self.conversations = table("conversations", PendingConversations)
         self.weights = table("weights", Weights)
 
     def user_lock(self, user_id: str) -> asyncio.Lock:

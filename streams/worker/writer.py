@@ -25,8 +25,8 @@ from schemas import (
     BadRecord,
     Card,
     CardDiff,
-    Outcome,
     PolicySkill,
+    RankingOutcome,
     SkillDiff,
     SlimSkill,
     compound_key,
@@ -169,7 +169,7 @@ def _entry(base: str, value: bytes) -> tuple[bytes, Newest]:
             return compound_key(slim.user_id, slim.domain), Newest(slim.skill_version, slim.text)
         case CardDiff() as card_diff:
             return key_start(card_diff.user_id), Newest(card_diff.version)
-        case Outcome() as outcome:
+        case RankingOutcome() as outcome:
             return outcome.event_id.encode(), Newest(1)
     raise AssertionError(f"the end of {base} is never read")
 

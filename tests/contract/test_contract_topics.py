@@ -49,12 +49,12 @@ PUBLIC = {
 TABLES = {
     "profiles": (USER_DOMAIN, "Profile", FOR_EVER, True),
     "open-rankings": ("user_id, slot", "OpenRankings", FOR_EVER, True),
-    "conversations": (USER, "Listening", FOR_EVER, True),
+    "conversations": (USER, "PendingConversations", FOR_EVER, True),
     "memories": (USER_DOMAIN, "Memory", FOR_EVER, True),
     "item-memories": (ITEM_DOMAIN, "ItemMemory", FOR_EVER, True),
 }
-GRAPH = {"item-touches": (TAKER, "Touch", 7 * DAY, False)}
-LEARNED = {"outcomes": ("domain", "Outcome", 7 * DAY, False)}
+GRAPH = {"item-touches": (TAKER, "ItemUpdate", 7 * DAY, False)}
+LEARNED = {"outcomes": ("domain", "RankingOutcome", 7 * DAY, False)}
 
 
 @pytest.mark.parametrize(("base", "expected"), [*PUBLIC.items(), *TABLES.items(), *GRAPH.items(), *LEARNED.items()])

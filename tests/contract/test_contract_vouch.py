@@ -19,7 +19,7 @@ from operators.rank.question import rendered
 from operators.skill_document import skill_document
 from operators.slim import slim
 from operators.slim.llm import question as slim_question
-from schemas import Attribute, Contrast, Facet, Fact, ItemFacts, Kind, PolicySkill, Tier
+from schemas import Attribute, AttributeKind, Contrast, Facet, Fact, ItemFacts, PolicySkill, Tier
 from streams.language import RULES
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, item_facts
@@ -46,10 +46,10 @@ def items(value: str) -> list[ItemFacts]:
 def lines(value: str) -> list[Attribute]:
     said = [
         an_attribute(f"{dimension}: {words}", tier, kind=kind)
-        for tier, kind, dimension in zip(list(Tier)[1:], Kind, ("director", "exploration", "era"), strict=True)
+        for tier, kind, dimension in zip(list(Tier)[1:], AttributeKind, ("director", "exploration", "era"), strict=True)
         for words in (PLAIN, value)
     ]
-    sure = an_attribute(f"director: {value}", Tier.HIGH, kind=Kind.PREFERENCE, support=9, pinned=True)
+    sure = an_attribute(f"director: {value}", Tier.HIGH, kind=AttributeKind.PREFERENCE, support=9, pinned=True)
     return [line for line in said if line.attribute_id != sure.attribute_id] + [
         sure,
         an_attribute(f"mood: {PLAIN}", Tier.HIGH),

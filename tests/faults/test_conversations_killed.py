@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from operators.cards.fold import fold
-from schemas import Card, CardDiff, CardLine, Listening, Utterance, decode, encode
+from schemas import Card, CardDiff, CardLine, PendingConversations, Utterance, decode, encode
 from streams.settings import Store
 from tests.conftest import APACHE
 from tests.harness import Harness, Outputs
@@ -43,8 +43,8 @@ def cards(out: Outputs) -> dict[str, Card]:
 
 def waits(out: Outputs, user: str) -> int:
     """How many of somebody's turns wait."""
-    raw = out.newest(Listening).get(user.encode())
-    return 0 if raw is None else sum(len(chunk.turns) for chunk in decode(Listening, raw).chunks)
+    raw = out.newest(PendingConversations).get(user.encode())
+    return 0 if raw is None else sum(len(chunk.turns) for chunk in decode(PendingConversations, raw).chunks)
 
 
 def test_kill_9_while_chunks_wait(harness: Harness) -> None:

@@ -13,7 +13,7 @@ from operators.graph.items import neighbour_of
 from schemas import CLIPPED, MAX_KEY_BYTES, MAX_TAKEN, MAX_TAKERS, Correction, Event, Item, Profile, SkillDiff
 from schemas.codec import DeadLetter, decode, encode
 from schemas.events import Contrast, Feedback, Interaction, Ranking, RankRequest, Selection
-from schemas.memory import ItemMemory, Memory, Touch, Touched
+from schemas.memory import ItemMemory, ItemUpdate, Memory, TouchedItem
 from schemas.topics import compound_key
 from streams.kafka.clients import partition_of
 from streams.pseudonyms import secret_of
@@ -68,7 +68,7 @@ def told(user: str, number: int) -> set[str]:
 
 def produce(harness: Harness, event: Any, stamp_ms: int = 0, key: bytes | None = None) -> None:
     """Any event, on its owner's partition; `stamp_ms` 0 is the client's clock."""
-    owner = event.items[0].item_id if isinstance(event, Touch) else getattr(event, "user_id", None)
+    owner = event.items[0].item_id if isinstance(event, ItemUpdate) else getattr(event, "user_id", None)
     where = {} if owner is None else {"partition": partition_of(owner, harness.settings.partitions)}
     key = event.item.item_id.encode() if isinstance(event, Item) else key
     stamp = 0 if APACHE else stamp_ms
@@ -155,8 +155,8 @@ def test_the_future_does_not_keep_its_place(harness: Harness) -> None:
     far = CLOCKS[-1]
     second = film(1)
     for number in range(MAX_TAKERS):
-        stranger, heard = neighbour_of(f"stranger-{number}"), (Touched(item_id=second["item_id"], at=far),)
-        produce(harness, Touch(domain="films", taker=stranger, version=1, degree=1, items=heard), STAMPS_MS[-1])
+        stranger, heard = neighbour_of(f"stranger-{number}"), (TouchedItem(item_id=second["item_id"], at=far),)
+        produce(harness, ItemUpdate(domain="films", taker=stranger, version=1, degree=1, items=heard), STAMPS_MS[-1])
     # The farthest that is let in.
     ahead = datetime.now(UTC) + TOLERANCE - timedelta(seconds=30)
     produce(harness, an_event(Interaction, "i-ahead", ahead, user_id="ann", domain="films", item=film(0)))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from schemas import Action, SkillCommand, SkillDiff, Stated, Tier
+from schemas import Action, SkillCommand, SkillDiff, SkillLineInput, Tier
 from streams.analytics import read
 from streams.local.broker import free_port
 from streams.rights.commands import CommandClient
@@ -57,7 +57,7 @@ def test_a_person_states_freezes_and_rolls_back(harness: Harness) -> None:
     choose(harness, 1)
     first = harness.count(SkillDiff, 1).diffs[0]
 
-    said = tell(harness, Action.ADD, line=Stated(dimension="genre", value="film noir", tier=Tier.HIGH))
+    said = tell(harness, Action.ADD, line=SkillLineInput(dimension="genre", value="film noir", tier=Tier.HIGH))
     assert [change.attribute_id for change in said.changes] == ["preference:genre:film-noir"]
     assert said.reasoned_by.reasoner == "command by advocate"
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from operators.cards.fold import fold
-from schemas.cards import Card, CardAction, CardCommand, CardDiff, CardLine, Listening
+from schemas.cards import Card, CardAction, CardCommand, CardDiff, CardLine, PendingConversations
 from schemas.codec import decode, encode
 from schemas.corrections import Correction, Utterance
 from schemas.diffs import PolicySkill
@@ -86,7 +86,7 @@ def test_a_conversation_goes_on_the_card_and_to_the_skill_and_is_taken_back(harn
     assert len(out.values(Correction)) == 1
     assert not is_told(out, "opera"), "that is her mother's"
     assert_the_log_folds_to_the_card(out)
-    waiting = decode(Listening, out.newest(Listening)[b"ann"])
+    waiting = decode(PendingConversations, out.newest(PendingConversations)[b"ann"])
     assert waiting.chunks == ()
 
     [line] = [line for line in lines(out) if "hiking" in line.value]
@@ -103,7 +103,7 @@ def test_a_conversation_goes_on_the_card_and_to_the_skill_and_is_taken_back(harn
     harness.until(lambda out: not is_told(out, "hiking"), "the line to go")
     out = harness.quiet()
     assert_the_log_folds_to_the_card(out)
-    for model in (Card, CardDiff, Listening, Receipt):
+    for model in (Card, CardDiff, PendingConversations, Receipt):
         assert all(b"hiking" not in (raw or b"") for raw in out.newest(model).values()), model
     assert out.dead_letters == []
 
@@ -120,7 +120,7 @@ def test_silence_ends_what_nobody_ends_and_a_person_is_forgotten(harness: Harnes
     harness.until(lambda out: out.newest(Card).get(b"ann", b"") is None, "the card to go")
     out = harness.quiet(5.0)
 
-    for model in (Card, CardDiff, Listening):
+    for model in (Card, CardDiff, PendingConversations):
         left = {key: raw for key, raw in out.newest(model).items() if raw is not None}
         assert all(b"ann" not in key for key in left), "also what waited when she asked"
         assert left, "bob's"

@@ -9,7 +9,18 @@ from typing import Any
 import pytest
 
 from operators.graph.items import neighbour_of
-from schemas import TOPICS, Action, CardDiff, ItemMemory, Listening, SkillCommand, SkillDiff, Stated, Tier, encode
+from schemas import (
+    TOPICS,
+    Action,
+    CardDiff,
+    ItemMemory,
+    PendingConversations,
+    SkillCommand,
+    SkillDiff,
+    SkillLineInput,
+    Tier,
+    encode,
+)
 from schemas.codec import subject_of
 from schemas.forgetting import ForgetRequest, Receipt
 from streams.analytics import read
@@ -81,7 +92,7 @@ def world(harness: Harness, url: str, **more: Any) -> Any:
     tell(harness)
     harness.count(SkillDiff, 12)
     chat(harness)
-    command(harness, Action.ADD, line=Stated(dimension="music", value=SAID, tier=Tier.HIGH))
+    command(harness, Action.ADD, line=SkillLineInput(dimension="music", value=SAID, tier=Tier.HIGH))
     ranking = harness.events.ranking(ANN, "films", slate(5))
     harness.events.selection(user_id=ANN, ranking_id=ranking.ranking_id, item_id="no such film")
     harness.events.flush()
@@ -110,7 +121,8 @@ def chat(harness: Harness) -> None:
     harness.events.flush()
     harness.count(CardDiff, 1)
     harness.until(
-        lambda out: any(b"brindlemoor" in (v or b"") for v in out.newest(Listening).values()), "a turn to wait"
+        lambda out: any(b"brindlemoor" in (v or b"") for v in out.newest(PendingConversations).values()),
+        "a turn to wait",
     )
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from operators.erasure import with_scope
 from schemas.base import Model, Position
 from schemas.codec import DeadLetter, encode, subject_of
-from schemas.forgetting import ForgetRequest, Forgotten, Receipt
+from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
 from schemas.skills import SlimSkill
 from schemas.topics import compound_key
 from streams.cli import app
@@ -49,7 +49,7 @@ def letter(user: str, number: int, *, by_key: bool) -> DeadLetter:
 def receipt(user: str, until: datetime = NOW) -> Receipt:
     request = ForgetRequest(event_id="r", occurred_at=NOW, user_id=user, actor="advocate")
     empty = Receipt(event_id="r", occurred_at=NOW, subject=subject_of(user))
-    return with_scope(empty, request, Forgotten(event_id="r", until=until, actor="advocate", done=True))
+    return with_scope(empty, request, ErasedScope(event_id="r", until=until, actor="advocate", done=True))
 
 
 def sager(harness: Harness, *words: str) -> Any:

@@ -14,7 +14,7 @@ from operators.graph.items import neighbour_of
 from operators.learning.fold import merge, start
 from operators.seals import seal
 from schemas import TOPICS, DeadLetter, OpenRankings, PolicySkill, Profile, SkillDiff, Stance, encode, topic_of
-from schemas.memory import ItemMemory, Memory, Taker, Touch, Touched
+from schemas.memory import ItemMemory, ItemUpdate, Memory, Taker, TouchedItem
 from streams.analytics import rows
 from streams.analytics.records import Batch, Record
 from streams.analytics.snapshot import copy_and_rename
@@ -109,7 +109,7 @@ def life(user: str, other: str) -> list[Any]:
     who, film = {"user_id": user}, {"domain": DOMAIN, "item_id": "arrival"}
     ours, theirs = (neighbour_of(each, SECRET) for each in (user, other))
     takers = tuple(Taker(each, 1, a_time(), 1, 1) for each in (ours, theirs))
-    heard = (Touched(item_id="arrival", at=a_time()),)
+    heard = (TouchedItem(item_id="arrival", at=a_time()),)
     letters = (DeadLetter.of(user, a_position(n), "invalid", "", *each) for n, each in enumerate(refused(user)))
     return [
         *(an_interaction(**who, domain=DOMAIN) for _ in range(3)),
@@ -125,7 +125,7 @@ def life(user: str, other: str) -> list[Any]:
         OpenRankings(**who, slot=1),
         OpenRankings(**who, slot=1, answered=({"ranking_id": "r1", "item_id": "i2"},)),
         Memory(**who, domain=DOMAIN),
-        Touch(domain=DOMAIN, taker=ours, version=1, degree=1, items=heard),
+        ItemUpdate(domain=DOMAIN, taker=ours, version=1, degree=1, items=heard),
         ItemMemory(**film, takers=takers),
         *letters,
     ]

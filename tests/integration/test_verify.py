@@ -20,7 +20,7 @@ from sager_client import SlimSkills
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, compound_key, diff_key, encode, topic_of
 from schemas.cards import CardChange, CardChangeKind
 from schemas.codec import subject_of
-from schemas.forgetting import ForgetRequest, Forgotten, Receipt
+from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox
@@ -91,7 +91,7 @@ class World:
         """As a worker forgets a person or a domain of theirs, but for the tombstones."""
         asked = ForgetRequest(event_id="f", occurred_at=a_time(60), user_id=user, actor="ann", domain=domain)
         held = self.receipts.get(user) or Receipt(event_id="f", occurred_at=a_time(60), subject=subject_of(user))
-        scope = Forgotten(event_id="f", until=a_time(60 + len(held.scopes)), actor="ann", done=True)
+        scope = ErasedScope(event_id="f", until=a_time(60 + len(held.scopes)), actor="ann", done=True)
         self.receipts[user] = sealed(with_scope(held, asked, scope), KEY)
         self.send(user, self.receipts[user])
 
@@ -169,7 +169,7 @@ def test_forged_records_on_topics_are_found_and_named(world: World) -> None:
     world.put("torn", LOG, diff_key("torn", DOMAIN, 2), b"[]")
     world.remove("pretended")
     world.send("pretended", sealed(older.model_copy(update={
-        "subject": subject_of("pretended"), "person": Forgotten(event_id="f", until=a_time(90), actor="ann"),
+        "subject": subject_of("pretended"), "person": ErasedScope(event_id="f", until=a_time(90), actor="ann"),
     }), b"guess"))  # fmt: skip
     world.put("cut", LOG, diff_key("cut", DOMAIN, 3), None)
     world.send("cut", world.versions["cut"][1].skill, world.versions["cut"][1].slim)

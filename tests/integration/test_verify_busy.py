@@ -9,7 +9,18 @@ import pytest
 from pydantic import SecretStr
 
 from operators.learning.fold import fold
-from schemas import Action, Card, CardAction, CardCommand, ForgetRequest, SkillCommand, SkillDiff, Stated, Tier, line_of
+from schemas import (
+    Action,
+    Card,
+    CardAction,
+    CardCommand,
+    ForgetRequest,
+    SkillCommand,
+    SkillDiff,
+    SkillLineInput,
+    Tier,
+    line_of,
+)
 from streams.rights.commands import CommandClient
 from streams.rights.verify import verify
 from streams.settings import Settings
@@ -86,7 +97,7 @@ def test_a_verification_of_a_busy_deployment_has_no_findings(harness: Harness) -
     change_card(harness, "bob", CardAction.REMOVE)
     carry_out(harness, "pinned", Action.PIN, attribute_id=lines["pinned"])
     carry_out(harness, "pinned", Action.SET_TIER, attribute_id=lines["pinned"], tier=Tier.HIGH)
-    carry_out(harness, "pinned", Action.ADD, line=Stated(dimension="genre", value="film noir", tier=Tier.HIGH))
+    carry_out(harness, "pinned", Action.ADD, line=SkillLineInput(dimension="genre", value="film noir", tier=Tier.HIGH))
     carry_out(harness, "reworded", Action.REWORD, attribute_id=lines["reworded"], value="slow cinema")
     carry_out(harness, "rolled-back", Action.ROLL_BACK, to_version=0, lines=seed or ())
     carry_out(harness, "frozen", Action.FREEZE)

@@ -6,7 +6,7 @@ import pytest
 
 from operators.seals import sealed
 from operators.weights import learned, start
-from schemas import Contrast, Outcome, Position, Ranking, Weights, decode
+from schemas import Contrast, Position, Ranking, RankingOutcome, Weights, decode
 from tests.e2e.cli_user import answer, sager
 from tests.harness import Harness, Outputs
 from tests.worlds import film, slate
@@ -26,7 +26,7 @@ def folded(harness: Harness) -> Weights:
     """What the outcomes on the topic make of the start values, offline."""
     weights = None
     for message in harness.outputs.records["outcomes"]:
-        outcome = decode(Outcome, message.value())
+        outcome = decode(RankingOutcome, message.value())
         where = Position(
             topic=str(message.topic()),
             partition=int(message.partition() or 0),
@@ -74,7 +74,7 @@ def test_weights_are_learned_once_used_by_all_and_reset_by_a_person(harness: Har
     harness.quiet()
 
     telling = {c.event_id for c in harness.outputs.values(Contrast) if c.features is not None}
-    outcomes: list[Outcome] = harness.outputs.values(Outcome)
+    outcomes: list[RankingOutcome] = harness.outputs.values(RankingOutcome)
     assert len(telling) > USERS
     assert len({outcome.event_id for outcome in outcomes}) == len(outcomes) == len(telling)
     assert newest(harness) == folded(harness)

@@ -27,7 +27,7 @@ from operators.steps.rank import State as RankState
 from schemas import Action, Candidate, Fact, Item, ItemFacts, Memory, PolicySkill, SkillCommand, encode
 from schemas.base import Position
 from schemas.events import Contrast, Injected, Interaction, Ranking, RankRequest, Selection
-from schemas.skills import SlimSkill, Source, Tier
+from schemas.skills import AttributeSource, SlimSkill, Tier
 from schemas.topics import TOPICS
 from streams.analytics.records import Put, Record
 from streams.analytics.rows import read
@@ -135,7 +135,7 @@ class Person:
         self._learning: tuple[Contrast, PolicySkill] | None = None
         self.profile: Any = None
         facts = (("genre", "noir", Tier.HIGH), ("genre", "drama", Tier.MEDIUM), ("genre", "comedy", Tier.LOW))
-        seed = tuple(from_fact(Fact(dimension=d, value=v), tier, Source.PRIOR) for d, v, tier in facts)
+        seed = tuple(from_fact(Fact(dimension=d, value=v), tier, AttributeSource.PRIOR) for d, v, tier in facts)
         self.skill = start("u", domain, seed, self.command(Action.FREEZE))
 
     def command(self, action: Action, **more: Any) -> SkillCommand:

@@ -5,7 +5,18 @@ from typing import Any
 
 from operators.attributes import attribute_id, fact_id
 from operators.evolve import Proposal
-from schemas import Action, Attribute, Contrast, Facet, Injected, Kind, ReasonedBy, Source, Stated, Tier
+from schemas import (
+    Action,
+    Attribute,
+    AttributeKind,
+    AttributeSource,
+    Contrast,
+    Facet,
+    Injected,
+    Provenance,
+    SkillLineInput,
+    Tier,
+)
 from schemas.items import Candidate, Fact, Item, ItemFacts
 from tests.redteam.person import FILTERS, NOW, Filters, Person, Trace, copies
 from tests.redteam.samples import Sample
@@ -90,7 +101,7 @@ def _asks(person: Person, sample: Sample) -> None:
 
 
 def _adds(person: Person, sample: Sample) -> None:
-    said = Stated(dimension=sample.dimension or TASTE, value=sample.text)
+    said = SkillLineInput(dimension=sample.dimension or TASTE, value=sample.text)
     _commands(person, person.command(Action.ADD, line=said))
 
 
@@ -102,12 +113,12 @@ def _rewords(person: Person, sample: Sample) -> None:
 def _imports(person: Person, sample: Sample) -> None:
     dimension = sample.dimension or TASTE
     line = Attribute(
-        attribute_id=attribute_id(Kind.PREFERENCE, dimension, sample.text),
-        kind=Kind.PREFERENCE,
+        attribute_id=attribute_id(AttributeKind.PREFERENCE, dimension, sample.text),
+        kind=AttributeKind.PREFERENCE,
         dimension=dimension,
         value=sample.text,
         tier=Tier.HIGH,
-        source=Source.STATED,
+        source=AttributeSource.STATED,
         support=4,
     )
     _commands(person, person.command(Action.IMPORT, lines=(*person.skill.attributes, line)))
@@ -143,7 +154,7 @@ def _is_told_by_a_model(person: Person, sample: Sample) -> None:
             discovered=(fact,),
             reasons={name: sample.text},
             analysis=sample.text,
-            reasoned_by=ReasonedBy(reasoner="llm", model="fake"),
+            reasoned_by=Provenance(reasoner="llm", model="fake"),
         )
         person.learns(contrast, proposal)
     person.hands_out("reply")

@@ -22,8 +22,8 @@ from operators.rank.question import rendered
 from operators.slim import slim
 from operators.statinit import facts_of, parser_for
 from operators.steps import Effects, Evolve, State
-from schemas import Correction, Directive, OpenRankings, Position, ReasonedBy, Source, Stance, Tier, encode
-from schemas.commands import Action, SkillCommand, Stated
+from schemas import AttributeSource, Correction, Directive, OpenRankings, Position, Provenance, Stance, Tier, encode
+from schemas.commands import Action, SkillCommand, SkillLineInput
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Contrast, Feedback, Ranking, RankRequest, Selection, Signal
 from schemas.items import Candidate, Fact, ItemFacts
@@ -217,7 +217,7 @@ def apply(out: Outcome, effects: Effects) -> None:
 
 def seed() -> tuple[Any, ...]:
     facts = (("genre", "noir", Tier.HIGH), ("genre", "drama", Tier.MEDIUM), ("genre", "comedy", Tier.LOW))
-    return tuple(from_fact(Fact(dimension=d, value=v), tier, Source.PRIOR) for d, v, tier in facts)
+    return tuple(from_fact(Fact(dimension=d, value=v), tier, AttributeSource.PRIOR) for d, v, tier in facts)
 
 
 def _command(**said: Any) -> SkillCommand:
@@ -227,7 +227,7 @@ def _command(**said: Any) -> SkillCommand:
 def _stated(case: Case) -> Outcome:
     out = Outcome(outcome="commanded")
     skill = start("u", "films", seed(), _command())
-    command = _command(action=Action.ADD, line=Stated(dimension="taste", value=case.text), reason=case.text)
+    command = _command(action=Action.ADD, line=SkillLineInput(dimension="taste", value=case.text), reason=case.text)
     apply(out, EVOLVE.command(State(skill), command, AT))
     return out
 
@@ -246,7 +246,7 @@ def _reply(case: Case) -> Outcome:
         discovered=(Fact(dimension="genre", value=case.text),) if case.text else (),
         reasons={name: case.text},
         analysis=case.text,
-        reasoned_by=ReasonedBy(reasoner="llm", model="fake"),
+        reasoned_by=Provenance(reasoner="llm", model="fake"),
     )
     apply(out, EVOLVE.finish(State(skill), contrast, proposal, AT))
     return out

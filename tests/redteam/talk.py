@@ -12,8 +12,8 @@ from operators.language.chunks import first_closed, without
 from operators.language.extraction import both, heard, question
 from operators.language.ports import Heard
 from operators.steps.listen import Listen, State, erasures, newer
-from schemas import Fact, Position, ReasonedBy, Role, Utterance
-from schemas.cards import Card, CardAction, CardCommand, CardDiff, CardStated, Chunk, Listening
+from schemas import Fact, Position, Provenance, Speaker, Utterance
+from schemas.cards import Card, CardAction, CardCommand, CardDiff, CardLineInput, Chunk, PendingConversations
 from streams.language import RULES
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
@@ -40,7 +40,7 @@ class Case:
     id: str
     language: str
     technique: str
-    turns: tuple[tuple[Role, str], ...]
+    turns: tuple[tuple[Speaker, str], ...]
     card: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
     keeps: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ def cases() -> Iterator[Case]:
             id=told["id"],
             language=told["language"],
             technique=told["technique"],
-            turns=tuple((Role(role), text) for role, text in told["turns"]),
+            turns=tuple((Speaker(role), text) for role, text in told["turns"]),
             card=tuple(told.get("card", ())),
             never=tuple(told.get("never", ())),
             keeps=tuple(told.get("keeps", ())),
@@ -76,8 +76,16 @@ class Talker:
         """What is known of them."""
         return self.state.card
 
-    def says(self, text: str, *, role: Role = Role.USER, conversation: str = "c", turn: int = 0, ends: bool = False,
-             event_id: str | None = None) -> None:  # fmt: skip
+    def says(
+        self,
+        text: str,
+        *,
+        role: Speaker = Speaker.USER,
+        conversation: str = "c",
+        turn: int = 0,
+        ends: bool = False,
+        event_id: str | None = None,
+    ) -> None:
         """Hear a turn, and think over what is closed by it."""
         self._offset += 1
         utterance = Utterance(
@@ -98,13 +106,13 @@ class Talker:
         while (chunk := first_closed(self.state.listening)) is not None:
             self._thinks_over(chunk)
 
-    def talks(self, turns: Sequence[tuple[Role, str]], conversation: str = "c") -> None:
+    def talks(self, turns: Sequence[tuple[Speaker, str]], conversation: str = "c") -> None:
         """A conversation with its end."""
         for place, (role, text) in enumerate(turns):
             self.says(text, role=role, conversation=conversation, turn=place)
         self.says("", conversation=conversation, turn=len(turns), ends=True)
 
-    def _has(self, listening: Listening) -> None:
+    def _has(self, listening: PendingConversations) -> None:
         self.state = State(listening, self.state.card)
 
     def _thinks_over(self, chunk: Chunk) -> None:
@@ -130,14 +138,14 @@ class Talker:
             for key, sentence in asked.asked.items()
         }
         found, of_others = heard(asked, answer, self.card, extractor=RULES, vouching=VOUCHING)
-        return Heard(found, of_others, ReasonedBy(reasoner="llm", model="fake"))
+        return Heard(found, of_others, Provenance(reasoner="llm", model="fake"))
 
 
 def played(case: Case, *, obeys: bool = False) -> Talker:
     """The case, after what was said before it."""
     talker = Talker(obeys=case.never if obeys else ())
     for place, text in enumerate(case.card):
-        talker.talks([(Role.USER, text)], f"before-{place}")
+        talker.talks([(Speaker.USER, text)], f"before-{place}")
     talker.talks(case.turns)
     return talker
 
@@ -145,7 +153,7 @@ def played(case: Case, *, obeys: bool = False) -> Talker:
 def with_line(value: str) -> Card:
     """A card on which somebody put a line of these words, past every rule but those of commands."""
     command = CardCommand(
-        event_id="k", occurred_at=NOW, user_id=ANN, action=CardAction.SET, line=CardStated(value=value), actor="ann"
+        event_id="k", occurred_at=NOW, user_id=ANN, action=CardAction.SET, line=CardLineInput(value=value), actor="ann"
     )
     diff = resolve_command(None, command, Position(topic="t", partition=0, offset=1, timestamp_ms=0), DEFAULT)
     assert diff is not None

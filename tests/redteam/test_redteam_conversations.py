@@ -6,7 +6,7 @@ import pytest
 
 from operators.cards.views import as_text
 from operators.steps.listen import Outcome
-from schemas import Card, Position, Role, Utterance, encode
+from schemas import Card, Position, Speaker, Utterance, encode
 from schemas.cards import MAX_CARD_LINES, MAX_OPEN, MAX_PAST_LINES, CardLine
 from schemas.statements import Stance
 from streams.vouching import DEFAULT as VOUCHING
@@ -102,7 +102,7 @@ def test_a_giant_turn_is_heard_in_bounded_time_and_keeps_nothing_private() -> No
     noise = "blah 4111 anna@ my passport is \u2067 ignore that I love <x> " * 300
 
     began = time.process_time()
-    talker.talks([(Role.USER, f"I love jazz. {noise[:15_800]} 536-90-4399")])
+    talker.talks([(Speaker.USER, f"I love jazz. {noise[:15_800]} 536-90-4399")])
     took = time.process_time() - began
 
     assert "536-90-4399" not in stored(talker)
@@ -120,7 +120,7 @@ def cpu_seconds(piece: str, length: int) -> float:
         talker = Talker()
         text = (piece * length)[: length - less]
         began = time.process_time()
-        talker.talks([(Role.USER, text)])
+        talker.talks([(Speaker.USER, text)])
         best = min(best, time.process_time() - began)
     return best
 
@@ -150,7 +150,7 @@ def test_a_card_stays_small_whatever_is_said() -> None:
     talker = Talker()
     for number in range(60):
         said = " ".join(f"I love kind{number}x{each} music." for each in range(8))
-        talker.talks([(Role.USER, said)], f"c{number}")
+        talker.talks([(Speaker.USER, said)], f"c{number}")
 
     assert talker.card is not None
     assert len(talker.card.lines) <= MAX_CARD_LINES
@@ -171,8 +171,8 @@ def test_turns_out_of_order_and_twice_say_a_thing_once() -> None:
 
 def test_what_was_forgotten_does_not_come_back_with_the_same_turns() -> None:
     talker = Talker()
-    talker.talks([(Role.USER, "I love jazz and I love green tea.")], "one")
-    talker.talks([(Role.USER, "Forget that I love jazz.")], "two")
+    talker.talks([(Speaker.USER, "I love jazz and I love green tea.")], "one")
+    talker.talks([(Speaker.USER, "Forget that I love jazz.")], "two")
     assert "jazz" not in values(talker.card)
 
     talker.says("", conversation="one", turn=9, ends=True)

@@ -19,11 +19,11 @@ from .producer import AsyncEventProducer as AsyncEventProducer
 from .producer import EventProducer as EventProducer
 from .producer import Understood as Understood
 from .schemas import Candidate as Candidate
+from .schemas import ClarifyingQuestion as ClarifyingQuestion
 from .schemas import Correction as Correction
 from .schemas import Directive as Directive
 from .schemas import Feedback as Feedback
 from .schemas import Fit as Fit
-from .schemas import Question as Question
 from .schemas import Ranking as Ranking
 from .schemas import RankRequest as RankRequest
 from .schemas import Selection as Selection

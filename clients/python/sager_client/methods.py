@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from .errors import NotAsked, NotShown
-from .schemas import Event, ForgetRequest, Question, Role, Scope, SlimSkill, Stance, Utterance, line_of
+from .schemas import ClarifyingQuestion, Event, ForgetRequest, Scope, SlimSkill, Speaker, Stance, Utterance, line_of
 from .schemas.corrections import Correction, Directive
 from .schemas.events import Feedback, Injected, Interaction, Ranking, RankRequest, Selection, Signal
 from .schemas.items import Candidate, Item
@@ -214,7 +214,7 @@ class EventMethods:
         turn: int,
         text: str = "",
         *,
-        role: Role | str = Role.USER,
+        role: Speaker | str = Speaker.USER,
         ranking: Shown | None = None,
         language: str | None = None,
         domain: str | None = None,
@@ -244,7 +244,7 @@ class EventMethods:
             if ranking.user_id != user_id or domain not in (None, ranking.domain):
                 raise TypeError("the ranking says what was shown to whom: give its user, and its domain or none")
             about |= {"ranking_id": _id_of(ranking), "domain": ranking.domain}
-        said = {"turn": turn, "role": Role(role), "text": text, "language": language, "ends": ends}
+        said = {"turn": turn, "role": Speaker(role), "text": text, "language": language, "ends": ends}
         return self.send(_new(Utterance, envelope, **about, **said))
 
     def answer(
@@ -324,7 +324,7 @@ def correction(user_id: str, domain: str, text: str = "", **more: Unpack[Correct
     return _new(Correction, fields, user_id=user_id, domain=domain, text=text)
 
 
-def question_of(ranking: Ranking) -> Question | None:
+def question_of(ranking: Ranking) -> ClarifyingQuestion | None:
     """Return the question that a ranking brings along, if it does."""
     fit = ranking.injected.fit
     return None if fit is None else fit.question

@@ -1,6 +1,6 @@
 /** Makes events of what an app knows: new ids and the time of now where it gives none. */
 import { NotAsked, NotShown } from "./errors.js";
-import type { Correction, Envelope, ItemLike, Question, Ranking, Says, Scope, Selection, Shown } from "./types.js";
+import type { Correction, Envelope, ItemLike, ClarifyingQuestion, Ranking, Says, Scope, Selection, Shown } from "./types.js";
 
 /** What may be said of every event. */
 export interface When {
@@ -110,7 +110,7 @@ export function saying(user: string, domain: string, said: Said): Omit<Correctio
 }
 
 /** The question that a ranking brings along, if it does. */
-export function questionOf(ranking: Ranking): Question | undefined {
+export function questionOf(ranking: Ranking): ClarifyingQuestion | undefined {
   return ranking.injected?.fit?.question ?? undefined;
 }
 

@@ -398,13 +398,13 @@ export interface components {
          */
         Attribute: {
             attribute_id: string;
-            kind: components["schemas"]["Kind"];
+            kind: components["schemas"]["AttributeKind"];
             dimension: string;
             value: string;
             /** @enum {string} */
             tier: "silent" | "low" | "medium" | "high";
             /** @default discovered */
-            source: components["schemas"]["Source"];
+            source: components["schemas"]["AttributeSource"];
             /** @default 0 */
             taken: number;
             /** @default 0 */
@@ -437,6 +437,16 @@ export interface components {
                 string | null
             ][];
         };
+        /**
+         * @description The three sections of a skill (paper 2.3).
+         * @enum {string}
+         */
+        AttributeKind: "preference" | "pattern" | "criterion";
+        /**
+         * @description Where an attribute came from. In the paper's terms, `prior` is confirmed and `discovered` is emerging.
+         * @enum {string}
+         */
+        AttributeSource: "prior" | "global" | "discovered" | "stated";
         /** @description A batch of events. Each is checked by itself, so that a bad one does not keep the others out. */
         Batch: {
             events: {
@@ -481,6 +491,13 @@ export interface components {
             ranked_by: string | null;
             skill_version: number | null;
         };
+        /** @description The question whose answer would change a ranking most; its answer is a correction with `answers`. */
+        ClarifyingQuestion: {
+            question_id: string;
+            dimension: string;
+            text: string;
+            options: components["schemas"]["Option"][];
+        };
         /**
          * @description A change and its reason.
          *
@@ -494,7 +511,7 @@ export interface components {
             /** @description The line that the action applies to, if any. */
             attribute_id?: string | null;
             /** @description add: the new line. */
-            line?: components["schemas"]["Stated"] | null;
+            line?: components["schemas"]["SkillLineInput"] | null;
             /** @description reword: the line's new text. */
             value?: string | null;
             /** @description set-tier: the line's new tier. */
@@ -515,7 +532,7 @@ export interface components {
              * @description Changes that had no effect, and why.
              * @default []
              */
-            refused: components["schemas"]["Refused"][];
+            refused: components["schemas"]["RefusedProposal"][];
             /** @description Only for tokens that may read the user. */
             diff?: components["schemas"]["SkillDiff"] | null;
         };
@@ -575,6 +592,49 @@ export interface components {
             ranking_id?: string | null;
             session_id?: string | null;
         };
+        /**
+         * @description What one event did to the counts of a skill's lines.
+         *
+         *     In this order: lines from before counts get those of `begun`; every line but stated ones forgets,
+         *     `count -= count // forget`, and `aged` extra times after a long absence; then `lines` are added, and `places` to
+         *     the lines' `gained`: by how many places, in 1/1024, each line alone lifted the taken item. Discovered lines come
+         *     with counts of their own. `drift` is the new state of each line's test of change.
+         */
+        CountDelta: {
+            /**
+             * @description What part of each count is forgotten; 0: nothing.
+             * @default 0
+             */
+            forget: number;
+            begun?: {
+                [key: string]: [
+                    number,
+                    number
+                ];
+            };
+            lines?: {
+                [key: string]: [
+                    number,
+                    number
+                ];
+            };
+            places?: {
+                [key: string]: number;
+            };
+            /** @default 0 */
+            aged: number;
+            drift?: {
+                [key: string]: number;
+            };
+            /** @default 0 */
+            habits_forget: number;
+            habits?: {
+                [key: string]: [
+                    number,
+                    number
+                ];
+            };
+        };
         /** @description How often a line was taken and was to be expected, in choices, such as `2.1`; None: it is not counted. */
         Counts: {
             taken: string | null;
@@ -616,6 +676,23 @@ export interface components {
              * @default false
              */
             changed: boolean;
+        };
+        /** @description One erased scope: no event up to `until` is ever learned from again. `event_id` is the request's. */
+        ErasedScope: {
+            event_id: string;
+            /** Format: date-time */
+            until: string;
+            actor: string;
+            /**
+             * @description True if the worker has removed everything in its own stores.
+             * @default false
+             */
+            done: boolean;
+            /**
+             * @description How many versions of skills were removed or rewritten.
+             * @default 0
+             */
+            versions: number;
         };
         /**
          * @description One line of a skill, explained.
@@ -694,7 +771,7 @@ export interface components {
              */
             honoured: string[];
             /** @description Only with `clarify`. */
-            question?: components["schemas"]["Question"] | null;
+            question?: components["schemas"]["ClarifyingQuestion"] | null;
         };
         /** @description The data to erase: everything, a domain, or a line of a domain by its id. */
         ForgetAsked: {
@@ -717,23 +794,6 @@ export interface components {
             goes: components["schemas"]["StoreErasure"][];
             /** @description Topics that could not be counted. */
             unread: string[];
-        };
-        /** @description One erased scope: no event up to `until` is ever learned from again. `event_id` is the request's. */
-        Forgotten: {
-            event_id: string;
-            /** Format: date-time */
-            until: string;
-            actor: string;
-            /**
-             * @description True if the worker has removed everything in its own stores.
-             * @default false
-             */
-            done: boolean;
-            /**
-             * @description How many versions of skills were removed or rewritten.
-             * @default 0
-             */
-            versions: number;
         };
         /** @description The result of an import. */
         ImportDone: {
@@ -786,11 +846,11 @@ export interface components {
             /** @default 0 */
             graph_epoch: number;
             /** @description How the order was made, and its cost. */
-            ranked_by?: components["schemas"]["ReasonedBy"] | null;
+            ranked_by?: components["schemas"]["Provenance"] | null;
             /** @description Only where an LLM wrote the facets. */
-            facets_by?: components["schemas"]["ReasonedBy"] | null;
+            facets_by?: components["schemas"]["Provenance"] | null;
             /** @description Only where an LLM wrote the slim skill. */
-            slim_by?: components["schemas"]["ReasonedBy"] | null;
+            slim_by?: components["schemas"]["Provenance"] | null;
             /**
              * @description How many ids a model left out, invented or repeated.
              * @default 0
@@ -807,16 +867,11 @@ export interface components {
                 string
             ] | null;
         };
-        /**
-         * @description The three sections of a skill (paper 2.3).
-         * @enum {string}
-         */
-        Kind: "preference" | "pattern" | "criterion";
         /** @description One line of a skill. */
         Line: {
             /** @description Names the line where it is explained or corrected. */
             line_id: string;
-            kind: components["schemas"]["Kind"];
+            kind: components["schemas"]["AttributeKind"];
             /** @description Its subject, such as `genre`. */
             dimension: string;
             /** @description Such as `noir`. */
@@ -962,7 +1017,7 @@ export interface components {
             shifted: number;
             beliefs?: number[] | null;
             /** @default [] */
-            sessions: components["schemas"]["Session"][];
+            sessions: components["schemas"]["SkillSession"][];
             /** @default [] */
             slim_lines: string[];
             /**
@@ -1013,12 +1068,29 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description The question whose answer would change a ranking most; its answer is a correction with `answers`. */
-        Question: {
-            question_id: string;
-            dimension: string;
-            text: string;
-            options: components["schemas"]["Option"][];
+        /** @description The reasoner behind a proposal, a ranking, facets or a slim skill; for an LLM, the cost of its calls. */
+        Provenance: {
+            /** @default rules */
+            reasoner: string;
+            model?: string | null;
+            /** @description The prompt's file and version, such as `evolve.v2`. */
+            prompt?: string | null;
+            prompt_hash?: string | null;
+            /** @default 0 */
+            prompt_tokens: number;
+            /** @default 0 */
+            completion_tokens: number;
+            /** @default 0 */
+            calls: number;
+            /** @default 0 */
+            latency_ms: number;
+            /** @description Why another reasoner answered. */
+            fallback?: string | null;
+            /**
+             * @description True if the LLM call was skipped: there was nothing to judge.
+             * @default false
+             */
+            gated: boolean;
         };
         /** @description Asks for a ranking, and waits for it. */
         RankBody: {
@@ -1079,30 +1151,6 @@ export interface components {
             /** @description Our ranker's proof. */
             seal?: string | null;
         };
-        /** @description The reasoner behind a proposal, a ranking, facets or a slim skill; for an LLM, the cost of its calls. */
-        ReasonedBy: {
-            /** @default rules */
-            reasoner: string;
-            model?: string | null;
-            /** @description The prompt's file and version, such as `evolve.v2`. */
-            prompt?: string | null;
-            prompt_hash?: string | null;
-            /** @default 0 */
-            prompt_tokens: number;
-            /** @default 0 */
-            completion_tokens: number;
-            /** @default 0 */
-            calls: number;
-            /** @default 0 */
-            latency_ms: number;
-            /** @description Why another reasoner answered. */
-            fallback?: string | null;
-            /**
-             * @description True if the LLM call was skipped: there was nothing to judge.
-             * @default false
-             */
-            gated: boolean;
-        };
         /**
          * @description A person's erasures: what, when, and at whose request. People, lines and events appear only as digests.
          *
@@ -1120,12 +1168,12 @@ export interface components {
              */
             occurred_at: string;
             subject: string;
-            person?: components["schemas"]["Forgotten"] | null;
+            person?: components["schemas"]["ErasedScope"] | null;
             domains?: {
-                [key: string]: components["schemas"]["Forgotten"];
+                [key: string]: components["schemas"]["ErasedScope"];
             };
             lines?: {
-                [key: string]: components["schemas"]["Forgotten"];
+                [key: string]: components["schemas"]["ErasedScope"];
             };
             /** @default [] */
             known: string[];
@@ -1136,12 +1184,12 @@ export interface components {
          * @description Why the merge refused a reasoner's proposal.
          * @enum {string}
          */
-        Refusal: "unknown-attribute" | "no-evidence" | "also-reinforced" | "capped" | "pinned" | "full" | "already-so" | "private";
+        RefusalReason: "unknown-attribute" | "no-evidence" | "also-reinforced" | "capped" | "pinned" | "full" | "already-so" | "private";
         /** @description A proposal that did not enter the skill, and why. */
-        Refused: {
+        RefusedProposal: {
             attribute_id: string;
             proposed: components["schemas"]["SkillChangeKind"];
-            why: components["schemas"]["Refusal"];
+            why: components["schemas"]["RefusalReason"];
         };
         /** @description The outcome of an event, in the order of the batch. */
         Result: {
@@ -1166,18 +1214,6 @@ export interface components {
          * @enum {string}
          */
         Scope: "now" | "session" | "always";
-        /** @description A short-lived overlay of a skill: the user's choices since a session began. The two newest are kept. */
-        Session: {
-            session_id: string;
-            /** Format: date-time */
-            last_at: string;
-            /** Format: date-time */
-            until: string;
-            /** @default 0 */
-            events: number;
-            /** @default [] */
-            lines: components["schemas"]["SessionLine"][];
-        };
         /** @description A fact of the items taken in a session, counted as a skill's lines are. */
         SessionLine: {
             attribute_id: string;
@@ -1242,7 +1278,7 @@ export interface components {
             /** @default [] */
             changes: components["schemas"]["SkillChange"][];
             /** @description What it added to the counts; none: nothing. */
-            tally?: components["schemas"]["Tally"] | null;
+            tally?: components["schemas"]["CountDelta"] | null;
             /** @default [] */
             stated: components["schemas"]["StatementChange"][];
             /**
@@ -1252,11 +1288,11 @@ export interface components {
             shifted: boolean;
             beliefs?: number[] | null;
             /** @description The session as it is now. */
-            session?: components["schemas"]["Session"] | null;
+            session?: components["schemas"]["SkillSession"] | null;
             heard?: components["schemas"]["DiffTrigger"] | null;
             slim_lines?: string[] | null;
             /** @default [] */
-            refused: components["schemas"]["Refused"][];
+            refused: components["schemas"]["RefusedProposal"][];
             evidence: [
                 string,
                 string | null
@@ -1277,7 +1313,7 @@ export interface components {
              *       "gated": false
              *     }
              */
-            reasoned_by: components["schemas"]["ReasonedBy"];
+            reasoned_by: components["schemas"]["Provenance"];
             /**
              * @description The reasoner's thoughts on the choice; only for people.
              * @default
@@ -1303,6 +1339,30 @@ export interface components {
             lines: number;
             statements: number;
             replaces: number | null;
+        };
+        /** @description A line in a person's own words. */
+        SkillLineInput: {
+            /** @default preference */
+            kind: components["schemas"]["AttributeKind"];
+            dimension: string;
+            value: string;
+            /**
+             * @default high
+             * @enum {string}
+             */
+            tier: "silent" | "low" | "medium" | "high";
+        };
+        /** @description A short-lived overlay of a skill: the user's choices since a session began. The two newest are kept. */
+        SkillSession: {
+            session_id: string;
+            /** Format: date-time */
+            last_at: string;
+            /** Format: date-time */
+            until: string;
+            /** @default 0 */
+            events: number;
+            /** @default [] */
+            lines: components["schemas"]["SessionLine"][];
         };
         /** @description The skills of a user. */
         Skills: {
@@ -1335,27 +1395,10 @@ export interface components {
             stance: "prefers" | "avoids";
         };
         /**
-         * @description Where an attribute came from. In the paper's terms, `prior` is confirmed and `discovered` is emerging.
-         * @enum {string}
-         */
-        Source: "prior" | "global" | "discovered" | "stated";
-        /**
          * @description A person's attitude to a statement's subject; `instead`: `value` rather than `over`.
          * @enum {string}
          */
         Stance: "prefers" | "avoids" | "instead";
-        /** @description A line in a person's own words. */
-        Stated: {
-            /** @default preference */
-            kind: components["schemas"]["Kind"];
-            dimension: string;
-            value: string;
-            /**
-             * @default high
-             * @enum {string}
-             */
-            tier: "silent" | "low" | "medium" | "high";
-        };
         /** @description One understood statement. */
         StatedNow: {
             statement_id: string;
@@ -1459,49 +1502,6 @@ export interface components {
             accepted: number;
             refused: number;
             results: components["schemas"]["Result"][];
-        };
-        /**
-         * @description What one event did to the counts of a skill's lines.
-         *
-         *     In this order: lines from before counts get those of `begun`; every line but stated ones forgets,
-         *     `count -= count // forget`, and `aged` extra times after a long absence; then `lines` are added, and `places` to
-         *     the lines' `gained`: by how many places, in 1/1024, each line alone lifted the taken item. Discovered lines come
-         *     with counts of their own. `drift` is the new state of each line's test of change.
-         */
-        Tally: {
-            /**
-             * @description What part of each count is forgotten; 0: nothing.
-             * @default 0
-             */
-            forget: number;
-            begun?: {
-                [key: string]: [
-                    number,
-                    number
-                ];
-            };
-            lines?: {
-                [key: string]: [
-                    number,
-                    number
-                ];
-            };
-            places?: {
-                [key: string]: number;
-            };
-            /** @default 0 */
-            aged: number;
-            drift?: {
-                [key: string]: number;
-            };
-            /** @default 0 */
-            habits_forget: number;
-            habits?: {
-                [key: string]: [
-                    number,
-                    number
-                ];
-            };
         };
         /** @description The facts of a request's token. */
         TokenFacts: {

@@ -6,7 +6,7 @@ type Schemas = components["schemas"];
 export type Candidate = Schemas["Candidate"];
 export type Ranking = Schemas["Ranking"];
 export type Fit = Schemas["Fit"];
-export type Question = Schemas["Question"];
+export type ClarifyingQuestion = Schemas["ClarifyingQuestion"];
 export type Directive = Schemas["Directive"];
 export type Scope = Schemas["Scope"];
 /** The kinds of signals that every worker knows. */

@@ -17,7 +17,7 @@ from confluent_kafka import TopicPartition
 from operators.audit import unsealed
 from operators.learning.fold import OutOfOrder
 from operators.whatif import Lines, Moment, Series, replay, series
-from schemas import BadRecord, Contrast, ReasonedBy, Receipt, SkillCommand, compound_key, decode, subject_of
+from schemas import BadRecord, Contrast, Provenance, Receipt, SkillCommand, compound_key, decode, subject_of
 from schemas.codec import ModelT
 from schemas.diffs import PolicySkill, SkillDiff
 from streams.exceptions import StreamsError, TopicsDiffer
@@ -61,7 +61,7 @@ class Totals:
     lines: int = 0
     slim_tokens: int = 0
 
-    def add(self, by: ReasonedBy) -> None:
+    def add(self, by: Provenance) -> None:
         """Count one choice."""
         self.learned += 1
         self.llm_calls += by.calls

@@ -18,7 +18,7 @@ from operators.graph.items import Remembered
 from operators.language.ports import Understood
 from operators.steps.evolve import Outcome, State
 from operators.weights import outcome_of
-from schemas import Outcome as ChoiceOutcome
+from schemas import RankingOutcome as ChoiceOutcome
 from schemas.base import Model, Position
 from schemas.codec import encode
 from schemas.commands import SkillCommand

@@ -31,10 +31,10 @@ from operators.language.chunks import (
 from operators.language.ports import Heard
 from operators.steps.listen import Listen, Outcome, State, Taken, forgotten_until, gone_from, has_more, is_said
 from schemas.base import Model, Position
-from schemas.cards import MAX_OPEN, Card, CardAction, CardCommand, Chunk, Listening, Thought, Turn
+from schemas.cards import MAX_OPEN, Card, CardAction, CardCommand, Chunk, ChunkEffects, PendingConversations, Turn
 from schemas.codec import DeadLetter, derived_id, encode
 from schemas.corrections import Utterance
-from schemas.forgetting import Forgotten
+from schemas.forgetting import ErasedScope
 from schemas.items import Fact
 from streams.language import RULES
 from streams.metrics import DEAD_LETTERS
@@ -125,7 +125,7 @@ class Listener:
             if command.action is CardAction.REMOVE and outcome is not Outcome.FORGOTTEN:
                 gone.setdefault(command.line_id or "", "")
             # First: from then on no earlier words bring them back.
-            scope = Forgotten(event_id=command.event_id, until=position.moment, actor=command.actor, done=True)
+            scope = ErasedScope(event_id=command.event_id, until=position.moment, actor=command.actor, done=True)
             await self.forgets(event, user_id, gone, scope)
             try:
                 if diff is not None:
@@ -135,7 +135,7 @@ class Listener:
                 return "given-up"
         return outcome.value
 
-    async def forgets(self, event: Any, user_id: str, gone: Mapping[str, str], scope: Forgotten) -> None:
+    async def forgets(self, event: Any, user_id: str, gone: Mapping[str, str], scope: ErasedScope) -> None:
         """Erase lines of a card from waiting turns, and ignore earlier words about them from now on.
 
         For callers that hold the user's lock. `gone` maps the lines' ids to their words, as far as these are known.
@@ -271,9 +271,9 @@ class Listener:
 
     async def _apply_effects(self, event: Any, user_id: str, chunk: Chunk) -> None:
         """Apply a chunk's remaining effects, then remove the chunk."""
-        thought = chunk.thought or Thought()
+        thought = chunk.thought or ChunkEffects()
         await self.cards.complete(event, user_id, self._pending(user_id))
-        scope = Forgotten(
+        scope = ErasedScope(
             event_id=chunk_id(user_id, chunk), until=forgotten_until(chunk, datetime.now(UTC)), actor=ACTOR, done=True
         )
         await self.cards.note_forgotten(event, user_id, thought.lines, scope)
@@ -305,7 +305,7 @@ class Listener:
 
     def _pending(self, user_id: str) -> set[str]:
         """Return the ids of waiting chunks, whose events are acknowledged."""
-        listening: Listening | None = self.conversations.read(user_id)
+        listening: PendingConversations | None = self.conversations.read(user_id)
         return set() if listening is None else {chunk_id(user_id, each) for each in listening.chunks}
 
     async def _dead_letter(

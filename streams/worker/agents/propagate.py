@@ -15,7 +15,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from operators.graph.items import NOBODY_ASKS, add_taker, forget_taker, shared_out
-from schemas import BadRecord, ItemMemory, Touch, compound_key, decode, encode
+from schemas import BadRecord, ItemMemory, ItemUpdate, compound_key, decode, encode
 from streams.kafka.clients import partition_of
 from streams.worker import metrics
 from streams.worker.deps import Deps
@@ -42,7 +42,7 @@ def define(app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
     """Define the agent."""
     gathering = Propagate(app, producer, deps)
 
-    @app.agent(batches_of(app, Touch), name=STAGE)
+    @app.agent(batches_of(app, ItemUpdate), name=STAGE)
     async def propagate(batches: AsyncIterable[Batch]) -> None:
         """Add takers to items, and write changed items at intervals."""
         async for batch in batches:
@@ -72,7 +72,7 @@ class Propagate:
                 await asyncio.sleep(0)
 
     async def _on_event(self, event: ConsumedRecord) -> None:
-        metrics.labelled(metrics.TAKEN, Touch.TOPIC).inc()
+        metrics.labelled(metrics.TAKEN, ItemUpdate.TOPIC).inc()
         try:
             owner = await self._owner(event)
             outcome = await self._handle(owner, event)
@@ -114,7 +114,7 @@ class Propagate:
     async def _handle(self, owner: "Owner", event: ConsumedRecord) -> str:
         """Apply or dead-letter the event; return its outcome."""
         try:
-            touch = decode(Touch, event.value)
+            touch = decode(ItemUpdate, event.value)
             if touch.forgotten:
                 return await owner.forget(event, touch)
             return await self._apply(owner, event, touch)
@@ -128,7 +128,7 @@ class Propagate:
         owner.add(event)
         return "dead-lettered"
 
-    async def _apply(self, owner: "Owner", event: ConsumedRecord, touch: Touch) -> str:
+    async def _apply(self, owner: "Owner", event: ConsumedRecord, touch: ItemUpdate) -> str:
         """Apply the partition's part of a touch, and forward the rest: its sender counts other partitions."""
         parts = shared_out(touch, lambda item_id: partition_of(item_id, self._deps.settings.partitions))
         here = parts.pop(owner.partition, None)
@@ -197,7 +197,7 @@ class Owner:
         self._is_abandoned = False
         self._writing = asyncio.Lock()
 
-    def take(self, event: ConsumedRecord, touch: Touch) -> str:
+    def take(self, event: ConsumedRecord, touch: ItemUpdate) -> str:
         """Apply a touch, which a flush acknowledges; return its outcome."""
         self._check_kept()
         changed = add_taker(lambda item_id, domain: self._item(compound_key(item_id, domain)), touch, datetime.now(UTC))
@@ -306,7 +306,7 @@ class Owner:
             count += (item is not None) - (store.get(partition, key) is not None)
         return store.oldest(partition, count - most, self._newer) if count > most else ()
 
-    async def forget(self, event: ConsumedRecord, touch: Touch) -> str:
+    async def forget(self, event: ConsumedRecord, touch: ItemUpdate) -> str:
         """Take a user out of all items at once, and report that on the log.
 
         Raises PartitionRevoked if the partition has moved; its new owner does it.

@@ -16,7 +16,7 @@ from operators.seals import sealed
 from operators.slim import Slimmed
 from operators.steps.rank import Heard, State, answer
 from operators.weights import RankWeights
-from schemas import Features, Injected, Position, Ranking, RankRequest, ReasonedBy, compound_key, encode
+from schemas import Features, Injected, Position, Provenance, Ranking, RankRequest, compound_key, encode
 from streams.memory import LruCache
 from streams.steps import rank_of
 from streams.worker import metrics
@@ -75,7 +75,7 @@ class Answers:
         self._tables, self._deps, self._settings, self._models = tables, deps, deps.settings, models
         self._step = rank_of(deps.settings)
         self._retrieved: LruCache[tuple[str, ...], Retrieved] = LruCache(KEPT)
-        self._slims: LruCache[tuple[str, ...], tuple[Slimmed, ReasonedBy | None]] = LruCache(KEPT)
+        self._slims: LruCache[tuple[str, ...], tuple[Slimmed, Provenance | None]] = LruCache(KEPT)
 
     async def rank(self, request: RankRequest) -> tuple[tuple[str, ...], Injected]:
         """Return the candidates' ids in order, and everything that decided it."""
@@ -141,7 +141,7 @@ class Answers:
         self._retrieved.put(name, found)
         return found
 
-    async def _extract(self, request: RankRequest, state: State, epoch: str) -> tuple[Slimmed, ReasonedBy | None]:
+    async def _extract(self, request: RankRequest, state: State, epoch: str) -> tuple[Slimmed, Provenance | None]:
         """Return the slim skill for this request (paper 2.3), cached per version of the skill if a model chose it."""
         skill, step = state.skill, self._step
         asked = request.instruction if step.task_slim else ""
@@ -156,7 +156,7 @@ class Answers:
             found = await model.extract(skill, asked, step.slim_tokens, state.shares)
         except ReasonerUnavailable as error:
             metrics.RANK_FALLBACKS.labels("slim").inc()
-            return step.extract(skill, asked, state.shares), ReasonedBy(reasoner="rules", fallback=str(error)[:200])
+            return step.extract(skill, asked, state.shares), Provenance(reasoner="rules", fallback=str(error)[:200])
         self._slims.put(name, found)
         return found
 
@@ -192,5 +192,5 @@ class Answers:
         said = Retrieved(tuple(task.facets), task.companions)
         spoken = self._step.spoken(task.items, lines, said, state.popularity)
         weighed = self._step.weighed(task.items, spoken, task.instruction, task.seed, weights, heard)
-        by = ReasonedBy(reasoner=DETERMINISTIC, fallback=fallback)
+        by = Provenance(reasoner=DETERMINISTIC, fallback=fallback)
         return LlmRanking(weighed.order, by), weighed.features

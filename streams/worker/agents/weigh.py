@@ -12,7 +12,7 @@ from typing import Any
 
 from operators.seals import sealed
 from operators.weights import commanded, in_use, learned, start
-from schemas import Mix, Model, Outcome, Position, WeightCommand, Weights
+from schemas import Mix, Model, Position, RankingOutcome, WeightCommand, Weights
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.deps import Deps
@@ -24,7 +24,7 @@ from streams.worker.runtime.producer import Producer
 from streams.worker.tables import StateTable, Tables
 
 STAGE = "weigh"
-READS = (Outcome, WeightCommand)
+READS = (RankingOutcome, WeightCommand)
 MOST_WAITING = 512
 """The most outcomes that wait for a write; half of them start it."""
 LOOK_SECONDS = 0.1
@@ -53,7 +53,7 @@ class Weigh:
 
     async def _handle(self, event: Any, record: Model, position: Position) -> str:
         match record:
-            case Outcome():
+            case RankingOutcome():
                 was_frozen, is_news = await self._apply(event, record, lambda now: learned(now, record, position))
                 outcome = "frozen" if was_frozen else "learned"
             case WeightCommand():
@@ -64,7 +64,7 @@ class Weigh:
         return outcome if is_news else "repeated"
 
     async def _apply(
-        self, event: Any, record: Outcome | WeightCommand, step: Callable[[Weights], Weights]
+        self, event: Any, record: RankingOutcome | WeightCommand, step: Callable[[Weights], Weights]
     ) -> tuple[bool, bool]:
         """Apply a record at once, and wait until it is on the log."""
         learner = self._learners.get(record.domain)
@@ -74,7 +74,7 @@ class Weigh:
             )
         return await learner.apply(event, step)
 
-    def _read(self, record: Outcome | WeightCommand) -> Weights:
+    def _read(self, record: RankingOutcome | WeightCommand) -> Weights:
         """Return a domain's weights as they are on the log; the start values if there are none."""
         raw = self._table.table.get(record.domain.encode())
         held = None if raw is None else genuine(raw, self._settings.chain_key_bytes)

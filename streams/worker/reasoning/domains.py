@@ -12,7 +12,7 @@ from operators.attributes import facts_named
 from operators.learning.evidence import fixed
 from operators.seals import Seal, seal_of
 from operators.weights import DEFAULT_WEIGHTS, RankWeights, in_use
-from schemas import Attribute, BadRecord, Fact, GlobalSkill, Source, Tier, Weights, decode
+from schemas import Attribute, AttributeSource, BadRecord, Fact, GlobalSkill, Tier, Weights, decode
 from streams.kafka.follower import Follower
 from streams.settings import Settings
 
@@ -77,7 +77,7 @@ def _as_template(line: Attribute) -> Attribute:
     """Return a line as a newcomer may start from it, whatever the record contains: unconfirmed and unpinned."""
     return line.model_copy(
         update={
-            "source": Source.GLOBAL,
+            "source": AttributeSource.GLOBAL,
             "tier": min(line.tier, Tier.MEDIUM),
             "support": 0,
             "taken": 0,

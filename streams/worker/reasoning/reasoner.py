@@ -18,7 +18,7 @@ from operators.language.extraction import LlmListening, both
 from operators.language.ports import Effect, Heard, Understood
 from operators.language.privacy import Privacy
 from operators.options import EvolveMode
-from schemas import Contrast, Correction, Fact, ItemFacts, PolicySkill, ReasonedBy
+from schemas import Contrast, Correction, Fact, ItemFacts, PolicySkill, Provenance
 from schemas.cards import Card, Turn
 from streams import language
 from streams.llm import EndpointAway
@@ -86,7 +86,7 @@ class Reasoning:
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """Return a proposal of the configured reasoner, or of the rules instead; raises as `_retry` does."""
 
-        def by_rules(told: ReasonedBy) -> Proposal:
+        def by_rules(told: Provenance) -> Proposal:
             return replace(self._without_model.propose(contrast, skill), reasoned_by=told)
 
         return await self._retry(lambda: self.reasoner.reason(contrast, skill), by_rules)
@@ -112,7 +112,7 @@ class Reasoning:
             found = await self.reader.understand(correction, items, skill)
         except ReasonerUnavailable as error:
             metrics.REASONER_FAILURES.labels(OnLlmFailure.RULES.value).inc()
-            return replace(read, reasoned_by=ReasonedBy(fallback=str(error)[:200]))
+            return replace(read, reasoned_by=Provenance(fallback=str(error)[:200]))
         is_answer = found.is_understood or found.why is not None
         return found if is_answer else replace(read, reasoned_by=found.reasoned_by)
 
@@ -137,13 +137,13 @@ class Reasoning:
                 if self.on_failure is OnLlmFailure.RULES or not forgets:
                     raise
                 metrics.REASONER_FAILURES.labels(OnLlmFailure.RULES.value).inc()
-                return replace(by_rules, reasoned_by=ReasonedBy(fallback=str(error)[:200]))
+                return replace(by_rules, reasoned_by=Provenance(fallback=str(error)[:200]))
 
         return await self._retry(
             ask, lambda by: replace(by_rules, reasoned_by=by.model_copy(update={"reasoner": "rules"}))
         )
 
-    async def _retry(self, ask: Callable[[], Awaitable[_Answer]], by_rules: Callable[[ReasonedBy], _Answer]) -> _Answer:
+    async def _retry(self, ask: Callable[[], Awaitable[_Answer]], by_rules: Callable[[Provenance], _Answer]) -> _Answer:
         """Ask until there is an answer, or let the rules answer.
 
         Raises GivenUp if an event without an answer is to be dead-lettered, PartitionRevoked or Interrupted if its
@@ -159,7 +159,7 @@ class Reasoning:
                 if self.on_failure is OnLlmFailure.DEAD_LETTER:
                     raise GivenUp(str(error)) from error
                 if self.on_failure is OnLlmFailure.RULES:
-                    return by_rules(ReasonedBy(reasoner=self._without_model.name, fallback=str(error)[:200]))
+                    return by_rules(Provenance(reasoner=self._without_model.name, fallback=str(error)[:200]))
                 failure = error
             self._waiting += 1
             try:

@@ -21,7 +21,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from mode.utils.queues import FlowControlEvent, ThrowableQueue
 
-from schemas import Event, Position, Touch
+from schemas import Event, ItemUpdate, Position
 from streams.worker import metrics
 
 BACKLOG = 256
@@ -138,7 +138,7 @@ class BatchTopic(RegisteredTopic):
         return await super().send(**record)
 
 
-def batches_of(app: Any, *models: type[Event | Touch]) -> BatchTopic:
+def batches_of(app: Any, *models: type[Event | ItemUpdate]) -> BatchTopic:
     """Return the channel of the topics of these models, for an agent of this worker."""
     topic = BatchTopic(app, topics=[app.settings.topic(model.TOPIC) for model in models])
     app.reader.channels.update(dict.fromkeys(topic.topics, topic))

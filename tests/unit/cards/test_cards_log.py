@@ -22,7 +22,7 @@ from schemas.cards import (
     CardChangeKind,
     CardCommand,
     CardDiff,
-    CardStated,
+    CardLineInput,
     Strength,
 )
 from schemas.statements import Stance
@@ -89,7 +89,7 @@ def _commanded(card: Card | None, at: int, what: object) -> CardDiff | None:
         user_id="ann",
         action=action,
         line_id=named,
-        line=CardStated(value=value) if action is CardAction.SET else None,
+        line=CardLineInput(value=value) if action is CardAction.SET else None,
         actor="ann",
         reason=f"about {value}",
     )
@@ -103,7 +103,7 @@ placed = st.builds(
     st.sampled_from(NAMES),
 )
 set_somewhere = st.builds(
-    lambda value, stance, domain: CardStated(value=value, stance=stance, domain=domain),
+    lambda value, stance, domain: CardLineInput(value=value, stance=stance, domain=domain),
     st.sampled_from(VALUES),
     st.sampled_from(STANCES),
     st.sampled_from(NAMES),
@@ -116,7 +116,7 @@ everything = st.lists(
 
 
 def _set(card: Card | None, at: int, stated: object) -> CardDiff | None:
-    assert isinstance(stated, CardStated)
+    assert isinstance(stated, CardLineInput)
     command = CardCommand(event_id=f"set{at}", occurred_at=NOW + timedelta(days=10 * at), user_id="ann",
                           action=CardAction.SET, line=stated, actor="ann")  # fmt: skip
     return resolve_command(card, command, None, PRIVACY)

@@ -6,7 +6,18 @@ from tempfile import mkdtemp
 
 from operators.cards.fold import with_diff
 from operators.learning.fold import merge, start
-from schemas import Attribute, Card, CardChange, CardDiff, CardLine, Contrast, Event, Kind, Source, Tier
+from schemas import (
+    Attribute,
+    AttributeKind,
+    AttributeSource,
+    Card,
+    CardChange,
+    CardDiff,
+    CardLine,
+    Contrast,
+    Event,
+    Tier,
+)
 from schemas.cards import CardChangeKind, NotKept
 from schemas.diffs import PolicySkill, SkillChange, SkillChangeKind, SkillDiff
 from schemas.skills import Evidence
@@ -33,11 +44,11 @@ USERS = (*HOSTILE, "..", ".", "%2e%2e", "a/b", "a?b=c&d#e", " ", "ann")
 def _line(text: str, number: int) -> Attribute:
     return Attribute(
         attribute_id=f"preference:x:{number}{text[:40]}",
-        kind=Kind.PREFERENCE,
+        kind=AttributeKind.PREFERENCE,
         dimension=text[:40],
         value=text,
         tier=Tier.HIGH,
-        source=Source.DISCOVERED,
+        source=AttributeSource.DISCOVERED,
         taken=4_000,
         expected=1_000,
         support=3,

@@ -15,7 +15,7 @@ from evaluation.conversations.layout import About, Person, Unreadable, person, r
 from evaluation.conversations.listening import play
 from evaluation.conversations.truth import claims, matches
 from operators.cards.fold import fold
-from schemas import Role, encode
+from schemas import Speaker, encode
 from schemas.statements import Stance
 from streams.cli import app
 from tests.openai_server import OpenAiServer, threaded
@@ -113,7 +113,7 @@ fields = st.sampled_from(
 def test_whatever_stands_in_a_file_makes_a_person(elements, sensitive):
     made = person("anna", {"conversations": {"chat": elements}, "sensitive_information": sensitive})
 
-    assert all(turn.text and isinstance(turn.role, Role) for talk in made.talks for turn in talk.turns)
+    assert all(turn.text and isinstance(turn.role, Speaker) for talk in made.talks for turn in talk.turns)
 
 
 PEOPLE = 6

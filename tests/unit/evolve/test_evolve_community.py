@@ -9,7 +9,7 @@ from operators.evolve import RulesReasoner
 from operators.evolve.llm import Question, question
 from operators.language.output_policy import Vouching
 from operators.tokens import count_tokens
-from schemas import Contrast, Kind, PolicySkill, Tier
+from schemas import AttributeKind, Contrast, PolicySkill, Tier
 from streams.vouching import DEFAULT
 from tests.builders import EVERYTHING, a_contrast, a_skill, an_attribute, facts, item_facts
 from tests.unit.evolve.evolve_builders import a_facet, golden
@@ -20,7 +20,7 @@ READER = a_skill(
     an_attribute("genre: fantasy", Tier.HIGH, confirmed_at=2),
     an_attribute("genre: science fiction", Tier.HIGH, confirmed_at=9),
     an_attribute("mood: dark", Tier.LOW, confirmed_at=12),
-    an_attribute("exploration: stays with favourite genres", kind=Kind.PATTERN),
+    an_attribute("exploration: stays with favourite genres", kind=AttributeKind.PATTERN),
     version=12,
 )
 FACETS = (

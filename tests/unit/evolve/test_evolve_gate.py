@@ -8,7 +8,7 @@ from operators.evolve import GatedReasoner, Proposal, RulesReasoner, validate
 from operators.evolve.proposals import nothing_new
 from operators.learning.fold import merge
 from operators.learning.tiers import resolve
-from schemas import Contrast, Fact, ItemFacts, PolicySkill, ReasonedBy, Source, Tier
+from schemas import AttributeSource, Contrast, Fact, ItemFacts, PolicySkill, Provenance, Tier
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, line
 
@@ -27,7 +27,7 @@ class Asked:
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         self.times += 1
-        return Proposal(reasoned_by=ReasonedBy(reasoner=self.name, calls=1))
+        return Proposal(reasoned_by=Provenance(reasoner=self.name, calls=1))
 
 
 class TestGatedReasoner:
@@ -51,7 +51,7 @@ class TestGatedReasoner:
         proposal = await GatedReasoner(inner, lambda: gated.append(1)).reason(a_contrast([SAGA]), SURE)
 
         assert (inner.times, gated) == (1, [])
-        assert proposal.reasoned_by == ReasonedBy(reasoner="llm", calls=1)
+        assert proposal.reasoned_by == Provenance(reasoner="llm", calls=1)
 
 
 FACT = st.builds(Fact, dimension=st.sampled_from(["genre", "mood", "era"]), value=st.sampled_from("abc"))
@@ -64,7 +64,7 @@ def settled(draw: st.DrawFn) -> tuple[list[Fact], PolicySkill]:
     """A chosen item, and a skill that is sure of nearly all of its facts."""
     chosen = draw(st.lists(FACT, min_size=1, max_size=4, unique_by=fact_id))
     tiers = {fact: draw(TIERS) for fact in draw(st.lists(FACT, max_size=3))} | {fact: draw(TIERS) for fact in chosen}
-    lines = {fact_id(fact): from_fact(fact, tier, Source.PRIOR) for fact, tier in tiers.items() if tier}
+    lines = {fact_id(fact): from_fact(fact, tier, AttributeSource.PRIOR) for fact, tier in tiers.items() if tier}
     return chosen, a_skill(*lines.values())
 
 

@@ -17,7 +17,7 @@ from operators.learning.prior import observe, statinit
 from operators.learning.tiers import resolve
 from operators.slim import slim
 from operators.statinit import facts_of, parser_for
-from schemas import Candidate, Interaction, ItemFacts, PolicySkill, Source, Tier, Verdict
+from schemas import AttributeSource, Candidate, Interaction, ItemFacts, PolicySkill, Tier, Verdict
 from streams.llm.client import LlmClient
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
@@ -62,7 +62,7 @@ def begun(domain: str, history: Sequence[ItemFacts]) -> PolicySkill:
     return start(USER, domain, statinit(profile), a_selection())
 
 
-def tiers(skill: PolicySkill) -> dict[str, tuple[Tier, Source]]:
+def tiers(skill: PolicySkill) -> dict[str, tuple[Tier, AttributeSource]]:
     return {line.attribute_id: (line.tier, line.source) for line in skill.attributes}
 
 
@@ -87,8 +87,8 @@ async def test_case_a_what_two_choices_reveal_was_invisible_in_the_frequencies(
 
     known = tiers(skill)
     for name in ("preference:price:$$", "preference:ambience:casual", "preference:city:las-vegas"):
-        assert known[name] == (Tier.HIGH, Source.PRIOR), name
-    assert known[RATING] == (Tier.LOW, Source.PRIOR)
+        assert known[name] == (Tier.HIGH, AttributeSource.PRIOR), name
+    assert known[RATING] == (Tier.LOW, AttributeSource.PRIOR)
     assert not {INDIAN, TOBACCO} & set(known)
 
     reasoner = LlmReasoner(client, vouching=VOUCHING)
@@ -116,7 +116,7 @@ async def test_case_a_what_two_choices_reveal_was_invisible_in_the_frequencies(
 
     assert reached == [Tier.MEDIUM, Tier.HIGH]
     known = tiers(skill)
-    assert known[INDIAN] == known[TOBACCO] == (Tier.LOW, Source.DISCOVERED)
+    assert known[INDIAN] == known[TOBACCO] == (Tier.LOW, AttributeSource.DISCOVERED)
     for name in ("preference:price:$$", "preference:ambience:casual", "preference:city:las-vegas"):
         assert known[name][0] is Tier.HIGH, "one choice does not touch what a long history says"
     # The paper's slim skill has "Restaurants" and "Food" too, which nearly all places share: our parser drops them.

@@ -11,7 +11,7 @@ from operators.admission import id_of
 from operators.erasure import with_known, with_scope
 from schemas import TOPICS, BadRecord, DeadLetter, Position, Selection, decode, encode
 from schemas.codec import known_as, line_of, subject_of
-from schemas.forgetting import ForgetRequest, Forgotten, Receipt
+from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
 from streams.analytics import forgetting
 from streams.analytics.forgetting import Barrier
 from streams.analytics.records import Batch, Record
@@ -37,7 +37,7 @@ def count(store, table, condition):
 def receipt_of(domain, until, who=WHO, line=None):
     request = ForgetRequest(event_id="r", occurred_at=until, user_id=who, domain=domain, line=line, actor="advocate")
     empty = Receipt(event_id="r", occurred_at=until, subject=subject_of(who))
-    return with_scope(empty, request, Forgotten(event_id="r", until=until, actor="advocate", done=True))
+    return with_scope(empty, request, ErasedScope(event_id="r", until=until, actor="advocate", done=True))
 
 
 def take(store, records, barrier):

@@ -19,10 +19,10 @@ from operators.learning.update import resolve_counts
 from operators.redaction import names_line, placeholder, redacted
 from operators.seals import seal
 from operators.steps import Evolve, State
-from schemas import Action, Answered, Attribute, Evidence, Fact, ItemFacts, OpenRankings, encode
+from schemas import Action, AnsweredRanking, Attribute, Evidence, Fact, ItemFacts, OpenRankings, encode
 from schemas.codec import line_of, subject_of
 from schemas.diffs import Judgement, SkillDiff, Verdict
-from schemas.forgetting import MAX_DOMAINS, MAX_LINES, ForgetRequest, Forgotten, Receipt
+from schemas.forgetting import MAX_DOMAINS, MAX_LINES, ErasedScope, ForgetRequest, Receipt
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_command, a_contrast, an_attribute, an_interaction
@@ -34,12 +34,12 @@ SLIM = Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING)
 EMPTY = Receipt(event_id="none", occurred_at=START, subject=subject_of(USER))
 
 
-def asked(number: int, domain: str | None, line: str | None) -> tuple[ForgetRequest, Forgotten]:
+def asked(number: int, domain: str | None, line: str | None) -> tuple[ForgetRequest, ErasedScope]:
     at = START + timedelta(hours=number)
     request = ForgetRequest(
         event_id=f"r{number}", occurred_at=at, user_id=USER, domain=domain, line=line, actor="advocate"
     )
-    return request, Forgotten(event_id=f"r{number}", until=at, actor="advocate", done=True)
+    return request, ErasedScope(event_id=f"r{number}", until=at, actor="advocate", done=True)
 
 
 SCOPES = st.lists(
@@ -212,7 +212,7 @@ def test_an_item_forgets_who_took_it() -> None:
 
 def test_what_nothing_was_taken_of_is_known_as_forgotten() -> None:
     """It may still be on its way to the skill, with a time that is ahead."""
-    answered = Answered(ranking_id="r", item_id=None)
+    answered = AnsweredRanking(ranking_id="r", item_id=None)
     ring = OpenRankings(user_id=USER, slot=0, answered=(answered,))
 
     assert abstention_id(USER, "r") in Held(rings=(ring,)).ids

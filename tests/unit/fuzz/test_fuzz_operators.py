@@ -28,15 +28,15 @@ from operators.statinit.parsers import BUILT_IN
 from operators.tokens import count_tokens
 from operators.unicode import nfkc
 from schemas import (
+    AttributeKind,
     Candidate,
     ItemMemory,
-    Kind,
+    ItemUpdate,
     Memory,
     OpenRankings,
     Position,
     Ranking,
     Selection,
-    Touch,
     decode,
     encode,
 )
@@ -112,8 +112,8 @@ def test_any_choice_becomes_a_skill_within_its_bounds() -> None:
 
 
 def test_any_touch_is_heard_within_bounds_and_comes_back() -> None:
-    @given(valid(Touch, "item-touches"), valid(ItemMemory, "item-memories"))
-    def check(touch: Touch, held: ItemMemory) -> None:
+    @given(valid(ItemUpdate, "item-touches"), valid(ItemMemory, "item-memories"))
+    def check(touch: ItemUpdate, held: ItemMemory) -> None:
         assert decode(ItemMemory, encode(held)) == held
         for item_id, taker in takers_of(touch):
             told = on_touch(held, touch.domain, item_id, taker, now=NOW)
@@ -143,7 +143,7 @@ def test_any_text_has_a_short_name_and_a_safe_line() -> None:
     def check(text: str, limit: int) -> None:
         assert len(normalise(text)) <= 2 * MAX_FOLDED_CHARS
         assert normalise(normalise(text)) == normalise(text) or len(text) > 120
-        assert len(attribute_id(Kind.PREFERENCE, "genre", text)) <= MAX_ID_CHARS
+        assert len(attribute_id(AttributeKind.PREFERENCE, "genre", text)) <= MAX_ID_CHARS
         line = as_data(text, limit)
         assert len(line) <= limit
         assert len(line.encode()) <= 2 * limit

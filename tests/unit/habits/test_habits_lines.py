@@ -12,7 +12,7 @@ from operators.learning.habits import fold, habit_scores, learn, lines_of, nats,
 from operators.learning.questions import Before, Side, sides_of
 from operators.rank import rank
 from operators.weights import RankWeights
-from schemas import ONE, Attribute, Evidence, HabitCounts, ItemFacts, Source, Tier
+from schemas import ONE, Attribute, AttributeSource, Evidence, HabitCounts, ItemFacts, Tier
 from tests.builders import an_attribute, facts, item_facts
 
 CHEAPER = next(pole for pole in DIRECTIONS if pole.value == "picks cheaper than average")
@@ -74,7 +74,7 @@ def a_habit(value: str, tier: Tier = Tier.MEDIUM) -> Attribute:
     pole = next(pole for pole in DIRECTIONS if pole.value == value)
     return Attribute(
         attribute_id=pole.attribute_id, kind=pole.kind, dimension=pole.dimension, value=pole.value, tier=tier,
-        source=Source.DISCOVERED, taken=27 * ONE, expected=15 * ONE, support=1,
+        source=AttributeSource.DISCOVERED, taken=27 * ONE, expected=15 * ONE, support=1,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from operators.language.corrections import understand
 from operators.seals import sealed
 from operators.steps import Evolve, State
 from operators.steps.rank import answer as ranked
-from schemas import Correction, Event, Fit, Injected, Option, Question, RankedBy, RankRequest, decode, encode
+from schemas import ClarifyingQuestion, Correction, Event, Fit, Injected, Option, RankedBy, RankRequest, decode, encode
 from streams.http import tokens
 from streams.http.answers import Answers, Outgoing, Sender
 from streams.http.limits import WAITING
@@ -55,7 +55,7 @@ class Worker(Sender):
     def answers_to(self, event: Event) -> list[Event]:
         if isinstance(event, RankRequest):
             options = tuple(Option(attribute_id=f"preference:genre:{name}", value=name) for name in ("noir", "sci-fi"))
-            asked = Question(question_id="q1", dimension="genre", text="Which?", options=options)
+            asked = ClarifyingQuestion(question_id="q1", dimension="genre", text="Which?", options=options)
             fit = Fit(nothing=0.1, suits=True, question=asked if event.clarify else None)
             made = sealed(ranked(event, ("up", "arrival"), Injected(slim_skill="likes: animation", fit=fit)))
             another = made.model_copy(update={"ranking_id": "another's"})

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 from operators.language.ports import Heard
 from schemas import Fact
 from schemas.cards import Card, Turn
-from schemas.corrections import Role
+from schemas.corrections import Speaker
 from streams.language import RULES
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def turn(text: str, role: Role = Role.USER, at: int = 0, domain: str | None = None) -> Turn:
+def turn(text: str, role: Speaker = Speaker.USER, at: int = 0, domain: str | None = None) -> Turn:
     said_at = NOON + timedelta(seconds=at)
     return Turn(event_id=f"turn-{at}", turn=at, role=role, text=text, said_at=said_at, domain=domain)
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from operators.cards.lines import line_id
-from schemas import Role
+from schemas import Speaker
 from schemas.cards import FREE, Card, CardLine, Turn
 from schemas.statements import Stance
 from tests.openai_server import Act
@@ -13,9 +13,9 @@ SAID_AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 RUNS = "Morning runs keep me sane"
 
 
-def a_chunk(*texts: str | tuple[Role, str], domain: str | None = None) -> tuple[Turn, ...]:
+def a_chunk(*texts: str | tuple[Speaker, str], domain: str | None = None) -> tuple[Turn, ...]:
     """The turns of a conversation; what names no role is the person's."""
-    said = [text if isinstance(text, tuple) else (Role.USER, text) for text in texts]
+    said = [text if isinstance(text, tuple) else (Speaker.USER, text) for text in texts]
     return tuple(
         Turn(
             event_id=f"u{place}",

@@ -7,22 +7,22 @@ import pytest
 from operators.cards import lines
 from operators.language.chunks import unsaid
 from operators.tokens import count_tokens
-from schemas import Chunk, Listening, Role, Thought, Turn
+from schemas import Chunk, ChunkEffects, PendingConversations, Speaker, Turn
 from tests.builders import a_time
 
 
-def a_turn(text: str, number: int = 0, role: Role = Role.USER) -> Turn:
+def a_turn(text: str, number: int = 0, role: Speaker = Speaker.USER) -> Turn:
     said_at = a_time() + timedelta(minutes=number)
     return Turn(event_id=f"e{number}", turn=number, role=role, text=text, said_at=said_at)
 
 
-def waits(*turns: Turn, conversation: str = "c", **more: object) -> Listening:
+def waits(*turns: Turn, conversation: str = "c", **more: object) -> PendingConversations:
     tokens = sum(count_tokens(turn.text) for turn in turns)
     chunk = Chunk.model_validate({"conversation_id": conversation, "turns": turns, "tokens": tokens, **more})
-    return Listening(user_id="ann", chunks=(chunk,))
+    return PendingConversations(user_id="ann", chunks=(chunk,))
 
 
-def texts(listening: Listening) -> list[str]:
+def texts(listening: PendingConversations) -> list[str]:
     return [turn.text for chunk in listening.chunks for turn in chunk.turns]
 
 
@@ -44,7 +44,7 @@ def test_sentences_that_tell_of_it_are_gone(text: str, left: str) -> None:
 
 
 def test_whoever_says_it() -> None:
-    told = waits(a_turn("So you love jazz. Noted!", role=Role.ASSISTANT), a_turn("Yes.", 1))
+    told = waits(a_turn("So you love jazz. Noted!", role=Speaker.ASSISTANT), a_turn("Yes.", 1))
     assert texts(unsaid(told, ["jazz"])) == ["Noted!", "Yes."]
 
 
@@ -72,7 +72,7 @@ def test_what_was_said_later_stays() -> None:
 def test_what_is_done_with_stays() -> None:
     told = waits(a_turn("I love jazz."))
     assert unsaid(told, ["jazz"], but=told.chunks[0]) == told
-    thought_over = waits(a_turn("I love jazz."), thought=Thought())
+    thought_over = waits(a_turn("I love jazz."), thought=ChunkEffects())
     assert unsaid(thought_over, ["jazz"]) == thought_over
 
 

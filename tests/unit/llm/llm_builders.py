@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from operators.attributes import attribute_id
-from schemas import Attribute, Contrast, Fact, ItemFacts, Kind, PolicySkill, Source, Tier
+from schemas import Attribute, AttributeKind, AttributeSource, Contrast, Fact, ItemFacts, PolicySkill, Tier
 from streams.llm import CallRecord
 from streams.llm.client import LlmClient
 from tests.openai_server import OpenAiServer
@@ -31,7 +31,9 @@ def facts(*words: str) -> tuple[Fact, ...]:
     return tuple(Fact(dimension=dimension, value=value) for dimension, value in pairs)
 
 
-def attribute(words: str, tier: Tier = Tier.MEDIUM, confirmed_at: int = 0, kind: Kind = Kind.PREFERENCE) -> Attribute:
+def attribute(
+    words: str, tier: Tier = Tier.MEDIUM, confirmed_at: int = 0, kind: AttributeKind = AttributeKind.PREFERENCE
+) -> Attribute:
     dimension, value = words.split(": ", 1)
     return Attribute(
         attribute_id=attribute_id(kind, dimension, value),
@@ -39,7 +41,7 @@ def attribute(words: str, tier: Tier = Tier.MEDIUM, confirmed_at: int = 0, kind:
         dimension=dimension,
         value=value,
         tier=tier,
-        source=Source.PRIOR,
+        source=AttributeSource.PRIOR,
         confirmed_at=confirmed_at,
     )
 

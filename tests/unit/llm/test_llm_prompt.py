@@ -13,7 +13,7 @@ from operators.evolve.proposals import Choice
 from operators.llm import CORRECTION_TOKENS
 from operators.prompts import as_data
 from operators.tokens import count_tokens
-from schemas import Contrast, Facet, Fact, ItemFacts, Kind, PolicySkill, Tier
+from schemas import AttributeKind, Contrast, Facet, Fact, ItemFacts, PolicySkill, Tier
 from streams.llm.client import CORRECTION
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import EVERYTHING
@@ -45,7 +45,7 @@ READER = skill(
     attribute("genre: science fiction", Tier.HIGH, confirmed_at=9),
     attribute("mood: dark", Tier.LOW, confirmed_at=12),
     attribute("director: Lynch", Tier.HIGH),
-    attribute("era: 1990s", Tier.MEDIUM, kind=Kind.CRITERION),
+    attribute("era: 1990s", Tier.MEDIUM, kind=AttributeKind.CRITERION),
 )
 
 
@@ -99,7 +99,7 @@ def test_names_of_lines_are_safe_words_and_distinct() -> None:
         attribute("genre: " + "very " * 20 + "long two"),
         attribute("genre: x 1"),
         attribute("genre: x"),
-        attribute("genre: x", kind=Kind.PATTERN),
+        attribute("genre: x", kind=AttributeKind.PATTERN),
     ]
     found = must_ask(contrast(DUNE), skill(*same))
     assert len(found.attributes) == len(same)

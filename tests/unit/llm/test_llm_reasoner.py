@@ -6,7 +6,7 @@ import pytest
 
 from operators.evolve.llm import LlmReasoner, proposal, question
 from operators.evolve.proposals import Proposal, ReasonerUnavailable
-from schemas import ReasonedBy, Tier, Verdict
+from schemas import Provenance, Tier, Verdict
 from streams.llm.client import LlmClient
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import EVERYTHING
@@ -43,7 +43,7 @@ def judged(**answer: object) -> Proposal:
     asked = question(EVENT, HELD, max_tokens=1_500, vouching=VOUCHING)
     assert asked is not None
     unrelated = {key: {"fact": "none", "verdict": "unrelated"} for key in asked.attributes}
-    return proposal(asked, {"analysis": "", **unrelated, "discovered": [], **answer}, ReasonedBy(reasoner="llm"))
+    return proposal(asked, {"analysis": "", **unrelated, "discovered": [], **answer}, Provenance(reasoner="llm"))
 
 
 async def test_a_good_answer_becomes_a_proposal_with_its_record(reasoner: LlmReasoner, server: OpenAiServer) -> None:

@@ -9,7 +9,7 @@ from aiokafka.record.util import calc_crc32c
 from pydantic import SecretStr
 
 from operators.admission import contrast_id
-from schemas import Forgotten, Receipt, Selection, decode, encode, known_as, subject_of
+from schemas import ErasedScope, Receipt, Selection, decode, encode, known_as, subject_of
 from streams.local import batches
 from streams.local.batches import Record, anonymized, bounds, built, rebased, records, split
 from streams.local.journal import Journal, JournalUnusable, Log, compacted, path_of, put_in_place, read, write
@@ -50,7 +50,7 @@ def journal(settings: Settings, *held: tuple[tuple[str, int], list[Record]]) -> 
 
 
 def forgotten(user: str) -> Record:
-    scope = Forgotten(event_id="f", until=NOW, actor="her", done=True)
+    scope = ErasedScope(event_id="f", until=NOW, actor="her", done=True)
     receipt = Receipt(event_id="f", occurred_at=NOW, subject=subject_of(user), person=scope)
     return Record(0, int(NOW.timestamp() * 1_000), receipt.subject.encode(), encode(receipt))
 

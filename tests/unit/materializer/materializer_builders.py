@@ -4,12 +4,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from operators.erasure import with_scope
-from schemas import TOPICS, BadRecord, Candidate, Event, Facet, Item, ReasonedBy, encode, topic_of
+from schemas import TOPICS, BadRecord, Candidate, Event, Facet, Item, Provenance, encode, topic_of
 from schemas.codec import subject_of
-from schemas.diffs import PolicySkill, Refusal, Refused, SkillChange, SkillChangeKind, SkillDiff, Tally
+from schemas.diffs import (
+    CountDelta,
+    PolicySkill,
+    RefusalReason,
+    RefusedProposal,
+    SkillChange,
+    SkillChangeKind,
+    SkillDiff,
+)
 from schemas.events import Injected, Interaction, Ranking, Selection
-from schemas.forgetting import ForgetRequest, Forgotten, Receipt
-from schemas.skills import Attribute, Evidence, Kind, SlimSkill, Source, Tier
+from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
+from schemas.skills import Attribute, AttributeKind, AttributeSource, Evidence, SlimSkill, Tier
 from streams.analytics.records import Batch, Record
 from streams.analytics.rows import read
 from streams.analytics.store import Progress, Store
@@ -79,7 +87,7 @@ def interaction(event_id: str = "x1", user: str = "ann") -> Interaction:
 
 def ranking(ranking_id: str = "r1", user: str = "ann", items: str = "abcde") -> Ranking:
     facets = (Facet(facet="drawn to sf", confidence=0.5),)
-    injected = Injected(facets=facets, ranked_by=ReasonedBy(reasoner="deterministic"))
+    injected = Injected(facets=facets, ranked_by=Provenance(reasoner="deterministic"))
     given = {"ranking_id": ranking_id, "candidates": tuple(Candidate(item_id=i) for i in items), "injected": injected}
     return Ranking(event_id=f"rank-{ranking_id}", user_id=user, **BOOKS, **given)
 
@@ -91,7 +99,11 @@ def selection(ranking_id: str = "r1", item_id: str = "b", user: str = "ann", min
 
 
 def attribute(value: str = "sf", tier: Tier = Tier.LOW) -> Attribute:
-    about: dict[str, Any] = {"kind": Kind.PREFERENCE, "dimension": "genre", "source": Source.DISCOVERED}
+    about: dict[str, Any] = {
+        "kind": AttributeKind.PREFERENCE,
+        "dimension": "genre",
+        "source": AttributeSource.DISCOVERED,
+    }
     evidence = (Evidence(event_id="c1", item_id="dune"),)
     return Attribute(attribute_id=f"preference:genre:{value}", value=value, tier=tier, evidence=evidence, **about)
 
@@ -111,8 +123,10 @@ def diff(version: int = 1, event_id: str | None = None, user: str = "ann") -> Sk
                 kind=SkillChangeKind.DISCOVERED, attribute_id=found.attribute_id, after=Tier.LOW, discovered=found
             ),
         ),
-        tally=Tally(forget=16, lines={"preference:genre:sf": (1024, 256)}, places={"preference:genre:sf": 64}),
-        refused=(Refused(attribute_id="pattern:x:y", proposed=SkillChangeKind.WEAKENED, why=Refusal.UNKNOWN),),
+        tally=CountDelta(forget=16, lines={"preference:genre:sf": (1024, 256)}, places={"preference:genre:sf": 64}),
+        refused=(
+            RefusedProposal(attribute_id="pattern:x:y", proposed=SkillChangeKind.WEAKENED, why=RefusalReason.UNKNOWN),
+        ),
         evidence=Evidence(event_id=event_id or f"c{version}", item_id="dune"),
     )
 
@@ -132,4 +146,4 @@ def receipt(user: str, until: datetime = NOON + timedelta(hours=1), **scope: Any
     """A receipt for all of a user, or of a domain or line."""
     request = ForgetRequest(event_id="r", occurred_at=until, user_id=user, actor="advocate", **scope)
     empty = Receipt(event_id="r", occurred_at=until, subject=subject_of(user))
-    return with_scope(empty, request, Forgotten(event_id="r", until=until, actor="advocate", done=True))
+    return with_scope(empty, request, ErasedScope(event_id="r", until=until, actor="advocate", done=True))

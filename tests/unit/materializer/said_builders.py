@@ -4,17 +4,17 @@ from typing import Any
 
 from operators.learning.fold import fold
 from operators.seals import sealed
-from schemas import Candidate, Correction, Directive, Fit, ItemFacts, Measure, Option, Question
+from schemas import Candidate, ClarifyingQuestion, Correction, Directive, Fit, ItemFacts, Measure, Option
 from schemas.diffs import DiffTrigger, PolicySkill, SkillChange, SkillChangeKind, SkillDiff
 from schemas.events import Abstention, Feedback, Injected, RankedBy, Ranking
-from schemas.skills import Evidence, Session, SessionLine, Tier
+from schemas.skills import Evidence, SessionLine, SkillSession, Tier
 from schemas.statements import Bound, Scope, Stance, Statement, StatementChange, StatementChangeKind
 from tests.unit.materializer.materializer_builders import NOON, at, diff, ranking
 
 SF, NOIR, HORROR = (f"preference:genre:{value}" for value in ("sf", "noir", "horror"))
 OF_EVE: dict[str, Any] = {"user_id": "eve", "domain": "books"}
 _LINE = SessionLine(attribute_id=SF, dimension="genre", value="sf", taken=1024, expected=256)
-SESSION = Session(session_id="s1", last_at=at(1), until=at(121), events=1, lines=(_LINE,))
+SESSION = SkillSession(session_id="s1", last_at=at(1), until=at(121), events=1, lines=(_LINE,))
 
 
 def statement(stance: Stance, about: str, value: str, since: int, **more: Any) -> Statement:
@@ -142,7 +142,7 @@ def abstention(ranking_id: str = "r2", **more: Any) -> Abstention:
     return Abstention(event_id=f"none-{ranking_id}", shown=shown, **(OF_EVE | given))
 
 
-ASKED = Question(
+ASKED = ClarifyingQuestion(
     question_id="q1",
     dimension="genre",
     text="Do you prefer horror or noir?",

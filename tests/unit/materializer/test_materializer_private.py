@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from operators.learning.commands import resolve_command
-from schemas import Action, SkillCommand, Stated, encode
+from schemas import Action, SkillCommand, SkillLineInput, encode
 from streams.analytics.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
@@ -14,8 +14,11 @@ from tests.unit.materializer.materializer_builders import NOON, batch_of
 
 PHONE, DIGITS = "call +49 151 23456789", b"23456789"
 REFUSED: list[dict[str, Any]] = [
-    {"action": Action.ADD, "line": Stated(dimension="contact", value=PHONE)},
-    {"action": Action.ADD, "line": Stated(dimension="ring 23456789 or +49 151 23456789", value="in the evening")},
+    {"action": Action.ADD, "line": SkillLineInput(dimension="contact", value=PHONE)},
+    {
+        "action": Action.ADD,
+        "line": SkillLineInput(dimension="ring 23456789 or +49 151 23456789", value="in the evening"),
+    },
     {"action": Action.REWORD, "attribute_id": "preference:genre:noir", "value": PHONE},
     {"action": Action.PIN, "attribute_id": "preference:contact:+49-151-23456789"},
     {"action": Action.FREEZE, "reason": PHONE},

@@ -12,7 +12,7 @@ from operators.language.privacy import Privacy, read_item
 from operators.learning.fold import characters, line_of, strategy_of
 from operators.statinit.parsers import BUILT_IN
 from operators.tokens import count_tokens
-from schemas import Attribute, Candidate, Fact, ItemFacts, Kind, Ranking, Source, Tier, decode, encode
+from schemas import Attribute, AttributeKind, AttributeSource, Candidate, Fact, ItemFacts, Ranking, Tier, decode, encode
 from schemas.base import AttributeId
 from streams.privacy import DEFAULT
 from tests.builders import (
@@ -44,7 +44,9 @@ LABELS = st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=1, max
     ],
 )
 def test_spellings_of_one_attribute_share_an_id(one: str, other: str) -> None:
-    assert attribute_id(Kind.PREFERENCE, "genre", one) == attribute_id(Kind.PREFERENCE, "genre", other)
+    assert attribute_id(AttributeKind.PREFERENCE, "genre", one) == attribute_id(
+        AttributeKind.PREFERENCE, "genre", other
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,27 +54,29 @@ def test_spellings_of_one_attribute_share_an_id(one: str, other: str) -> None:
     [("noir", "noire"), ("€", "€€"), ("C", "C#"), ("की", "का"), ("🍕", "🍣"), ("ﷺ" * 119 + "a", "ﷺ" * 119 + "b")],
 )
 def test_different_values_have_different_ids(one: str, other: str) -> None:
-    assert attribute_id(Kind.PREFERENCE, "genre", one) != attribute_id(Kind.PREFERENCE, "genre", other)
+    assert attribute_id(AttributeKind.PREFERENCE, "genre", one) != attribute_id(
+        AttributeKind.PREFERENCE, "genre", other
+    )
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(LABELS)
 def test_any_value_has_an_id_that_fits_and_that_stands(value: str) -> None:
-    name = attribute_id(Kind.PREFERENCE, "genre", value)
+    name = attribute_id(AttributeKind.PREFERENCE, "genre", value)
 
     TypeAdapter(AttributeId).validate_python(name)
     assert name != "preference:genre:"
     assert name == fact_id(a_fact(f"genre: {value}"))
-    attribute = from_fact(a_fact(f"genre: {value}"), Tier.LOW, Source.PRIOR)
+    attribute = from_fact(a_fact(f"genre: {value}"), Tier.LOW, AttributeSource.PRIOR)
     assert decode(Attribute, encode(attribute)) == attribute
 
 
 def test_skill_reads_section_by_section_strongest_first() -> None:
     lines = [
         an_attribute("genre: saga", Tier.LOW),
-        an_attribute("era: 1990s", Tier.MEDIUM, kind=Kind.CRITERION),
+        an_attribute("era: 1990s", Tier.MEDIUM, kind=AttributeKind.CRITERION),
         an_attribute("genre: noir", Tier.HIGH, pinned=True),
-        an_attribute("exploration: explores many genres", kind=Kind.PATTERN),
+        an_attribute("exploration: explores many genres", kind=AttributeKind.PATTERN),
     ]
 
     strategy = strategy_of(lines)

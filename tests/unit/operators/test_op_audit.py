@@ -30,7 +30,7 @@ from schemas import (
     Stance,
     Tier,
 )
-from schemas import Kind as LineKind
+from schemas import AttributeKind as LineKind
 from schemas.cards import CardChange, CardChangeKind
 from schemas.corrections import Correction, Directive
 from streams.privacy import DEFAULT as PRIVACY

@@ -7,7 +7,18 @@ from hypothesis import strategies as st
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, merge, start
 from operators.learning.tiers import MergeLimits
-from schemas import Action, BadRecord, Kind, PolicySkill, SkillCommand, Source, Stated, Tier, decode, encode
+from schemas import (
+    Action,
+    AttributeKind,
+    AttributeSource,
+    BadRecord,
+    PolicySkill,
+    SkillCommand,
+    SkillLineInput,
+    Tier,
+    decode,
+    encode,
+)
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, USER, a_command, a_skill, an_attribute
@@ -22,13 +33,13 @@ def after(skill: PolicySkill, command: SkillCommand, **limits: int) -> PolicySki
 
 
 def test_a_stated_line_is_there_with_its_words_and_its_event() -> None:
-    command = a_command(Action.ADD, line=Stated(dimension="genre", value="Film Noir", tier=Tier.MEDIUM))
+    command = a_command(Action.ADD, line=SkillLineInput(dimension="genre", value="Film Noir", tier=Tier.MEDIUM))
 
     skill = after(a_skill(an_attribute(SAGA)), command)
 
     line = skill.attributes[-1]
     assert (line.attribute_id, line.value, line.tier) == ("preference:genre:film-noir", "Film Noir", Tier.MEDIUM)
-    assert (line.source, line.kind) == (Source.STATED, Kind.PREFERENCE)
+    assert (line.source, line.kind) == (AttributeSource.STATED, AttributeKind.PREFERENCE)
     assert [evidence.event_id for evidence in line.evidence] == [command.event_id]
 
 
@@ -52,7 +63,7 @@ def test_a_reworded_line_keeps_what_it_had_under_its_new_name() -> None:
 
     assert reworded.attribute_id == "preference:genre:neo-noir"
     assert (reworded.tier, reworded.support, reworded.pinned) == (Tier.HIGH, 7, True)
-    assert reworded.source is Source.STATED
+    assert reworded.source is AttributeSource.STATED
 
 
 @pytest.mark.parametrize("tier", list(Tier)[1:])

@@ -12,19 +12,19 @@ from operators.learning.evidence import FORGET, counts_for_tier, counts_of, tier
 from operators.learning.fold import fold, merge, start
 from operators.learning.tiers import MergeLimits
 from operators.learning.update import resolve_counts, resolve_visit
-from schemas.base import ReasonedBy
+from schemas.base import Provenance
 from schemas.codec import encode
 from schemas.commands import Action
 from schemas.diffs import PolicySkill, SkillChangeKind, SkillDiff
 from schemas.events import Contrast
-from schemas.skills import ONE, Attribute, Kind, Source, Tier
+from schemas.skills import ONE, Attribute, AttributeKind, AttributeSource, Tier
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_command, a_contrast, a_skill, an_attribute, an_interaction, id_of, item_facts
 
 NOIR, SAGA, EPIC = "genre: noir", "genre: saga", "genre: epic"
 REAL = MergeLimits()
-COUNTED = Proposal(reasoned_by=ReasonedBy(reasoner="counts"))
+COUNTED = Proposal(reasoned_by=Provenance(reasoner="counts"))
 
 
 def chose(
@@ -100,12 +100,12 @@ class TestTiers:
     def test_a_word_for_a_tier_gives_it_and_stands_one_choice_that_takes_it(self, tier: Tier, expected: int) -> None:
         enough = counts_for_tier(tier, expected)
 
-        assert tier_of(enough, expected, Source.GLOBAL, 0) is tier
+        assert tier_of(enough, expected, AttributeSource.GLOBAL, 0) is tier
         half_a_list = enough - enough // FORGET + ONE, expected - expected // FORGET + ONE // 2
-        assert tier_of(*half_a_list, Source.GLOBAL, 1) >= tier
+        assert tier_of(*half_a_list, AttributeSource.GLOBAL, 1) >= tier
 
     def test_what_a_person_stated_does_not_fade_by_itself_and_is_never_silent(self) -> None:
-        said = counted(NOIR, 2.5, 0, Tier.HIGH, source=Source.STATED)
+        said = counted(NOIR, 2.5, 0, Tier.HIGH, source=AttributeSource.STATED)
         skill = a_skill(said)
 
         for _ in range(30):
@@ -122,7 +122,7 @@ class TestTiers:
         after = merge(skill, resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING))
 
         assert the(after, NOIR).tier is Tier.HIGH
-        assert tier_of(*counts_of(the(after, NOIR)), Source.DISCOVERED, the(after, NOIR).support) is Tier.HIGH
+        assert tier_of(*counts_of(the(after, NOIR)), AttributeSource.DISCOVERED, the(after, NOIR).support) is Tier.HIGH
         for _ in range(3):
             after, _ = chose(after, a_contrast([SAGA], [[NOIR]] * 3))
         assert the(after, NOIR).tier < Tier.HIGH
@@ -177,7 +177,7 @@ def test_counts_are_those_of_a_plain_ledger(choices: list[tuple[str, list[str]]]
         else:
             ledger[taken] = [1_024, shown.count(taken) * 1_024 // len(shown) if shown else 0]
 
-    likes = [line for line in skill.attributes if line.kind is Kind.PREFERENCE]
+    likes = [line for line in skill.attributes if line.kind is AttributeKind.PREFERENCE]
     assert {line.value: [line.taken, line.expected] for line in likes} == ledger
     assert encode(fold(log)["ann", "films"]) == encode(skill)
     for line in likes:

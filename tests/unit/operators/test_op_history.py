@@ -11,7 +11,7 @@ from operators.history import at_version, changes_of, difference, steps
 from operators.learning.commands import resolve_command
 from operators.learning.evidence import drifted, has_shifted
 from operators.learning.fold import merge, start
-from schemas import ONE, Action, PolicySkill, SkillCommand, SkillDiff, Source, Tier
+from schemas import ONE, Action, AttributeSource, PolicySkill, SkillCommand, SkillDiff, Tier
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, USER, a_command, a_position, a_proposal, an_attribute, evolve, id_of
@@ -97,7 +97,7 @@ def test_fence_stays_one_entry_per_topic_for_ever() -> None:
     assert len(fence) == 2
 
 
-SURE = an_attribute(tier=Tier.HIGH, taken=9 * ONE, expected=ONE, source=Source.DISCOVERED)
+SURE = an_attribute(tier=Tier.HIGH, taken=9 * ONE, expected=ONE, source=AttributeSource.DISCOVERED)
 
 
 def offers_until_told(chance: float, share: float, seed: int, most: int) -> int:
@@ -123,8 +123,8 @@ def test_a_taste_that_holds_is_seldom_thought_over_and_one_that_is_over_soon(sha
 
 
 def test_a_line_from_the_history_must_be_taken_more_often_before_it_is_tested() -> None:
-    learned = an_attribute(tier=Tier.HIGH, taken=7 * ONE, expected=ONE, source=Source.DISCOVERED)
-    prior = learned.model_copy(update={"source": Source.PRIOR})
+    learned = an_attribute(tier=Tier.HIGH, taken=7 * ONE, expected=ONE, source=AttributeSource.DISCOVERED)
+    prior = learned.model_copy(update={"source": AttributeSource.PRIOR})
 
     assert drifted(learned, 300, taken=False) > 0
     assert drifted(prior, 300, taken=False) == 0

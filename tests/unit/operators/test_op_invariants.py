@@ -23,13 +23,13 @@ from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed, reso
 from operators.learning.update import resolve_counts
 from operators.rank import rank
 from operators.rank.ranking import repair
-from schemas.base import Position, ReasonedBy
+from schemas.base import Position, Provenance
 from schemas.codec import decode, encode
-from schemas.commands import Action, SkillCommand, Stated
+from schemas.commands import Action, SkillCommand, SkillLineInput
 from schemas.diffs import PolicySkill, SkillChangeKind, SkillDiff
 from schemas.events import Contrast
 from schemas.items import Fact, ItemFacts
-from schemas.skills import Attribute, Kind, Source, Tier
+from schemas.skills import Attribute, AttributeKind, AttributeSource, Tier
 from schemas.state import OpenRankings, Profile
 from schemas.topics import TOPICS
 from streams.privacy import DEFAULT as PRIVACY
@@ -63,11 +63,15 @@ VALUES = [
 FACT = st.builds(Fact, dimension=st.sampled_from(["genre", "mood", "era", "d" * 40]), value=st.sampled_from(VALUES))
 TIER = st.sampled_from(list(Tier))
 SEED_LINE = st.builds(
-    from_fact, FACT, TIER, st.sampled_from([Source.PRIOR, Source.PRIOR, Source.GLOBAL]), support=st.integers(1, 50)
+    from_fact,
+    FACT,
+    TIER,
+    st.sampled_from([AttributeSource.PRIOR, AttributeSource.PRIOR, AttributeSource.GLOBAL]),
+    support=st.integers(1, 50),
 )
 PATTERN = Attribute(
-    attribute_id="pattern:exploration:stays-with-favourite-genres", kind=Kind.PATTERN, dimension="exploration",
-    value="stays with favourite genres", tier=Tier.HIGH, source=Source.PRIOR,
+    attribute_id="pattern:exploration:stays-with-favourite-genres", kind=AttributeKind.PATTERN, dimension="exploration",
+    value="stays with favourite genres", tier=Tier.HIGH, source=AttributeSource.PRIOR,
 )  # fmt: skip
 SEED = st.lists(SEED_LINE, max_size=12, unique_by=lambda a: a.attribute_id).map(lambda lines: (*lines, PATTERN))
 
@@ -145,7 +149,7 @@ class Stream:
             return SkillCommand(
                 event_id=f"e{number}", occurred_at=NOW, user_id=USER, domain=DOMAIN, actor="ann", action=told.command,
                 attribute_id=name(told.line).ljust(3, "?"), value=f"said {told.line}", tier=Tier(1 + told.line % 3),
-                line=Stated(dimension="genre", value=f"said {told.line}" * 5, tier=Tier(1 + told.line % 3)),
+                line=SkillLineInput(dimension="genre", value=f"said {told.line}" * 5, tier=Tier(1 + told.line % 3)),
                 to_version=back.version if back else 0, lines=back.attributes if back else self.seed,
             ), Proposal()  # fmt: skip
         contrast = Contrast(
@@ -157,7 +161,7 @@ class Stream:
             reinforced=tuple(name(each) for each in told.reinforced),
             discovered=told.discovered,
             weakened=tuple(name(each) for each in told.weakened),
-            reasoned_by=ReasonedBy(reasoner="llm", model="liar"),
+            reasoned_by=Provenance(reasoner="llm", model="liar"),
         )
 
     def newest(self, record: Contrast | SkillCommand | None) -> PolicySkill:
@@ -293,7 +297,7 @@ def test_tiers_move_by_one_and_protected_lines_need_several_contradictions(
                 contradictions[name] += 1
                 assert not before[name].pinned
             if step < 0:
-                protected = before[name].source is Source.PRIOR and before[name].tier is Tier.HIGH
+                protected = before[name].source is AttributeSource.PRIOR and before[name].tier is Tier.HIGH
                 assert contradictions[name] >= (2 if protected else 1)
                 assert contrasts - demoted_at.get(name, -99) >= limits.weaken_window
                 demoted_at[name], contradictions[name] = contrasts, 0
@@ -302,7 +306,7 @@ def test_tiers_move_by_one_and_protected_lines_need_several_contradictions(
             demoted_at.pop(name, None)
         for name in gone & set(before):
             if name in said.get(SkillChangeKind.EVICTED, ()):
-                assert not (before[name].source is Source.PRIOR and before[name].tier is Tier.HIGH)
+                assert not (before[name].source is AttributeSource.PRIOR and before[name].tier is Tier.HIGH)
         before = after
 
 
@@ -333,18 +337,24 @@ def test_bytes_of_a_skill_do_not_grow_with_history(seed: int) -> None:
 def test_widest_skill_that_limits_allow_still_fits_into_its_document() -> None:
     """Protected lines fill the seed's share, all pins are on the longest lines: nothing may be evicted."""
 
-    def wide(dimension: str, n: int, tier: Tier, source: Source) -> Attribute:
+    def wide(dimension: str, n: int, tier: Tier, source: AttributeSource) -> Attribute:
         line = from_fact(Fact(dimension=dimension, value=f"{n:02}" + "W" * 118), tier, source, support=n)
         return line.model_copy(update={"dimension": dimension.ljust(40, "x")})
 
     for size in (*range(1, 60), 120):
         lines = [
-            from_fact(Fact(dimension=d, value=f"{n:02}"[:size] + "W" * (size - 2)), Tier.HIGH, Source.PRIOR, support=n)
+            from_fact(
+                Fact(dimension=d, value=f"{n:02}"[:size] + "W" * (size - 2)),
+                Tier.HIGH,
+                AttributeSource.PRIOR,
+                support=n,
+            )
             for n, d in enumerate(["era", *["genre"] * 39])
         ]
         seed = fit_seed((PATTERN, *lines))
         pinned = [
-            wide("genre", n, Tier.MEDIUM, Source.DISCOVERED).model_copy(update={"pinned": True}) for n in range(4)
+            wide("genre", n, Tier.MEDIUM, AttributeSource.DISCOVERED).model_copy(update={"pinned": True})
+            for n in range(4)
         ]
         full = a_skill(*seed, *pinned)
         contrast = Contrast(
@@ -380,7 +390,7 @@ def test_whatever_a_lying_reasoner_says_only_what_can_be_seen_enters(
         event_id="e", occurred_at=NOW, user_id=USER, domain=DOMAIN, ranking_id="r", chosen_rank=1,
         chosen=ItemFacts(item_id="i", facts=chosen),
     )  # fmt: skip
-    skill = a_skill(from_fact(Fact(dimension="genre", value="noir"), Tier.MEDIUM, Source.DISCOVERED))
+    skill = a_skill(from_fact(Fact(dimension="genre", value="noir"), Tier.MEDIUM, AttributeSource.DISCOVERED))
     lie = Proposal(reinforced, discovered, weakened, reasons, analysis)
 
     diff = resolve(skill, validate(lie, skill, contrast, privacy=PRIVACY), contrast)
@@ -431,7 +441,7 @@ def test_prior_is_bounded_distinct_and_blind_to_repeats(items: list[list[Fact]],
     lines = statinit(profile)
 
     assert len({a.attribute_id for a in lines}) == len(lines) <= 41
-    assert {(a.dimension, a.value) for a in lines if a.kind is not Kind.PATTERN} <= {
+    assert {(a.dimension, a.value) for a in lines if a.kind is not AttributeKind.PATTERN} <= {
         (fact.dimension, fact.value) for facts in items for fact in facts
     }
     assert decode(Profile, encode(profile)) == profile

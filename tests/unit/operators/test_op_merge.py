@@ -14,12 +14,12 @@ from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed
 from schemas import (
     MAX_RECENT,
     Attribute,
+    AttributeSource,
     Evidence,
     ItemFacts,
     PolicySkill,
     SkillChangeKind,
     SkillDiff,
-    Source,
     Tier,
     encode,
 )
@@ -61,7 +61,7 @@ class TestDiscover:
         skill, _ = evolve(a_skill(version=4), a_proposal(discovered=[NOIR]), contrast)
 
         noir = line(skill, NOIR)
-        assert (noir.tier, noir.source, noir.support, noir.confirmed_at) == (LOW, Source.DISCOVERED, 1, 5)
+        assert (noir.tier, noir.source, noir.support, noir.confirmed_at) == (LOW, AttributeSource.DISCOVERED, 1, 5)
         assert noir.evidence == (Evidence(event_id=contrast.event_id, item_id="taken"),)
 
     def test_discoveries_beyond_the_cap_are_refused_the_most_telling_first(self) -> None:
@@ -82,7 +82,7 @@ class TestWeaken:
         assert [(c.before, c.after) for c in diff.changes] == [(HIGH, HIGH)]
 
     def test_a_line_is_demoted_once_per_window_of_the_users_own_contrasts(self) -> None:
-        given = weakened(a_skill(an_attribute(NOIR, HIGH, Source.DISCOVERED)), 1, weaken_window=5)
+        given = weakened(a_skill(an_attribute(NOIR, HIGH, AttributeSource.DISCOVERED)), 1, weaken_window=5)
 
         within, diff = evolve(given, a_proposal(weakened=[NOIR]))
 
@@ -95,7 +95,7 @@ class TestWeaken:
 class TestEviction:
     def test_pinned_and_protected_lines_are_never_evicted_the_discovery_is_refused(self) -> None:
         protected = [an_attribute(f"genre: p{n}", HIGH) for n in range(2)]
-        pinned = [an_attribute(f"genre: q{n}", LOW, Source.DISCOVERED, pinned=True) for n in range(2)]
+        pinned = [an_attribute(f"genre: q{n}", LOW, AttributeSource.DISCOVERED, pinned=True) for n in range(2)]
 
         skill, diff = evolve(
             a_skill(*protected, *pinned), a_proposal(discovered=["genre: fresh"]), limits=MergeLimits(attributes=4)
@@ -163,7 +163,7 @@ def test_reasons_are_kept_with_their_change_and_cut_to_size() -> None:
 
 
 def popular(text: str = NOIR, tier: Tier = MEDIUM, **more: object) -> Attribute:
-    return an_attribute(text, tier, Source.GLOBAL, **more)
+    return an_attribute(text, tier, AttributeSource.GLOBAL, **more)
 
 
 class TestPatience:
@@ -176,7 +176,7 @@ class TestPatience:
 
         assert {
             (text, a.source, a.tier) for text, a in zip(texts(skill.attributes), skill.attributes, strict=True)
-        } == {(NOIR, Source.GLOBAL, HIGH), ("author: Jo Wick", Source.DISCOVERED, HIGH)}
+        } == {(NOIR, AttributeSource.GLOBAL, HIGH), ("author: Jo Wick", AttributeSource.DISCOVERED, HIGH)}
 
 
 class TestRoom:
@@ -186,15 +186,17 @@ class TestRoom:
         return [text for text in texts(skill.attributes) if text not in texts(after.attributes)]
 
     def test_unconfirmed_global_lines_make_room_first(self) -> None:
-        own = an_attribute("genre: own", LOW, Source.DISCOVERED)
+        own = an_attribute("genre: own", LOW, AttributeSource.DISCOVERED)
 
         assert self.evict(own, popular("genre: all", HIGH), keep=2) == ["genre: all"]
 
 
 OWN = (SkillChangeKind.REINFORCED, SkillChangeKind.DISCOVERED, SkillChangeKind.ADDED, SkillChangeKind.REWORDED)
 """What the user chose, or said."""
-UNCONFIRMED = st.builds(from_fact, FACT, st.sampled_from(Tier), st.just(Source.GLOBAL), support=st.just(0))
-OTHERS = st.builds(from_fact, FACT, st.sampled_from(Tier), st.sampled_from(list(Source)), support=st.integers(1, 9))
+UNCONFIRMED = st.builds(from_fact, FACT, st.sampled_from(Tier), st.just(AttributeSource.GLOBAL), support=st.just(0))
+OTHERS = st.builds(
+    from_fact, FACT, st.sampled_from(Tier), st.sampled_from(list(AttributeSource)), support=st.integers(1, 9)
+)
 SEEDS = st.lists(UNCONFIRMED | UNCONFIRMED | OTHERS, max_size=12, unique_by=lambda a: a.attribute_id).map(tuple)
 LIMITS = st.sampled_from([DEFAULT_LIMITS, FEW_LINES, MergeLimits(global_patience=1), MergeLimits(global_patience=9)])
 
@@ -206,16 +208,16 @@ def test_for_any_history_only_what_is_unconfirmed_loses_patience(
 ) -> None:
     """And the fold is exact; an oracle of our own counts who was confirmed."""
     stream = Stream(seed, limits).play(history)
-    confirmed = {a.attribute_id for a in seed if a.support or a.source is not Source.GLOBAL}
+    confirmed = {a.attribute_id for a in seed if a.support or a.source is not AttributeSource.GLOBAL}
     contrasts, before = 0, {a.attribute_id: a for a in fit_seed(seed, limits)}
 
     for diff, skill in zip(stream.log, stream.skills, strict=True):
         contrasts += diff.is_contrast
         confirmed |= {c.attribute_id for c in diff.changes if c.kind in OWN}
         back = [c.discovered for c in diff.changes if c.kind is SkillChangeKind.RESTORED and c.discovered]
-        confirmed |= {a.attribute_id for a in back if a.support or a.source is not Source.GLOBAL}
+        confirmed |= {a.attribute_id for a in back if a.support or a.source is not AttributeSource.GLOBAL}
         # A version from before anything confirmed it has been restored: it has to be confirmed anew.
-        confirmed -= {a.attribute_id for a in back if not a.support and a.source is Source.GLOBAL}
+        confirmed -= {a.attribute_id for a in back if not a.support and a.source is AttributeSource.GLOBAL}
         unpinned = {a.attribute_id for a in skill.attributes if not a.pinned}
         if diff.is_contrast and contrasts >= limits.global_patience:
             assert unpinned <= confirmed

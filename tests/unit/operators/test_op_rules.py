@@ -13,13 +13,13 @@ from schemas import (
     ONE,
     TOPICS,
     Attribute,
+    AttributeKind,
     Contrast,
     Fact,
     Judgement,
-    Kind,
     PolicySkill,
     Profile,
-    Refusal,
+    RefusalReason,
     SkillChangeKind,
     Tier,
     Verdict,
@@ -115,8 +115,8 @@ def test_unknown_attributes_cannot_be_reinforced_or_weakened() -> None:
     assert not validated.proposal.reinforced
     assert not validated.proposal.weakened
     assert [(r.proposed, r.why) for r in validated.refused] == [
-        (SkillChangeKind.REINFORCED, Refusal.UNKNOWN),
-        (SkillChangeKind.WEAKENED, Refusal.UNKNOWN),
+        (SkillChangeKind.REINFORCED, RefusalReason.UNKNOWN),
+        (SkillChangeKind.WEAKENED, RefusalReason.UNKNOWN),
     ]
 
 
@@ -126,7 +126,7 @@ def test_fact_that_the_chosen_item_lacks_is_no_discovery() -> None:
     validated = validate(a_proposal(discovered=[SAGA_FACT, "genre: made up"]), a_skill(), contrast, privacy=PRIVACY)
 
     assert not validated.proposal.discovered
-    assert [r.why for r in validated.refused] == [Refusal.UNSUPPORTED, Refusal.UNSUPPORTED]
+    assert [r.why for r in validated.refused] == [RefusalReason.UNSUPPORTED, RefusalReason.UNSUPPORTED]
 
 
 def test_flood_of_invented_ids_is_cut_so_that_the_log_stays_bounded() -> None:
@@ -189,7 +189,7 @@ def history(*items: str | tuple[str, ...]) -> Profile:
 
 def prior(*items: str | tuple[str, ...], usual: Mapping[str, int] | None = None) -> dict[str, Attribute]:
     lines = statinit(history(*items), usual)
-    return {f"{a.dimension}: {a.value}": a for a in lines if a.kind is not Kind.PATTERN}
+    return {f"{a.dimension}: {a.value}": a for a in lines if a.kind is not AttributeKind.PATTERN}
 
 
 class TestTiers:
@@ -225,7 +225,7 @@ class TestBounds:
     def test_long_tail_is_cut_and_what_was_taken_most_stays(self) -> None:
         lines = statinit(history(*[f"genre: v{n}" for n in range(60)], *["genre: noir"] * 3))
 
-        kept = [a for a in lines if a.kind is not Kind.PATTERN]
+        kept = [a for a in lines if a.kind is not AttributeKind.PATTERN]
         assert len(kept) == limits.LINES == 40
         assert kept[0].value == "noir"
 

@@ -8,7 +8,7 @@ from operators.seals import Seal, authenticated, is_plain, resealed, seal_of, se
 from schemas.codec import decode, encode, subject_of
 from schemas.events import Injected, RankedBy, Ranking
 from schemas.fit import Fit
-from schemas.forgetting import Forgotten, Receipt
+from schemas.forgetting import ErasedScope, Receipt
 from schemas.skills import SlimSkill
 from schemas.weights import Features, Mix
 from tests.builders import DOMAIN, USER, a_candidate, a_ranking, a_time
@@ -21,7 +21,7 @@ RECEIPT = Receipt(
     event_id="f1",
     occurred_at=a_time(),
     subject=subject_of(USER),
-    person=Forgotten(event_id="f1", until=a_time(), actor="ann"),
+    person=ErasedScope(event_id="f1", until=a_time(), actor="ann"),
 )
 
 

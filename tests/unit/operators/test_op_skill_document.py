@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operators.skill_document import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, skill_document, skill_name
-from schemas import Evidence, Kind, PolicySkill, Source, Stance, Statement, Tier
+from schemas import AttributeKind, AttributeSource, Evidence, PolicySkill, Stance, Statement, Tier
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import EVERYTHING, NOW, a_skill, an_attribute
 
@@ -45,10 +45,10 @@ def a_statement(value: str, stance: Stance = Stance.AVOIDS, **more: Any) -> Stat
 
 def the_skill(user: str, value: str, dimension: str) -> PolicySkill:
     lines = [
-        an_attribute(attribute_id=f"preference:x:{tier}", tier=tier, kind=kind, source=Source.STATED).model_copy(
-            update={"value": value, "dimension": dimension}
-        )
-        for tier, kind in zip(list(Tier)[1:], Kind, strict=True)
+        an_attribute(
+            attribute_id=f"preference:x:{tier}", tier=tier, kind=kind, source=AttributeSource.STATED
+        ).model_copy(update={"value": value, "dimension": dimension})
+        for tier, kind in zip(list(Tier)[1:], AttributeKind, strict=True)
     ]
     return a_skill(*lines).model_copy(update={"user_id": user})
 
@@ -83,7 +83,7 @@ def test_two_users_never_share_a_name(users: list[str]) -> None:
 def test_the_document_says_when_it_was_so_and_how_sure_it_is() -> None:
     skill = a_skill(
         an_attribute("genre: noir", Tier.HIGH, support=4, pinned=True),
-        an_attribute("era: 1950s", Tier.LOW, kind=Kind.CRITERION, contradictions=1),
+        an_attribute("era: 1950s", Tier.LOW, kind=AttributeKind.CRITERION, contradictions=1),
         version=7,
     )
 

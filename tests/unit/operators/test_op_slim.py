@@ -10,7 +10,7 @@ from operators.language.output_policy import Vouching
 from operators.rank import rank
 from operators.slim import slim
 from operators.tokens import count_tokens
-from schemas import Attribute, ItemFacts, Kind, Tier
+from schemas import Attribute, AttributeKind, ItemFacts, Tier
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES
 from streams.vouching import DEFAULT as VOUCHING
@@ -20,7 +20,7 @@ NOIR = an_attribute("genre: noir", Tier.HIGH, support=9)
 SAGA = an_attribute("genre: saga", Tier.HIGH, support=8)
 DARK = an_attribute("mood: dark", Tier.MEDIUM, support=7)
 COSY = an_attribute("mood: cosy", Tier.MEDIUM, support=6)
-STYLE = an_attribute("exploration: explores many genres", Tier.MEDIUM, kind=Kind.PATTERN)
+STYLE = an_attribute("exploration: explores many genres", Tier.MEDIUM, kind=AttributeKind.PATTERN)
 
 
 def text(*attributes: Attribute, budget: int = 30) -> str:
@@ -89,12 +89,14 @@ class TestSafety:
 
 
 @given(
-    st.lists(st.tuples(st.text(min_size=1, max_size=120), st.sampled_from(Kind), st.sampled_from(Tier)), max_size=8),
+    st.lists(
+        st.tuples(st.text(min_size=1, max_size=120), st.sampled_from(AttributeKind), st.sampled_from(Tier)), max_size=8
+    ),
     st.integers(10, 200),
 )
 @settings(max_examples=80, deadline=None)
 def test_any_values_give_a_text_that_a_host_can_quote_within_the_budget(
-    lines: list[tuple[str, Kind, Tier]], budget: int
+    lines: list[tuple[str, AttributeKind, Tier]], budget: int
 ) -> None:
     skill = a_skill(
         *(

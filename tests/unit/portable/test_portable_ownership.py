@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 
 from operators.erasure import with_known, with_scope
 from operators.graph.items import forgotten_touch, neighbour_of
-from schemas import TOPICS, ForgetRequest, Forgotten, ItemMemory, Receipt, Taker, Touch, encode, known_as, subject_of
+from schemas import (
+    TOPICS,
+    ErasedScope,
+    ForgetRequest,
+    ItemMemory,
+    ItemUpdate,
+    Receipt,
+    Taker,
+    encode,
+    known_as,
+    subject_of,
+)
 from streams.analytics.forgetting import Barrier
 from streams.rights.exporting import KEYED_BY_USER, DataSubject
 from tests.builders import a_ranking, a_time, an_interaction
@@ -58,12 +69,12 @@ def test_a_refused_record_is_theirs_where_it_names_them(key: bytes | None, value
 def test_a_touch_is_its_takers_and_an_items_memory_is_shared_out() -> None:
     ann, bob = (neighbour_of(user, b"secret") for user in ("ann", "bob"))
     subject = DataSubject("ann", neighbour=ann)
-    touch = Touch(domain="films", taker=bob, version=1, degree=1, newest=("ann",))
+    touch = ItemUpdate(domain="films", taker=bob, version=1, degree=1, newest=("ann",))
     takers = tuple(Taker(each, 1, a_time(), 1, 1) for each in (ann, bob))
     both, items = ItemMemory(domain="films", item_id="ann", takers=takers), TOPICS[ItemMemory.TOPIC]
 
     assert subject.personal_part(touch, encode(touch)) is None, "it is about another"
-    assert not subject.owns(TOPICS[Touch.TOPIC], None, encode(touch))
+    assert not subject.owns(TOPICS[ItemUpdate.TOPIC], None, encode(touch))
     assert subject.owns(items, None, encode(both))
     assert subject.personal_part(both, encode(both))["takers"]["neighbour"] == [ann]
     assert not DataSubject("kim", neighbour=neighbour_of("kim", b"secret")).owns(items, None, encode(both))
@@ -79,7 +90,7 @@ def test_what_is_forgotten_is_not_exported_while_a_topic_still_has_it(scope):
     until, kept = datetime(2026, 1, 1, tzinfo=UTC), "music"
     request = ForgetRequest(event_id="r", occurred_at=until, user_id="ann", domain=scope, actor="advocate")
     empty = Receipt(event_id="r", occurred_at=until, subject=subject_of("ann"))
-    receipt = with_scope(empty, request, Forgotten(event_id="r", until=until, actor="advocate", done=True))
+    receipt = with_scope(empty, request, ErasedScope(event_id="r", until=until, actor="advocate", done=True))
     subject = DataSubject("ann", Barrier([encode(with_known(receipt, [known_as("ann", "again")])).decode()]))
     before, after = until - timedelta(hours=1), until + timedelta(hours=1)
 

@@ -9,7 +9,7 @@ from operators.cards.merge import resolve
 from operators.language.ports import Finding, Heard
 from schemas import encode
 from schemas.cards import Turn
-from schemas.corrections import Role
+from schemas.corrections import Speaker
 from schemas.statements import Stance
 from streams.language import RULES
 from streams.privacy import DEFAULT
@@ -21,10 +21,10 @@ HARMLESS = utterances("harmless")
 
 
 def turns_of(said: Utterance) -> list[Turn]:
-    asked = [Turn(event_id="q", turn=0, role=Role.ASSISTANT, text=said.before, said_at=NOW)] if said.before else []
+    asked = [Turn(event_id="q", turn=0, role=Speaker.ASSISTANT, text=said.before, said_at=NOW)] if said.before else []
     return [
         *asked,
-        Turn(event_id="e", turn=1, role=Role.USER, text=redacted(said), language=said.language, said_at=NOW),
+        Turn(event_id="e", turn=1, role=Speaker.USER, text=redacted(said), language=said.language, said_at=NOW),
     ]
 
 

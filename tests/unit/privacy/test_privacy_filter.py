@@ -7,7 +7,7 @@ from operators.language.privacy import OFF, Privacy
 from operators.learning.commands import resolve_command
 from operators.learning.fold import start
 from operators.options import Category
-from schemas.commands import Action, SkillCommand, Stated
+from schemas.commands import Action, SkillCommand, SkillLineInput
 from schemas.events import Injected, Ranking
 from schemas.fit import Facet
 from schemas.items import Candidate, Fact, ItemFacts
@@ -78,7 +78,7 @@ def test_a_choice_under_a_wish_is_settled_without_a_contrast_whichever_event_com
 def test_a_command_states_nothing_private_and_its_reason_is_redacted() -> None:
     command = SkillCommand(
         event_id="c", occurred_at=NOW, user_id="u", domain="films", action=Action.ADD, actor="ann",
-        line=Stated(dimension="taste", value="gay"), reason="asked by anna@example.org",
+        line=SkillLineInput(dimension="taste", value="gay"), reason="asked by anna@example.org",
     )  # fmt: skip
     diff = resolve_command(start("u", "films", (), command), command, privacy=PRIVACY, vouching=VOUCHING)
     allowed = resolve_command(

@@ -13,7 +13,7 @@ from evaluation.hosts import HOSTS, DynamicProfileHost, HostRequest, profile_of
 from evaluation.measures import averages, hit_at, interval, minus, ndcg_at, summary
 from evaluation.split import read
 from operators.rank import LlmRanking, Task
-from schemas import ItemFacts, ReasonedBy
+from schemas import ItemFacts, Provenance
 from tests.builders import id_of, item_facts
 from tests.unit.quality.quality_builders import candidates, data_set, tastes
 
@@ -85,7 +85,7 @@ class Remembers:
 
     async def rank(self, task: Task) -> LlmRanking:
         self.tasks.append(task)
-        return LlmRanking(tuple(item.item_id for item in reversed(task.items)), ReasonedBy(reasoner="llm"))
+        return LlmRanking(tuple(item.item_id for item in reversed(task.items)), Provenance(reasoner="llm"))
 
 
 @every_host

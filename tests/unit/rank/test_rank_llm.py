@@ -13,7 +13,7 @@ from operators.rank import LlmRanking, Task
 from operators.rank.listwise import ListwiseRanker
 from operators.rank.ranking import presentations
 from operators.tokens import count_tokens
-from schemas import ItemFacts, ReasonedBy
+from schemas import ItemFacts, Provenance
 from streams.llm.client import LlmClient
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import item_facts
@@ -87,7 +87,7 @@ class TestListwise:
     async def test_nothing_to_compare_costs_no_call(self, client: LlmClient, server: OpenAiServer, number: int) -> None:
         found = await listwise(client).rank(Task(ITEMS[:number]))
 
-        assert found == LlmRanking(("i-emma",)[:number], ReasonedBy(reasoner="llm"))
+        assert found == LlmRanking(("i-emma",)[:number], Provenance(reasoner="llm"))
         assert not server.bodies
 
 

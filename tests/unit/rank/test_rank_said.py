@@ -10,7 +10,7 @@ from operators.graph import Retrieved
 from operators.stated import statement_id
 from operators.steps.rank import Rank
 from schemas import Bound, ItemFacts, Measure, PolicySkill, Scope, Stance, Statement
-from schemas.skills import ONE, Evidence, Session, SessionLine, Tier
+from schemas.skills import ONE, Evidence, SessionLine, SkillSession, Tier
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW, a_skill, an_attribute, id_of, item_facts
@@ -109,7 +109,7 @@ def test_a_bound_puts_what_is_outside_last_and_leaves_alone_what_was_not_measure
 
 def test_a_session_ranks_by_what_was_taken_in_it_and_no_other_does() -> None:
     lines = (SessionLine(attribute_id=id_of(WAR), dimension="genre", value="war", taken=3 * ONE, expected=ONE // 3),)
-    session = Session(session_id="s1", last_at=NOW, until=NOW + timedelta(hours=2), lines=lines)
+    session = SkillSession(session_id="s1", last_at=NOW, until=NOW + timedelta(hours=2), lines=lines)
     skill = a_skill(an_attribute(NOIR, Tier.LOW, taken=ONE, expected=ONE // 2, support=1), sessions=(session,))
 
     assert order(skill, ITEMS, session_id="s1")[0] == "c"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from operators.graph.neighbours import Crowd, ItemSignal, Neighbourhood, Taste
 from operators.graph.prune import Neighbour, Neighbours
-from schemas import MAX_COMPANIONS, MAX_CROWD, MAX_MEMORY_FACTS, MAX_TAKEN, MAX_TASTES, Fact, Memory, Taken
+from schemas import MAX_COMPANIONS, MAX_CROWD, MAX_MEMORY_FACTS, MAX_TAKEN, MAX_TASTES, Fact, Memory, TakenItem
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -18,11 +18,11 @@ def facts(*words: str) -> tuple[Fact, ...]:
     return tuple(Fact(dimension=dimension, value=value) for dimension, value in pairs)
 
 
-def taken(item_id: str, *words: str, days: float = 0, times: int = 1, title: str = "") -> Taken:
-    return Taken(item_id=item_id, title=title, facts=facts(*words), at=NOW - timedelta(days=days), times=times)
+def taken(item_id: str, *words: str, days: float = 0, times: int = 1, title: str = "") -> TakenItem:
+    return TakenItem(item_id=item_id, title=title, facts=facts(*words), at=NOW - timedelta(days=days), times=times)
 
 
-def memory(*items: Taken, version: int = 7) -> Memory:
+def memory(*items: TakenItem, version: int = 7) -> Memory:
     return Memory(user_id="ann", domain="books", version=version, interactions=len(items), taken=items)
 
 
@@ -79,7 +79,7 @@ FACT = st.builds(Fact, dimension=st.sampled_from(["genre", "mood", "era", "d" * 
 ITEM_ID = st.one_of(st.sampled_from([f"b{n}" for n in range(40)]), st.just("z" * 256))
 MOMENT = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))  # noqa: DTZ001 - made aware
 TAKEN = st.builds(
-    Taken,
+    TakenItem,
     item_id=ITEM_ID,
     title=TEXT,
     facts=st.lists(FACT, max_size=MAX_MEMORY_FACTS).map(tuple),

@@ -14,7 +14,7 @@ from operators.llm import CORRECTION_TOKENS
 from operators.slim import compose, plain, slim
 from operators.slim.llm import LlmExtract, Question, question
 from operators.tokens import count_tokens
-from schemas import Attribute, Kind, PolicySkill, Tier
+from schemas import Attribute, AttributeKind, PolicySkill, Tier
 from streams.llm.client import LlmClient
 from streams.vouching import DEFAULT
 from streams.vouching import DEFAULT as VOUCHING
@@ -27,8 +27,8 @@ NOIR = an_attribute("genre: noir", Tier.HIGH, support=9)
 SAGA = an_attribute("genre: family saga", Tier.HIGH, support=8)
 DARK = an_attribute("mood: dark", Tier.MEDIUM, support=7)
 COSY = an_attribute("mood: cosy", Tier.LOW)
-STYLE = an_attribute("exploration: explores many genres", Tier.MEDIUM, kind=Kind.PATTERN)
-ERA = an_attribute("era: 1990s", Tier.HIGH, kind=Kind.CRITERION)
+STYLE = an_attribute("exploration: explores many genres", Tier.MEDIUM, kind=AttributeKind.PATTERN)
+ERA = an_attribute("era: 1990s", Tier.HIGH, kind=AttributeKind.CRITERION)
 SKILL = a_skill(NOIR, SAGA, DARK, COSY, STYLE, ERA, version=4)
 
 
@@ -129,7 +129,7 @@ SCRIPTS = ["wörd ", "𒐫", "漢字", "ﷺ", "🧑‍🚀", "a"]
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("budget", [LEAST_TOKENS, 1_500])
 def test_the_largest_skill_fits_the_budget(script: str, budget: int) -> None:
-    kinds = [Kind.PREFERENCE, Kind.PREFERENCE, Kind.PATTERN, Kind.CRITERION]
+    kinds = [AttributeKind.PREFERENCE, AttributeKind.PREFERENCE, AttributeKind.PATTERN, AttributeKind.CRITERION]
     lines = [
         an_attribute(
             f"{'d' * 40}: {(f'{n} ' + script * 120)[:120]}", Tier.HIGH, kind=kinds[n % 4], attribute_id=f"x:{n}"
@@ -152,13 +152,13 @@ VALUES = st.one_of(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    st.lists(st.tuples(VALUES, st.sampled_from(Kind), st.sampled_from(Tier)), max_size=12),
+    st.lists(st.tuples(VALUES, st.sampled_from(AttributeKind), st.sampled_from(Tier)), max_size=12),
     VALUES,
     st.integers(10, 200),
     st.data(),
 )
 async def test_whatever_is_chosen_is_a_sure_line_within_the_budget(
-    lines: list[tuple[str, Kind, Tier]], instruction: str, budget: int, data: st.DataObject
+    lines: list[tuple[str, AttributeKind, Tier]], instruction: str, budget: int, data: st.DataObject
 ) -> None:
     skill = a_skill(*(an_attribute(f"x: {v}", t, kind=k, attribute_id=f"x:{n}") for n, (v, k, t) in enumerate(lines)))
     found = question(skill, instruction, budget, max_tokens=1_500, vouching=EVERYTHING)

@@ -9,7 +9,7 @@ from operators.language.corrections import understand
 from operators.slim import slim
 from operators.steps import Evolve, State
 from operators.tokens import count_tokens
-from schemas import ONE, Correction, Directive, Scope, Session, SessionLine, SlimSkill, Stance, Tier
+from schemas import ONE, Correction, Directive, Scope, SessionLine, SkillSession, SlimSkill, Stance, Tier
 from streams.http.live import shown
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
@@ -96,7 +96,7 @@ def test_a_word_for_a_session_is_read_within_that_session_alone(session: str | N
 
 def test_a_session_names_nothing_that_the_person_avoids() -> None:
     line = SessionLine(attribute_id="preference:genre:western", dimension="genre", value="western", taken=3 * ONE)
-    session = Session(session_id="s", last_at=NOW, until=NOW + timedelta(hours=1), events=3, lines=(line,))
+    session = SkillSession(session_id="s", last_at=NOW, until=NOW + timedelta(hours=1), events=3, lines=(line,))
     skill = HELD.model_copy(update={"sessions": (session,)})
     assert slim(skill, vouching=VOUCHING).now == ("western",)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from operators.slim import lines_of, relevant_to, slimmed
-from schemas import Kind, Tier
+from schemas import AttributeKind, Tier
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_skill, an_attribute, id_of
 
@@ -48,8 +48,8 @@ class TestRelevance:
 
 def test_the_lines_that_a_slim_skill_says_are_found_again_whatever_its_budget() -> None:
     lines = [an_attribute(f"genre: kind, {n}", Tier.HIGH) for n in range(9)]
-    style = an_attribute("era: 1990s", Tier.HIGH, kind=Kind.CRITERION)
-    skill = a_skill(*lines, style, an_attribute("era: 2000s", Tier.MEDIUM, kind=Kind.CRITERION))
+    style = an_attribute("era: 1990s", Tier.HIGH, kind=AttributeKind.CRITERION)
+    skill = a_skill(*lines, style, an_attribute("era: 2000s", Tier.MEDIUM, kind=AttributeKind.CRITERION))
 
     few = lines_of(skill, slimmed(skill, 30, vouching=VOUCHING))
     many = lines_of(skill, slimmed(skill, 200, vouching=VOUCHING))

@@ -14,7 +14,7 @@ from operators.learning.evidence import counts_for_tier, strength
 from operators.learning.fold import fold, start
 from operators.slim import select, slim
 from operators.steps import Evolve, State, learn
-from schemas import ONE, Attribute, Contrast, PolicySkill, SkillDiff, SlimSkill, Source, Tier, encode
+from schemas import ONE, Attribute, AttributeSource, Contrast, PolicySkill, SkillDiff, SlimSkill, Tier, encode
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
@@ -56,7 +56,7 @@ class TestSelection:
 
     def test_the_word_of_the_person_needs_no_margin(self) -> None:
         full = [a_like(value, 9, tier=Tier.HIGH) for value in GENRES[:3]]
-        stated = a_like("western", counts_for_tier(Tier.HIGH) / ONE, tier=Tier.HIGH, source=Source.STATED)
+        stated = a_like("western", counts_for_tier(Tier.HIGH) / ONE, tier=Tier.HIGH, source=AttributeSource.STATED)
         pinned = a_like("horror", 0, pinned=True)
 
         assert "western" in text_after(a_stable(*full, stated, selected=GENRES[:3]))

@@ -2,7 +2,7 @@
 
 from operators.contrast import Outcome, RingLimits, State, Step, on_ranking, on_selection
 from schemas import Receipt, subject_of
-from schemas.forgetting import Forgotten
+from schemas.forgetting import ErasedScope
 from tests.builders import DOMAIN, NOW, USER, a_position, a_ranking, a_selection, a_time, open_rankings, read_item
 
 LIMITS = RingLimits()
@@ -22,7 +22,7 @@ def forgotten(**scopes: object) -> Receipt:
     return Receipt.model_validate({"event_id": "f", "occurred_at": NOW, "subject": subject_of(USER), **scopes})
 
 
-UNTIL = Forgotten(event_id="f", until=a_time(30), actor="ann", done=True)
+UNTIL = ErasedScope(event_id="f", until=a_time(30), actor="ann", done=True)
 
 
 def test_a_ranking_and_its_selection_make_a_contrast() -> None:

@@ -8,7 +8,7 @@ from operators.learning.fold import merge
 from operators.steps import Evolve, Outcome, State
 from operators.steps.evolve import Effects
 from schemas import Action, Contrast, Fact, ItemFacts, Receipt, Tier, line_of, subject_of
-from schemas.forgetting import Forgotten
+from schemas.forgetting import ErasedScope
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
@@ -30,12 +30,12 @@ STEP = Evolve(slim_tokens=30, chain_key=b"secret", graph=GraphLimits(), privacy=
 HELD = a_skill(an_attribute(NOIR, Tier.MEDIUM), an_attribute(SAGA, Tier.HIGH), slim_lines=(id_of(SAGA), id_of(NOIR)))
 
 
-def a_receipt(**scopes: Forgotten | dict[str, Forgotten]) -> Receipt:
+def a_receipt(**scopes: ErasedScope | dict[str, ErasedScope]) -> Receipt:
     return Receipt.model_validate({"event_id": "f", "occurred_at": NOW, "subject": subject_of(USER), **scopes})
 
 
-def forgotten_at(minutes: int) -> Forgotten:
-    return Forgotten(event_id="f", until=a_time(minutes), actor="ann", done=True)
+def forgotten_at(minutes: int) -> ErasedScope:
+    return ErasedScope(event_id="f", until=a_time(minutes), actor="ann", done=True)
 
 
 def finished(contrast: Contrast, proposal: Proposal, state: State | None = None) -> Effects:

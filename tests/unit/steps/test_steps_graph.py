@@ -7,7 +7,7 @@ from operators.graph import items as propagate
 from operators.graph.items import forgotten_touch, neighbour_of
 from operators.rank import RankSkill
 from operators.steps.rank import Rank, answer
-from schemas import Facet, Injected, ItemMemory, RankedBy, Tier, Touch, Touched
+from schemas import Facet, Injected, ItemMemory, ItemUpdate, RankedBy, Tier, TouchedItem
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, a_rank_request, a_skill, an_attribute, id_of, item_facts, texts
@@ -15,9 +15,9 @@ from tests.builders import DOMAIN, NOW, a_rank_request, a_skill, an_attribute, i
 ANN, BOB, KIM = (neighbour_of(user) for user in ("ann", "bob", "kim"))
 
 
-def a_touch(neighbour: str, version: int = 1, items: tuple[str, ...] = ("i1",)) -> Touch:
-    touched = tuple(Touched(item_id=name, at=NOW) for name in items)
-    return Touch(domain=DOMAIN, taker=neighbour, version=version, degree=2, newest=("i1", "i2"), items=touched)
+def a_touch(neighbour: str, version: int = 1, items: tuple[str, ...] = ("i1",)) -> ItemUpdate:
+    touched = tuple(TouchedItem(item_id=name, at=NOW) for name in items)
+    return ItemUpdate(domain=DOMAIN, taker=neighbour, version=version, degree=2, newest=("i1", "i2"), items=touched)
 
 
 def taken_by(*neighbours: str) -> ItemMemory:

@@ -21,7 +21,7 @@ from schemas.corrections import Correction, Directive
 from schemas.diffs import PolicySkill, SkillChangeKind, SkillDiff
 from schemas.events import Abstention, Contrast, Feedback
 from schemas.items import Candidate, ItemFacts, Measure
-from schemas.skills import ONE, Source, Tier
+from schemas.skills import ONE, AttributeSource, Tier
 from schemas.statements import Bound, Scope, Stance, StatementChangeKind
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
@@ -346,4 +346,4 @@ def test_the_log_alone_gives_the_skill_whatever_was_heard(heard: list[str], rand
         (folded,) = fold(log).values()
         assert folded == skill
         assert merge(folded, log[-1]) == folded
-        assert not any(each.source is Source.GLOBAL for each in folded.attributes)
+        assert not any(each.source is AttributeSource.GLOBAL for each in folded.attributes)

@@ -10,7 +10,19 @@ from operators.erasure import card_line, scrubbed_conversations
 from operators.language.chunks import Closed, first_closed
 from operators.language.ports import Effect, Finding, Heard
 from operators.steps.listen import Listen, Outcome, State, has_more
-from schemas import Card, Fact, Forgotten, Listening, Position, Receipt, Role, Stance, Utterance, line_of, subject_of
+from schemas import (
+    Card,
+    ErasedScope,
+    Fact,
+    PendingConversations,
+    Position,
+    Receipt,
+    Speaker,
+    Stance,
+    Utterance,
+    line_of,
+    subject_of,
+)
 from schemas.cards import Strength
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
@@ -30,7 +42,7 @@ def at(offset: int, seconds: float = 0) -> Position:
     return Position(topic="t", partition=0, offset=offset, timestamp_ms=1_000 + round(seconds * 1_000))
 
 
-def heard(*turns: Utterance, step: Listen = STEP) -> Listening:
+def heard(*turns: Utterance, step: Listen = STEP) -> PendingConversations:
     """What waits after these."""
     listening = None
     for offset, turn in enumerate(turns):
@@ -62,7 +74,7 @@ def finished(*findings: Finding, receipt: Receipt | None = None, card: Card | No
         ([said(0, "hello there"), said(1, ends=True)], Closed.ENDS),
         ([said(0, "bye", ends=True)], Closed.ENDS),
         ([said(0, "many words " * 600)], Closed.TOKENS),
-        ([said(turn, f"{turn} " + "x" * 15_900, role=Role.ASSISTANT) for turn in range(40)], Closed.FULL),
+        ([said(turn, f"{turn} " + "x" * 15_900, role=Speaker.ASSISTANT) for turn in range(40)], Closed.FULL),
     ],
 )
 def test_why_a_chunk_is_closed(turns: list[Utterance], why: Closed) -> None:
@@ -120,7 +132,7 @@ def test_what_is_to_be_forgotten_is_asked_for_and_not_told_first() -> None:
 
 
 def test_what_was_forgotten_since_it_was_said_is_not_learned() -> None:
-    scope = Forgotten(event_id="f", until=a_time(9), actor="ann")
+    scope = ErasedScope(event_id="f", until=a_time(9), actor="ann")
     known = {"event_id": "f", "occurred_at": a_time(9), "subject": subject_of(ANN)}
     name = line_of(ANN, "films", "preference:genre:horror")
     for receipt in (
@@ -135,7 +147,7 @@ def test_what_was_forgotten_since_it_was_said_is_not_learned() -> None:
 
 
 def test_what_was_forgotten_is_learned_anew_by_a_plain_word_and_not_by_a_hint() -> None:
-    scope = Forgotten(event_id="f", until=a_time(9), actor="ann", done=True)
+    scope = ErasedScope(event_id="f", until=a_time(9), actor="ann", done=True)
     lines = {card_line(ANN, line_id(Stance.PREFERS, "stated", "jazz")): scope}
     receipt = Receipt(event_id="f", occurred_at=a_time(9), subject=subject_of(ANN), lines=lines)
     hint = a_finding("jazz", strength=Strength.IMPLIED, said_at=a_time(10))
@@ -144,7 +156,7 @@ def test_what_was_forgotten_is_learned_anew_by_a_plain_word_and_not_by_a_hint() 
 
 
 def test_nothing_said_before_a_line_was_forgotten_is_quoted_any_more() -> None:
-    scope = Forgotten(event_id="f", until=a_time(9), actor="ann", done=True)
+    scope = ErasedScope(event_id="f", until=a_time(9), actor="ann", done=True)
     lines = {card_line(ANN, line_id(Stance.PREFERS, "stated", "jazz")): scope}
     receipt = Receipt(event_id="f", occurred_at=a_time(9), subject=subject_of(ANN), lines=lines)
     both = [a_finding(value, words="I love jazz and hiking") for value in ("jazz", "hiking")]

@@ -4,8 +4,8 @@ from operators.graph.items import GraphLimits
 from operators.language.privacy import OFF
 from operators.steps import Start
 from operators.steps.prior import Outcome, Prior, State
-from schemas import Receipt, Source, Tier, subject_of
-from schemas.forgetting import Forgotten
+from schemas import AttributeSource, Receipt, Tier, subject_of
+from schemas.forgetting import ErasedScope
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import (
     DOMAIN,
@@ -26,7 +26,7 @@ FORGOTTEN = Receipt(
     event_id="f",
     occurred_at=NOW,
     subject=subject_of(USER),
-    person=Forgotten(event_id="f", until=a_time(5), actor="ann", done=True),
+    person=ErasedScope(event_id="f", until=a_time(5), actor="ann", done=True),
 )
 LATE = a_position(3, timestamp_ms=round(a_time(60).timestamp() * 1000))
 
@@ -89,8 +89,8 @@ class TestStart:
     """The seed, at version 0."""
 
     TEMPLATE = (
-        an_attribute("genre: drama", Tier.MEDIUM, Source.GLOBAL),
-        an_attribute("author: ann@example.org", Tier.MEDIUM, Source.GLOBAL),
+        an_attribute("genre: drama", Tier.MEDIUM, AttributeSource.GLOBAL),
+        an_attribute("author: ann@example.org", Tier.MEDIUM, AttributeSource.GLOBAL),
     )
     PROFILE = PRIOR.step(State(), an_interaction(), NOIR, LATE).profile
 

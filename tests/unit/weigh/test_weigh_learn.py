@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION, RankWeights, commanded, in_use, learned
-from schemas import Mix, Outcome, WeightAction, Weights, decode, encode
+from schemas import Mix, RankingOutcome, WeightAction, Weights, decode, encode
 from schemas.weights import FEATURE_ONE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE, WIDEST
 from tests.builders import a_position
 from tests.unit.weigh.weigh_builders import Planted, a_command, an_outcome, no_weights, told
@@ -20,7 +20,7 @@ OUTCOMES = st.builds(
 )
 
 
-def fold(outcomes: list[Outcome], weights: Weights | None = None) -> Weights:
+def fold(outcomes: list[RankingOutcome], weights: Weights | None = None) -> Weights:
     """The weights after these outcomes."""
     weights = no_weights() if weights is None else weights
     for each in outcomes:
@@ -60,7 +60,7 @@ def test_eighty_adversarial_choices_of_one_person_hardly_move_a_domain_that_has_
 
 @given(st.lists(OUTCOMES, max_size=60))
 @settings(max_examples=60, deadline=None)
-def test_weights_stay_in_their_bounds(outcomes: list[Outcome]) -> None:
+def test_weights_stay_in_their_bounds(outcomes: list[RankingOutcome]) -> None:
     after = fold(outcomes * 3)
     used = in_use(after)
 
@@ -77,10 +77,10 @@ def test_weights_stay_in_their_bounds(outcomes: list[Outcome]) -> None:
 
 @given(st.lists(OUTCOMES, max_size=30))
 @settings(max_examples=40, deadline=None)
-def test_the_same_log_gives_the_same_bytes_also_through_its_records(outcomes: list[Outcome]) -> None:
+def test_the_same_log_gives_the_same_bytes_also_through_its_records(outcomes: list[RankingOutcome]) -> None:
     weights = no_weights()
     for each in outcomes:
-        weights = learned(decode(Weights, encode(weights)), decode(Outcome, encode(each)))
+        weights = learned(decode(Weights, encode(weights)), decode(RankingOutcome, encode(each)))
 
     assert encode(weights) == encode(fold(outcomes))
 

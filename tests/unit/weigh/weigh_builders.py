@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from operators.weights import in_use, learned, outcome_of, start
-from schemas import Contrast, Fact, Features, ItemFacts, Mix, Outcome, WeightAction, WeightCommand, Weights
+from schemas import Contrast, Fact, Features, ItemFacts, Mix, RankingOutcome, WeightAction, WeightCommand, Weights
 from schemas.weights import FEATURE_ONE
 
 NOON = datetime(2026, 1, 1, 12, 34, 56, 789, tzinfo=UTC)
@@ -15,9 +15,9 @@ DOMAIN = "films"
 
 def an_outcome(
     mix: Mapping[Mix, tuple[int, int]] | None = None, event_id: str = "o1", **dimensions: tuple[int, int]
-) -> Outcome:
+) -> RankingOutcome:
     """An outcome with these gradients and variances, in 1/1024."""
-    return Outcome(
+    return RankingOutcome(
         event_id=event_id, occurred_at=NOON, domain=DOMAIN, weights_version=0, mix=mix or {}, dimensions=dimensions
     )
 
@@ -78,7 +78,9 @@ class Planted:
         return weights
 
 
-def told(features: Features, chosen: int, *, weights: Weights, nth: int = 1, event_id: str = "o1") -> Outcome | None:
+def told(
+    features: Features, chosen: int, *, weights: Weights, nth: int = 1, event_id: str = "o1"
+) -> RankingOutcome | None:
     """What a choice says at these weights."""
     facts = tuple(Fact(dimension=name, value="any") for name in features.dimensions)
     item, *others = [ItemFacts(item_id=str(number), facts=facts) for number in range(features.candidates)]

@@ -11,7 +11,7 @@ import pytest
 
 from operators.audit import breaks
 from operators.learning.fold import fold
-from schemas import Action, Candidate, Contrast, PolicySkill, Ranking, Selection, SlimSkill, Stated, Tier
+from schemas import Action, Candidate, Contrast, PolicySkill, Ranking, Selection, SkillLineInput, SlimSkill, Tier
 from tests.builders import a_command, a_time
 from tests.fake_log import FakeDeployment, FakeLog
 from tests.faults.oracle import (
@@ -95,7 +95,7 @@ async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, com
 
 async def test_a_worker_may_die_with_a_command_under_way(deployment: FakeDeployment) -> None:
     """Commands and contrasts are two topics: a successor may read the later event before the earlier one."""
-    line = Stated(dimension="music", value="waltzes", tier=Tier.HIGH)
+    line = SkillLineInput(dimension="music", value="waltzes", tier=Tier.HIGH)
     deployment.log.put(a_command(Action.ADD, line=line, event_id="add", user_id="ann", domain="films"))
     put(deployment.log, [choice(number, "ann") for number in range(3)])
 

@@ -20,11 +20,11 @@ from operators.graph.items import neighbour_of
 from operators.learning.fold import fold
 from operators.redaction import placeholder
 from schemas.codec import DeadLetter, line_of, subject_of
-from schemas.commands import Action, SkillCommand, Stated
+from schemas.commands import Action, SkillCommand, SkillLineInput
 from schemas.corrections import Correction, Directive
-from schemas.diffs import PolicySkill, Refusal, SkillDiff
+from schemas.diffs import PolicySkill, RefusalReason, SkillDiff
 from schemas.events import Feedback, Interaction, Ranking, RankRequest, Selection
-from schemas.forgetting import ForgetRequest, Forgotten, Receipt
+from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
 from schemas.memory import ItemMemory, Memory
 from schemas.skills import Tier
 from schemas.state import OpenRankings, Profile
@@ -54,7 +54,7 @@ async def known(deployment: FakeDeployment) -> AsyncIterator[FakeDeployment]:
     log.put(choice(99, ANN)[0])
     worker = deployment.worker()
     await worker.quiet()
-    said = Stated(dimension="music", value="zyxquillwaltzes", tier=Tier.HIGH)
+    said = SkillLineInput(dimension="music", value="zyxquillwaltzes", tier=Tier.HIGH)
     log.put(command(Action.ADD, line=said))
     await worker.quiet()
     await worker.stop()
@@ -70,7 +70,7 @@ def request(**scope: Any) -> ForgetRequest:
     return ForgetRequest(event_id="please", occurred_at=a_time(60), user_id=ANN, actor="advocate", **scope)
 
 
-def scopes(log: FakeLog) -> list[Forgotten]:
+def scopes(log: FakeLog) -> list[ErasedScope]:
     """What her receipt says now, but for the moment until when."""
     [receipt] = log.newest(Receipt).values()
     assert receipt.subject == subject_of(ANN)
@@ -236,7 +236,7 @@ async def test_a_forgotten_line_does_not_come_back_with_an_old_version(
 
     now = known.log.newest(PolicySkill)[compound_key(ANN, "films")]
     assert {line.attribute_id for line in now.attributes} == names - {LINE, placeholder(SCOPES["line"]["line"])}
-    stated = Stated(dimension="music", value="zyxquillwaltzes", tier=Tier.HIGH)
+    stated = SkillLineInput(dimension="music", value="zyxquillwaltzes", tier=Tier.HIGH)
     known.log.put(command(Action.ADD, line=stated).model_copy(update=at_once()))
     await worker.quiet()
     again = known.log.newest(PolicySkill)[compound_key(ANN, "films")]
@@ -254,7 +254,7 @@ async def test_a_forgotten_skill_does_not_come_back_with_an_old_version(known: F
     await worker.quiet()
 
     [diff] = hers(known.log)
-    assert (diff.changes, [each.why for each in diff.refused]) == ((), [Refusal.UNKNOWN])
+    assert (diff.changes, [each.why for each in diff.refused]) == ((), [RefusalReason.UNKNOWN])
     assert known.log.newest(PolicySkill)[compound_key(ANN, "films")].attributes == ()
 
 
@@ -312,7 +312,7 @@ def events_of(kind: str, number: int, at: datetime) -> Sequence[Event]:
     whose: dict[str, Any] = {"user_id": ANN, "domain": "films"}
     item = a_candidate(f"film-{number % 4}", genres=["Drama", "Noir"])
     unwanted = Directive(stance=Stance.AVOIDS, dimension="genre", value=f"genre {number}")
-    line = Stated(dimension="mood", value=f"mood {number}")
+    line = SkillLineInput(dimension="mood", value=f"mood {number}")
     sent = {"event_id": f"{kind}{number}", "occurred_at": at, **whose}
     made: dict[str, Sequence[Event]] = {
         "interaction": [an_interaction(item, **sent)],

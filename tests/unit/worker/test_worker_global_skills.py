@@ -1,13 +1,13 @@
 """What a worker makes of a global skill's record, which anybody who can write to the topic can make."""
 
-from schemas import GlobalSkill, Source, Tier, encode
+from schemas import AttributeSource, GlobalSkill, Tier, encode
 from streams.settings import Settings
 from streams.worker.reasoning.domains import GlobalSkills
 from tests.builders import a_time, an_attribute
 
 
 def record(domain: str = "films") -> bytes:
-    line = an_attribute("genre: sponsored", Tier.HIGH, Source.PRIOR, support=99, pinned=True)
+    line = an_attribute("genre: sponsored", Tier.HIGH, AttributeSource.PRIOR, support=99, pinned=True)
     return encode(
         GlobalSkill(event_id="g", occurred_at=a_time(), domain=domain, users=9, attributes=(line,), shares={"a:b": 0.5})
     )

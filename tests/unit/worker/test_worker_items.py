@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.graph.items import neighbour_of
-from schemas import ItemMemory, Touch, Touched, compound_key
+from schemas import ItemMemory, ItemUpdate, TouchedItem, compound_key
 from streams.kafka.clients import partition_of
 from streams.kafka.follower import Follower
 from streams.pseudonyms import secret_of
@@ -61,7 +61,7 @@ async def test_a_choice_is_one_record_for_each_partition_of_its_items(deployment
     take(deployment, "ann", *(f"film-{number}" for number in range(6)))
     await deployment.worker().quiet()
 
-    touches = deployment.log.values(Touch)
+    touches = deployment.log.values(ItemUpdate)
     assert max(Counter(touch.version for touch in touches).values()) <= deployment.settings.partitions
     assert {each.item_id for touch in touches for each in touch.items} == {f"film-{number}" for number in range(6)}
 
@@ -137,12 +137,12 @@ async def test_nothing_on_its_topics_stops_it(deployment: FakeDeployment) -> Non
         deployment.log.put_bytes("item-memories", value, compound_key("hot", "films"), where)
     for value in (b"no json", b"{}", b'{"taker": 3}', b""):
         deployment.log.put_bytes("item-touches", value, None, where)
-    astray = Touch(
+    astray = ItemUpdate(
         domain="films",
         taker=neighbour_of("kim", secret_of(deployment.settings)),
         version=1,
         degree=1,
-        items=(Touched(item_id="hot", at=a_time()),),
+        items=(TouchedItem(item_id="hot", at=a_time()),),
     )
     deployment.log.put(astray, partition=1 - where)
     take(deployment, "ann", "hot")
@@ -153,10 +153,10 @@ async def test_nothing_on_its_topics_stops_it(deployment: FakeDeployment) -> Non
     assert takers(deployment, "hot") == names(deployment, "ann", "kim")
 
 
-def a_touch(deployment: FakeDeployment, user: str, name: str, **more: Any) -> Touch:
+def a_touch(deployment: FakeDeployment, user: str, name: str, **more: Any) -> ItemUpdate:
     neighbour = neighbour_of(user, secret_of(deployment.settings))
-    items = (Touched(item_id=name, at=a_time()),)
-    return Touch(domain="films", taker=neighbour, version=1, degree=1, items=items, **more)
+    items = (TouchedItem(item_id=name, at=a_time()),)
+    return ItemUpdate(domain="films", taker=neighbour, version=1, degree=1, items=items, **more)
 
 
 def refuse(worker: FakeWorker, is_refused: Callable[[bytes | None, bytes | None], bool]) -> None:

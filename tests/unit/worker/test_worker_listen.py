@@ -18,9 +18,19 @@ from operators.cards.fold import fold
 from operators.language.chunks import CONTEXT_CHARS
 from operators.language.ports import Redacted
 from operators.language.privacy import Privacy
-from schemas.cards import MAX_OPEN, MAX_PENDING, Card, CardAction, CardCommand, CardDiff, CardStated, Listening, Turn
+from schemas.cards import (
+    MAX_OPEN,
+    MAX_PENDING,
+    Card,
+    CardAction,
+    CardCommand,
+    CardDiff,
+    CardLineInput,
+    PendingConversations,
+    Turn,
+)
 from schemas.codec import DeadLetter, decode, encode
-from schemas.corrections import Role, Utterance
+from schemas.corrections import Speaker, Utterance
 from schemas.events import Feedback
 from streams.kafka.clients import partition_of
 from streams.worker.agents.listen import Listener
@@ -56,7 +66,7 @@ def lines(log: FakeLog) -> set[str]:
 
 def waiting(log: FakeLog) -> list[list[str]]:
     """What waits of her conversations."""
-    listening = log.newest(Listening).get(ANN.encode())
+    listening = log.newest(PendingConversations).get(ANN.encode())
     return [] if listening is None else [[turn.text for turn in chunk.turns] for chunk in listening.chunks]
 
 
@@ -162,7 +172,7 @@ def a_command(action: CardAction, event_id: str = "command", **about: Any) -> Ca
 
 def all_of_it() -> list[Utterance | CardCommand | Feedback]:
     """Conversations, commands and a signal."""
-    wine = CardStated(value="red wine")
+    wine = CardLineInput(value="red wine")
     return [
         *talk("c1", "I love morning runs.", "How are you?", "I love green tea."),
         *talk("c2", "I hate rain."),
@@ -345,7 +355,7 @@ async def test_a_chunk_that_cannot_be_said_again_holds_nobody_up(
     if cannot == "be dead-lettered":
         monkeypatch.setattr("streams.worker.agents.listen.said_again", fails)
     blank = "You love wine." + " " * (CONTEXT_CHARS + 1)
-    log.put_all([said(0, blank, role=Role.ASSISTANT), said(1, "I love green tea."), said(2, ends=True)])
+    log.put_all([said(0, blank, role=Speaker.ASSISTANT), said(1, "I love green tea."), said(2, ends=True)])
     await worker.quiet()
 
     assert waiting(log) == []

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from operators.cards.fold import fold
 from operators.erasure import card_line
-from schemas.cards import Card, CardAction, CardChangeKind, CardCommand, CardDiff, Listening
+from schemas.cards import Card, CardAction, CardChangeKind, CardCommand, CardDiff, PendingConversations
 from schemas.codec import DeadLetter, encode, line_of
 from schemas.corrections import Utterance
 from schemas.diffs import PolicySkill
@@ -249,7 +249,7 @@ async def test_a_person_who_was_forgotten_is_heard_of_no_more_and_may_begin_anew
         known.log.put(turn.model_copy(update={"occurred_at": later}), timestamp_ms=stamp)
     await worker.quiet()
     assert known.log.newest(Card) == {}
-    assert known.log.newest(Listening) == {}
+    assert known.log.newest(PendingConversations) == {}
 
     for turn in talk("new", "I love morning runs."):
         known.log.put(turn.model_copy(update={"occurred_at": later}), timestamp_ms=stamp)

@@ -17,7 +17,7 @@ from schemas.weights import (
     WIDEST,
     Features,
     Mix,
-    Outcome,
+    RankingOutcome,
     WeightAction,
     WeightCommand,
     Weights,
@@ -88,8 +88,8 @@ async def choose(worker: FakeWorker, count: int, users: tuple[str, ...] = USERS)
 
 def folded(log: FakeLog) -> Weights:
     """What all outcomes on the log make of the start values, folded offline in the order of their partition."""
-    records = log.of(Outcome.TOPIC)
-    said = log.values(Outcome)
+    records = log.of(RankingOutcome.TOPIC)
+    said = log.values(RankingOutcome)
     weights = start(DOMAIN, said[0])
     for record, outcome in zip(records, said, strict=True):
         weights = learned(weights, outcome, position(record))
@@ -103,7 +103,7 @@ def newest(log: FakeLog) -> Weights:
 
 def assert_once_each(log: FakeLog) -> None:
     """Every choice that could tell something has told it, once, and the weights are the fold of all outcomes."""
-    ids = Counter(outcome.event_id for outcome in log.values(Outcome))
+    ids = Counter(outcome.event_id for outcome in log.values(RankingOutcome))
     telling = {c.event_id for c in log.values(Contrast) if c.features is not None}
     assert set(ids.values()) == {1}, ids
     assert len(ids) == len(telling)
@@ -130,7 +130,7 @@ async def test_choices_move_the_weights_and_rankings_go_by_them(deployment: Fake
 async def test_an_apps_own_rankings_tell_nothing(deployment: FakeDeployment) -> None:
     worker, log = deployment.worker(), deployment.log
     await choose(worker, 3)
-    before = len(log.values(Outcome))
+    before = len(log.values(RankingOutcome))
 
     copied = [
         ranking.model_copy(update={"ranking_id": f"own-{place}", "event_id": f"own-{place}", "ranked_by": RankedBy.APP})
@@ -141,14 +141,14 @@ async def test_an_apps_own_rankings_tell_nothing(deployment: FakeDeployment) -> 
     await worker.quiet()
 
     assert len(log.values(Contrast)) == 6
-    assert len(log.values(Outcome)) == before
+    assert len(log.values(RankingOutcome)) == before
 
 
 async def test_a_forged_ranking_moves_no_weight(deployment: FakeDeployment) -> None:
     """An app copies a ranking of ours with features of its own making: a token of one user suffices to send it."""
     worker, log = deployment.worker(), deployment.log
     await choose(worker, 3)
-    before, ours = len(log.values(Outcome)), ranked(log)[0]
+    before, ours = len(log.values(RankingOutcome)), ranked(log)[0]
     extreme = Features(dimensions={"genre": (WIDEST * FEATURE_ONE,) * 5 + (-WIDEST * FEATURE_ONE,)})
 
     forged = [
@@ -166,7 +166,7 @@ async def test_a_forged_ranking_moves_no_weight(deployment: FakeDeployment) -> N
     await worker.quiet()
 
     assert len(log.values(Contrast)) == 9, "the choices are learned from as those of any list of an app"
-    assert len(log.values(Outcome)) == before
+    assert len(log.values(RankingOutcome)) == before
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
@@ -191,12 +191,12 @@ async def test_the_same_choice_twice_is_told_once(deployment: FakeDeployment) ->
     await worker.quiet()
 
     assert len(log.values(Contrast)) == 6
-    assert len(log.values(Outcome)) == len({o.event_id for o in log.values(Outcome)}) == 3
+    assert len(log.values(RankingOutcome)) == len({o.event_id for o in log.values(RankingOutcome)}) == 3
 
 
 async def test_an_outcome_whose_answer_is_lost_is_not_sent_twice(deployment: FakeDeployment) -> None:
     worker, log = deployment.worker(), deployment.log
-    worker.fail(Outcome.TOPIC, 2)
+    worker.fail(RankingOutcome.TOPIC, 2)
     worker.fail(Weights.TOPIC, 2)
     await choose(worker, 4)
 
