@@ -4,7 +4,7 @@ VENV   ?= .venv
 RUN    := $(VENV)/bin
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all test-fast test-kafka faults image-check lint format lock
-.PHONY: api lint-api typescript chart helm prometheus docs agents audit sbom release-check bench clean
+.PHONY: api reference lint-api typescript chart helm prometheus docs agents audit sbom release-check bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -88,6 +88,9 @@ TYPESCRIPT := clients/typescript
 api: $(VENV)/ready $(TYPESCRIPT)/node_modules/ready ## write docs/api and the TypeScript client's types again, after a change of routes or models
 	@$(RUN)/sager schemas export --out docs/api --documents
 	@cd $(TYPESCRIPT) && npm run --silent types
+
+reference: $(VENV)/ready ## write the tables of settings, metrics and commands again, after a change of any
+	@$(RUN)/python -m infra.reference
 
 API_LINT := infra/api-lint
 lint-api: $(API_LINT)/node_modules/ready ## lint docs/api: the OpenAPI and the AsyncAPI document, without a warning

@@ -118,14 +118,22 @@ class Settings(BaseSettings):
     prefix: str = Field(
         "sager.", pattern=r"^[A-Za-z0-9._-]*$", max_length=100, description="Topic prefix; one per tenant."
     )
-    app_id: str = Field("sager", pattern=r"^[A-Za-z0-9._-]+$", description="Consumer group of the workers.")
-    partitions: int = Field(4, ge=1, le=1_000, description="Partitions of every user-keyed topic.")
+    app_id: str = Field(
+        "sager", pattern=r"^[A-Za-z0-9._-]+$", description="Consumer group of the workers; one per tenant."
+    )
+    partitions: int = Field(4, ge=1, le=1_000, description="Partitions of user-keyed topics; can never change later.")
     replication: int = Field(1, ge=1, le=10, description="Replication factor of the topics that we create.")
-    compression: Compression = Field(Compression.GZIP, description="Of produced batches.")
+    compression: Compression = Field(
+        Compression.GZIP, description="none, gzip, snappy, lz4 or zstd, for produced batches."
+    )
     embedded: bool = Field(False, description="The broker is the embedded one: work around its end offsets.")
 
-    kafka_security_protocol: SecurityProtocol = Field(SecurityProtocol.PLAINTEXT, description="Of the brokers.")
-    kafka_sasl_mechanism: SaslMechanism = Field(SaslMechanism.SCRAM_SHA_512, description="Of the brokers.")
+    kafka_security_protocol: SecurityProtocol = Field(
+        SecurityProtocol.PLAINTEXT, description="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."
+    )
+    kafka_sasl_mechanism: SaslMechanism = Field(
+        SaslMechanism.SCRAM_SHA_512, description="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."
+    )
     kafka_sasl_username: str | None = Field(None, validate_default=True, description="SASL's user name.")
     kafka_sasl_password: SecretStr | None = Field(None, validate_default=True, description="Its password.")
     kafka_ssl_ca: FilePath | None = Field(None, description="PEM file of the brokers' authorities. [the system's]")
@@ -136,22 +144,26 @@ class Settings(BaseSettings):
     kafka_ssl_key_password: SecretStr | None = Field(None, description="The private key's password.")
     kafka_ssl_verify_hostname: bool = Field(True, description="A broker's certificate must name its host.")
 
-    chain_key: SecretStr | None = Field(None, description="Secret that seals versions; one for all processes.")
+    chain_key: SecretStr | None = Field(None, description="Secret that seals versions; the same for all processes.")
     pseudonym_key: SecretStr | None = Field(
         None, description="Secret of the graph's pseudonyms. [from SAGER_CHAIN_KEY]"
     )
 
-    data_dir: Path = Field(Path(".sager"), description="Where tables, DuckDB files and logs live.")
-    group: str | None = Field(None, description="Group that may read it, too. [none]")
+    data_dir: Path = Field(Path(".sager"), description="Folder of tables, DuckDB files and logs; one per worker.")
+    group: str | None = Field(None, description="System group that may also read the data folder. [none]")
     store: Store = Field(Store.MEMORY, description="Where tables live: memory, or rocksdb on disk.")
-    standby_replicas: int = Field(0, ge=0, le=3, description="Other workers with a copy of each table.")
+    standby_replicas: int = Field(
+        0, ge=0, le=3, description="Workers with a spare copy of each table; set alike for all."
+    )
     duckdb: Path | None = Field(None, description="Analysts' DuckDB file; default DATA_DIR/sager.duckdb.")
     publish_seconds: float = Field(1.0, ge=0.2, description="How often analysts get a fresh DuckDB file.")
     batch_rows: int = Field(2_000, ge=1, description="Most records in one DuckDB transaction.")
     batch_seconds: float = Field(0.5, gt=0, description="Longest wait before a DuckDB transaction.")
 
     reasoner: ReasonerName = Field(ReasonerName.RULES, description="The reasoner: rules, or llm.")
-    on_llm_failure: OnLlmFailure = Field(OnLlmFailure.RULES, description="rules, wait or dead-letter.")
+    on_llm_failure: OnLlmFailure = Field(
+        OnLlmFailure.RULES, description="After no LLM answer: rules, wait or dead-letter."
+    )
     llm_base_url: str | None = Field(
         None,
         pattern=r"^https?://([^\s/@]*@)?[^\s/:@]+(:\d+)?(/\S*)?$",
@@ -164,27 +176,31 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("SAGER_LLM_API_KEY", "OPENAI_API_KEY", "llm_api_key"),
     )
     llm_model: str = Field("gpt-4o-mini", description="The model's name at the endpoint.")
-    llm_timeout_seconds: float = Field(30.0, gt=0, description="For one call.")
+    llm_timeout_seconds: float = Field(30.0, gt=0, description="Timeout of one call to the model.")
     llm_attempts: int = Field(3, ge=1, le=10, description="Calls per contrast before it is given up.")
     llm_sizes_in_schema: bool = Field(False, description="Send maxLength and maxItems: for llama.cpp and vLLM.")
     llm_retry_seconds: float = Field(30.0, ge=0, description="Longest wait between two attempts.")
     llm_breaker_failures: int = Field(5, ge=0, description="Failures in a row that open the breaker; 0: never.")
     llm_breaker_seconds: float = Field(1.0, gt=0, description="First pause of an open breaker; it doubles.")
     llm_breaker_max_seconds: float = Field(60.0, gt=0, description="Longest pause, unless Retry-After asks for more.")
-    llm_price_prompt: float = Field(0.0, ge=0, description="USD per million prompt tokens, to tell costs.")
+    llm_price_prompt: float = Field(0.0, ge=0, description="USD per million prompt tokens, for cost reports.")
     llm_price_completion: float = Field(0.0, ge=0, description="USD per million completion tokens.")
     llm_daily_budget: float = Field(0.0, ge=0, description="USD a day; more raises an alert. [0: no limit]")
 
     retrieve: bool = Field(True, description="Read collaborative facets when ranking.")
     propagate: bool = Field(True, description="Let choices flow through the user-item graph.")
-    support_floor: int = Field(2, ge=1, le=31, description="Fewest other users behind anything told of them.")
-    fan_out: int = Field(5, ge=0, le=16, description="Further items that hear of a choice.")
-    graph_flush_seconds: float = Field(2.0, ge=0, le=60, description="How often touched items are written.")
-    weights_flush_seconds: float = Field(1.0, ge=0, le=60, description="How often changed weights are published.")
-    graph_items: int = Field(1_000_000, ge=100, description="Items that the graph keeps, the latest ones.")
+    support_floor: int = Field(2, ge=1, le=31, description="Fewest other users behind a facet or companion.")
+    fan_out: int = Field(5, ge=0, le=16, description="Further items of the user that a choice updates.")
+    graph_flush_seconds: float = Field(2.0, ge=0, le=60, description="Interval between writes of changed graph items.")
+    weights_flush_seconds: float = Field(
+        1.0, ge=0, le=60, description="Interval between publications of changed weights."
+    )
+    graph_items: int = Field(1_000_000, ge=100, description="Items that the graph keeps; the oldest leave first.")
     extract_by: By = Field(By.RULES, description="Who picks a slim skill for a request: rules, or llm.")
     task_slim: bool = Field(True, description="Likes that a request asks for come first in its slim skill.")
-    ranker: RankerName = Field(RankerName.DETERMINISTIC, description="deterministic; listwise by an LLM.")
+    ranker: RankerName = Field(
+        RankerName.DETERMINISTIC, description="The ranker: deterministic, or listwise by an LLM."
+    )
     rank_orders: int = Field(2, ge=1, le=8, description="Presentation orders that an LLM's ranking averages.")
     rank_skill: RankSkill = Field(
         RankSkill.FULL, description="Lines that rank: full, slim, none; an LLM gets no full ones."

@@ -4,23 +4,17 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator
-from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
-from prometheus_client.metrics import MetricWrapperBase
 
+from infra import reference
 from schemas import MAX_FACTS, Candidate, Fact
-from streams import metrics as common_metrics
-from streams.analytics import metrics as materializer_metrics
 from streams.cli import app
-from streams.http import metrics as http_metrics
 from streams.settings import CLIENT_VARIABLES, Settings
-from streams.webhooks import delivery, messages
-from streams.worker import metrics as worker_metrics
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -38,7 +32,6 @@ DOCUMENTS = [
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if "node_modules" not in page.parts),
 ]
 DEPLOYMENT = [ROOT / name for name in ("docker-compose.yml", ".env.example", "infra/Dockerfile", "Makefile")]
-OPERATING = ROOT / "docs" / "operating.md"
 NOT_SETTINGS = {"SAGER_CONFIG", *CLIENT_VARIABLES}
 """Read by the settings themselves, the file that holds the others; and what clients of the HTTP API read."""
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -69,29 +62,23 @@ def table(file: Path, first_column: str) -> Iterator[list[str]]:
             yield cells
 
 
-# --- settings
+# --- settings, metrics and commands
 
 
-def default_of(setting: str) -> str:
-    """A default as the table has it, and as an environment variable would."""
-    value: Any = Settings.model_fields[setting].get_default(call_default_factory=True)
-    match value:
-        case None:
-            return "none"
-        case bool():
-            return str(value).lower()
-        case Enum():
-            return str(value.value)
-        case float():
-            return f"{value:g}"
-        case _:
-            return str(value)
+@pytest.mark.parametrize("page", reference.pages(), ids=name)
+def test_the_tables_of_a_reference_page_are_those_of_the_code(page: Path) -> None:
+    """`python -m infra.reference` writes them."""
+    text = page.read_text(encoding="utf-8")
+
+    assert text == reference.written(text)
 
 
-def test_the_table_of_settings_has_each_with_its_default() -> None:
-    told = {row[0]: row[1] for row in table(OPERATING, "setting")}
+def test_every_kind_of_reference_has_a_page() -> None:
+    found = {
+        kind for page in reference.pages() for kind, _ in reference.TABLE.findall(page.read_text(encoding="utf-8"))
+    }
 
-    assert told == {f"SAGER_{setting.upper()}": default_of(setting) for setting in Settings.model_fields}
+    assert found == set(reference.KINDS)
 
 
 @pytest.mark.parametrize("file", [*DOCUMENTS, *DEPLOYMENT], ids=name)
@@ -105,34 +92,20 @@ def test_every_variable_that_is_named_is_a_setting(file: Path) -> None:
 # --- metrics
 
 
-def exported() -> dict[str, tuple[str, str, str]]:
-    """Type, labels and description by the name under which Prometheus finds a metric."""
-    found: dict[str, tuple[str, str, str]] = {}
-    for module in (common_metrics, worker_metrics, materializer_metrics, http_metrics, delivery, messages):
-        for metric in vars(module).values():
-            if isinstance(metric, MetricWrapperBase):
-                (family,) = metric.describe()
-                suffix = "_total" if family.type == "counter" else ""
-                told = family.documentation.removesuffix(".")
-                found[family.name + suffix] = (family.type, ", ".join(metric._labelnames), told)
-    return found
+def exported() -> dict[str, str]:
+    """Type by the name under which Prometheus finds a metric."""
+    return {reference.name_of(metric): metric._type for _, metric in reference.exported()}
 
 
 def series() -> set[str]:
     """Every name that a query may ask for."""
     of_histograms = {
         f"{name}_{part}"
-        for name, (kind, *_) in exported().items()
+        for name, kind in exported().items()
         if kind == "histogram"
         for part in ("bucket", "count", "sum")
     }
     return set(exported()) | of_histograms
-
-
-def test_the_tables_of_metrics_are_what_is_exported() -> None:
-    told = {row[0]: (row[1], row[2], row[3].removesuffix(" |")) for row in table(OPERATING, "metric")}
-
-    assert told == exported()
 
 
 @pytest.mark.parametrize("file", DOCUMENTS, ids=name)

@@ -1,0 +1,122 @@
+"""Writes the tables of the reference pages from the code: settings, metrics and commands.
+
+    python -m infra.reference
+
+A page keeps its own prose; the table stands between two comments. A contract test compares the tables with the code.
+"""
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import typer
+from prometheus_client.metrics import MetricWrapperBase
+
+from streams import metrics as common_metrics
+from streams.analytics import metrics as materializer_metrics
+from streams.cli import app
+from streams.http import metrics as http_metrics
+from streams.settings import Settings
+from streams.webhooks import delivery, messages
+from streams.worker import metrics as worker_metrics
+
+DOCS = Path(__file__).parents[1] / "docs"
+TABLE = re.compile(r"(?<=<!-- table: )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
+PROCESSES = {
+    "all": (common_metrics,),
+    "worker": (worker_metrics,),
+    "materializer": (materializer_metrics,),
+    "HTTP API": (http_metrics,),
+    "webhooks": (delivery, messages),
+}
+
+
+def default_of(setting: str) -> str:
+    """Return a default as an environment variable has it, or `none`."""
+    value: Any = Settings.model_fields[setting].get_default(call_default_factory=True)
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return str(value).lower()
+        case Enum():
+            return str(value.value)
+        case float():
+            return f"{value:g}"
+        case _:
+            return str(value)
+
+
+def settings() -> Iterator[tuple[str, ...]]:
+    """Yield each setting with its default and its description."""
+    yield "setting", "default", "meaning"
+    for name, field in Settings.model_fields.items():
+        yield f"`SAGER_{name.upper()}`", f"`{default_of(name)}`", (field.description or "").removesuffix(".")
+
+
+def metrics() -> Iterator[tuple[str, ...]]:
+    """Yield each metric under the name that Prometheus stores."""
+    yield "metric", "process", "type, labels", "meaning"
+    for process, metric in exported():
+        (family,) = metric.describe()
+        labels = f" by {', '.join(metric._labelnames)}" if metric._labelnames else ""
+        yield f"`{name_of(metric)}`", process, f"{family.type}{labels}", family.documentation.removesuffix(".")
+
+
+def exported() -> Iterator[tuple[str, MetricWrapperBase]]:
+    """Yield each metric once, with its process."""
+    found: set[str] = set()
+    for process, modules in PROCESSES.items():
+        for metric in (each for module in modules for each in vars(module).values()):
+            # Processes import the common metrics: the first owner names the process.
+            if isinstance(metric, MetricWrapperBase) and name_of(metric) not in found:
+                found.add(name_of(metric))
+                yield process, metric
+
+
+def name_of(metric: MetricWrapperBase) -> str:
+    """Return the name under which Prometheus stores a metric."""
+    (family,) = metric.describe()
+    return family.name + ("_total" if family.type == "counter" else "")
+
+
+def commands() -> Iterator[tuple[str, ...]]:
+    """Yield each command with its short help, or the first sentence of its help."""
+    yield "command", "effect"
+
+    def walk(command: Any, path: str) -> Iterator[tuple[str, ...]]:
+        inner = getattr(command, "commands", {})
+        if not inner or command.invoke_without_command:
+            short = command.short_help or command.help or ""
+            sentence = re.split(r"(?<=\.)\s", short.strip(), maxsplit=1)[0]
+            yield f"`{path}`", " ".join(sentence.split()).removesuffix(".")
+        for verb, each in inner.items():
+            yield from walk(each, f"{path} {verb}")
+
+    yield from list(walk(typer.main.get_command(app), "sager"))
+
+
+KINDS = {"settings": settings, "metrics": metrics, "commands": commands}
+
+
+def written(page: str) -> str:
+    """Return a page with the tables that the code gives."""
+
+    def table(match: re.Match[str]) -> str:
+        head, *rows = KINDS[match[1]]()
+        lines = [head, ("---",) * len(head), *rows]
+        return f"{match[1]}{match[2]}\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
+
+    return TABLE.sub(table, page)
+
+
+def pages() -> list[Path]:
+    """Return the pages that have a generated table."""
+    return [page for page in sorted(DOCS.glob("*.md")) if TABLE.search(page.read_text(encoding="utf-8"))]
+
+
+if __name__ == "__main__":
+    for page in pages():
+        page.write_text(written(page.read_text(encoding="utf-8")), encoding="utf-8")
