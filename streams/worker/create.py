@@ -6,7 +6,7 @@ import logging
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import faust
 
@@ -21,7 +21,7 @@ from streams.pseudonyms import FILE, is_shared
 from streams.settings import By, RankerName, ReasonerName, Settings, Store
 from streams.worker import metrics
 from streams.worker.agents import contrast, evolve, listen, prior, propagate, rank, weigh
-from streams.worker.deps import Deps
+from streams.worker.deps import Deps, Worker
 from streams.worker.reasoning.llm import close_clients, listener_of, models_of, reader_of, reasoner_of
 from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.runtime.dispatch import RegisteredTopic
@@ -44,15 +44,6 @@ COLLECT_AFTER = (100_000, 20, 10)
 """Thresholds of the garbage collector's generations. Python's own 700 start it several times per event."""
 
 
-class Worker(NamedTuple):
-    """A worker's parts: the app with all agents, and the parts that agents share."""
-
-    app: WorkerApp
-    tables: Tables
-    producer: Producer
-    deps: Deps
-
-
 def create(settings: Settings) -> Worker:
     """Return the worker's parts, with an app of all agents that is not started yet."""
     datadir = settings.data_dir / "worker"
@@ -63,10 +54,10 @@ def create(settings: Settings) -> Worker:
     worker = Worker(app, tables, producer, deps)
     app.prepare = cache(partial(prepare, app, deps))
     add_tasks(app, tables, deps)
-    rank.define(*worker, models_of(settings))
-    contrast.define(*worker)
-    propagate.define(*worker)
-    weigh.define(*worker)
+    rank.define(worker, models_of(settings))
+    contrast.define(worker)
+    propagate.define(worker)
+    weigh.define(worker)
     reasoning = Reasoning(
         reasoner_of(settings),
         settings.on_llm_failure,
@@ -77,8 +68,8 @@ def create(settings: Settings) -> Worker:
         listener_of(settings),
         deps.privacy,
     )
-    listener = listen.define(*worker, reasoning.listen)
-    prior.define(*worker, evolve.define(*worker, reasoning, listener))
+    listener = listen.define(worker, reasoning.listen)
+    prior.define(worker, evolve.define(worker, reasoning, listener))
     return worker
 
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from operators.contrast import SLOTS, RingLimits
 from operators.graph.items import GraphLimits
@@ -19,6 +20,8 @@ from streams.steps import limits_of
 from streams.worker import metrics
 from streams.worker.items import Items
 from streams.worker.reasoning.domains import GlobalSkills, LearnedWeights
+from streams.worker.runtime.producer import Producer
+from streams.worker.runtime.recovery import WorkerApp
 from streams.worker.tables import Tables
 
 logger = logging.getLogger("sager.worker")
@@ -78,6 +81,15 @@ class Deps:
         shared = await self.items.tastes(domain) if self.graph is not None else ()
         population = self.global_skills.vocabulary(domain)
         return joined_vocabulary((*_shown_to(tables, user_id, domain), *closed), population, shared)
+
+
+class Worker(NamedTuple):
+    """A worker's parts: the Faust app, and the state, producer and services that its agents share."""
+
+    app: WorkerApp
+    tables: Tables
+    producer: Producer
+    deps: Deps
 
 
 def _shown_to(tables: Tables, user_id: str, domain: str) -> tuple[Fact, ...]:

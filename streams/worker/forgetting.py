@@ -30,12 +30,11 @@ from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
 from schemas.topics import compound_key
 from streams.worker import metrics
 from streams.worker.agents.listen import Listener
-from streams.worker.deps import Deps
+from streams.worker.deps import Worker
 from streams.worker.items import send_touch, send_touches
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
-from streams.worker.runtime.producer import Producer
 from streams.worker.skills import SkillWriter
-from streams.worker.tables import StateTable, Tables
+from streams.worker.tables import StateTable
 
 LOOK_SECONDS = 0.02
 ASK_AGAIN_SECONDS = 30.0
@@ -45,11 +44,9 @@ ASK_AGAIN_SECONDS = 30.0
 class Forgetting:
     """Carries out requests to forget. Its caller holds the user's lock."""
 
-    def __init__(
-        self, app: Any, tables: Tables, producer: Producer, deps: Deps, skills: SkillWriter, listener: Listener
-    ) -> None:
-        self._app, self._reader, self._tables, self._producer, self._deps = app, app.reader, tables, producer, deps
-        self._skills, self._listener = skills, listener
+    def __init__(self, worker: Worker, skills: SkillWriter, listener: Listener) -> None:
+        self._app, self._tables, self._producer, self._deps = worker
+        self._reader, self._skills, self._listener = worker.app.reader, skills, listener
 
     async def on_request(self, event: Any, request: ForgetRequest, position: Position) -> str:
         """Carry out one request; return its outcome.

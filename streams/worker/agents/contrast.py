@@ -6,7 +6,7 @@ It is two Faust agents over one table, so that one topic can be held back while 
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterable, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,47 +14,42 @@ from operators.contrast import Arm, Outcome, State, Step, gain, on_ranking, on_s
 from operators.seals import authenticated
 from schemas import Abstention, Contrast, Position, Ranking, Selection, compound_key, encode
 from streams.worker import metrics
-from streams.worker.deps import Deps
-from streams.worker.runtime.dispatch import Batch, batches_of
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
-from streams.worker.runtime.producer import Producer
-from streams.worker.tables import Tables
+from streams.worker.deps import Worker
+from streams.worker.runtime.dispatch import Batch
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
 
 STAGE = "contrast"
 HOLD_SECONDS, LOOK_AGAIN_SECONDS = 30.0, 0.02
 
 
-def define(app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
+def define(worker: Worker) -> None:
     """Define both agents.
 
     Each partition has an executor: events that wait for the other topic of their partition cannot block other
     partitions.
     """
-    contrasts = Contrasts(app, tables, producer, deps)
+    contrasts, app = Contrasts(worker), worker.app
     of_rankings = defaultdict[int, KeyedExecutor](lambda: KeyedExecutor(contrasts.rankings))
     of_selections = defaultdict[int, KeyedExecutor](lambda: KeyedExecutor(contrasts.selections))
 
-    @app.agent(batches_of(app, Ranking), name="contrast-rankings")
-    async def rankings(batches: AsyncIterable[Batch]) -> None:
-        """Join rankings to selections that came first, or keep them until one comes."""
-        async for batch in batches:
-            of_rankings[batch[0].partition].submit(batch)
+    def join_rankings(batch: Batch) -> None:
+        of_rankings[batch[0].partition].submit(batch)
 
-    @app.agent(batches_of(app, Selection), name="contrast-selections")
-    async def selections(batches: AsyncIterable[Batch]) -> None:
-        """Join selections to their rankings."""
-        async for batch in batches:
-            of_selections[batch[0].partition].submit(batch)
+    def join_selections(batch: Batch) -> None:
+        of_selections[batch[0].partition].submit(batch)
+
+    define_agent(app, "contrast-rankings", [Ranking], join_rankings, "Keeps rankings until they are answered.")
+    define_agent(app, "contrast-selections", [Selection], join_selections, "Joins selections to their rankings.")
 
 
 class Contrasts:
     """The join: handles rankings and selections."""
 
-    def __init__(self, app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
-        self._reader, self._tables, self._producer, self._deps = app.reader, tables, producer, deps
-        parts = app, tables, producer, deps.settings
-        self.rankings = RecordDispatcher(*parts, STAGE, self._on_ranking, Ranking)
-        self.selections = RecordDispatcher(*parts, STAGE, self._on_selection, Selection)
+    def __init__(self, worker: Worker) -> None:
+        app, self._tables, self._producer, self._deps = worker
+        self._reader = app.reader
+        self.rankings = RecordDispatcher(worker, STAGE, self._on_ranking, Ranking)
+        self.selections = RecordDispatcher(worker, STAGE, self._on_selection, Selection)
 
     async def _on_ranking(self, event: Any, ranking: Ranking, position: Position) -> str:
         ranking = authenticated(ranking, self._deps.ranking_key)

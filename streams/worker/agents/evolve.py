@@ -8,7 +8,6 @@ asked, which takes long.
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -34,15 +33,12 @@ from streams.settings import ReasonerName, Settings
 from streams.steps import evolve_of
 from streams.worker import metrics
 from streams.worker.agents.listen import Listener
-from streams.worker.deps import Deps
+from streams.worker.deps import Worker
 from streams.worker.forgetting import Forgetting
 from streams.worker.items import remember
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
-from streams.worker.runtime.dispatch import Batch, batches_of
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
-from streams.worker.runtime.producer import Producer
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
 from streams.worker.skills import SkillWriter
-from streams.worker.tables import Tables
 from streams.worker.writer import LogIncomplete, OutputTail
 
 READS = (Contrast, Feedback, Correction, Abstention, SkillCommand, ForgetRequest)
@@ -50,19 +46,11 @@ AHEAD = 0.5
 """Events beyond those that may ask a model, as a share of them."""
 
 
-def define(
-    app: Any, tables: Tables, producer: Producer, deps: Deps, reasoning: Reasoning, listener: Listener
-) -> "Evolve":
+def define(worker: Worker, reasoning: Reasoning, listener: Listener) -> "Evolve":
     """Define the agent; `listener` writes the cards."""
-    agent = Evolve(app, tables, producer, deps, reasoning, listener)
-    executor = KeyedExecutor(agent.records, under_way(deps.settings))
-
-    @app.agent(batches_of(app, *READS), name="evolve")
-    async def evolve(batches: AsyncIterable[Batch]) -> None:
-        """Evolve skills from contrasts, signals, corrections and commands; the only writer of skills."""
-        async for batch in batches:
-            executor.submit(batch)
-
+    agent = Evolve(worker, reasoning, listener)
+    executor = KeyedExecutor(agent.records, under_way(worker.deps.settings))
+    define_agent(worker.app, "evolve", READS, executor.submit, "Writes skills; no other agent does.")
     return agent
 
 
@@ -75,9 +63,8 @@ def under_way(settings: Settings) -> int:
 class Evolve:
     """Handles the agent's events."""
 
-    def __init__(
-        self, app: Any, tables: Tables, producer: Producer, deps: Deps, reasoning: Reasoning, listener: Listener
-    ) -> None:
+    def __init__(self, worker: Worker, reasoning: Reasoning, listener: Listener) -> None:
+        app, tables, producer, deps = worker
         self._tables, self._producer, self._deps, self._reasoning = tables, producer, deps, reasoning
         settings = deps.settings
         self._step = replace(
@@ -85,8 +72,8 @@ class Evolve:
         )
         self._skills = SkillWriter(app.reader, tables, producer, deps, self._step)
         self._outcomes_tail = OutputTail(settings, producer.generation)
-        self._forgetting = Forgetting(app, tables, producer, deps, self._skills, listener)
-        self.records = RecordDispatcher(app, tables, producer, settings, "evolve", self._handle, *READS)
+        self._forgetting = Forgetting(worker, self._skills, listener)
+        self.records = RecordDispatcher(worker, "evolve", self._handle, *READS)
 
     async def _handle(self, event: Any, record: Model, position: Position) -> str:
         match record:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 import weakref
-from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -41,13 +41,11 @@ from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics
 from streams.worker.cards import CardWriter
 from streams.worker.conversations import Conversations
-from streams.worker.deps import Deps
+from streams.worker.deps import Worker
 from streams.worker.reasoning.reasoner import GivenUp
-from streams.worker.runtime.dispatch import Batch, ConsumedRecord, PartitionProgress, batches_of
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.dispatch import ConsumedRecord, PartitionProgress
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
-from streams.worker.runtime.producer import Producer
-from streams.worker.tables import Tables
 from streams.worker.writer import LogIncomplete
 
 logger = logging.getLogger("sager.listen")
@@ -63,33 +61,26 @@ LONG_CHARS = 2_000
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.1, 5.0
 
 
-def define(app: Any, tables: Tables, producer: Producer, deps: Deps, understands: Understands) -> "Listener":
+def define(worker: Worker, understands: Understands) -> "Listener":
     """Define the agent, and add its search for silent conversations to the app's tasks."""
-    agent = Listener(app, tables, producer, deps, understands)
-    executor = KeyedExecutor(agent.records, deps.settings.in_flight)
-
-    @app.agent(batches_of(app, *READS), name="listen")
-    async def listen(batches: AsyncIterable[Batch]) -> None:
-        """Turn conversations into cards, corrections and requests to forget; the only writer of cards."""
-        async for batch in batches:
-            executor.submit(batch)
-
-    app.task(agent.keep_looking)
+    agent = Listener(worker, understands)
+    executor = KeyedExecutor(agent.records, worker.deps.settings.in_flight)
+    define_agent(worker.app, STAGE, READS, executor.submit, "Writes cards from conversations; no other agent does.")
+    worker.app.task(agent.keep_looking)
     return agent
 
 
 class Listener:
     """The agent's handlers of utterances and of commands on cards, and the search for silent conversations."""
 
-    def __init__(self, app: Any, tables: Tables, producer: Producer, deps: Deps, understands: Understands) -> None:
-        self._app, self._reader, self._understands = app, app.reader, understands
-        self._tables, self._producer, self._deps = tables, producer, deps
-        settings = deps.settings
+    def __init__(self, worker: Worker, understands: Understands) -> None:
+        app, tables, producer, deps = self._app, self._tables, self._producer, self._deps = worker
+        self._reader, self._understands, settings = app.reader, understands, deps.settings
         silence_ms = round(settings.listen_silence_seconds * 1_000)
         self._step = Listen(settings.listen_tokens, silence_ms, privacy=deps.privacy, extractor=RULES)
         self.cards = CardWriter(app.reader, tables, producer, settings)
         self.conversations = Conversations(app, tables.conversations, settings, self._step)
-        self.records = RecordDispatcher(app, tables, producer, settings, STAGE, self._handle, *READS)
+        self.records = RecordDispatcher(worker, STAGE, self._handle, *READS)
         self._thinking = asyncio.Semaphore(settings.in_flight)
 
     async def _handle(self, event: Any, record: Model, position: Position) -> str:

@@ -1,22 +1,19 @@
 """Agent `prior`: counts interactions in profiles, from which StatInit seeds skills (paper 2.3)."""
 
-from collections.abc import AsyncIterable
 from datetime import UTC, datetime
 from typing import Any
 
 from operators.steps.prior import Outcome, Prior, State
 from schemas import Interaction, Position, compound_key
 from streams.worker.agents.evolve import Evolve
-from streams.worker.deps import Deps
+from streams.worker.deps import Worker
 from streams.worker.items import remember
-from streams.worker.runtime.dispatch import Batch, batches_of
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
-from streams.worker.runtime.producer import Producer
-from streams.worker.tables import Tables
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
 
 
-def define(app: Any, tables: Tables, producer: Producer, deps: Deps, evolve: Evolve) -> None:
+def define(worker: Worker, evolve: Evolve) -> None:
     """Define the agent; `evolve` writes the skills that have begun."""
+    app, tables, producer, deps = worker
     step = Prior(deps.graph)
 
     async def on_interaction(event: Any, interaction: Interaction, position: Position) -> str:
@@ -24,11 +21,7 @@ def define(app: Any, tables: Tables, producer: Producer, deps: Deps, evolve: Evo
         item = deps.facts_of(interaction.domain, interaction.item)
         # The receipt is read under both locks: an erasure removes memory and profile in another agent.
         async with tables.memories.lock(key), tables.profiles.lock(key):
-            state = State(
-                tables.profiles.read(key),
-                tables.memories.read(key),
-                tables.receipt(interaction.user_id),
-            )
+            state = State(tables.profiles.read(key), tables.memories.read(key), tables.receipt(interaction.user_id))
             effects = step.step(state, interaction, item, position, datetime.now(UTC))
             await remember(tables, producer, event, effects.remembered)
             if effects.profile is not None:
@@ -38,12 +31,5 @@ def define(app: Any, tables: Tables, producer: Producer, deps: Deps, evolve: Evo
             await evolve.visit(event, interaction, item, position)
         return effects.outcome.value
 
-    executor = KeyedExecutor(
-        RecordDispatcher(app, tables, producer, deps.settings, "prior", on_interaction, Interaction)
-    )
-
-    @app.agent(batches_of(app, Interaction), name="prior")
-    async def prior(batches: AsyncIterable[Batch]) -> None:
-        """Count interactions in profiles, from which StatInit seeds skills."""
-        async for batch in batches:
-            executor.submit(batch)
+    executor = KeyedExecutor(RecordDispatcher(worker, "prior", on_interaction, Interaction))
+    define_agent(app, "prior", [Interaction], executor.submit, "Counts interactions in users' profiles.")

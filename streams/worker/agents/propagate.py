@@ -10,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import AsyncIterable, Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from pydantic_core import to_json
 
@@ -18,13 +17,12 @@ from operators.graph.items import NOBODY_ASKS, add_taker, forget_taker, shared_o
 from schemas import BadRecord, ItemMemory, ItemUpdate, compound_key, decode, encode
 from streams.kafka.clients import partition_of
 from streams.worker import metrics
-from streams.worker.deps import Deps
+from streams.worker.deps import Deps, Worker
 from streams.worker.items import FORGOTTEN, send_touch
 from streams.worker.runtime.dispatch import Batch, ConsumedRecord, Reader, batches_of
 from streams.worker.runtime.executor import DeadLetters
 from streams.worker.runtime.fence import PartitionRevoked
 from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
-from streams.worker.tables import Tables
 
 logger = logging.getLogger("sager.worker")
 
@@ -38,23 +36,23 @@ MOST_WAITING = 20_000
 """Unacknowledged touches of a partition, beyond which none are read."""
 
 
-def define(app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
+def define(worker: Worker) -> None:
     """Define the agent."""
-    gathering = Propagate(app, producer, deps)
+    agent = Propagate(worker)
 
-    @app.agent(batches_of(app, ItemUpdate), name=STAGE)
+    @worker.app.agent(batches_of(worker.app, ItemUpdate), name=STAGE)
     async def propagate(batches: AsyncIterable[Batch]) -> None:
-        """Add takers to items, and write changed items at intervals."""
+        """Adds takers to items, and writes changed items at intervals."""
         async for batch in batches:
-            await gathering.apply(batch)
+            await agent.apply(batch)
 
 
 class Propagate:
     """One owner of items for each of this worker's partitions."""
 
-    def __init__(self, app: Any, producer: Producer, deps: Deps) -> None:
-        self._reader, self._producer, self._deps = app.reader, producer, deps
-        self._letters = DeadLetters(producer, deps.settings, STAGE)
+    def __init__(self, worker: Worker) -> None:
+        self._reader, self._producer, self._deps = worker.app.reader, worker.producer, worker.deps
+        self._letters = DeadLetters(worker.producer, worker.deps.settings, STAGE)
         self._owners: dict[int, Owner] = {}
         self._flushing: asyncio.Task[None] | None = None
         self._unacked = metrics.UNACKED.labels(STAGE)

@@ -4,7 +4,6 @@ It never waits for evolutions. Where a model has no answer for a part, the rule 
 an app is waiting.
 """
 
-from collections.abc import AsyncIterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -20,11 +19,9 @@ from schemas import Features, Injected, Position, Provenance, Ranking, RankReque
 from streams.memory import LruCache
 from streams.steps import rank_of
 from streams.worker import metrics
-from streams.worker.deps import Deps
+from streams.worker.deps import Deps, Worker
 from streams.worker.reasoning.llm import Models
-from streams.worker.runtime.dispatch import Batch, batches_of
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
-from streams.worker.runtime.producer import Producer
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
 from streams.worker.skills import newest
 from streams.worker.tables import Tables
 
@@ -33,27 +30,21 @@ KEPT = 2_000
 DETERMINISTIC = "deterministic"
 
 
-def define(app: Any, tables: Tables, producer: Producer, deps: Deps, models: Models) -> None:
+def define(worker: Worker, models: Models) -> None:
     """Define the agent."""
+    app, tables, producer, deps = worker
     answers = Answers(tables, deps, models)
 
     async def on_request(event: Any, request: RankRequest, position: Position) -> str:
-        request = request.model_copy(
-            update={"instruction": deps.redact_instruction(request.instruction, request.domain)}
-        )
+        instruction = deps.redact_instruction(request.instruction, request.domain)
+        request = request.model_copy(update={"instruction": instruction})
         ranking = sealed(answer(request, *await answers.rank(request)), deps.ranking_key)
         await producer.send(event, Ranking.TOPIC, request.user_id.encode(), encode(ranking))
         count(ranking)
         return "ranked"
 
-    records = RecordDispatcher(app, tables, producer, deps.settings, "rank", on_request, RankRequest)
-    executor = KeyedExecutor(records, deps.settings.in_flight)
-
-    @app.agent(batches_of(app, RankRequest), name="rank")
-    async def rank(batches: AsyncIterable[Batch]) -> None:
-        """Answer rank requests from local state."""
-        async for batch in batches:
-            executor.submit(batch)
+    executor = KeyedExecutor(RecordDispatcher(worker, "rank", on_request, RankRequest), deps.settings.in_flight)
+    define_agent(app, "rank", [RankRequest], executor.submit, "Answers rank requests from local state.")
 
 
 def count(ranking: Ranking) -> None:

@@ -7,7 +7,7 @@ the others come again, and the fence in the weights rejects repeats.
 
 import asyncio
 import time
-from collections.abc import AsyncIterable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from operators.seals import sealed
@@ -15,13 +15,12 @@ from operators.weights import commanded, in_use, learned, start
 from schemas import Mix, Model, Position, RankingOutcome, WeightCommand, Weights
 from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.deps import Deps
+from streams.worker.deps import Worker
 from streams.worker.reasoning.domains import genuine
-from streams.worker.runtime.dispatch import Batch, Reader, batches_of
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.dispatch import Reader
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
 from streams.worker.runtime.fence import PartitionRevoked
-from streams.worker.runtime.producer import Producer
-from streams.worker.tables import StateTable, Tables
+from streams.worker.tables import StateTable
 
 STAGE = "weigh"
 READS = (RankingOutcome, WeightCommand)
@@ -30,26 +29,19 @@ MOST_WAITING = 512
 LOOK_SECONDS = 0.1
 
 
-def define(app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
+def define(worker: Worker) -> None:
     """Define the agent."""
-    executor = KeyedExecutor(Weigh(app, tables, producer, deps).records, MOST_WAITING)
-
-    @app.agent(batches_of(app, *READS), name="weigh")
-    async def weigh(batches: AsyncIterable[Batch]) -> None:
-        """Learn the domains' ranking weights; the only writer of weights."""
-        async for batch in batches:
-            executor.submit(batch)
+    executor = KeyedExecutor(Weigh(worker).records, MOST_WAITING)
+    define_agent(worker.app, STAGE, READS, executor.submit, "Learns ranking weights; no other agent writes them.")
 
 
 class Weigh:
     """The agent: one learner per domain of this worker's partitions."""
 
-    def __init__(self, app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
-        self._reader, self._table, self._settings = app.reader, tables.weights, deps.settings
+    def __init__(self, worker: Worker) -> None:
+        self._reader, self._table, self._settings = worker.app.reader, worker.tables.weights, worker.deps.settings
         self._learners: dict[str, Learner] = {}
-        self.records = RecordDispatcher(
-            app, tables, producer, deps.settings, STAGE, self._handle, *READS, by_owner=False
-        )
+        self.records = RecordDispatcher(worker, STAGE, self._handle, *READS, by_owner=False)
 
     async def _handle(self, event: Any, record: Model, position: Position) -> str:
         match record:

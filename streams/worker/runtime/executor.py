@@ -13,7 +13,7 @@ import logging
 import time
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
@@ -27,10 +27,10 @@ from streams.kafka.clients import partition_of
 from streams.metrics import CLOCK_SKEW, DEAD_LETTERS, FROM_THE_FUTURE
 from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.runtime.dispatch import Batch, ConsumedRecord, Reader
+from streams.worker.deps import Worker
+from streams.worker.runtime.dispatch import Batch, ConsumedRecord, Reader, batches_of
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
-from streams.worker.tables import Tables
 
 logger = logging.getLogger("sager.executor")
 
@@ -87,19 +87,12 @@ class RecordDispatcher(DeadLetters):
     """
 
     def __init__(
-        self,
-        app: Any,
-        tables: Tables,
-        producer: Producer,
-        settings: Settings,
-        stage: str,
-        handle: Handler,
-        *models: type[Event],
-        by_owner: bool = True,
+        self, worker: Worker, stage: str, handle: Handler, *models: type[Event], by_owner: bool = True
     ) -> None:
-        super().__init__(producer, settings, stage)
-        self.reader: Reader = app.reader
-        self._tables, self._handler, self._by_owner = tables, handle, by_owner
+        settings = worker.deps.settings
+        super().__init__(worker.producer, settings, stage)
+        self.reader: Reader = worker.app.reader
+        self._tables, self._handler, self._by_owner = worker.tables, handle, by_owner
         self._event_key = settings.event_key_bytes
         self._topics = {settings.topic(model.TOPIC): TOPICS[model.TOPIC] for model in models}
 
@@ -275,3 +268,14 @@ class KeyedExecutor:
 
 async def _fail(error: Exception) -> None:
     raise error
+
+
+def define_agent(app: Any, name: str, topics: Sequence[type[Event]], take: Callable[[Batch], None], about: str) -> None:
+    """Define a Faust agent that passes each batch of these topics to `take`; `faust agents` prints `about`."""
+
+    async def agent(batches: AsyncIterable[Batch]) -> None:
+        async for batch in batches:
+            take(batch)
+
+    agent.__doc__ = about
+    app.agent(batches_of(app, *topics), name=name)(agent)

@@ -1,4 +1,4 @@
-"""Producers: one for all of a worker's records, its tables' changelogs included, and the app's for a user's own.
+"""The producer of all of a worker's records, its tables' changelogs included.
 
 Faust's own producer costs a CPU millisecond and a half per choice: a buffer, a task and a wake-up per record. Ours is
 librdkafka's, with a future per record. While any is open, the event loop polls it every few milliseconds.
@@ -7,32 +7,24 @@ librdkafka's, with a future per record. While any is open, the event loop polls 
 behind those that a successor has written since. So a record that is not delivered within `delivery_seconds` is dropped,
 and membership must be certain for that much longer.
 
-A user's own agents and tables send through `AppProducer`, which keeps Faust's promise instead: as many attempts as fit
-into `producer_request_timeout`, and no fence.
+Agents and tables that a user adds send through Faust's own producer: at least once, and without the fence.
 
 A dropped record may be in the log all the same, if only its acknowledgement was lost. Sending it again is harmless
 where a newer value replaces an older one, and `evolve` looks for a diff in the log first.
 """
 
 import asyncio
-import itertools
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import confluent_kafka
-from aiokafka.partitioner import murmur2
 from confluent_kafka import KafkaError, KafkaException, Message
-from confluent_kafka.admin import NewTopic
-from faust.transport import producer as faust_producer
 from faust.types import TP
-from faust.types.tuples import RecordMetadata
-from mode import want_seconds
 
 from schemas.topics import TOPICS
-from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
 from streams.settings import Compression, Settings
 from streams.worker import metrics
@@ -41,13 +33,11 @@ from streams.worker.runtime.fence import CLOCK, Membership, PartitionRevoked
 logger = logging.getLogger("sager.producer")
 
 SHARE_OF_SESSION, POLL_SECONDS = 0.7, 0.002
-METADATA_SECONDS = 10.0
 BATCH_BYTES = 256 * 1024
 """No more than the smallest limit of a topic: a batch that is refused is refused with all its records."""
 QUEUE_KIBIBYTES = 64 * 1024
 FASTEST, USUAL = 1, -1
 """Levels of compression: gzip's highest take five times the CPU."""
-BY_KEY = -1
 BROKEN = frozenset(
     {
         KafkaError._FATAL,
@@ -252,76 +242,3 @@ class Producer:
                 logger.warning("%s failed, again in %.1f s: %s", purpose, delay, error)
                 await asyncio.sleep(delay)
                 delay = min(2 * delay, LAST_RETRY_SECONDS)
-
-
-class AppProducer(faust_producer.Producer):
-    """The app's producer, for `topic.send`, `agent.send` and a user's own tables: retries for longer."""
-
-    def __post_init__(self) -> None:
-        milliseconds = int(1_000 * self.request_timeout)
-        self._kafka = KafkaProducer(self.app.settings, **{"message.timeout.ms": milliseconds})
-        self._open: set[asyncio.Future[Any]] = set()
-        self._counts: dict[str, int] = {}
-        self._turns = itertools.count()
-
-    async def send(
-        self, topic: str, key: Any, value: Any, partition: int | None, timestamp: float | None, headers: Any, **_: Any
-    ) -> "asyncio.Future[RecordMetadata]":
-        """Send a record; the future is done once all replicas have it. Waits while the queue is full."""
-        more: dict[str, Any] = {} if timestamp is None else {"timestamp": int(1_000 * timestamp)}
-        if headers:
-            more["headers"] = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
-        while True:
-            try:
-                sending = self._kafka.send(topic, BY_KEY if partition is None else partition, key, value, **more)
-                break
-            except QueueFull:
-                await asyncio.sleep(FULL_SECONDS)
-        future = asyncio.ensure_future(_metadata(sending, timestamp))
-        self._open.add(future)
-        future.add_done_callback(self._open.discard)
-        return future
-
-    async def send_and_wait(self, *record: Any, **more: Any) -> RecordMetadata:
-        """Send a record, and wait until all replicas have it."""
-        return await (await self.send(*record, **more))
-
-    async def flush(self) -> None:
-        """Wait until every record was acknowledged or has failed."""
-        await self.buffer.flush()
-        if self._open:
-            await asyncio.wait(self._open)
-
-    def key_partition(self, topic: str, key: bytes | None) -> TP:
-        """Return the partition of a key, as Java's clients find it; any partition for no key."""
-        count = self._counts.get(topic)
-        if count is None:
-            listed = self._kafka.producer_of(topic).list_topics(topic, timeout=METADATA_SECONDS)
-            count = self._counts[topic] = len(listed.topics[topic].partitions)
-        chosen = next(self._turns) % count if key is None else int(murmur2(key) & 0x7FFFFFFF) % count
-        return TP(topic, chosen)
-
-    async def create_topic(self, topic: str, partitions: int, replication: int, **how: Any) -> None:
-        """Create a user's own topic, or the changelog of their own table; do nothing if it exists."""
-        kept = how.get("retention") and int(1_000 * want_seconds(how["retention"]))
-        config = self.transport._topic_config(kept, how.get("compacting"), how.get("deleting"))
-        config = {name: str(value) for name, value in (config | dict(how.get("config") or {})).items()}
-        wanted = NewTopic(topic, partitions, replication, config=config)
-        await asyncio.to_thread(topics.create, self.app.settings, [wanted])
-
-    def supports_headers(self) -> bool:
-        """Return true."""
-        return True
-
-    async def _no_transactions(self, *_: Any, **__: Any) -> NoReturn:
-        raise NotImplementedError(
-            "a worker sends without transactions: leave Faust's processing_guarantee at at_least_once"
-        )
-
-    begin_transaction = commit_transaction = abort_transaction = stop_transaction = _no_transactions
-    maybe_begin_transaction = commit_transactions = _no_transactions
-
-
-async def _metadata(sending: "asyncio.Future[Delivered]", timestamp: float | None) -> RecordMetadata:
-    tp, offset = await sending
-    return RecordMetadata(tp.topic, tp.partition, tp, offset, timestamp, None)

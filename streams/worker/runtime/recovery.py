@@ -12,7 +12,7 @@
    ahead of the changelog: events count as applied there that a worker with an empty disk has never seen. We write the
    changelog first (`StateTable.write`), and the table once the broker has it.
 5. Faust's producer costs more than a choice's operators, and is idempotent only together with its exactly-once mode,
-   which is not fit for use (faust-streaming #136, #177, #323). `producer.AppProducer` takes its place.
+   which is not fit for use (faust-streaming #136, #177, #323). Our agents send by `producer.Producer` instead.
 6. Faust's livelock detector only logs, and wrongly: it reports every idle partition every few seconds, a thousand lines
    a minute. During a seek it dies of an assertion in aiokafka and takes the worker with it. It is off: our own watchdog
    acts on lag without progress.
@@ -41,7 +41,6 @@ from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.runtime.dispatch import BatchConsumer, Reader
 from streams.worker.runtime.fence import Membership, watch
-from streams.worker.runtime.producer import AppProducer
 from streams.worker.runtime.state import LogFirstTable
 from streams.worker.runtime.watchdog import WorkerHealth
 
@@ -191,7 +190,6 @@ class SeekingTransport(driver.Transport):
     """The transport to Apache Kafka."""
 
     Consumer = SeekingConsumer
-    Producer = AppProducer
 
 
 class PacedFetches:

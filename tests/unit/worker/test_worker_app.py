@@ -33,16 +33,3 @@ async def test_a_batch_reaches_the_stream_of_its_agent_although_the_flow_was_sto
 async def test_a_record_for_an_agent_of_several_topics_needs_a_topic(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"t\.utterances,t\.card-commands"):
         await app_in(tmp_path).agents["listen"].send(value=b"hi")
-
-
-async def test_transactions_are_refused_with_a_reason(tmp_path: Path) -> None:
-    with pytest.raises(NotImplementedError, match="at_least_once"):
-        await app_in(tmp_path).producer.begin_transaction("any")
-
-
-async def test_a_key_has_the_partition_that_java_gives_it(tmp_path: Path) -> None:
-    producer = app_in(tmp_path).producer
-    producer._counts["t"] = 4
-
-    assert producer.key_partition("t", b"ann") == TP("t", 2)
-    assert {producer.key_partition("t", None).partition for _ in range(4)} == {0, 1, 2, 3}
