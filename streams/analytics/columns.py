@@ -9,15 +9,12 @@ from operators.contrast import arm_of
 from schemas import Provenance, Ranking, SkillChangeKind, SkillDiff, Tier
 from streams.analytics.records import Row
 
+# A column's value: a path of fields, or a function of the event and, in a child table, of the item and the event. A
+# path through a tuple gives a list, a path through None gives None.
 Source = str | Callable[..., Any]
-"""A column's value: a path of fields, or a function of the event and, in a child table, of the item and the event.
-
-A path through a tuple gives a list, a path through None gives None.
-"""
 
 
 def _of(path: str, names: str, prefix: str = "") -> dict[str, Source]:
-    """Columns that are fields of a nested model, with a prefix before the field's name."""
     return {prefix + name: f"{path}.{name}" for name in names.split()}
 
 
@@ -63,6 +60,7 @@ _BY_PERSON = (
 )
 _COUNTED = "reinforced discovered weakened removed evicted pinned unpinned shifted faded"
 
+# Columns that are no field of their model with the same name, by table.
 COLUMNS: Mapping[str, Mapping[str, Source]] = {
     "items": {
         **_of("item", "item_id title description"),
@@ -157,7 +155,7 @@ COLUMNS: Mapping[str, Mapping[str, Source]] = {
     "dead_letters": {"source_logged_at": "source.moment", **_of("source", "topic partition offset", "source_")},
     "weights": _UPDATED,
 }
-"""Columns that are no field of their model with the same name, by table."""
+# The items of an event that become the rows of a child table.
 ITEMS: Mapping[str, Source] = {
     "ranking_facets": "injected.facets",
     "ranking_calls": lambda ranking: [{"part": part, **dict(by)} for part, by in _calls(ranking)],
@@ -171,4 +169,3 @@ ITEMS: Mapping[str, Source] = {
     "card_receipts": "not_kept",
     "card_lines": lambda card: (*card.lines, *card.past),
 }
-"""The items of an event that become the rows of a child table."""

@@ -19,10 +19,10 @@ from streams.settings import Settings
 
 log = logging.getLogger(__name__)
 
+# Topics whose bad records the materializer sends to dead-letters: the public ones that no agent reads.
 OWNED = frozenset(
     base for base, topic in TOPICS.items() if not (topic.worked_off or topic.internal or base == DeadLetter.TOPIC)
 )
-"""Topics whose bad records the materializer sends to dead-letters: the public ones that no agent reads."""
 
 STAGE = "materialize"
 _FLUSH_SECONDS = 60

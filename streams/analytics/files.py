@@ -9,9 +9,9 @@ from streams.analytics import Damaged, MaterializerError, schema
 from streams.analytics.read import LOGS
 from streams.analytics.schema import quoted
 
+# A checkpoint rewrites a table's last row group, every second or so: with the default of 122,880 rows it takes twice as
+# long. Much smaller groups compress worse.
 _ROW_GROUP = 32_768
-"""A checkpoint rewrites a table's last row group, every second or so: with the default of 122,880 rows it takes twice
-as long. Much smaller groups compress worse."""
 
 
 def open_for_writing(path: Path) -> duckdb.DuckDBPyConnection:
@@ -73,13 +73,13 @@ def spill_of(path: Path) -> Path:
     return path.with_name(path.name + ".spill")
 
 
+# DuckDB's messages for a damaged file. It has no error class for them.
 _DAMAGE = (
     *("Corrupt ", "Could not read enough bytes", "Duplicate key", "Failure while replaying WAL"),
     "is not a valid DuckDB database file",
 )
-"""DuckDB's messages for a damaged file. It has no error class for them."""
+# Its messages for a shortage that passes. Those above quote them where there is no room to replay a log.
 _NO_DAMAGE = ("No space left", "Out of Memory")
-"""Its messages for a shortage that passes. Those above quote them where there is no room to replay a log."""
 
 
 def cannot_write(path: Path, error: duckdb.Error) -> MaterializerError:

@@ -17,12 +17,12 @@ from streams.analytics.schema import Table, tables
 from streams.kafka.scanner import Scanner
 from streams.settings import Settings
 
+# Columns that may quote an erased line, with their blank value.
 _QUOTING: dict[str, dict[str, str | None]] = {
     "rankings": {"slim_skill": "", "facets": None, "injected": None, "honoured": None, "question": None},
     "corrections": {"text": ""},
     "skill_commands": {"attribute_id": None, "value": None, "reason": ""},
 }
-"""Columns that may quote an erased line, with their blank value."""
 _FACETS = "ranking_facets"  # the child table whose rows may
 
 
@@ -94,12 +94,12 @@ def _reach(receipt: Receipt) -> datetime:
     return max((scope.until for scope in receipt.scopes), default=receipt.occurred_at)
 
 
+# A user's id in the bytes of a record: in JSON, in broken JSON, as a parameter; in quotation marks or bare.
 _NAMED = re.compile(
     rb"""["']?user_?id["']?\s*[:=]\s*(?:("(?:[^"\\]|\\.)*")|'((?:[^'\\]|\\.)*)'|([^\s"',;&}\])]+))""", re.IGNORECASE
 )
-"""A user's id in the bytes of a record: in JSON, in broken JSON, as a parameter; in quotation marks or bare."""
+# A letter, or the underscore in `user_id`, as JSON may escape it.
 _ESCAPED = re.compile(rb"\\u00([46][1-9a-f]|[57][0-9a]|5f)", re.IGNORECASE)
-"""A letter, or the underscore in `user_id`, as JSON may escape it."""
 
 
 def _named_in(key: bytes | None, value: bytes | None) -> set[str]:
@@ -138,7 +138,7 @@ def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[st
 
 
 def _of_users() -> list[Table]:
-    """The tables of users; rankings come after selections, which name a domain by their ranking only."""
+    # Rankings come after selections, which name a domain only by their ranking.
     return sorted((t for t in tables() if t.key[0] == "user_id"), key=lambda table: "domain" in table.names)
 
 
@@ -148,7 +148,6 @@ def _future(until: datetime, now: datetime) -> datetime:
 
 
 def _delete(con: duckdb.DuckDBPyConnection, user_id: str, domain: str | None, until: datetime, now: datetime) -> int:
-    """Delete a user's rows up to a moment, of one domain or of all; return how many there were."""
     given: dict[str, Any] = {"user_id": user_id, "until": utc(until), "future": _future(until, now)}
     rankings = "SELECT ranking_id FROM rankings WHERE user_id = $user_id AND domain = $domain"
     of_domain = {"domain": " AND t.domain = $domain", "ranking_id": f" AND ranking_id IN ({rankings})"}
@@ -202,7 +201,6 @@ def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]
 
 
 def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: datetime) -> int:
-    """Blank all columns that may quote an erased line; return how many rows had words in them."""
     whose = "user_id = $user_id AND occurred_at <= $until"
     given = {"user_id": user_id, "until": until}
     rows = _count(con, f"DELETE FROM {_FACETS} WHERE {whose}", given)

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
     M = TypeVar("M", bound=Model)
 
+# DuckDB's names of a database's write-ahead log, after the database's own name.
 LOGS = (".wal", ".wal.recovery", ".wal.checkpoint")
-"""DuckDB's names of a database's write-ahead log, after the database's own name."""
 
+# Settings of a connection that opens no file but its snapshot. DuckDB takes none of them back.
 CONFINED = (
     "enable_external_access = false",
     # The lists of `enable_external_access` let the attached file and its .wal through; this lets nothing through. The
@@ -28,7 +29,6 @@ CONFINED = (
     "disabled_filesystems = 'LocalFileSystem'",
     "python_enable_replacements = false",
 )
-"""Settings of a connection that opens no file but its snapshot. DuckDB takes none of them back."""
 
 
 def connect(settings: Settings) -> duckdb.DuckDBPyConnection:

@@ -17,8 +17,8 @@ from streams.analytics.private import redacted
 from streams.analytics.records import Drop, Put, Record, Row, RowKey, utc
 from streams.analytics.schema import TOPIC_TABLES, Table, table_of
 
+# The topics that become rows.
 PUBLIC_TOPICS: tuple[Topic, ...] = tuple(topic for topic in TOPICS.values() if topic.base in TOPIC_TABLES)
-"""The topics that become rows."""
 
 
 def read(
@@ -128,7 +128,7 @@ def _converter(name: str, kind: Any) -> Callable[[Any], Any] | None:
 
 
 def _fitting(value: int) -> int:
-    """Refuse a number that fits into no column: its row would fail its batch for ever."""
+    # A number that fits into no column would fail its batch for ever.
     if not -(2**63) <= value < 2**63:
         raise BadRecord("invalid", "a number does not fit into 64 bits")
     return value

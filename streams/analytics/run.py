@@ -41,8 +41,8 @@ class MaterializerHealth:
         self._clock = clock
         self._turned_at = clock()
         self._is_ending = False
+        # The step of the start that is under way; empty once records are read.
         self.doing = "opening the DuckDB file"
-        """The step of the start that is under way; empty once records are read."""
         self.broker_answers = True
         self.can_publish = True
 

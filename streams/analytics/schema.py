@@ -25,14 +25,15 @@ LAYOUT_VERSION = 1  # incremented when a table changes. `sager rebuild --duckdb`
 class Keep(Enum):
     """The rule that chooses between two rows with the same key."""
 
+    # Events: a second one is a duplicate, from a producer's retry or a topic that is read again.
     FIRST = "first"
-    """Events: a second one is a duplicate, from a producer's retry or a topic that is read again."""
+    # Compacted topics without a version: the later record wins, as in Kafka's compaction.
     LAST = "last"
-    """Compacted topics without a version: the later record wins, as in Kafka's compaction."""
+    # Compacted topics with a version: an older version never overwrites a newer one, an equal one does.
     NEWEST = "newest"
-    """Compacted topics with a version: an older version never overwrites a newer one, an equal one does."""
 
 
+# The table of each public topic: its rule, and the child tables whose rows come and go with its own.
 _OF_TOPICS: dict[str, tuple[Keep, tuple[str, ...]]] = {
     "items": (Keep.LAST, ()),
     "interactions": (Keep.FIRST, ()),
@@ -54,11 +55,10 @@ _OF_TOPICS: dict[str, tuple[Keep, tuple[str, ...]]] = {
     "dead_letters": (Keep.FIRST, ()),
     "weights": (Keep.LAST, ()),
 }
-"""The table of each public topic: its rule, and the child tables whose rows come and go with its own."""
+# The table of each public topic, by its base name.
 TOPIC_TABLES = {name.replace("_", "-"): name for name in _OF_TOPICS}
-"""The table of each public topic, by its base name."""
+# Tables that each publication derives from others, in this order: later ones read earlier ones.
 DERIVED = ("skill_versions", "skill_history", "outcomes")
-"""Tables that each publication derives from others, in this order: later ones read earlier ones."""
 SOURCES = frozenset({"rankings", "selections", "skill_diffs"})  # the tables that they are derived from
 
 

@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 
 Clock = Callable[[], float]
 COPY_SECONDS = 600.0  # time limit for a copy
+# DuckDB's message for this or an earlier failure when only reopening the file helps.
 INVALIDATED = "has been invalidated"
-"""DuckDB's message for this or an earlier failure when only reopening the file helps."""
 
 
 class Publisher:

@@ -45,8 +45,8 @@ class Store:
     def __init__(self, path: Path, prefix: str) -> None:
         self.path = path
         self._fresh = path.with_name(path.name + ".fresh")
+        # True if a commit failed. DuckDB's memory may disagree with the file: write nothing more, open it again.
         self.is_broken = False
-        """True if a commit failed. DuckDB's memory may disagree with the file: write nothing more, open it again."""
         permissions.make(path.parent)
         try:
             self._db = open_for_writing(path)
@@ -202,7 +202,6 @@ class Store:
         return len(rows)
 
     def _register(self, table: Table, rows: Sequence[Row], columns: Sequence[str] = ()) -> None:
-        """Make these columns of the rows, by default all, readable as `batch`."""
         chosen = pa.schema([table.arrow.field(name) for name in columns or table.names])
         self._db.register("batch", pa.Table.from_pylist(list(rows), schema=chosen))
 

@@ -13,8 +13,8 @@ from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.tables import StateTable
 
+# Users who are visited before other tasks run.
 LOOK = 2_000
-"""Users who are visited before other tasks run."""
 
 
 class Conversations:
@@ -58,7 +58,6 @@ class Conversations:
         return found
 
     async def _gather(self) -> None:
-        """Scan the table after a rebalance."""
         generation = self._app.consumer_generation_id
         if generation == self._generation:
             return

@@ -37,11 +37,11 @@ logger = logging.getLogger("sager.worker")
 TABLES = ("skills", "profiles", "open-rankings", "memories", "receipts", "weights", "cards", "conversations")
 NEVER_SECONDS = 7 * 86_400.0
 REQUEST_BYTES = 4 * 1024 * 1024
+# A fetch is decompressed as its records are taken: all at once, 4 MB a partition become gigabytes.
 RECORDS_AT_ONCE = 5_000
-"""A fetch is decompressed as its records are taken: all at once, 4 MB a partition become gigabytes."""
 MARGIN_SECONDS, MEASURE_SECONDS = 30.0, 10.0
+# Thresholds of the garbage collector's generations. Python's own 700 start it several times per event.
 COLLECT_AFTER = (100_000, 20, 10)
-"""Thresholds of the garbage collector's generations. Python's own 700 start it several times per event."""
 
 
 def create(settings: Settings) -> Worker:
@@ -125,7 +125,6 @@ def credentials(settings: Settings) -> faust.SASLCredentials | faust.SSLCredenti
 
 
 def _table(app: faust.App, settings: Settings, base: str) -> LogFirstTable:
-    """Return a table whose changelog is the registry's topic of that name."""
     table = LogFirstTable(
         app,
         name=base,

@@ -37,8 +37,8 @@ from streams.worker.skills import SkillWriter
 from streams.worker.tables import StateTable
 
 LOOK_SECONDS = 0.02
+# An answer is on a compacted topic: one that was not read in time may be gone, and is given again.
 ASK_AGAIN_SECONDS = 30.0
-"""An answer is on a compacted topic: one that was not read in time may be gone, and is given again."""
 
 
 class Forgetting:
@@ -109,12 +109,10 @@ class Forgetting:
         )
 
     async def _count(self, request: ForgetRequest) -> int:
-        """Return how many versions of skills this will remove or rewrite."""
         skills = _values(self._tables.skills, await self._keys(self._tables.skills, request))
         return sum(skill.version for skill in skills if request.line is None or request.event_id not in skill.recent)
 
     async def _all(self, event: Any, request: ForgetRequest) -> None:
-        """Forget everything of one domain, or of all."""
         for key in await self._keys(self._tables.skills, request):
             await self._skills.erase(event, key)
         for table in (self._tables.profiles, self._tables.memories):
@@ -203,7 +201,6 @@ class Forgetting:
         await self._conversations(event, request)
 
     async def _keys(self, table: StateTable[Any], request: ForgetRequest) -> list[bytes]:
-        """Return the user's keys in a table, of one domain or all."""
         if request.domain is not None:
             return [compound_key(request.user_id, request.domain)]
         return await table.table.keys_of(request.user_id)

@@ -27,14 +27,14 @@ from streams.settings import Settings
 from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 
+# The key under which a partition's owner reports an erasure: no item's, which have two parts.
 FORGOTTEN = b'["forgotten"]'
-"""The key under which a partition's owner reports an erasure: no item's, which have two parts."""
+# How values begin that are items; the first field is left out where it is 0.
 ITEM_STARTS = b'{"epoch":', b'{"domain":'
-"""How values begin that are items; the first field is left out where it is 0."""
+# Values that are searched before other tasks run.
 LOOK_INTO = 5_000
-"""Values that are searched before other tasks run."""
+# Items that are kept decoded, with their counts.
 GATHERED = 4_000
-"""Items that are kept decoded, with their counts."""
 ANSWERS, LOOK_AGAIN_SECONDS = 10_000, 0.02
 TASTES_SECONDS, TASTES_ITEMS, TASTES, MAX_DOMAINS = 60.0, 2_000, 512, 64
 

@@ -24,9 +24,10 @@ from streams.metrics import DEAD_LETTERS, UNREADABLE
 from streams.settings import OnLlmFailure
 
 _LATENCY = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+# A tier before an attribute was there, or after it has gone.
 NOBODY = "none"
-"""A tier before an attribute was there, or after it has gone."""
 
+# Outcomes of events by stage, besides `rerouted` and `dead-lettered`.
 OUTCOMES = {
     "prior": ("counted", "repeated", "forgotten"),
     "rank": ("ranked",),
@@ -40,13 +41,12 @@ OUTCOMES = {
     "listen": (*(outcome.value for outcome in Listened), "given-up"),
     "weigh": ("learned", "repeated", "frozen", *(action.value for action in WeightAction)),
 }
-"""Outcomes of events by stage, besides `rerouted` and `dead-lettered`."""
 SEEDED = "seeded"
+# Evidence of a changed taste: the user's words, their choices, a later change, or no confirmation for long.
 STATED, OBSERVED, OVERTAKEN, FADED = "stated", "observed", "overtaken", "faded"
-"""Evidence of a changed taste: the user's words, their choices, a later change, or no confirmation for long."""
 CORRECTION = "correction"
+# The depths of NDCG, as in the paper's tables.
 AT = (3, 5)
-"""The depths of NDCG, as in the paper's tables."""
 
 # --- rate, errors, duration: per stage
 

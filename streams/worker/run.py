@@ -9,8 +9,8 @@ from streams.worker.create import PunctualWorker, create
 from streams.worker.runtime.watchdog import WorkerHealth
 
 REPEAT_SECONDS = 10.0
+# Without a broker aiokafka logs each of its attempts, some 100 lines a second for as long as that lasts.
 REPETITIVE = ("aiokafka", "mode.timers")
-"""Without a broker aiokafka logs each of its attempts, some 100 lines a second for as long as that lasts."""
 
 
 def run(settings: Settings, health: WorkerHealth) -> None:

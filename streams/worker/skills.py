@@ -26,8 +26,8 @@ from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 from streams.worker.writer import LogIncomplete, VersionedWriter
 
+# Events that a version of a skill answers, besides erasures.
 Answered = Contrast | Interaction | Feedback | Correction | Abstention | SkillCommand
-"""Events that a version of a skill answers, besides erasures."""
 
 
 def newest(tables: Tables, deps: Deps, record: Answered | RankRequest) -> PolicySkill:
@@ -170,7 +170,6 @@ def _count_taste(diff: SkillDiff) -> None:
 
 
 def _shift(diff: SkillDiff, change: SkillChange) -> str | None:
-    """Return the evidence of a change of taste; None where it has not changed."""
     if change.kind is SkillChangeKind.SHIFTED:
         is_said = diff.heard is not None and diff.heard.what == metrics.CORRECTION
         return metrics.STATED if is_said else metrics.OBSERVED

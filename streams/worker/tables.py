@@ -131,5 +131,5 @@ class Tables:
         return made
 
     def _clear_primed(self) -> None:
-        """Drop primed records: a deleted value may be an erasure."""
+        # A deleted value may be part of an erasure, and primed records may hold the same data.
         self._primed.drop_where(lambda _: True)

@@ -43,15 +43,15 @@ from streams.worker.tables import StateTable
 
 logger = logging.getLogger("sager.worker")
 
+# Clocks of machines differ: a diff may carry a time before that of the event it answers.
 MARGIN_MS = 600_000
-"""Clocks of machines differ: a diff may carry a time before that of the event it answers."""
+# Read at least, for events whose producer's clock is far ahead.
 LEAST_RECORDS = 2_000
-"""Read at least, for events whose producer's clock is far ahead."""
 READ_SECONDS = 60.0
+# Records of one user that are sent at once.
 AT_ONCE = 200
-"""Records of one user that are sent at once."""
+# Users whose last sending is remembered: more than can be in flight and finished behind a slow event.
 MARKS = 50_000
-"""Users whose last sending is remembered: more than can be in flight and finished behind a slow event."""
 
 DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
 
@@ -63,8 +63,8 @@ class Newest(NamedTuple):
     text: str = ""
 
 
+# By the key of `_entry`: the newest version in the part of a partition that was read.
 Tail = dict[bytes, Newest]
-"""By the key of `_entry`: the newest version in the part of a partition that was read."""
 
 
 class _Reading(NamedTuple):
@@ -238,7 +238,7 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
         await self._producer.send(event, topic.base, topic.key_of(record), encode(record), partition, is_logged)
 
     async def _is_logged(self, partition: int, diff: DiffT, name: bytes) -> bool:
-        """Return true if only the acknowledgement of an earlier attempt was lost."""
+        # An earlier attempt may have arrived, with only its acknowledgement lost.
         found = await self._tail.newest(diff.TOPIC, partition, name, _answered_ms(diff), time.monotonic())
         return found is not None and found.version >= diff.version
 
@@ -258,7 +258,6 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
         return await asyncio.gather(*(self._producer.retry(event, *ask) for ask in asks))
 
     async def _erase(self, event: Any, value: ValueT, diffs: Sequence[bytes], *others: tuple[str, bytes]) -> None:
-        """Remove a value, its log and its other records."""
         await self._send_all(event, [(self._diff.TOPIC, key, None) for key in diffs])
         await self._send_all(event, [(topic, key, None) for topic, key in others])
         # Last: while it is there, a repeated request knows which versions to remove.
@@ -266,7 +265,6 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
         self._tail.forget(self._name(value))
 
     async def _log(self, event: Any, start: bytes, version: int) -> list[DiffT]:
-        """Return the versions under keys with this start, up to the newest version."""
         ask = partial(asyncio.to_thread, read_versions, self._settings, self._diff, event.partition, start)
         log: list[DiffT] = await self._producer.retry(event, f"reading {self._diff.TOPIC}", ask)
         return [each for each in log if each.version <= version]

@@ -97,7 +97,7 @@ class Contrasts:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     async def _emit(self, event: Any, key: bytes, step: Step) -> str:
-        """Send first, then write the rings: after a crash between the two the same record is sent again, and known."""
+        # Send before the rings are written: a crash in between sends the same record again, and it is recognized.
         answer = step.abstention if step.contrast is None else step.contrast
         if answer is not None:
             raw = encode(answer)

@@ -42,8 +42,8 @@ from streams.worker.skills import SkillWriter
 from streams.worker.writer import LogIncomplete, OutputTail
 
 READS = (Contrast, Feedback, Correction, Abstention, SkillCommand, ForgetRequest)
+# Events beyond those that may ask a model, as a share of them.
 AHEAD = 0.5
-"""Events beyond those that may ask a model, as a share of them."""
 
 
 def define(worker: Worker, reasoning: Reasoning, listener: Listener) -> "Evolve":

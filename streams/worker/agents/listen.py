@@ -52,12 +52,12 @@ logger = logging.getLogger("sager.listen")
 
 STAGE = "listen"
 READS = (Utterance, CardCommand)
+# Extracts a chunk's statements about the user. Raises GivenUp.
 Understands = Callable[[Sequence[Turn], Card | None, Callable[[str], Sequence[Fact]]], Awaitable[Heard]]
-"""Extracts a chunk's statements about the user. Raises GivenUp."""
+# How often within the time of silence the timer looks for silent conversations.
 LOOKS = 10
-"""How often within the time of silence the timer looks for silent conversations."""
+# The privacy filter reads longer turns in a thread: a hostile one takes it more than a second.
 LONG_CHARS = 2_000
-"""The privacy filter reads longer turns in a thread: a hostile one takes it more than a second."""
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.1, 5.0
 
 
@@ -182,7 +182,6 @@ class Listener:
                 _current_event.set(None)
 
     async def _store(self, event: Any, taken: Taken) -> None:
-        """Store waiting turns, and count closed chunks."""
         if taken.listening is not None:
             await self.conversations.write(event, taken.listening)
         for kind, times in taken.found.items():
@@ -261,7 +260,6 @@ class Listener:
         await self.cards.complete(event, user_id)
 
     async def _apply_effects(self, event: Any, user_id: str, chunk: Chunk) -> None:
-        """Apply a chunk's remaining effects, then remove the chunk."""
         thought = chunk.thought or ChunkEffects()
         await self.cards.complete(event, user_id, self._pending(user_id))
         scope = ErasedScope(

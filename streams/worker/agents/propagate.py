@@ -28,12 +28,12 @@ logger = logging.getLogger("sager.worker")
 
 STAGE = "propagate"
 LOOK_SECONDS, AGAIN_SECONDS = 0.1, 1.0
+# Touches that are applied before other tasks run.
 APPLIED_AT_ONCE = 64
-"""Touches that are applied before other tasks run."""
+# Items that are encoded and sent at once.
 SENT_AT_ONCE = 200
-"""Items that are encoded and sent at once."""
+# Unacknowledged touches of a partition, beyond which none are read.
 MOST_WAITING = 20_000
-"""Unacknowledged touches of a partition, beyond which none are read."""
 
 
 def define(worker: Worker) -> None:
@@ -85,7 +85,7 @@ class Propagate:
             await asyncio.wait([self._flushing])
 
     def _give_up(self, partition: int, *more: ConsumedRecord) -> None:
-        """Drop a partition's owner: nothing more of it is committed in this generation, and its events come again."""
+        # Commit nothing more of this partition in this generation, so that its events come again.
         owner = self._owners.pop(partition, None)
         for event in dict.fromkeys([*(owner.abandon() if owner else ()), *more]):
             metrics.labelled(metrics.STALE, STAGE).inc()
@@ -110,7 +110,6 @@ class Propagate:
         return owner
 
     async def _handle(self, owner: "Owner", event: ConsumedRecord) -> str:
-        """Apply or dead-letter the event; return its outcome."""
         try:
             touch = decode(ItemUpdate, event.value)
             if touch.forgotten:
@@ -213,7 +212,7 @@ class Owner:
             self.events.append(event)
 
     def _check_kept(self) -> None:
-        """Raise PartitionRevoked if this owner was dropped: it never acknowledges, and a rebalance would wait."""
+        # An abandoned owner acknowledges nothing, so a rebalance would wait for the event.
         if self._is_abandoned:
             raise PartitionRevoked
 
@@ -225,7 +224,6 @@ class Owner:
         return left
 
     def _item(self, key: bytes) -> ItemMemory | None:
-        """Return an item as it was changed here, or else as it is on the log."""
         if key in self._newer:
             return self._newer[key]
         known = self._items.held(key, self.partition)
@@ -251,7 +249,6 @@ class Owner:
             self._reader.touch()
 
     async def _write(self, event: ConsumedRecord) -> None:
-        """Write each changed item once, and remove items beyond the bound."""
         self._drop_what_came_back()
         for key in self._beyond_the_bound():
             self._newer[key] = None
@@ -326,7 +323,6 @@ class Owner:
         return "forgotten"
 
     async def _keys_with(self, neighbour: str) -> list[bytes]:
-        """Return keys of the items that have this taker, on the log or in newer changes."""
         newer = [
             key for key, item in self._newer.items() if item and any(t.neighbour == neighbour for t in item.takers)
         ]

@@ -25,8 +25,8 @@ from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, def
 from streams.worker.skills import newest
 from streams.worker.tables import Tables
 
+# How many facets and slim skills are kept for the next request of the same user.
 KEPT = 2_000
-"""How many facets and slim skills are kept for the next request of the same user."""
 DETERMINISTIC = "deterministic"
 
 

@@ -25,7 +25,6 @@ from streams.worker.tables import StateTable
 STAGE = "weigh"
 READS = (RankingOutcome, WeightCommand)
 MOST_WAITING = 512
-"""The most outcomes that wait for a write; half of them start it."""
 LOOK_SECONDS = 0.1
 
 
@@ -67,7 +66,6 @@ class Weigh:
         return await learner.apply(event, step)
 
     def _read(self, record: RankingOutcome | WeightCommand) -> Weights:
-        """Return a domain's weights as they are on the log; the start values if there are none."""
         raw = self._table.table.get(record.domain.encode())
         held = None if raw is None else genuine(raw, self._settings.chain_key_bytes)
         return held if held is not None and held.domain == record.domain else start(record.domain, record)
@@ -138,7 +136,7 @@ class Learner:
             _resolve(each, error)
 
     async def _pause(self) -> None:
-        """Wait for more, but not while a rebalance or shutdown waits for unacknowledged events."""
+        # Collect more outcomes, but not while a rebalance or shutdown waits for unacknowledged events.
         until = time.monotonic() + self._settings.weights_flush_seconds
         while (left := until - time.monotonic()) > 0 and self._reader.flows and not self._full.is_set():
             try:

@@ -148,7 +148,6 @@ def _count(settings: Settings, purpose: str, call: CallRecord) -> None:
 
 
 def _on_breaker_change(breaker: CircuitBreaker) -> None:
-    """Count and log what the circuit breaker has just done."""
     metrics.LLM_CIRCUIT.set(breaker.state.value)
     if breaker.state is BreakerState.CLOSED:
         logger.warning("the LLM endpoint answers again")

@@ -30,10 +30,10 @@ from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 logger = logging.getLogger("sager.reasoning")
 
 FIRST_WAIT_SECONDS, LAST_WAIT_SECONDS = 1.0, 60.0
+# How soon a waiting event notices that the endpoint is back, or that its partition has moved.
 LOOK_SECONDS = 0.25
-"""How soon a waiting event notices that the endpoint is back, or that its partition has moved."""
+# Events that waited for one endpoint go on this far apart, on average: it gets no 64 calls in its first moment.
 APART_SECONDS = 0.05
-"""Events that waited for one endpoint go on this far apart, on average: it gets no 64 calls in its first moment."""
 
 _Answer = TypeVar("_Answer")
 
@@ -175,7 +175,7 @@ class Reasoning:
                 self._waiting -= 1
 
     async def _until(self, passable: Callable[[], bool]) -> None:
-        """Wait until calls go out again; one of all waiting events is the circuit breaker's probe."""
+        # One of the waiting events is the circuit breaker's probe.
         while True:
             while not passable():
                 await self._pause(LOOK_SECONDS)

@@ -24,8 +24,8 @@ from mode.utils.queues import FlowControlEvent, ThrowableQueue
 from schemas import Event, ItemUpdate, Position
 from streams.worker import metrics
 
+# Events of a partition that may wait before no more are fetched: enough to be busy until the next fetch.
 BACKLOG = 256
-"""Events of a partition that may wait before no more are fetched: enough to be busy until the next fetch."""
 
 
 class PartitionProgress:
@@ -92,8 +92,8 @@ class ConsumedRecord:
         return self.progress.app
 
 
+# Events of one partition, in its order.
 Batch = list[ConsumedRecord]
-"""Events of one partition, in its order."""
 
 
 class RegisteredTopic(faust.Topic):

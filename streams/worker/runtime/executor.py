@@ -34,12 +34,12 @@ from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
 
 logger = logging.getLogger("sager.executor")
 
+# Takes the consumed record, the event in it and its position; returns the outcome for the metrics.
 Handler = Callable[[Any, Any, Position], Awaitable[str]]
-"""Takes the consumed record, the event in it and its position; returns the outcome for the metrics."""
+# Events that run at once, unless an agent asks for another number.
 IN_FLIGHT = 256
-"""Events that run at once, unless an agent asks for another number."""
+# Events that begin before other tasks run: each is decoded then, which takes a while.
 AT_ONCE = 16
-"""Events that begin before other tasks run: each is decoded then, which takes a while."""
 LOOK_AGAIN_SECONDS, SMALL_BYTES = 0.05, 4_096
 AHEAD = f"its time is more than {TOLERANCE.seconds // 60} minutes ahead of its record's or of the worker's clock"
 
@@ -122,7 +122,6 @@ class RecordDispatcher(DeadLetters):
         metrics.labelled(metrics.EVENTS, self.stage, outcome).inc()
 
     def _refused(self, record: Model, position: Position) -> RejectReason | None:
-        """Return the reason to reject an event before its handler sees it."""
         if id_of(record) is None:
             return None
         user_id, occurred_at = record.user_id, record.occurred_at  # type: ignore[attr-defined]
@@ -138,7 +137,7 @@ class RecordDispatcher(DeadLetters):
         return RejectReason.FORGOTTEN if receipt.covers(getattr(record, "domain", None), *moments) else None
 
     async def _reroute(self, event: Any, base: str, owner: str, right: int) -> None:
-        """Forward a record to its user's partition: its producer does not hash with murmur2."""
+        # The record's producer does not hash keys with murmur2.
         await self._producer.send(event, base, owner.encode(), event.value, partition=right)
         metrics.REROUTED.labels(self.stage).inc()
         metrics.EVENTS.labels(self.stage, "rerouted").inc()

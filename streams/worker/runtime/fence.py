@@ -65,7 +65,7 @@ class Membership:
 
     @property
     def _is_overdue(self) -> bool:
-        """True if the rebalance will exclude us before a send could complete."""
+        # The rebalance would exclude this worker before a send could complete.
         at = now() + self._delivery
         return at - self._confirmed_at < self._session and at - self._settled_at >= self._rebalance
 

@@ -33,11 +33,12 @@ from streams.worker.runtime.fence import CLOCK, Membership, PartitionRevoked
 logger = logging.getLogger("sager.producer")
 
 SHARE_OF_SESSION, POLL_SECONDS = 0.7, 0.002
+# No more than the smallest limit of a topic: a batch that is refused is refused with all its records.
 BATCH_BYTES = 256 * 1024
-"""No more than the smallest limit of a topic: a batch that is refused is refused with all its records."""
 QUEUE_KIBIBYTES = 64 * 1024
+# Levels of compression: gzip's highest take five times the CPU.
 FASTEST, USUAL = 1, -1
-"""Levels of compression: gzip's highest take five times the CPU."""
+# After these a producer delivers nothing more. The embedded broker answers the second after any dropped record.
 BROKEN = frozenset(
     {
         KafkaError._FATAL,
@@ -47,7 +48,6 @@ BROKEN = frozenset(
         KafkaError.UNKNOWN_PRODUCER_ID,
     }
 )
-"""After these a producer delivers nothing more. The embedded broker answers the second after any dropped record."""
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, FULL_SECONDS = 0.2, 10.0, 0.01
 
 _Result = TypeVar("_Result")

@@ -71,7 +71,7 @@ class QuietRecovery(Recovery):
         await super().on_rebalance(*args, **kwargs)
 
     def _set_recovery_started(self) -> None:
-        """Reset the signal of the last recovery's end, which Faust resets only with a record that it reads itself."""
+        # Faust resets this signal only with a record that it reads itself.
         self.signal_recovery_end.clear()
         super()._set_recovery_started()
 
@@ -115,7 +115,6 @@ class QuietRecovery(Recovery):
         metrics.RECOVERY_SECONDS.observe(time.monotonic() - self._assigned_at)
 
     def _log_progress(self) -> None:
-        """Log the progress of recovery now and then."""
         now, left = time.monotonic(), self.active_remaining_total()
         if not self._total:
             self._total, self._logged_at = left, now
@@ -224,7 +223,6 @@ class PacedFetches:
 
 
 def _are_records_left(assignment: Any, request: Any) -> bool:
-    """Return true if a partition ends behind the offset that was fetched, as the answer reports its end."""
     return any(
         (assignment.state_value(aiokafka.TopicPartition(topic, partition)).highwater or 0) > offset
         for topic, partitions in request.topics

@@ -20,8 +20,8 @@ from streams.memory import compressed, decompressed
 from streams.worker.runtime.producer import Delivered
 
 SAMPLE = 1_000
+# Keys that are scanned before other tasks run.
 SCANNED_AT_ONCE = 20_000
-"""Keys that are scanned before other tasks run."""
 
 
 class MemoryStore(memory.Store[bytes, bytes]):
@@ -156,8 +156,8 @@ class RocksdbStore(rocksdb.Store):
 
 
 _NOWHERE = -1
+# By the scheme of Faust's setting `store`.
 STORES = {"memory": MemoryStore, "rocksdb": RocksdbStore}
-"""By the scheme of Faust's setting `store`."""
 
 
 class InflightWrites:

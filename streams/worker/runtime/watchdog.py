@@ -30,10 +30,10 @@ from streams.worker import metrics
 logger = logging.getLogger("sager.watchdog")
 
 REQUEST_SECONDS, OLDEST_SECONDS = 10.0, 2.0
+# How often the event loop beats on a machine that is not busy.
 BEAT_SECONDS = 1.0
-"""How often the event loop beats on a machine that is not busy."""
+# An event loop that has not turned for so long answers no heartbeat, no signal and no event.
 LOOP_SECONDS = 30.0
-"""An event loop that has not turned for so long answers no heartbeat, no signal and no event."""
 
 
 def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = WORKED_OFF) -> dict[TopicPartition, int]:
@@ -192,7 +192,6 @@ class Watchdog(threading.Thread):
         return self._patience.is_over((now, committed), time.monotonic(), self._beats())
 
     def _export(self, ours: dict[TopicPartition, int]) -> None:
-        """Set the metrics: lag of our partitions, and the age of the oldest record."""
         for base in WORKED_OFF:
             metrics.LAG.labels(base).set(sum(n for tp, n in ours.items() if tp.topic == self._settings.topic(base)))
         stamps = self._oldest.timestamps([tp for tp, records in ours.items() if records])
