@@ -18,7 +18,7 @@ from streams.settings import Settings
 
 # How long a person looks at a ranking before they take something.
 LOOKS_SECONDS = 1.0
-PATIENCE_SECONDS = 30.0
+WAIT_SECONDS = 30.0
 # The embedded broker answers a fetch when its wait is over; this much of the figure is the reader's own.
 FETCH_MS = 5
 
@@ -122,7 +122,7 @@ def measured(settings: Settings, rate: float, seconds: float, users: int, check:
                 if follows:
                     sent[follows] = time.monotonic()
                 events.send(event)
-            give_up = time.monotonic() + PATIENCE_SECONDS
+            give_up = time.monotonic() + WAIT_SECONDS
             while not sent.keys() <= arrivals.at[SkillDiff.TOPIC].keys():
                 check()
                 if time.monotonic() > give_up:

@@ -38,7 +38,7 @@ from streams.kafka import topics
 from streams.kafka.clients import client_config, partition_of
 from streams.kafka.producer import Outbox
 from streams.local.demo import catalogue
-from streams.local.launch import child
+from streams.local.pipeline import start_child
 from streams.settings import Settings, Store
 
 # Number of different users; the others share what these have except for the id.
@@ -93,7 +93,7 @@ def measure(settings: Settings, number: int) -> tuple["subprocess.Popen[bytes]",
         [TopicPartition(settings.topic(SkillDiff.TOPIC), partition_of(user, settings.partitions), OFFSET_BEGINNING)]
     )
     began = time.monotonic()
-    worker = child(["worker"], settings, settings.data_dir / "worker.log")
+    worker = start_child(["worker"], settings, settings.data_dir / "worker.log")
     most = 0.0
     try:
         while True:

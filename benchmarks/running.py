@@ -11,18 +11,18 @@ from benchmarks.traffic import Counted, Traffic
 from sager_client import EventProducer
 from streams.kafka import topics
 from streams.local.demo.observer import Observer
-from streams.local.launch import child
+from streams.local.pipeline import start_child
 from streams.settings import Settings
 
 END_SECONDS = 60
 # On a busy machine a process takes long to start.
-PATIENCE_SECONDS = 180.0
+WAIT_SECONDS = 180.0
 LOG = "process.log"
 
 
 def worker(settings: Settings) -> "subprocess.Popen[bytes]":
     """The pipeline's own worker."""
-    return child(["worker"], settings, settings.data_dir / LOG)
+    return start_child(["worker"], settings, settings.data_dir / LOG)
 
 
 class Ended(SystemExit):
@@ -41,7 +41,7 @@ class Running:
         topics.ensure(settings)
         self.settings = settings
         self.process = start(settings)
-        self.observer = Observer(settings, self.check, PATIENCE_SECONDS)
+        self.observer = Observer(settings, self.check, WAIT_SECONDS)
         self.traffic = Traffic(settings)
 
     @property

@@ -44,9 +44,9 @@ from streams.exceptions import BrokerUnreachable
 from streams.kafka.clients import PARTITIONER
 from streams.local import batches
 from streams.local.broker import free_port
+from streams.local.broker_client import BrokerClient, Partition
 from streams.local.demo import catalogue
-from streams.local.launch import DEATHS_SECONDS, PAUSES
-from streams.local.wire import Partition, Wire
+from streams.local.pipeline import CRASH_WINDOW_SECONDS, RESTART_PAUSES
 from streams.settings import Settings
 
 KINDS = ("ctrl-c", "worker", "materializer", "console", "broker", "proxy", "up", "everything", "full-disk", "clock")
@@ -59,7 +59,7 @@ PROGRAMS = {
 }
 # Learning continues without them. Strikes pause until they are back: `sager up` gives up after five quick deaths.
 WITHOUT = ("materializer", "console")
-PATIENCE_SECONDS = 300.0
+WAIT_SECONDS = 300.0
 # The embedded broker looks for records as long as a fetch may wait: in 20 ms it finds none behind some thousands.
 WAIT_MS = 500
 FULL_SECONDS = 4.0
@@ -175,10 +175,10 @@ class Deployment:
 
     def until(self, done: Callable[[], bool], what: str) -> None:
         """Wait for something."""
-        give_up = time.monotonic() + PATIENCE_SECONDS
+        give_up = time.monotonic() + WAIT_SECONDS
         while not done():
             if time.monotonic() > give_up:
-                raise SystemExit(f"waited {PATIENCE_SECONDS:.0f} s for {what}; see {self.folder}")
+                raise SystemExit(f"waited {WAIT_SECONDS:.0f} s for {what}; see {self.folder}")
             time.sleep(0.05)
 
     def load(self) -> None:
@@ -239,7 +239,7 @@ class Deployment:
         seconds = time.monotonic() - began
         if kind in WITHOUT:
             self.until(lambda: self.process(kind) != victim, f"another {kind}")
-            time.sleep(DEATHS_SECONDS / len(PAUSES))
+            time.sleep(CRASH_WINDOW_SECONDS / len(RESTART_PAUSES))
         return seconds
 
     def wait_until_learned(self, since: float) -> None:
@@ -266,12 +266,12 @@ class Deployment:
         self._client.wait()
         sent, quiet = list(self.lines()), 0
         wanted = {contrast_id(user, ranking) for _, user, ranking, _ in sent}
-        give_up, known = time.monotonic() + PATIENCE_SECONDS, -1
+        give_up, known = time.monotonic() + WAIT_SECONDS, -1
         while time.monotonic() < give_up and quiet < 20 and wanted - self._diffs.read().keys():
             quiet = quiet + 1 if len(self._diffs.found) == known else 0
             known = len(self._diffs.found)
             time.sleep(0.5)
-        with Wire(f"127.0.0.1:{self.port}") as wire:
+        with BrokerClient(f"127.0.0.1:{self.port}") as wire:
             diffs = [decode(SkillDiff, each) for each in everything(wire, SkillDiff.TOPIC)]
             chosen = {decode(Selection, each).event_id for each in everything(wire, Selection.TOPIC)}
             letters = Counter(decode(DeadLetter, each).reason for each in everything(wire, DeadLetter.TOPIC))
@@ -302,7 +302,7 @@ class Diffs:
 
     def __init__(self, port: int) -> None:
         self._port = port
-        self._wire: Wire | None = None
+        self._wire: BrokerClient | None = None
         self.found: dict[str, None] = {}
         self._at: dict[Partition, int] = {}
 
@@ -310,7 +310,7 @@ class Diffs:
         """All until now."""
         try:
             if self._wire is None:
-                self._wire = Wire(f"127.0.0.1:{self._port}", 5.0)
+                self._wire = BrokerClient(f"127.0.0.1:{self._port}", 5.0)
                 self._at = dict.fromkeys(partitions(SkillDiff.TOPIC), 0)
             for partition, (data, _) in self._wire.fetch(self._at, WAIT_MS).items():
                 for batch in batches.split(data):
@@ -330,7 +330,7 @@ def partitions(base: str) -> list[Partition]:
     return [(settings.topic(base), number) for number in range(TOPICS[base].partitions(settings.partitions))]
 
 
-def everything(wire: Wire, base: str) -> Iterator[bytes]:
+def everything(wire: BrokerClient, base: str) -> Iterator[bytes]:
     """The values on a topic."""
     for partition in partitions(base):
         at, end = 0, 1

@@ -6,7 +6,7 @@ from typing import Self
 
 from schemas import TOPICS
 from streams.local import batches
-from streams.local.wire import Partition, Wire
+from streams.local.broker_client import BrokerClient, Partition
 from streams.settings import Settings
 
 # An answer of the embedded broker holds what it finds in this time, of the first partitions first.
@@ -46,7 +46,7 @@ class Traffic:
 
     def __init__(self, settings: Settings) -> None:
         self.newest: dict[str, dict[bytes, int]] = {base: {} for base in TOPICS}
-        self._wire = Wire(settings.bootstrap)
+        self._wire = BrokerClient(settings.bootstrap)
         self._bases = {settings.topic(base): base for base in TOPICS}
         self._topics: list[dict[Partition, int]] = [
             {(settings.topic(base), partition): 0 for partition in range(topic.partitions(settings.partitions))}

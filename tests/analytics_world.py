@@ -57,7 +57,7 @@ from streams.local.demo import catalogue, people
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.analytics_talks import talks
-from tests.once import once
+from tests.shared_files import make_once
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 SUNDAY = datetime(2026, 2, 15)  # noqa: DTZ001 - as the file has it
@@ -101,7 +101,7 @@ def build() -> AnalyticsWorld:
     def make(file: Path) -> None:
         file.write_bytes(pickle.dumps(_Builder().run(), pickle.HIGHEST_PROTOCOL))
 
-    made: AnalyticsWorld = pickle.loads(once("analytics.pickle", make).read_bytes())
+    made: AnalyticsWorld = pickle.loads(make_once("analytics.pickle", make).read_bytes())
     return made
 
 
@@ -117,7 +117,7 @@ def published() -> Path:
             copy_and_rename(store.path, folder / "sager.duckdb")
         (folder / "live.duckdb").unlink()
 
-    return once("analytics", make) / "sager.duckdb"
+    return make_once("analytics", make) / "sager.duckdb"
 
 
 class _Builder:

@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Playwright, Request
 
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import WAIT_SECONDS
 
 CHROMIUM = Path(os.environ.get("SAGER_TEST_CHROMIUM", "/usr/bin/chromium"))
 FLAGS = [
@@ -102,7 +102,7 @@ def chromium(playwright: Playwright, folder: Path, **more: object) -> Iterator[B
         timezone_id="UTC",
         **more,  # type: ignore[arg-type]
     )
-    context.set_default_timeout(PATIENCE_SECONDS * 1000)
+    context.set_default_timeout(WAIT_SECONDS * 1000)
     try:
         yield Browser(context)
     finally:

@@ -11,10 +11,10 @@ from schemas import Correction, Interaction, Item, Ranking, Selection
 from streams.analytics import MaterializerError, read
 from streams.kafka.producer import EventOutbox, envelope
 from streams.local.broker import free_port
-from streams.local.demo.scenario import Simulated
-from streams.local.launch import Local
+from streams.local.demo.scenario import Scenario
+from streams.local.pipeline import LocalPipeline
 from streams.settings import Settings
-from tests.patience import until
+from tests.waiting import until
 
 PEOPLE = ("ann", "bruno", "cleo", "dora", "emil", "fay")
 SAID = (("ann", "please nothing with horror"), ("ann", "I love westerns"), ("bruno", "no thrillers"))
@@ -26,7 +26,7 @@ SEED = 11
 class World:
     """A running deployment and its people."""
 
-    local: Local
+    local: LocalPipeline
 
     @property
     def url(self) -> str:
@@ -62,7 +62,7 @@ class World:
 def console_world(folder: Path) -> Iterator[World]:
     """The deployment, full of what people chose, as the snapshot has it."""
     settings = Settings(data_dir=folder, publish_seconds=0.5, batch_seconds=0.2, http_rate=10_000, http_burst=10_000)
-    local = Local(settings, http_port=free_port())
+    local = LocalPipeline(settings, http_port=free_port())
     try:
         local.start()
         local.wait_until_ready(180)
@@ -72,8 +72,8 @@ def console_world(folder: Path) -> Iterator[World]:
         local.stop(at_once=True)
 
 
-def _fill(local: Local) -> World:
-    scenario = Simulated(len(PEOPLE), ROUNDS, SEED)
+def _fill(local: LocalPipeline) -> World:
+    scenario = Scenario(len(PEOPLE), ROUNDS, SEED)
     names = {person.user_id: name for person, name in zip(scenario.people, PEOPLE, strict=True)}
     with EventOutbox(local.settings) as events:
         for domain, item in scenario.catalogue():

@@ -20,10 +20,10 @@ from streams.analytics import MaterializerError, read
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.scanner import int_of
-from streams.local.launch import child
+from streams.local.pipeline import start_child
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import lag
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import WAIT_SECONDS
 
 SHARED_KEY = SecretStr("a secret of this deployment's workers")
 
@@ -94,7 +94,7 @@ class Harness:
         """Start `sager worker` or `sager materialize`, with settings of its own where given."""
         data_dir = self.settings.data_dir / (name or verb) if verb == "worker" else self.settings.data_dir
         own = Settings(**{**self.settings.model_dump(exclude_unset=True), "data_dir": data_dir, **more})
-        process = child([verb], own, self.settings.data_dir / f"{name or verb}.log")
+        process = start_child([verb], own, self.settings.data_dir / f"{name or verb}.log")
         self.processes.append(process)
         return process
 
@@ -122,7 +122,7 @@ class Harness:
     def stop(self, process: subprocess.Popen[bytes]) -> int:
         """As an operator would; the exit code."""
         process.send_signal(signal.SIGTERM)
-        code = process.wait(PATIENCE_SECONDS)
+        code = process.wait(WAIT_SECONDS)
         self.processes.remove(process)
         return code
 
@@ -141,13 +141,13 @@ class Harness:
     def _to_the_end(self) -> int:
         """Read all that is on the broker by now; how many records that were. A poll brings what has arrived here."""
         self._assign()  # a client tells an end once, and again after this
-        count, give_up = 0, time.monotonic() + PATIENCE_SECONDS
+        count, give_up = 0, time.monotonic() + WAIT_SECONDS
         while self._unread:
             count += self.poll()
-            assert time.monotonic() < give_up, f"waited {PATIENCE_SECONDS:.0f} s for the ends of {self._unread}"
+            assert time.monotonic() < give_up, f"waited {WAIT_SECONDS:.0f} s for the ends of {self._unread}"
         return count
 
-    def until(self, done: Callable[[Outputs], bool], what: str, seconds: float = PATIENCE_SECONDS) -> Outputs:
+    def until(self, done: Callable[[Outputs], bool], what: str, seconds: float = WAIT_SECONDS) -> Outputs:
         """Read outputs until `done`; fails with the tail of the logs when it takes too long."""
         give_up = time.monotonic() + seconds
         while not done(self.outputs):
@@ -157,7 +157,7 @@ class Harness:
             assert time.monotonic() < give_up, f"waited {seconds:.0f} s for {what}\n{self.logs()}"
         return self.outputs
 
-    def count(self, model: type[Any], number: int, seconds: float = PATIENCE_SECONDS) -> Outputs:
+    def count(self, model: type[Any], number: int, seconds: float = WAIT_SECONDS) -> Outputs:
         """Read outputs until there are so many records of a kind."""
         base = model.TOPIC
         return self.until(
@@ -170,7 +170,7 @@ class Harness:
         """Read on until workers have committed all that they were sent, and nothing has come for so long."""
         admin = topics.admin(self.settings)
         give_up = heard = time.monotonic()
-        give_up += PATIENCE_SECONDS
+        give_up += WAIT_SECONDS
         while True:
             if self.poll():
                 heard = time.monotonic()
@@ -179,11 +179,11 @@ class Harness:
                 # What came while we asked may be the last but one thing that a worker sends.
                 if not (at_work and any(lag(self.settings, admin).values())) and not self._to_the_end():
                     return self.outputs
-            assert time.monotonic() < give_up, f"waited {PATIENCE_SECONDS:.0f} s for quiet\n{self.logs()}"
+            assert time.monotonic() < give_up, f"waited {WAIT_SECONDS:.0f} s for quiet\n{self.logs()}"
 
     def duckdb(self, query: str, done: Callable[[list[Any]], bool]) -> list[Any]:
         """Ask the published file until the answer is as it should be; the last answer in any case."""
-        give_up, rows = time.monotonic() + PATIENCE_SECONDS, list[Any]()
+        give_up, rows = time.monotonic() + WAIT_SECONDS, list[Any]()
         while time.monotonic() < give_up:
             try:
                 with read.connect(self.settings) as con:

@@ -30,7 +30,7 @@ from typing import Any, Self
 import orjson
 from aiohttp import web
 
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import WAIT_SECONDS
 
 
 class Do(StrEnum):
@@ -357,11 +357,11 @@ def threaded(server: OpenAiServer) -> Iterator[OpenAiServer]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="openai-server", daemon=True)
     thread.start()
-    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(PATIENCE_SECONDS)
+    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(WAIT_SECONDS)
     try:
         yield server
     finally:
-        asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result(PATIENCE_SECONDS)
+        asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result(WAIT_SECONDS)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()

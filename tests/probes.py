@@ -7,7 +7,7 @@ from urllib.error import HTTPError, URLError
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import WAIT_SECONDS
 
 
 def ask(port: int, path: str, token: str = "") -> tuple[int, Any]:
@@ -15,7 +15,7 @@ def ask(port: int, path: str, token: str = "") -> tuple[int, Any]:
     shown = {"Authorization": f"Bearer {token}"} if token else {}
     try:
         asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=shown)
-        with urllib.request.urlopen(asked, timeout=PATIENCE_SECONDS) as reply:
+        with urllib.request.urlopen(asked, timeout=WAIT_SECONDS) as reply:
             status, kind, body = reply.status, reply.headers["Content-Type"], reply.read().decode()
     except HTTPError as refusal:
         with refusal:

@@ -7,7 +7,7 @@ import typer
 
 from streams.cli.options import AsJson, Domain, User, examples
 from streams.cli.output import note, print_json, print_rows, printable
-from streams.cli.policy.common import gate, snapshot
+from streams.cli.policy.common import output_policy, snapshot
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def card(
             f"nothing is on a card of {user!r}: it begins with what they say in a conversation, or with a line that "
             "the console writes. If that was just now, the snapshot is some seconds behind"
         )
-    shown = card_told(found, datetime.now(UTC), gate(), request=request, domain=domain)
+    shown = card_told(found, datetime.now(UTC), output_policy(), request=request, domain=domain)
     if as_json:
         print_json(shown.model_dump(mode="json"))
     else:

@@ -24,7 +24,7 @@ FAILED, WRONG_USE, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141
 
 
 @contextmanager
-def reported() -> Iterator[None]:
+def report_errors() -> Iterator[None]:
     """Report errors raised on purpose in one message; all others are bugs and keep their traceback."""
     try:
         yield
@@ -40,7 +40,7 @@ def reported() -> Iterator[None]:
     except Exception as error:
         if _is_interruption(error):
             raise typer.Exit(INTERRUPTED) from None
-        message = message_of(error)
+        message = error_message(error)
         if message is None:
             raise
         # DuckDB and Kafka quote the offending input, which may be an app's text.
@@ -48,7 +48,7 @@ def reported() -> Iterator[None]:
         raise typer.Exit(FAILED) from None
 
 
-def message_of(error: Exception) -> str | None:
+def error_message(error: Exception) -> str | None:
     """Return the message of an error; None if it is a bug of ours."""
     ours = (("schemas.codec", "SchemaError"), ("operators.statinit.parsers", "UnknownParser"))
     if isinstance(error, StreamsError) or any(_is(error, *name) for name in ours):

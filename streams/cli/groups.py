@@ -10,7 +10,7 @@ from typing import Any, cast
 import typer
 from typer.core import TyperGroup
 
-from streams.cli.errors import reported
+from streams.cli.errors import report_errors
 
 HEADINGS: dict[str, dict[str, str]] = {
     "Getting started": {
@@ -25,7 +25,7 @@ HEADINGS: dict[str, dict[str, str]] = {
         "sql": "data.sql",
         "replay": "data.replay",
         "global-skill": "operations.global_skill",
-        "schemas": "data.schema_files",
+        "schemas": "data.schemas",
     },
     "Operations": {
         "worker": "processes",
@@ -40,7 +40,7 @@ HEADINGS: dict[str, dict[str, str]] = {
         "rebuild": "operations.rebuild",
         "weights": "operations.weights",
     },
-    "Evaluation": {"eval": "evaluation.run"},
+    "Evaluation": {"eval": "evaluation.leave_one_out"},
 }
 
 
@@ -75,7 +75,7 @@ class HeadedGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; errors that it raises on purpose become a message and an exit code."""
-        with reported():
+        with report_errors():
             return super().invoke(ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

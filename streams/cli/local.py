@@ -17,13 +17,13 @@ import typer
 from streams.cli.mcp import TOKEN_FILE
 from streams.cli.options import AsJson, examples, settings
 from streams.cli.output import console, note, print_fields, print_json_line
-from streams.cli.processes import writable
-from streams.cli.progress import Stages
+from streams.cli.processes import writable_folder
+from streams.cli.progress import ProgressBars
 from streams.exceptions import StreamsError
 from streams.logs import configure
 
 if TYPE_CHECKING:
-    from streams.local.launch import Local
+    from streams.local.pipeline import LocalPipeline
 
 USERS, ROUNDS = 45, 16
 USUAL_PORT, USUAL_HTTP_PORT = 9092, 8088
@@ -34,7 +34,7 @@ CATCH_UP_SECONDS = 120.0
 """How long the worker may make no progress before we report that we are up all the same."""
 
 
-class _Asked(BaseException):
+class _StopRequested(BaseException):
     """A signal asked us to end."""
 
 
@@ -62,47 +62,47 @@ def up(
     """
     from streams.local.broker import free_port  # noqa: PLC0415
     from streams.local.journal import lock  # noqa: PLC0415
-    from streams.local.launch import Local  # noqa: PLC0415
+    from streams.local.pipeline import LocalPipeline  # noqa: PLC0415
 
     chosen = settings(data_dir=data_dir)
     configure("WARNING", chosen.log_format)
-    writable(chosen.data_dir, chosen.group)
+    writable_folder(chosen.data_dir, chosen.group)
     # A `sager up` that was killed leaves a worker that finishes, and the broker on its port for as long.
     os.close(lock(chosen))
     broker_port, served = _port(port), _port(http_port, chosen.http_port, "--http-port") or free_port()
-    before = [(name, signal.signal(name, _ask)) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    before = [(name, signal.signal(name, _request_stop)) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     try:
         note("starting ...")
-        _run(Local(chosen, port=broker_port, keep=True, http_port=served), was_chosen=port is not None)
-    except _Asked:
+        _run(LocalPipeline(chosen, port=broker_port, keep=True, http_port=served), was_chosen=port is not None)
+    except _StopRequested:
         note("ended: every accepted event is kept, and the next start continues from there")
     finally:
         for name, handler in before:
             signal.signal(name, handler)
 
 
-def _ask(number: int, frame: FrameType | None) -> None:
-    raise _Asked
+def _request_stop(number: int, frame: FrameType | None) -> None:
+    raise _StopRequested
 
 
-def _run(local: "Local", *, was_chosen: bool) -> None:
+def _run(local: "LocalPipeline", *, was_chosen: bool) -> None:
     is_up, at_once = False, False
     try:
         local.start()
         local.wait_until_ready(READY_SECONDS)
-        if left := local.work_off(CATCH_UP_SECONDS, _progress("catching up with restored records"), per_record=True):
+        if left := local.finish_work(CATCH_UP_SECONDS, _progress("catching up with restored records"), per_record=True):
             note(f"the worker has done nothing for {CATCH_UP_SECONDS:.0f} s, and {left} records wait: see its log")
         is_up = True
         _show(local, was_chosen=was_chosen)
         while True:
             local.check()
             time.sleep(CHECK_SECONDS)
-    except _Asked:
+    except _StopRequested:
         at_once = True  # a second signal ends it without waiting
         if is_up:
             seconds = local.settings.shutdown_seconds
             note("ending: the worker finishes, the materializer publishes (Ctrl-C again ends at once) ...")
-            if left := local.work_off(seconds, _progress("finishing"), per_record=False):
+            if left := local.finish_work(seconds, _progress("finishing"), per_record=False):
                 note(f"{left} records are not done after {seconds:.0f} s; they are kept, and come first next time")
         at_once = False
         raise
@@ -137,7 +137,7 @@ def _port(asked: int | None, usual: int = USUAL_PORT, option: str = "--port") ->
     return port
 
 
-def _show(local: "Local", *, was_chosen: bool) -> None:
+def _show(local: "LocalPipeline", *, was_chosen: bool) -> None:
     folder = local.settings.data_dir
     fields: dict[str, object] = {"broker": local.bootstrap}
     if local.url is not None:
@@ -185,23 +185,23 @@ def demo(
     Starts the embedded broker, a worker and the materializer, produces events as an app would, and ends by itself. Exit
     code 0: every event was processed and the log, the skills topic and DuckDB agree.
     """
-    from streams.local.demo.observer import Stalled  # noqa: PLC0415
+    from streams.local.demo.observer import PipelineStalled  # noqa: PLC0415
     from streams.local.demo.report import show, summary  # noqa: PLC0415
     from streams.local.demo.run import Demo  # noqa: PLC0415
-    from streams.local.demo.scenario import Simulated  # noqa: PLC0415
-    from streams.local.launch import Local  # noqa: PLC0415
+    from streams.local.demo.scenario import Scenario  # noqa: PLC0415
+    from streams.local.pipeline import LocalPipeline  # noqa: PLC0415
 
-    folder = writable(data_dir or Path(tempfile.gettempdir()) / f"sager-demo-{time.strftime('%Y%m%d-%H%M%S')}")
+    folder = writable_folder(data_dir or Path(tempfile.gettempdir()) / f"sager-demo-{time.strftime('%Y%m%d-%H%M%S')}")
     chosen = settings(data_dir=folder, publish_seconds=1.0, batch_seconds=0.3)
-    scenario = Simulated(users, rounds, seed)
+    scenario = Scenario(users, rounds, seed)
     note(f"sager demo: {scenario.describe()}")
     # The processes that we started are ended in order, also after a signal.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with Stages() as stages:
+    with ProgressBars() as progress:
         try:
-            with Local(chosen) as local:
-                result = Demo(scenario, local, stages.at).run()
-        except Stalled as error:
+            with LocalPipeline(chosen) as local:
+                result = Demo(scenario, local, progress.update).run()
+        except PipelineStalled as error:
             raise StreamsError(f"the pipeline stalled: {error}; its logs are in {folder}") from error
     facts = summary(result)
     if as_json:

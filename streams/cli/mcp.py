@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from streams.cli.options import examples, need, settings
+from streams.cli.options import examples, require_extra, settings
 from streams.cli.output import note
 from streams.exceptions import StreamsError
 
@@ -41,7 +41,7 @@ def mcp(
 
     Its tools call the HTTP API with one token, which limits the users that it may act for.
     """
-    need("MCP", "mcp", "mcp")
+    require_extra("MCP", "mcp", "mcp")
     from streams.http.limits import is_loopback  # noqa: PLC0415
     from streams.logs import configure  # noqa: PLC0415
 

@@ -49,7 +49,7 @@ def settings(**given: Any) -> "Settings":
     return chosen
 
 
-def connected(bootstrap: str | None) -> "Settings":
+def connected_settings(bootstrap: str | None) -> "Settings":
     """Return the effective configuration if one of its bootstrap servers listens.
 
     Kafka's clients wait long for a broker that may still come; a user at a terminal wants an answer at once.
@@ -90,7 +90,7 @@ def moment_ms(text: str | None) -> int:
         raise typer.BadParameter(f"{text!r} is neither a time as 30m, 24h or 7d nor a moment as 2026-01-31") from None
 
 
-def need(purpose: str, extra: str, *packages: str) -> None:
+def require_extra(purpose: str, extra: str, *packages: str) -> None:
     """Raise MissingExtra, which names the extra, if one of its packages is not installed."""
     from importlib.util import find_spec  # noqa: PLC0415
 

@@ -58,17 +58,17 @@ def print_rows(rows: Sequence[Mapping[str, Any]], title: str | None = None, whol
     if rows:
         made = table(*(name.replace("_", " ") for name in rows[0]), title=title, whole=whole)
         for each in rows:
-            row(made, [in_words(value) for value in each.values()])
+            row(made, [format_value(value) for value in each.values()])
         console().print(made)
 
 
 def print_fields(fields: Mapping[str, Any]) -> None:
     """Print one line per field."""
     for name, value in fields.items():
-        print(printable(f"{name.replace('_', ' ')}: {in_words(value)}"))
+        print(printable(f"{name.replace('_', ' ')}: {format_value(value)}"))
 
 
-def in_words(value: Any) -> str:  # noqa: PLR0911 - one per kind of value
+def format_value(value: Any) -> str:  # noqa: PLR0911 - one per kind of value
     """Format a value for people.
 
     >>> in_words(0.25), in_words(1200), in_words(None), in_words([0.1, 2]), in_words({"a": 1, "b": True})
@@ -86,9 +86,9 @@ def in_words(value: Any) -> str:  # noqa: PLR0911 - one per kind of value
         case datetime():
             return f"{value:%Y-%m-%d %H:%M:%S}"
         case Mapping():
-            return ", ".join(f"{key} {in_words(each)}" for key, each in value.items())
+            return ", ".join(f"{key} {format_value(each)}" for key, each in value.items())
         case list() | tuple():
-            return ", ".join(map(in_words, value))
+            return ", ".join(map(format_value, value))
         case _:
             return str(value)
 
@@ -111,7 +111,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
     >>> json_text({"at": datetime(2026, 1, 31, 18), "title": "Amélie", "share": float("nan"), "raw": "\x9b2J"})
     '{"at": "2026-01-31T18:00:00Z", "title": "Amélie", "share": null, "raw": "\\u009b2J"}'
     """
-    return _BEYOND_ASCII.sub(_escaped, json.dumps(plain(value), ensure_ascii=False, indent=indent))
+    return _BEYOND_ASCII.sub(_escaped, json.dumps(json_value(value), ensure_ascii=False, indent=indent))
 
 
 def print_json(value: Any) -> None:
@@ -134,13 +134,13 @@ def print_json_rows(rows: Iterable[Any]) -> None:
     sys.stdout.write("[]\n" if before == "[" else "\n]\n")
 
 
-def plain(value: Any) -> Any:  # noqa: PLR0911 - one per kind of value
+def json_value(value: Any) -> Any:  # noqa: PLR0911 - one per kind of value
     """Return the value in JSON's types; other values become text."""
     match value:
         case None | bool() | str() if not isinstance(value, Enum):
             return value
         case Enum():
-            return plain(value.value)
+            return json_value(value.value)
         case float() | Decimal():
             return float(value) if math.isfinite(value) else None
         case int():
@@ -153,9 +153,9 @@ def plain(value: Any) -> Any:  # noqa: PLR0911 - one per kind of value
         case bytes():
             return value.decode(errors="backslashreplace")
         case Mapping():
-            return {str(plain(key)): plain(each) for key, each in value.items()}
+            return {str(json_value(key)): json_value(each) for key, each in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [plain(each) for each in value]
+            return [json_value(each) for each in value]
         case _:
             return str(value)
 

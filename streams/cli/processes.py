@@ -29,8 +29,8 @@ def worker(bootstrap: Bootstrap = None) -> None:
     """
     # Until Faust listens itself: a worker that gets a signal while it starts has nothing to finish.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    chosen = _prepared(bootstrap)
-    writable(chosen.data_dir, chosen.group)
+    chosen = _process_settings(bootstrap)
+    writable_folder(chosen.data_dir, chosen.group)
     from streams import agreement  # noqa: PLC0415
     from streams.http import process_health  # noqa: PLC0415
     from streams.worker.runtime.watchdog import WorkerHealth  # noqa: PLC0415
@@ -49,8 +49,8 @@ def materialize(bootstrap: Bootstrap = None) -> None:
 
     Exactly one may run per data folder. SIGTERM lets it commit and publish what it has read; a second one does not.
     """
-    chosen = _prepared(bootstrap)
-    writable(chosen.data_dir, chosen.group)
+    chosen = _process_settings(bootstrap)
+    writable_folder(chosen.data_dir, chosen.group)
     from streams import agreement, shutdown  # noqa: PLC0415
     from streams.analytics import run  # noqa: PLC0415
     from streams.http import process_health  # noqa: PLC0415
@@ -75,7 +75,7 @@ def serve(bootstrap: Bootstrap = None) -> None:
 
     Every request needs a token of the file that SAGER_HTTP_TOKENS names; `sager token new` makes one.
     """
-    chosen = _prepared(bootstrap)
+    chosen = _process_settings(bootstrap)
     from streams.serve import run  # noqa: PLC0415
 
     run(chosen)
@@ -89,7 +89,7 @@ def console(bootstrap: Bootstrap = None) -> None:
 
     Sign in with a token of the file that SAGER_HTTP_TOKENS names; its scopes decide what it may do.
     """
-    chosen = _prepared(bootstrap)
+    chosen = _process_settings(bootstrap)
     from streams.serve import run  # noqa: PLC0415
 
     run(chosen, console=True)
@@ -112,7 +112,7 @@ def webhooks(
     if make_secret:
         print(new_secret())
         return
-    chosen = _prepared(bootstrap)
+    chosen = _process_settings(bootstrap)
     if chosen.webhooks is None:
         raise StreamsError("there is no endpoint: set SAGER_WEBHOOKS to a file of endpoints; see docs/webhooks.md")
     endpoints = read(chosen.webhooks)
@@ -126,7 +126,7 @@ def webhooks(
     asyncio.run(run(chosen, health, endpoints))
 
 
-def writable(folder: Path, group: str | None = None) -> Path:
+def writable_folder(folder: Path, group: str | None = None) -> Path:
     """Return the data folder, made if it is missing, and closed to others."""
     try:
         permissions.tighten(permissions.make(folder, group), group)
@@ -140,10 +140,10 @@ def writable(folder: Path, group: str | None = None) -> Path:
     return folder
 
 
-def _prepared(bootstrap: str | None) -> "Settings":
+def _process_settings(bootstrap: str | None) -> "Settings":
     """Return the settings of a process that logs, and ends with `sager up` if that started it."""
     chosen = settings(bootstrap=bootstrap)
-    from streams.local.launch import die_with_parent  # noqa: PLC0415
+    from streams.local.pipeline import die_with_parent  # noqa: PLC0415
     from streams.logs import configure  # noqa: PLC0415
 
     die_with_parent()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 LINE_SECONDS = 3.0
 
 
-class Stages:
+class ProgressBars:
     """One bar per stage. Use it as a context manager."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Stages:
         self._tasks: dict[str, TaskID] = {}
         self._printed_at = time.monotonic()
 
-    def at(self, stage: str, done: int, total: int, cost: str = "") -> None:
+    def update(self, stage: str, done: int, total: int, cost: str = "") -> None:
         """Report how far a stage is, and its cost so far."""
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(stage, total=total, cost="")

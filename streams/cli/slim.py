@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from streams.cli.options import AsJson, Bootstrap, Domain, User, connected, examples
+from streams.cli.options import AsJson, Bootstrap, Domain, User, connected_settings, examples
 from streams.cli.output import print_json, printable
 from streams.exceptions import StreamsError
 
@@ -29,7 +29,7 @@ def slim(user: User, domain: Domain = None, as_json: AsJson = False, bootstrap: 
     from streams.kafka.scanner import Scanner  # noqa: PLC0415
 
     held: dict[bytes, SlimSkill] = {}
-    with Scanner(connected(bootstrap)) as scanner:
+    with Scanner(connected_settings(bootstrap)) as scanner:
         for message in scanner.read(scanner.partitions(SlimSkill.TOPIC)):
             _take(held, message.key() or b"", message.value())
     found = [skill for skill in held.values() if skill.user_id == user and domain in (None, skill.domain)]

@@ -21,7 +21,7 @@ _CONTROL_BIT = 0x20
 _COMMIT_MARKER = struct.pack(">hh", 0, 1), b"\0" * 6
 
 
-class Record(NamedTuple):
+class BatchRecord(NamedTuple):
     """One record and its offset in the partition."""
 
     offset: int
@@ -59,7 +59,7 @@ def bounds(batch: bytes) -> tuple[int, int]:
     return base, base + delta + 1
 
 
-def anonymized(data: bytes) -> bytes:
+def without_producer(data: bytes) -> bytes:
     """Return the batches of a request without their producer's id and sequence numbers.
 
     A restarted broker refuses the ids that its predecessor gave out. Raises ValueError if a batch is cut off, is not of
@@ -90,15 +90,15 @@ def rebased(data: bytes, base: int) -> Iterator[bytes]:
         base += end - first
 
 
-def records(batch: bytes) -> Iterator[Record]:
+def records(batch: bytes) -> Iterator[BatchRecord]:
     """Yield a batch's records; a control batch has none."""
     for part in iter(MemoryRecords(batch).next_batch, None):
         if not part.is_control_batch:
             for record in part:
-                yield Record(record.offset, record.timestamp, record.key, record.value, tuple(record.headers))
+                yield BatchRecord(record.offset, record.timestamp, record.key, record.value, tuple(record.headers))
 
 
-def built(held: Sequence[Record], end: int = 0) -> Iterator[bytes]:
+def build_batches(held: Sequence[BatchRecord], end: int = 0) -> Iterator[bytes]:
     """Yield batches that hold these records at their offsets and span all offsets from 0 to the end.
 
     The embedded broker never finishes an answer whose last batch has fewer records than offsets. So the last offset has
@@ -106,7 +106,7 @@ def built(held: Sequence[Record], end: int = 0) -> Iterator[bytes]:
     behind the partition's last record, if that record is not among them.
     """
     last = max(end, held[-1].offset + 1 if held else 0) - 1
-    base, pending, size = 0, list[Record](), 0
+    base, pending, size = 0, list[BatchRecord](), 0
     for record in held:
         weight = len(record.key or b"") + len(record.value or b"")
         if pending and (len(pending) == MAX_RECORDS or size + weight > MAX_BYTES or record.offset == last):
@@ -126,17 +126,17 @@ def built(held: Sequence[Record], end: int = 0) -> Iterator[bytes]:
         yield _batch(last, last + 1, pending) if pending else _control_batch(last, last + 1)
 
 
-def _batch(base: int, end: int, held: Sequence[Record]) -> bytes:
+def _batch(base: int, end: int, held: Sequence[BatchRecord]) -> bytes:
     return _sealed(_filled(base, held, DefaultRecordBatch.CODEC_GZIP), base, end)
 
 
 def _control_batch(base: int, end: int) -> bytes:
-    made = _filled(base, [Record(base, 0, *_COMMIT_MARKER)], codec=0)
+    made = _filled(base, [BatchRecord(base, 0, *_COMMIT_MARKER)], codec=0)
     made[_ATTRIBUTES_AT + 1] |= _CONTROL_BIT
     return _sealed(made, base, end)
 
 
-def _filled(base: int, held: Sequence[Record], codec: int) -> bytearray:
+def _filled(base: int, held: Sequence[BatchRecord], codec: int) -> bytearray:
     builder = DefaultRecordBatchBuilder(MAGIC, codec, 0, -1, -1, -1, 1 << 30)
     for each in held:
         builder.append(each.offset - base, each.timestamp_ms, each.key, each.value, list(each.headers))

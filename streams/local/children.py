@@ -18,7 +18,7 @@ MAX_BYTES, SECONDS = 10 * 1024 * 1024, 2.0
 
 
 @contextmanager
-def appending(log: Path) -> Iterator[int]:
+def open_log(log: Path) -> Iterator[int]:
     """Open a log for a child's output, readable by its owner alone."""
     permissions.make(log.parent)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -29,7 +29,7 @@ def appending(log: Path) -> Iterator[int]:
         os.close(file)
 
 
-def rotate(log: Path, max_bytes: int = MAX_BYTES) -> bool:
+def rotate_log(log: Path, max_bytes: int = MAX_BYTES) -> bool:
     """Move the contents of a log that has grown too large to `NAME.log.1`, and return true if it had.
 
     The child keeps writing to the same file. A line that it writes at this moment can be missing from both.
@@ -61,7 +61,7 @@ def why_not_ready(url: str) -> str:
     return ""
 
 
-def next_offsets(address: str) -> dict[str, int] | None:
+def materializer_offsets(address: str) -> dict[str, int] | None:
     """Return the next offset that a materializer reads, summed over each topic's partitions; None without an answer."""
     try:
         families = text_string_to_metric_families(_get(f"{address}/metrics"))

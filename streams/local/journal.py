@@ -25,12 +25,12 @@ from typing import Any
 from schemas import TOPICS, BadRecord, Receipt, Topic, decode, moment_of
 from schemas.topics import WORKED_OFF, by_name
 from streams.exceptions import StreamsError
-from streams.local.batches import Record, bounds, built, records
-from streams.local.wire import Partition
+from streams.local.batches import BatchRecord, bounds, build_batches, records
+from streams.local.broker_client import Partition
 from streams.settings import Settings
 
 LOCK_SECONDS = 60.0
-LATER = 3
+ERASURES_PENDING = 3
 """The exit code of a compaction that left records of forgotten people, which the workers have yet to process."""
 _FRAME = struct.Struct(">II")
 
@@ -42,20 +42,20 @@ class JournalUnusable(StreamsError, RuntimeError):
 
 
 @dataclass
-class Log:
+class JournalContents:
     """Records in the order of their offsets, the workers' commits, and the offset behind each partition's last record.
 
     Compaction may have removed that record.
     """
 
-    records: dict[Partition, list[Record]] = field(default_factory=dict)
+    records: dict[Partition, list[BatchRecord]] = field(default_factory=dict)
     commits: dict[Partition, int] = field(default_factory=dict)
     ends: dict[Partition, int] = field(default_factory=dict)
 
     def batches(self) -> Iterator[tuple[Partition, bytes]]:
         """Yield batches that hold the records and span all offsets from 0 to each partition's end."""
         for partition, end in self.ends.items():
-            for batch in built(self.records.get(partition, []), end):
+            for batch in build_batches(self.records.get(partition, []), end):
                 yield partition, batch
 
 
@@ -95,9 +95,9 @@ def frames(path: Path, size: int | None = None) -> Iterator[tuple[dict[str, Any]
             yield json.loads(head), batch
 
 
-def read(settings: Settings, size: int | None = None) -> Log | None:
+def read(settings: Settings, size: int | None = None) -> JournalContents | None:
     """Return the contents of the journal, or of its first bytes; None if there is no journal."""
-    log, path = Log(), path_of(settings)
+    log, path = JournalContents(), path_of(settings)
     if not path.exists():
         return None
     for head, batch in frames(path, size):
@@ -123,7 +123,7 @@ def _deployment(settings: Settings) -> dict[str, Any]:
     return {"PARTITIONS": settings.partitions, "PREFIX": settings.prefix, "APP_ID": settings.app_id}
 
 
-def write(settings: Settings, log: Log) -> Path:
+def write(settings: Settings, log: JournalContents) -> Path:
     """Write a log to a new file beside the journal's, and return its path."""
     new = path_of(settings).with_suffix(".new")
     new.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ def write(settings: Settings, log: Log) -> Path:
     return new
 
 
-def put_in_place(new: Path) -> None:
+def install(new: Path) -> None:
     """Let a new file replace the journal's, also after a loss of power."""
     new.replace(new.with_suffix(""))
     folder = os.open(new.parent, os.O_RDONLY)
@@ -173,7 +173,7 @@ class Journal:
             self._is_synced = True  # first: another thread may append meanwhile
             os.fsync(self._file)
 
-    def go_on_in_compacted(self, size: int) -> None:
+    def switch_to_compacted(self, size: int) -> None:
         """Replace the file with the one that was compacted from its first bytes, and append what came behind them."""
         rest = os.pread(self._file, self.size - size, size)
         os.close(self._file)
@@ -181,7 +181,7 @@ class Journal:
         self._open(new)
         self._add(rest)
         os.fsync(self._file)
-        put_in_place(new)
+        install(new)
 
     def _add(self, data: bytes) -> None:
         left = memoryview(data)
@@ -191,7 +191,7 @@ class Journal:
             left = left[os.write(self._file, left) :]
 
 
-def compacted(log: Log, settings: Settings, now: datetime | None = None) -> tuple[Log, int]:
+def compact(log: JournalContents, settings: Settings, now: datetime | None = None) -> tuple[JournalContents, int]:
     """Remove older values of a key, old events, and the events of forgotten people, as Kafka or a receipt would.
 
     Events that the workers have not processed stay. Internal topics keep nothing else. Offsets stay as they are, but a
@@ -200,7 +200,7 @@ def compacted(log: Log, settings: Settings, now: datetime | None = None) -> tupl
     Returns the rest, and the number of records of forgotten people that the workers have yet to process.
     """
     is_covered, waiting = _covered_by_receipts(log, settings), 0
-    rest, now_ms = Log(), (now or datetime.now(UTC)).timestamp() * 1_000
+    rest, now_ms = JournalContents(), (now or datetime.now(UTC)).timestamp() * 1_000
     for partition, end in log.ends.items():
         topic, held = by_name(partition[0], settings.prefix), log.records.get(partition, [])
         if topic.compact:
@@ -224,7 +224,7 @@ def compacted(log: Log, settings: Settings, now: datetime | None = None) -> tupl
     return rest, waiting
 
 
-def _covered_by_receipts(log: Log, settings: Settings) -> Callable[[Topic, Record], bool]:
+def _covered_by_receipts(log: JournalContents, settings: Settings) -> Callable[[Topic, BatchRecord], bool]:
     receipts = {
         record.key: record.value
         for partition, held in log.records.items()
@@ -242,7 +242,7 @@ def _covered_by_receipts(log: Log, settings: Settings) -> Callable[[Topic, Recor
         with suppress(BadRecord):  # an app may send anything to the topic
             barrier.add(decode(Receipt, value))
 
-    def is_covered(topic: Topic, record: Record) -> bool:
+    def is_covered(topic: Topic, record: BatchRecord) -> bool:
         try:
             event = decode(topic.model, record.value)
         except BadRecord:
@@ -284,9 +284,9 @@ def main() -> None:
     settings = Settings()
     log = read(settings, int(sys.argv[1]))
     if log is not None:
-        rest, waiting = compacted(log, settings)
+        rest, waiting = compact(log, settings)
         write(settings, rest)
-        raise SystemExit(LATER if waiting else 0)
+        raise SystemExit(ERASURES_PENDING if waiting else 0)
 
 
 if __name__ == "__main__":

@@ -33,15 +33,15 @@ from aiokafka.protocol.transaction import InitProducerIdRequest_v0, InitProducer
 from schemas import TOPICS, Receipt
 from streams import permissions
 from streams.exceptions import StreamsError
-from streams.local.batches import anonymized, rebased
-from streams.local.broker import EmbeddedBroker, end_with_parent
-from streams.local.journal import LATER, Journal
+from streams.local.batches import rebased, without_producer
+from streams.local.broker import EmbeddedBroker, signal_on_parent_exit
+from streams.local.journal import ERASURES_PENDING, Journal
 from streams.logs import configure
 from streams.settings import Settings
 
 SYNC_SECONDS = 1.0
 COMPACTION_BYTES = 64 * 1024 * 1024
-AGAIN_SECONDS, AFTERWARDS_SECONDS = 10.0, 60.0
+RECOMPACT_SECONDS, RECOMPACT_FOR_SECONDS = 10.0, 60.0
 """An erasure continues after its receipt, by items and their takers: compaction repeats this often, for so long."""
 FRAME_BYTES = 100 * 1024 * 1024
 """The largest request, as in Kafka."""
@@ -83,13 +83,13 @@ class Proxy:
         self._names = {topic.name(settings.prefix) for topic in TOPICS.values()}
         self._journal = Journal(settings)
         self._connections: set[asyncio.Task[Any]] = set()
-        self._compact_at, self._again_until = float("inf"), 0.0
+        self._compact_at, self._recompact_until = float("inf"), 0.0
         self.unjournaled: set[_Future] = set()
 
     async def serve(self, port: int, end: asyncio.Event) -> None:
         """Serve clients on a port until `end` is set, and have the disk hold everything then."""
         server = await asyncio.start_server(self._accept, "127.0.0.1", port, limit=BUFFER_BYTES)
-        keeping = asyncio.create_task(self._keep())
+        keeping = asyncio.create_task(self._maintain_journal())
         await end.wait()
         server.close()
         tasks = [keeping, *self._connections]
@@ -112,7 +112,7 @@ class Proxy:
         finally:
             writer.transport.abort()
 
-    def keep(self, request: Any, answer: bytes) -> None:
+    def journal_answer(self, request: Any, answer: bytes) -> None:
         """Append the batches or offsets of a request that the broker has accepted to the journal."""
         response = request.RESPONSE_TYPE.decode(BytesIO(answer[4:]))
         answered = [(name, each) for name, partitions in response.topics for each in partitions]
@@ -124,13 +124,13 @@ class Proxy:
                 self._journal.append((where, one) for where, data in kept for one in rebased(data, accepted[where][0]))
                 if any(name == self._settings.topic(Receipt.TOPIC) for (name, _), _ in kept):
                     self._compact_at = asyncio.get_running_loop().time()
-                    self._again_until = self._compact_at + AFTERWARDS_SECONDS
+                    self._recompact_until = self._compact_at + RECOMPACT_FOR_SECONDS
             elif request.consumer_group == self._settings.app_id:
                 self._journal.commit({where: offset for where, offset in wanted if where in accepted})
         except OSError as error:
-            end_unwritable(error)
+            exit_unwritable(error)
 
-    async def _keep(self) -> None:
+    async def _maintain_journal(self) -> None:
         """Sync the journal every second, and compact it when that is due."""
         now = asyncio.get_running_loop().time
         limit, begun_at = self._journal.size + self._compaction_bytes, 0
@@ -141,16 +141,16 @@ class Proxy:
                 await asyncio.to_thread(self._journal.sync)
                 if compaction is not None and (code := compaction.poll()) is not None:
                     compaction = None
-                    if code in (0, LATER):
-                        self._journal.go_on_in_compacted(begun_at)
-                    if code or now() < self._again_until:
-                        self._compact_at = now() + AGAIN_SECONDS
+                    if code in (0, ERASURES_PENDING):
+                        self._journal.switch_to_compacted(begun_at)
+                    if code or now() < self._recompact_until:
+                        self._compact_at = now() + RECOMPACT_SECONDS
                     limit = self._journal.size + self._compaction_bytes
                 if compaction is None and (now() >= self._compact_at or self._journal.size > limit):
                     self._compact_at, begun_at = float("inf"), self._journal.size
                     compaction = _compaction(begun_at)
             except OSError as error:
-                end_unwritable(error)
+                exit_unwritable(error)
 
 
 class _Connection:
@@ -165,7 +165,7 @@ class _Connection:
 
     async def run(self) -> None:
         """Forward requests and answers until either side has gone, and the journal has all that was accepted."""
-        parts = [asyncio.create_task(each) for each in (self._forward(), self._take_answers(), self._send())]
+        parts = [asyncio.create_task(each) for each in (self._forward(), self._journal_answers(), self._send())]
         try:
             done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
             for each in done:
@@ -177,7 +177,7 @@ class _Connection:
             self._to_broker.transport.abort()
             # The broker closes a connection before it appends anything of a request that it cannot read.
             for pending in self._pending:
-                self._settle(pending)
+                self._mark_journaled(pending)
 
     async def _forward(self) -> None:
         try:
@@ -206,7 +206,7 @@ class _Connection:
         if api != PRODUCE:
             return _Pending(api, version, request), frame
         request.topics = [
-            (name, [(number, anonymized(data or b"")) for number, data in partitions])
+            (name, [(number, without_producer(data or b"")) for number, data in partitions])
             for name, partitions in request.topics
         ]
         journaled = asyncio.get_running_loop().create_future()
@@ -216,23 +216,23 @@ class _Connection:
         self._proxy.unjournaled.add(journaled)
         return pending, frame[:body_at] + request.encode()
 
-    async def _take_answers(self) -> None:
+    async def _journal_answers(self) -> None:
         """Journal accepted requests, in the order of the broker's answers; `_send` alone waits for other clients."""
         with suppress(asyncio.IncompleteReadError, OSError):
             while True:
                 frame = await _read_frame(self._from_broker)
                 pending = self._pending[0]
                 if pending.api in (PRODUCE, OFFSET_COMMIT):
-                    self._proxy.keep(pending.request, frame)
+                    self._proxy.journal_answer(pending.request, frame)
                 elif pending.api == API_VERSIONS:
                     frame = _with_decoded_versions(frame, pending.version)
                 elif pending.api == INIT_PRODUCER_ID:
                     frame = frame[:4] + PRODUCER_ID  # the broker refuses this version
-                self._settle(self._pending.popleft())
+                self._mark_journaled(self._pending.popleft())
                 if pending.wants_answer:
                     await self._answers.put((set(self._proxy.unjournaled) if pending.api == FETCH else set(), frame))
 
-    def _settle(self, pending: _Pending) -> None:
+    def _mark_journaled(self, pending: _Pending) -> None:
         if pending.journaled is not None:
             pending.journaled.set_result(None)
             self._proxy.unjournaled.discard(pending.journaled)
@@ -270,7 +270,7 @@ def _with_decoded_versions(answer: bytes, version: int) -> bytes:
     return bytes(patched)
 
 
-def end_unwritable(error: OSError) -> NoReturn:
+def exit_unwritable(error: OSError) -> NoReturn:
     """End this process without another acknowledgement: the journal cannot be written."""
     logger.critical("the journal cannot be written: %s", error.strerror or error)
     os._exit(os.EX_IOERR)
@@ -280,7 +280,7 @@ def _compaction(size: int) -> subprocess.Popen[bytes]:
     """Start a compaction of the journal's first bytes, in a process of its own, which costs clients no time."""
 
     def in_the_background() -> None:
-        end_with_parent()
+        signal_on_parent_exit()
         os.nice(10)
 
     return subprocess.Popen(  # noqa: S603 - our own module, no shell
@@ -303,7 +303,7 @@ def main() -> None:
     settings = Settings()
     configure(settings.log_level, settings.log_format)
     permissions.begin(settings.group)
-    broker = EmbeddedBroker(log, broker_port, public=port).start(end_with_parent)
+    broker = EmbeddedBroker(log, broker_port, public=port).start(signal_on_parent_exit)
 
     def end_with_broker() -> None:  # whose records the journal has
         broker.wait()
@@ -319,7 +319,7 @@ if __name__ == "__main__":
     try:
         main()
     except OSError as error:
-        end_unwritable(error)
+        exit_unwritable(error)
     except StreamsError as error:
         logger.critical("the broker cannot be used: %s", error)
         raise SystemExit(1) from None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.traced import Tracer, trace
+from tests.trace_selection import Tracer, trace
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("schemas", "operators", "streams", "clients/python")

@@ -15,7 +15,7 @@ from schemas import PolicySkill, SkillDiff
 from streams.analytics import read
 from streams.local.broker import free_port
 from streams.settings import Settings
-from tests.patience import PATIENCE_SECONDS, until
+from tests.waiting import WAIT_SECONDS, until
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = {
@@ -26,7 +26,7 @@ BASE = {
 
 
 def sager(
-    *args: str, env: Mapping[str, str] | None = None, seconds: float = PATIENCE_SECONDS
+    *args: str, env: Mapping[str, str] | None = None, seconds: float = WAIT_SECONDS
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-P", "-m", "streams.cli", *args],
@@ -93,7 +93,7 @@ class Up:
         return dict(word.split("=", 1) for word in words if "=" in word)
 
     def ends(self) -> int:
-        return self.process.wait(PATIENCE_SECONDS)
+        return self.process.wait(WAIT_SECONDS)
 
     def __enter__(self) -> Self:
         return self
@@ -101,7 +101,7 @@ class Up:
     def __exit__(self, *error: object) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(PATIENCE_SECONDS)
+        self.process.wait(WAIT_SECONDS)
 
 
 def stored(data: Path, user: str) -> tuple[list[PolicySkill], list[SkillDiff]]:

@@ -25,7 +25,7 @@ from streams.http import tokens
 from streams.local.broker import free_port
 from streams.local.demo import catalogue
 from streams.settings import Settings
-from tests.patience import PATIENCE_SECONDS, until
+from tests.waiting import WAIT_SECONDS, until
 
 pytestmark = [pytest.mark.broker, pytest.mark.on("embedded"), pytest.mark.thorough]
 HELM = chart.helm() or ""
@@ -111,7 +111,7 @@ class Cluster:
 @contextmanager
 def running(cluster: Cluster, secrets: dict[str, str]) -> Iterator[dict[str, "subprocess.Popen[bytes]"]]:
     """The Job first, then all that lasts, each until it is ready."""
-    assert cluster.start("topics", "topics", secrets).wait(PATIENCE_SECONDS) == 0, cluster.log("topics")
+    assert cluster.start("topics", "topics", secrets).wait(WAIT_SECONDS) == 0, cluster.log("topics")
     with ExitStack() as stack:
         processes = {}
         for name, volume in (("worker", "worker-0"), ("materializer", "materializer-0"), ("api", "materializer-0")):
@@ -165,7 +165,7 @@ def test_what_the_chart_starts_learns_from_a_choice_and_ends_in_order(settings: 
         ), "the tables are on the volume"
         for process in processes.values():
             process.terminate()
-        assert {name: process.wait(PATIENCE_SECONDS) for name, process in processes.items()} == {
+        assert {name: process.wait(WAIT_SECONDS) for name, process in processes.items()} == {
             "worker": 0,
             "materializer": 0,
             "api": 0,

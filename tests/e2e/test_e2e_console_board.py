@@ -15,12 +15,12 @@ from streams.settings import Settings
 from tests.analytics_world import published
 from tests.browser import Browser, accessible, screenshot, sign_in
 from tests.console_metrics import Processes
-from tests.patience import PATIENCE_SECONDS, until
 from tests.unit.http.http_world import Served
+from tests.waiting import WAIT_SECONDS, until
 
 pytestmark = pytest.mark.broker
 
-expect.set_options(timeout=PATIENCE_SECONDS * 1000)
+expect.set_options(timeout=WAIT_SECONDS * 1000)
 
 
 @dataclass
@@ -103,7 +103,7 @@ def test_a_dead_letter_is_looked_at_and_sent_again(world, browser):
     producer = Producer(producer_config(world.local.settings))
     topic = world.local.settings.topic(Ranking.TOPIC)
     producer.produce(topic, key=b"zoe", value=b'{"event_id": "<script>alert(1)</script>", \x1b')
-    assert producer.flush(PATIENCE_SECONDS) == 0
+    assert producer.flush(WAIT_SECONDS) == 0
     page = browser.page()
     page.set_viewport_size({"width": 1280, "height": 860})
 

@@ -7,11 +7,11 @@ from playwright.sync_api import Page, expect
 
 from streams.settings import Settings
 from tests.browser import PHONE, Browser, accessible, chromium, fits, screenshot
-from tests.patience import PATIENCE_SECONDS
 from tests.unit.http.card_world import CORIANDER, CardWorker, card_of, follow, published_cards, talks
 from tests.unit.http.http_world import Served, Tokens
+from tests.waiting import WAIT_SECONDS
 
-expect.set_options(timeout=PATIENCE_SECONDS * 1000)
+expect.set_options(timeout=WAIT_SECONDS * 1000)
 
 DESK = {"width": 1200, "height": 760}
 PREVIEW = f"/card/line?user=ann&line={CORIANDER}&action=remove"

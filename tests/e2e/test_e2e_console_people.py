@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import PHONE, Browser, accessible, chromium, fits, screenshot
 from tests.console_world import World
-from tests.patience import PATIENCE_SECONDS, until
+from tests.waiting import WAIT_SECONDS, until
 
 pytestmark = pytest.mark.broker
 BROKEN_WORDS = """table => {
@@ -20,7 +20,7 @@ BROKEN_WORDS = """table => {
 }"""
 """Words of a table that go on in the next line."""
 
-expect.set_options(timeout=PATIENCE_SECONDS * 1000)
+expect.set_options(timeout=WAIT_SECONDS * 1000)
 
 
 @pytest.fixture

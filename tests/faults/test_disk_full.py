@@ -24,9 +24,9 @@ from streams.settings import Settings
 from tests.faults.oracle import Run, assert_duckdb_has_each_row_once
 from tests.faults.test_kills import BROKER
 from tests.harness import Harness
-from tests.patience import PATIENCE_SECONDS, until
 from tests.probes import is_ready, metric, why_not
 from tests.unit.materializer.materializer_builders import NOON, diff, write
+from tests.waiting import WAIT_SECONDS, until
 from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.timeout(600)]
@@ -86,7 +86,7 @@ def diffs_in(settings: Settings) -> int:
 
 
 def ends(process: subprocess.Popen[bytes], harness: Harness) -> int:
-    code = process.wait(PATIENCE_SECONDS)
+    code = process.wait(WAIT_SECONDS)
     harness.processes.remove(process)
     return code
 

@@ -18,8 +18,8 @@ from schemas import Candidate, Contrast, SkillChangeKind, SkillDiff
 from streams.local.broker import free_port
 from tests.harness import Harness, by_bytes
 from tests.openai_server import Act, Do, OpenAiServer, threaded
-from tests.patience import until
 from tests.probes import metric
+from tests.waiting import until
 from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.thorough]

@@ -19,8 +19,8 @@ from tests.faults.oracle import Run, assert_the_graph_knows_each_choice_once, as
 from tests.faults.test_kills import BROKER, wait_for_a_new_diff
 from tests.harness import Harness
 from tests.openai_server import Act, OpenAiServer, threaded
-from tests.patience import PATIENCE_SECONDS, until
 from tests.probes import ask, metric, why_not
+from tests.waiting import WAIT_SECONDS, until
 from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.timeout(1_800)]
@@ -70,7 +70,7 @@ def test_what_is_in_flight_is_finished_and_not_repeated(harness: Harness) -> Non
                 assert server.in_flight > 0, "it ends while calls are in flight"
                 assert ask(own["metrics_port"], "/live")[0] == 200
 
-                assert worker.wait(PATIENCE_SECONDS) == 0
+                assert worker.wait(WAIT_SECONDS) == 0
                 harness.processes.remove(worker)
                 assert server.in_flight == 0, "it hung up on a call"
 
@@ -107,7 +107,7 @@ def test_what_is_not_finished_in_time_comes_again(
                 if second is not None:
                     worker.send_signal(second)
 
-                assert worker.wait(PATIENCE_SECONDS) == (code if second is None else -second)
+                assert worker.wait(WAIT_SECONDS) == (code if second is None else -second)
                 harness.processes.remove(worker)
                 harness.poll()
             server.always = Act()
@@ -158,7 +158,7 @@ def test_a_worker_without_a_broker_ends_in_time(settings: Settings, tmp_path: Pa
         harness.count(SkillDiff, 1)
 
     worker.terminate()
-    code = worker.wait(PATIENCE_SECONDS)
+    code = worker.wait(WAIT_SECONDS)
 
     assert code in (0, EXIT_CODE)
 
@@ -229,4 +229,4 @@ def test_a_second_signal_ends_the_materializer_at_once(settings: Settings) -> No
         asked_to_end(materializer, port)
         materializer.send_signal(signal.SIGINT)
 
-        assert materializer.wait(PATIENCE_SECONDS) == -signal.SIGINT
+        assert materializer.wait(WAIT_SECONDS) == -signal.SIGINT

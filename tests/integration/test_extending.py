@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from streams.kafka.clients import client_config, no_group
-from streams.local.children import appending
-from streams.local.launch import environment
+from streams.local.children import open_log
+from streams.local.pipeline import environment
 from tests.harness import Harness
-from tests.patience import until
+from tests.waiting import until
 from tests.worlds import slate
 
 pytestmark = pytest.mark.broker
@@ -45,7 +45,7 @@ class Extended:
     def worker(self) -> subprocess.Popen[bytes]:
         """Start `faust worker`."""
         command = [sys.executable, "-P", "-m", "faust", "-A", "changes", "worker", "-l", "info"]
-        with appending(self._log) as log:
+        with open_log(self._log) as log:
             started = subprocess.Popen(command, env=self._environment, stdout=log, stderr=log)
         self.harness.processes.append(started)
         return started

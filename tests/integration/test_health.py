@@ -18,8 +18,8 @@ from streams.local.broker import EmbeddedBroker, free_port
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import Watchdog, WorkerHealth
 from tests.harness import Harness
-from tests.patience import until
 from tests.probes import ask, is_ready, metric, why_not
+from tests.waiting import until
 from tests.worlds import slate
 
 

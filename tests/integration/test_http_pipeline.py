@@ -12,7 +12,7 @@ from schemas import Correction, Ranking, Selection, SkillDiff
 from streams.http import tokens
 from streams.local.broker import free_port
 from tests.harness import Harness
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
@@ -33,7 +33,7 @@ class Client:
             {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(asked, timeout=PATIENCE_SECONDS) as reply:
+            with urllib.request.urlopen(asked, timeout=WAIT_SECONDS) as reply:
                 return reply.status, json.load(reply)
         except HTTPError as refusal:
             with refusal:

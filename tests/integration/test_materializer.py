@@ -19,9 +19,9 @@ from streams.kafka import topics
 from streams.kafka.clients import producer_config
 from streams.local.broker import EmbeddedBroker, free_port
 from streams.settings import Settings
-from tests.patience import PATIENCE_SECONDS, until
 from tests.unit.materializer.materializer_builders import diff, item, ranking, receipt, selection, skill, slim
 from tests.unit.materializer.materializer_builders import interaction as an_interaction
+from tests.waiting import WAIT_SECONDS, until
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ def materializing(settings):
         yield
     finally:
         stop.set()
-        thread.join(PATIENCE_SECONDS)
+        thread.join(WAIT_SECONDS)
     if raised:
         raise raised[0]
 
@@ -61,7 +61,7 @@ def produce(settings, *records):
     for each in records:
         base, key, value = each if isinstance(each, tuple) else _wire(each)
         producer.produce(settings.topic(base), value, key)
-    assert producer.flush(PATIENCE_SECONDS) == 0
+    assert producer.flush(WAIT_SECONDS) == 0
 
 
 def _wire(event):
@@ -81,7 +81,7 @@ def query(settings, sql):
 
 
 def eventually(settings, sql, expected):
-    until = time.monotonic() + PATIENCE_SECONDS
+    until = time.monotonic() + WAIT_SECONDS
     while (found := query(settings, sql)) != expected:
         assert time.monotonic() < until, f"{sql}: {found} and not {expected}"
         time.sleep(0.1)
@@ -122,7 +122,7 @@ def dead_letters_that_decode(settings):
     consumer = Consumer({"bootstrap.servers": settings.bootstrap, "group.id": "test"})
     name = settings.topic("dead-letters")
     consumer.assign([TopicPartition(name, n, OFFSET_BEGINNING) for n in range(settings.partitions)])
-    found, until = [], time.monotonic() + PATIENCE_SECONDS
+    found, until = [], time.monotonic() + WAIT_SECONDS
     while len(found) < 2 and time.monotonic() < until:
         found += consumer.consume(10, timeout=0.5)
     consumer.close()

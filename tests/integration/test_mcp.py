@@ -11,9 +11,9 @@ from schemas import Ranking, Selection, SkillDiff
 from streams.http import tokens
 from streams.local.broker import free_port
 from tests.harness import Harness
-from tests.patience import PATIENCE_SECONDS
 from tests.probes import ask
 from tests.unit.mcp.mcp_world import SCOPES, over_stdio
+from tests.waiting import WAIT_SECONDS
 from tests.worlds import film
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
@@ -41,7 +41,7 @@ async def called(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 
 async def until(client: Client, tool: str, done: Any, **arguments: Any) -> dict[str, Any]:
     """A tool's answer once it is as it should be; the snapshot is some seconds old, and empty at first."""
-    give_up = time.monotonic() + PATIENCE_SECONDS
+    give_up = time.monotonic() + WAIT_SECONDS
     while True:
         result = await client.call_tool(tool, arguments)
         found = result.structured_content or {}

@@ -28,7 +28,7 @@ from streams.settings import Settings
 from tests.builders import NOW, a_contrast, a_proposal, a_skill, a_time, evolve
 from tests.conftest import APACHE
 from tests.harness import Harness
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import WAIT_SECONDS
 from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough]
@@ -141,7 +141,7 @@ def without_workers(settings: Settings) -> Settings:
     """The same deployment, once its group is empty; the embedded broker does not tell, so there with another group."""
     if not APACHE:
         return settings.model_copy(update={"app_id": f"{settings.app_id}-nobody"})
-    give_up = time.monotonic() + PATIENCE_SECONDS
+    give_up = time.monotonic() + WAIT_SECONDS
     while members(settings):
         assert time.monotonic() < give_up
         time.sleep(0.5)
@@ -247,7 +247,7 @@ def examined(settings: Settings) -> dict[str, list[Finding]]:
 
 def until(harness: Harness, check: str, right: Callable[[Finding], bool]) -> Finding:
     """Examine until one check finds what it should."""
-    give_up = time.monotonic() + PATIENCE_SECONDS
+    give_up = time.monotonic() + WAIT_SECONDS
     while not right(found := examined(harness.settings)[check][0]):
         assert time.monotonic() < give_up, f"{found}\n{harness.logs()}"
         time.sleep(0.5)

@@ -14,7 +14,7 @@ from schemas.topics import WORKED_OFF
 from streams.kafka.clients import producer_config
 from tests.conftest import APACHE
 from tests.harness import Harness
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import WAIT_SECONDS
 from tests.worlds import slate
 
 pytestmark = pytest.mark.broker
@@ -79,8 +79,8 @@ def test_poison_is_kept_with_its_bytes_and_good_events_go_on(harness: Harness) -
     harness.events.flush()
 
     total = PER_TOPIC * len(INPUTS)
-    outputs = harness.count(DeadLetter, total, PATIENCE_SECONDS + total / 20)
-    harness.count(SkillDiff, good, PATIENCE_SECONDS + good / 5)
+    outputs = harness.count(DeadLetter, total, WAIT_SECONDS + total / 20)
+    harness.count(SkillDiff, good, WAIT_SECONDS + good / 5)
     harness.quiet()
 
     letters = {(l.source.topic, l.source.partition, l.source.offset): l for l in outputs.dead_letters}  # noqa: E741

@@ -15,7 +15,7 @@ from streams.http import tokens
 from streams.local.broker import free_port
 from streams.webhooks.messages import CHANGED, FORGOTTEN, RESET
 from tests.harness import Harness
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import WAIT_SECONDS
 from tests.webhook_receiver import SECRET, Receiver
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
@@ -30,7 +30,7 @@ def ask(port: int, token: str, path: str, body: dict[str, Any] | None = None) ->
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data, headers)
     try:
-        with urllib.request.urlopen(asked, timeout=PATIENCE_SECONDS) as reply:
+        with urllib.request.urlopen(asked, timeout=WAIT_SECONDS) as reply:
             return reply.status, reply.read()
     except HTTPError as refusal:
         with refusal:

@@ -26,13 +26,13 @@ from schemas import SkillDiff, SlimSkill
 from streams.exceptions import BrokerRefuses
 from streams.kafka.clients import reach
 from streams.local.broker import free_port
-from streams.local.launch import environment
+from streams.local.pipeline import environment
 from streams.settings import Settings
 from streams.worker.create import credentials
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.openai_server import Act, Do, OpenAiServer, threaded
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import WAIT_SECONDS
 from tests.worlds import slate
 
 pytestmark = pytest.mark.broker
@@ -106,7 +106,7 @@ def sager(*args: str, settings: Settings) -> subprocess.CompletedProcess[str]:
         env={**environment(settings), "COLUMNS": "200"},
         capture_output=True,
         text=True,
-        timeout=PATIENCE_SECONDS,
+        timeout=WAIT_SECONDS,
         check=False,
     )
 

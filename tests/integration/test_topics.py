@@ -17,10 +17,10 @@ from confluent_kafka.admin import (
 
 from streams.analytics.rows import PUBLIC_TOPICS
 from streams.kafka import topics
-from streams.local.launch import environment
+from streams.local.pipeline import environment
 from streams.settings import Settings
 from tests.conftest import APACHE
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough]
 on_apache = pytest.mark.skipif(not APACHE, reason="the embedded broker knows no such thing")
@@ -36,7 +36,7 @@ def run(args: list[str], settings: Settings) -> subprocess.CompletedProcess[str]
         capture_output=True,
         text=True,
         check=False,
-        timeout=PATIENCE_SECONDS,
+        timeout=WAIT_SECONDS,
         env=environment(settings) | {"COLUMNS": "400"},
     )
 
@@ -107,12 +107,12 @@ def starts(args: list[str], settings: Settings) -> str:
             [sys.executable, "-P", "-m", "streams.cli", *args], stderr=out, env=environment(settings)
         )
     try:
-        give_up = time.monotonic() + PATIENCE_SECONDS
+        give_up = time.monotonic() + WAIT_SECONDS
         while "materializing" not in log.read_text() and time.monotonic() < give_up:
             assert process.poll() is None, log.read_text()
             time.sleep(0.2)
         process.terminate()
-        assert process.wait(PATIENCE_SECONDS) == 0
+        assert process.wait(WAIT_SECONDS) == 0
     finally:
         process.kill()
     return log.read_text()

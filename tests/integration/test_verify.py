@@ -32,8 +32,8 @@ from streams.rights.verify import verify
 from streams.settings import Settings
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_command, a_contrast, a_proposal, a_ranking, a_selection, a_time, an_attribute, evolve
-from tests.patience import until
 from tests.unit.cards.cards_builders import a_line
+from tests.waiting import until
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 

@@ -12,8 +12,8 @@ from streams.kafka.clients import client_config, partition_of, producer_config
 from streams.settings import Settings
 from streams.webhooks.delivery import Reader
 from streams.webhooks.messages import Notification
-from tests.patience import PATIENCE_SECONDS
 from tests.unit.webhooks.test_webhooks_parts import slim
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
@@ -23,12 +23,12 @@ def put(settings: Settings, *users: str) -> None:
     for version, user in enumerate(users):
         key, partition = compound_key(user, "films"), partition_of(user, settings.partitions)
         producer.produce(settings.topic("slim-skills"), encode(slim(user, version=version)), key, partition)
-    assert producer.flush(PATIENCE_SECONDS) == 0
+    assert producer.flush(WAIT_SECONDS) == 0
 
 
 def read_to_end(reader: Reader) -> list[Notification]:
     found: list[Notification] = []
-    give_up = time.monotonic() + PATIENCE_SECONDS
+    give_up = time.monotonic() + WAIT_SECONDS
     while not reader.is_at_end:
         assert time.monotonic() < give_up
         found += reader.read()
@@ -64,7 +64,7 @@ def test_a_reader_goes_back_to_a_cursor_and_knows_the_end(settings: Settings) ->
         reader.seek(beginning | newest)
         assert read_to_end(reader) == []
         put(settings, "dan")
-        give_up = time.monotonic() + PATIENCE_SECONDS
+        give_up = time.monotonic() + WAIT_SECONDS
         while not (found := reader.read()):
             assert time.monotonic() < give_up
             time.sleep(0.05)

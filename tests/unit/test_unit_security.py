@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from infra.kafka.secured import OpensslUnavailable, Secured, authority
-from streams.cli.errors import message_of
+from streams.cli.errors import error_message
 from streams.exceptions import SecurityMisconfigured
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.security import tls_context
@@ -70,7 +70,7 @@ def test_what_does_not_go_together_names_its_variable(given: dict[str, str], tol
     with pytest.raises(ValidationError) as refused:
         Settings(**given)
 
-    message = str(message_of(refused.value))
+    message = str(error_message(refused.value))
     assert told in message
     assert "secret" not in message
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.options import AsJson, Bootstrap, connected, examples
+from streams.cli.options import AsJson, Bootstrap, connected_settings, examples
 from streams.cli.output import note, print_fields, print_json
-from streams.cli.progress import Stages
+from streams.cli.progress import ProgressBars
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,12 +53,12 @@ def import_(
         raise typer.BadParameter(f"there is no format {layout!r}; there are auto, {', '.join(Format)}")
     which = None if layout == "auto" else Format(layout)
     data = load(path, limit_users, format=which, domain=domain, min_rating=min_rating)
-    chosen = connected(bootstrap)
+    chosen = connected_settings(bootstrap)
     for name in topics.ensure(chosen):
         note(f"created {name}")
     began = time.monotonic()
-    with Stages() as stages, EventOutbox(chosen) as outbox:
-        run = _Import(outbox, stages)
+    with ProgressBars() as progress, EventOutbox(chosen) as outbox:
+        run = _Import(outbox, progress)
         # The catalogue keeps the newest per item, so that sending it again changes nothing.
         run.send(dataset.catalogue(data), len(data.items), set())
         run.send(dataset.interactions(data), data.visits, dataset.held_ids(chosen, "interactions"))
@@ -75,10 +75,10 @@ def import_(
 class _Import:
     """One import. `sent` and `held` count events by topic: those that went out, and those that Kafka had already."""
 
-    def __init__(self, outbox: "EventOutbox", stages: "Stages") -> None:
+    def __init__(self, outbox: "EventOutbox", progress: "ProgressBars") -> None:
         self.sent: dict[str, int] = {}
         self.held: dict[str, int] = {}
-        self._outbox, self._stages = outbox, stages
+        self._outbox, self._progress = outbox, progress
 
     def send(self, events: "Iterable[Event]", total: int, held: set[str]) -> None:
         """Send all events but those that Kafka holds, and report the progress."""
@@ -89,5 +89,5 @@ class _Import:
             if not known:
                 self._outbox.send(event)
             if place % _EVERY == 0 or place == total:
-                self._stages.at(event.TOPIC, place, total)
+                self._progress.update(event.TOPIC, place, total)
         self._outbox.flush()

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streams.cli.options import AsJson, Bootstrap, Domain, Since, connected, examples, moment_ms
+from streams.cli.options import AsJson, Bootstrap, Domain, Since, connected_settings, examples, moment_ms
 from streams.cli.output import json_text, print_fields, print_json, print_rows
-from streams.cli.progress import Stages
+from streams.cli.progress import ProgressBars
 
 if TYPE_CHECKING:
     from streams.operations.whatif.replay import Report, Totals
@@ -46,13 +46,13 @@ def replay(
     from streams.operations.whatif.replay import Chosen, replay_all  # noqa: PLC0415
     from streams.operations.whatif.variant import variant_of  # noqa: PLC0415
 
-    live = connected(bootstrap)
+    live = connected_settings(bootstrap)
     variant = variant_of(live, changes or [])
     chosen = Chosen(moment_ms(since), user, domain, limit)
     rows: list[dict[str, Any]] = []
-    with Stages() as stages:
-        tell = partial(stages.at, "choices")
-        report = replay_all(live, variant, chosen, tell=tell, write=rows.append if out else lambda _: None)
+    with ProgressBars() as progress:
+        show_progress = partial(progress.update, "choices")
+        report = replay_all(live, variant, chosen, tell=show_progress, write=rows.append if out else lambda _: None)
     if out is not None:
         out.touch(0o600, exist_ok=False)  # the rows name users
         out.write_text("".join(f"{json_text(each)}\n" for each in rows), encoding="utf-8")

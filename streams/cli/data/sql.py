@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from streams.cli.options import AsJson, examples, settings
-from streams.cli.output import console, note, plain, print_json_rows, printable, row, table
+from streams.cli.output import console, json_value, note, print_json_rows, printable, row, table
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def sql(
             elif not _print_table(columns, rows, wrap=query in (LISTED, DESCRIBED)) and describe:
                 raise StreamsError(f"there is no table or view {describe!r}; `sager sql --list` lists them")
         except (Error, MemoryError) as error:
-            raise StreamsError(_why(error, seconds, memory)) from error
+            raise StreamsError(_query_error(error, seconds, memory)) from error
 
 
 @contextmanager
@@ -164,7 +164,7 @@ def _rows(con: "DuckDBPyConnection") -> Rows:
         yield from chunk
 
 
-def _why(error: Exception, seconds: float, memory: float) -> str:
+def _query_error(error: Exception, seconds: float, memory: float) -> str:
     """Return DuckDB's message, or advice where its own names settings that are locked."""
     text = f"DuckDB says: {error}"
     if "maximum execution time" in text:
@@ -225,4 +225,4 @@ def _shown(cell: Any) -> str:
 
 
 def _text(cell: Any) -> str:
-    return str(plain(cell)) if isinstance(cell, bytes) else str(cell)
+    return str(json_value(cell)) if isinstance(cell, bytes) else str(cell)

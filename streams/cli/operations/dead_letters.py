@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from streams.cli.errors import FAILED
-from streams.cli.options import AsJson, Bootstrap, Since, connected, examples, moment_ms
-from streams.cli.output import in_words, note, print_fields, print_json, print_rows, printable
-from streams.cli.progress import Stages
+from streams.cli.options import AsJson, Bootstrap, Since, connected_settings, examples, moment_ms
+from streams.cli.output import format_value, note, print_fields, print_json, print_rows, printable
+from streams.cli.progress import ProgressBars
 
 NEWEST = 20
 SHOWN_BYTES = 2_000
@@ -37,10 +37,10 @@ def list_(
     """List refused records, newest first, and count them by reason. Those of erased users are left out."""
     from streams.operations.dead_letters.reading import Chosen, listing, summary  # noqa: PLC0415
 
-    chosen = connected(bootstrap)
+    chosen = connected_settings(bootstrap)
     filters = Chosen(reasons=frozenset(reason or ()), stages=frozenset(stage or ()), since_ms=moment_ms(since))
-    with Stages() as stages:
-        found = listing(chosen, filters, limit, partial(stages.at, "dead letters"))
+    with ProgressBars() as progress:
+        found = listing(chosen, filters, limit, partial(progress.update, "dead letters"))
     letters = [summary(each, each.letter.event_id in found.replayed) for each in found.newest]
     counts = {
         "total": found.total,
@@ -52,7 +52,8 @@ def list_(
         print_json({**counts, "letters": letters})
         return
     print_rows(letters, "dead letters", whole=["event id"])
-    note(f"{found.total:,} in all: {in_words(counts['by_reason']) or 'none'}; {len(found.replayed):,} of them replayed")
+    reasons = format_value(counts["by_reason"]) or "none"
+    note(f"{found.total:,} in all: {reasons}; {len(found.replayed):,} of them replayed")
     if found.forgotten:
         note(f"{found.forgotten:,} more are of erased users: not shown and not replayed")
     if found.unreadable:
@@ -71,8 +72,8 @@ def show(
     """
     from streams.operations.dead_letters.reading import is_clipped, one, summary  # noqa: PLC0415
 
-    with Stages() as stages:
-        found, replayed = one(connected(bootstrap), event_id, partial(stages.at, "dead letters"))
+    with ProgressBars() as progress:
+        found, replayed = one(connected_settings(bootstrap), event_id, partial(progress.update, "dead letters"))
     letter, value = found.letter, found.letter.value or b""
     if as_json:
         print_json({**letter.model_dump(mode="json"), "replayed_to": replayed})
@@ -105,11 +106,11 @@ def replay(
 
     if not (event_ids or reason or stage or since):
         raise typer.BadParameter("name dead letters by their ids, or choose them, as with --reason internal-error")
-    chosen = connected(bootstrap)
+    chosen = connected_settings(bootstrap)
     filters = Chosen(frozenset(event_ids or ()), frozenset(reason or ()), frozenset(stage or ()), moment_ms(since))
-    with Stages() as stages:
-        planned = replaying.plan(chosen, filters, stages.at)
-        sent = 0 if dry_run else replaying.replay(chosen, planned, stages.at)
+    with ProgressBars() as progress:
+        planned = replaying.plan(chosen, filters, progress.update)
+        sent = 0 if dry_run else replaying.replay(chosen, planned, progress.update)
     if as_json:
         hindered = {name: why.value for name, why in planned.hindered.items()}
         print_json({"ready": list(planned.ready), "replayed": sent, "hindered": hindered, "unknown": planned.unknown})

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from streams.cli.errors import FAILED
-from streams.cli.options import AsJson, Bootstrap, connected, examples, settings
+from streams.cli.options import AsJson, Bootstrap, connected_settings, examples, settings
 from streams.cli.output import console, note, print_json, print_rows, printable
 
 _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red", "skipped": "dim"}
@@ -55,7 +55,7 @@ def topics(
     """
     from streams.kafka import topics as broker  # noqa: PLC0415
 
-    chosen = connected(bootstrap)
+    chosen = connected_settings(bootstrap)
     if create:
         for name in broker.ensure(chosen):
             note(f"created {name}")

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from streams.cli.options import AsJson, Bootstrap, Domain, connected, examples
+from streams.cli.options import AsJson, Bootstrap, Domain, connected_settings, examples
 from streams.cli.output import note, print_json, printable
-from streams.cli.progress import Stages
+from streams.cli.progress import ProgressBars
 from streams.exceptions import StreamsError
 
 FLOOR = 5
@@ -35,9 +35,9 @@ def build(
     from streams.kafka.producer import EventOutbox  # noqa: PLC0415
     from streams.operations import global_skills  # noqa: PLC0415
 
-    chosen = connected(bootstrap)
-    with Stages() as stages:
-        populations, unreadable = global_skills.read_populations(chosen, domain, stages.at)
+    chosen = connected_settings(bootstrap)
+    with ProgressBars() as progress:
+        populations, unreadable = global_skills.read_populations(chosen, domain, progress.update)
         if not populations:
             raise StreamsError(
                 f"there is no history, and {unreadable:,} profiles cannot be read: run `sager import`, or send "

@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 
 from streams.cli.errors import FAILED
-from streams.cli.options import AsJson, Bootstrap, connected, examples, settings
+from streams.cli.options import AsJson, Bootstrap, connected_settings, examples, settings
 from streams.cli.output import note, print_fields, print_json, print_rows
 from streams.cli.policy.common import Yes, confirm
-from streams.cli.progress import Stages
+from streams.cli.progress import ProgressBars
 
 app = typer.Typer()
 
@@ -42,9 +42,9 @@ def rebuild(
         remove_live(configured)
         note("it is removed: `sager materialize` fills a new one from the topics")
         return
-    chosen = connected(bootstrap)
-    with Stages() as stages:
-        report = rebuilding.rebuild(chosen, stages.at, apply=apply)
+    chosen = connected_settings(bootstrap)
+    with ProgressBars() as progress:
+        report = rebuilding.rebuild(chosen, progress.update, apply=apply)
     if as_json:
         print_json({**vars(report), "fine": report.is_fine})
     else:

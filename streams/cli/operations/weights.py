@@ -4,9 +4,19 @@ from typing import Any
 
 import typer
 
-from streams.cli.options import AsJson, Bootstrap, connected, examples
+from streams.cli.options import AsJson, Bootstrap, connected_settings, examples
 from streams.cli.output import print_fields, print_json
-from streams.cli.policy.common import WAIT_SECONDS, Actor, InDomain, Reason, Wait, Yes, confirm, signed_in, unanswered
+from streams.cli.policy.common import (
+    WAIT_SECONDS,
+    Actor,
+    InDomain,
+    Reason,
+    Wait,
+    Yes,
+    confirm,
+    current_user,
+    exit_unanswered,
+)
 
 app = typer.Typer()
 group = typer.Typer(
@@ -35,15 +45,15 @@ def _register(action: str, text: str) -> None:
         from streams.kafka.producer import envelope  # noqa: PLC0415
         from streams.rights.commands import CommandClient  # noqa: PLC0415
 
-        chosen = connected(bootstrap)
+        chosen = connected_settings(bootstrap)
         if action == "reset":
             confirm(f"Erase the weights that choices have taught {domain}?", yes=yes)
-        sender: Any = {"actor": actor or signed_in(), "reason": reason}
+        sender: Any = {"actor": actor or current_user(), "reason": reason}
         sent = WeightCommand(**envelope(datetime.now(UTC)), domain=domain, action=WeightAction(action), **sender)
         with CommandClient(chosen, domain) as client:
             weights = client.change_weights(sent, wait)
         if weights is None:
-            unanswered(sent.event_id, wait)
+            exit_unanswered(sent.event_id, wait)
         found = {name: getattr(weights, name) for name in ("domain", "version", "choices", "frozen")}
         if as_json:
             print_json(found)

@@ -13,5 +13,5 @@ group = typer.Typer(
     epilog=examples("sager policy show ann", "sager policy export ann --to ann.jsonl.gz"),
 )
 app.add_typer(group, name="policy")
-for verbs in ("show", "log", "change", "portable"):
+for verbs in ("show", "log", "change", "personal_data"):
     import_module(f"{__name__}.{verbs}")

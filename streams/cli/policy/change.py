@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from streams.cli.errors import FAILED
-from streams.cli.options import AsJson, Bootstrap, User, connected, examples
+from streams.cli.options import AsJson, Bootstrap, User, connected_settings, examples
 from streams.cli.output import note, print_json, printable
 from streams.cli.policy import group
 from streams.cli.policy.common import (
@@ -19,11 +19,11 @@ from streams.cli.policy.common import (
     Wait,
     Yes,
     confirm,
+    current_user,
+    exit_unanswered,
     note_unvouched,
-    signed_in,
     snapshot,
-    unanswered,
-    verb,
+    with_shared_options,
 )
 from streams.exceptions import StreamsError
 from streams.rights.lookup import name_warning, nearest_sentence
@@ -38,7 +38,7 @@ ScopeName = Literal["now", "always"]
 
 
 @dataclass(frozen=True)
-class Change:
+class ChangeOptions:
     """The options that the verbs on a skill share."""
 
     user: User
@@ -50,11 +50,11 @@ class Change:
     bootstrap: Bootstrap = None
     as_json: AsJson = False
 
-    def carry_out(self, action: str, question: str = "", **about: Any) -> None:
+    def send_command(self, action: str, question: str = "", **about: Any) -> None:
         """Send a command with these fields, wait for its diff and print it; a question is asked first."""
         from schemas import SkillCommand  # noqa: PLC0415
 
-        by = {"action": action, "actor": self.actor or signed_in(), "reason": self.reason}
+        by = {"action": action, "actor": self.actor or current_user(), "reason": self.reason}
         if self.send(SkillCommand, question, **by, **about).refused:
             raise typer.Exit(FAILED)
 
@@ -66,7 +66,7 @@ class Change:
 
         fields = {**envelope(datetime.now(UTC)), "user_id": self.user, "domain": self.domain, **about}
         event = kind.model_validate(fields)
-        chosen = connected(self.bootstrap)
+        chosen = connected_settings(self.bootstrap)
         held = find_data(chosen, self.user, self.domain)
         if warning := name_warning(held, chosen, self.domain):
             question = f"{warning} This would start a new skill. Go on?"
@@ -75,70 +75,70 @@ class Change:
         with CommandClient(chosen, self.user) as client:
             diff = client.change_skill(event, self.wait)
         if diff is None:
-            unanswered(event.event_id, self.wait)
+            exit_unanswered(event.event_id, self.wait)
         _print_diff(diff, held.skill(self.domain), as_json=self.as_json)
         return diff
 
 
 def add(
-    change: Change,
+    change: ChangeOptions,
     dimension: Annotated[str, typer.Argument(help="What it is about, such as genre.", metavar="DIMENSION")],
     value: Annotated[str, typer.Argument(help="What draws them, in a few words.", metavar="VALUE")],
     tier: Annotated[TierName, typer.Option(help="How sure to be of it.")] = "high",
     kind: Annotated[KindName, typer.Option(help="What it is.")] = "preference",
 ) -> None:
     """Add a line that the person states."""
-    change.carry_out("add", line={"kind": kind, "dimension": dimension, "value": value, "tier": tier})
+    change.send_command("add", line={"kind": kind, "dimension": dimension, "value": value, "tier": tier})
 
 
 def reword(
-    change: Change,
+    change: ChangeOptions,
     attribute: Line,
     value: Annotated[str, typer.Argument(help="What the line is to say.", metavar="VALUE")],
 ) -> None:
     """Reword a line; it keeps its tier and its evidence."""
-    change.carry_out("reword", attribute_id=attribute, value=value)
+    change.send_command("reword", attribute_id=attribute, value=value)
 
 
-def remove(change: Change, attribute: LineOrStatement) -> None:
+def remove(change: ChangeOptions, attribute: LineOrStatement) -> None:
     """Remove a line or a statement, by its id.
 
     Later choices may bring a line back.
     """
-    change.carry_out("remove", attribute_id=attribute)
+    change.send_command("remove", attribute_id=attribute)
 
 
 def set_tier(
-    change: Change,
+    change: ChangeOptions,
     attribute: Line,
     tier: Annotated[TierName, typer.Argument(help="How sure to be of the line.", metavar="low|medium|high")],
 ) -> None:
     """Set how sure to be of a line."""
-    change.carry_out("set-tier", attribute_id=attribute, tier=tier)
+    change.send_command("set-tier", attribute_id=attribute, tier=tier)
 
 
-def pin(change: Change, attribute: Line) -> None:
+def pin(change: ChangeOptions, attribute: Line) -> None:
     """Keep a line: it is never weakened and never pushed out."""
-    change.carry_out("pin", attribute_id=attribute)
+    change.send_command("pin", attribute_id=attribute)
 
 
-def unpin(change: Change, attribute: Line) -> None:
+def unpin(change: ChangeOptions, attribute: Line) -> None:
     """Let a line change again."""
-    change.carry_out("unpin", attribute_id=attribute)
+    change.send_command("unpin", attribute_id=attribute)
 
 
-def freeze(change: Change) -> None:
+def freeze(change: ChangeOptions) -> None:
     """Stop a skill from learning. Choices made meanwhile are not learned later."""
-    change.carry_out("freeze")
+    change.send_command("freeze")
 
 
-def unfreeze(change: Change) -> None:
+def unfreeze(change: ChangeOptions) -> None:
     """Let a skill learn again."""
-    change.carry_out("unfreeze")
+    change.send_command("unfreeze")
 
 
 def roll_back(
-    change: Change,
+    change: ChangeOptions,
     version: Annotated[int, typer.Argument(help="The version to go back to; 0: the seed.", min=0, metavar="VERSION")],
 ) -> None:
     """Go back to the lines of an earlier version.
@@ -154,11 +154,11 @@ def roll_back(
     if then is None:
         raise StreamsError(f"{user!r} has no version {version} in {domain!r}: `sager policy log {user}` has them all")
     question = f"Roll the skill of {user} in {domain} back to version {version}?"
-    change.carry_out("roll-back", question, to_version=version, lines=then.attributes)
+    change.send_command("roll-back", question, to_version=version, lines=then.attributes)
 
 
 def say(
-    change: Change,
+    change: ChangeOptions,
     words: Annotated[str, typer.Argument(help="What the person says, in their own words.", metavar="WORDS")],
     scope: Annotated[
         ScopeName | None, typer.Option(help="For how long it is meant. [default: as the words say, else always]")
@@ -182,14 +182,14 @@ def say(
 
 def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", *, as_json: bool) -> None:
     """Print the changes of a version, then its refusals, each with the nearest lines that there are."""
-    from streams.cli.policy.log import changed  # noqa: PLC0415
+    from streams.cli.policy.log import statement_change  # noqa: PLC0415
     from streams.views.sentences import change_of  # noqa: PLC0415
 
     if as_json:
         print_json(diff.model_dump(mode="json"))
     else:
         known = {said.statement_id: said for said in skill.stated} if skill else {}
-        lines = [*map(change_of, diff.changes), *(changed(each, known) for each in diff.stated)]
+        lines = [*map(change_of, diff.changes), *(statement_change(each, known) for each in diff.stated)]
         if diff.frozen is not None:
             lines.append("frozen" if diff.frozen else "learns again")
         print(printable("\n".join([*lines, f"version {diff.version}"])))
@@ -201,7 +201,7 @@ def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", *, as_json: bool
     note_unvouched(change.discovered for change in diff.changes if change.discovered is not None)
 
 
-for name, act, example in (
+for name, action_function, example in (
     ("add", add, 'sager policy add ann genre "film noir" --domain films --reason "said so"'),
     ("reword", reword, 'sager policy reword ann preference:genre:noir "film noir" --domain films'),
     ("remove", remove, "sager policy remove ann avoids:preference:genre:noir --domain films"),
@@ -213,4 +213,4 @@ for name, act, example in (
     ("roll-back", roll_back, "sager policy roll-back ann 3 --domain films"),
     ("say", say, 'sager policy say ann "no horror, please" --domain films'),
 ):
-    group.command(name, epilog=examples(example))(verb(Change, act))
+    group.command(name, epilog=examples(example))(with_shared_options(ChangeOptions, action_function))

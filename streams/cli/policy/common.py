@@ -69,7 +69,7 @@ def by_domain(diffs: "Iterable[SkillDiff]") -> "dict[str, list[SkillDiff]]":
     return found
 
 
-def signed_in() -> str:
+def current_user() -> str:
     """Return the name of the signed-in user: the default actor."""
     try:
         return getpass.getuser()
@@ -77,7 +77,7 @@ def signed_in() -> str:
         raise StreamsError("no user is signed in here: name the one who changes the skill with --actor") from error
 
 
-def unanswered(event_id: str, wait: float) -> NoReturn:
+def exit_unanswered(event_id: str, wait: float) -> NoReturn:
     """Exit after a command without an answer: with code 1 if it waited for one."""
     if not wait:
         note(f"sent as {event_id}; not waited for")
@@ -89,7 +89,7 @@ def unanswered(event_id: str, wait: float) -> NoReturn:
     raise typer.Exit(FAILED)
 
 
-def gate() -> "Vouching":
+def output_policy() -> "Vouching":
     """Return the gate of values for models, by the effective configuration."""
     from streams.settings import Settings  # noqa: PLC0415
     from streams.vouching import vouching_of  # noqa: PLC0415
@@ -101,7 +101,7 @@ def note_unvouched(lines: "Iterable[Attribute]") -> None:
     """Name the lines that models do not get, why, and how an operator vouches for them."""
     from streams.views.sentences import UNVOUCHED  # noqa: PLC0415
 
-    vouching = gate()
+    vouching = output_policy()
     for line in lines:
         held = vouching.of_line(line)
         if held is not None:
@@ -111,7 +111,7 @@ def note_unvouched(lines: "Iterable[Attribute]") -> None:
             )
 
 
-def verb(options: type[Any], act: Callable[..., None]) -> Callable[..., None]:
+def with_shared_options(options: type[Any], act: Callable[..., None]) -> Callable[..., None]:
     """Return a command with the user, the own arguments of `act`, and the options that it shares with other verbs.
 
     `options` is a dataclass whose first field is the user; `act` takes an instance of it first.

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streams.cli.errors import FAILED
-from streams.cli.options import AsJson, Bootstrap, Domain, User, connected, examples, settings
+from streams.cli.options import AsJson, Bootstrap, Domain, User, connected_settings, examples, settings
 from streams.cli.output import note, print_json, print_rows, printable
 from streams.cli.policy import group
 from streams.cli.policy.common import by_domain, snapshot
-from streams.cli.progress import Stages
+from streams.cli.progress import ProgressBars
 from streams.views.sentences import actor_of, change_of, shift_phrase, what
 from streams.views.skill_log import read_log
 
@@ -57,7 +57,7 @@ def log(
         )
         return
     for name, log in shown.items():
-        known = all_said(diff for diff in diffs if diff.domain == name)
+        known = statements_by_id(diff for diff in diffs if diff.domain == name)
         print(printable(f"{user} · {name}"))
         for diff in log:
             dollars = f"${cost(diff):.6f}" if cost(diff) else ""
@@ -87,9 +87,9 @@ def verify(
     """
     from streams.rights import verify as verifying  # noqa: PLC0415
 
-    chosen = connected(bootstrap)
-    with Stages() as stages:
-        done = verifying.verify(chosen, user, domain, stages.at)
+    chosen = connected_settings(bootstrap)
+    with ProgressBars() as progress:
+        done = verifying.verify(chosen, user, domain, progress.update)
     findings = [vars(each) for each in done.findings]
     if as_json:
         print_json({"fine": not done.found, **vars(done), "findings": findings})
@@ -123,10 +123,10 @@ def verdict_of(said: "Judgement") -> str:
 def _effects(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tuple[str, str]]:
     """Return the effects of a version, each with its reason; `known`: the statements that the log names."""
     said = [] if diff.seed is None else [(f"started with {len(diff.seed)} lines", "the prior")]
-    said += heard(diff)
+    said += describe_feedback(diff)
     for each in diff.stated:
         words = each.statement.words if each.statement is not None else ""
-        said.append((changed(each, known), each.reason or (f"“{words}”" if words else "")))
+        said.append((statement_change(each, known), each.reason or (f"“{words}”" if words else "")))
     if diff.shifted:
         said.append((f"their taste {shift_phrase(diff)}", "earlier statements are warning"))
     verdicts = {each.attribute_id: each for each in diff.judged}
@@ -167,7 +167,7 @@ def _reasoner(diff: "SkillDiff") -> str:
     return f"{by.model or by.reasoner}{prompt}{tokens}{fallback}"
 
 
-def changed(change: "StatementChange", known: "Mapping[str, Statement]") -> str:
+def statement_change(change: "StatementChange", known: "Mapping[str, Statement]") -> str:
     """Return one change of a statement as a line."""
     kind, said = change.kind.value, change.statement or known.get(change.statement_id)
     words = change.statement_id if said is None else f"{what(said)} [{change.statement_id}]"
@@ -179,13 +179,13 @@ def changed(change: "StatementChange", known: "Mapping[str, Statement]") -> str:
     return f"{sign} {words}{scope}{times}"
 
 
-def all_said(diffs: "Iterable[SkillDiff]") -> "dict[str, Statement]":
+def statements_by_id(diffs: "Iterable[SkillDiff]") -> "dict[str, Statement]":
     """Return the statements that a log names, each with its newest words."""
     changes = (change for diff in diffs for change in diff.stated)
     return {change.statement_id: change.statement for change in changes if change.statement is not None}
 
 
-def heard(diff: "SkillDiff") -> list[tuple[str, str]]:
+def describe_feedback(diff: "SkillDiff") -> list[tuple[str, str]]:
     """Return the signal, abstention or correction behind a version, and whether it was understood."""
     event = diff.heard
     if event is None:

@@ -9,7 +9,7 @@ import typer
 from streams.cli.options import AsJson, Domain, User, examples
 from streams.cli.output import print_json, print_rows, printable
 from streams.cli.policy import group
-from streams.cli.policy.common import InDomain, LineOrStatement, by_domain, gate, snapshot
+from streams.cli.policy.common import InDomain, LineOrStatement, by_domain, output_policy, snapshot
 from streams.exceptions import StreamsError
 from streams.views.sentences import day, holds, what
 from streams.views.skill_json import plain
@@ -61,7 +61,7 @@ def show(
         if len(skills) > 1:
             domains = ", ".join(each.domain for each in skills)
             raise StreamsError(f"a SKILL.md is of one domain, and there are {domains}: say which with --domain")
-        print(skill_document(skills[0], gate()), end="")
+        print(skill_document(skills[0], output_policy()), end="")
     else:
         for each in skills:
             _show_skill(each)
@@ -78,7 +78,7 @@ def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: A
     from streams.views import line_history as explained  # noqa: PLC0415
 
     with snapshot() as con:
-        found = explained.explain(con, user, domain, attribute, gate())
+        found = explained.explain(con, user, domain, attribute, output_policy())
     if as_json:
         print_json(found.model_dump(mode="json"))
         return
@@ -123,7 +123,7 @@ def _show_skill(skill: "PolicySkill") -> None:
     from operators.stated import live, unwanted  # noqa: PLC0415
     from schemas import ONE  # noqa: PLC0415
 
-    vouching, silenced = gate(), unwanted(live(skill, datetime.now(UTC)))
+    vouching, silenced = output_policy(), unwanted(live(skill, datetime.now(UTC)))
     rows = []
     for line in sorted(skill.attributes, key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id)):
         is_vouched, is_counting = vouching.of_line(line) is None, is_counted(line)
@@ -143,7 +143,7 @@ def _show_skill(skill: "PolicySkill") -> None:
     print(printable(title))
     print(f"learned from {skill.contrasts} choices, the last at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC")
     print_rows(rows, whole=["tier", "taken", "chance", "id"])
-    _show_said(skill)
+    _show_statements(skill)
     if skill.strategy.must_include:
         print(printable(f"must include: {', '.join(skill.strategy.must_include)}"))
     if skill.strategy.tie_breaker:
@@ -151,7 +151,7 @@ def _show_skill(skill: "PolicySkill") -> None:
     print()
 
 
-def _show_said(skill: "PolicySkill") -> None:
+def _show_statements(skill: "PolicySkill") -> None:
     """Print the statements of a skill and the lines of its sessions."""
     now = datetime.now(UTC)
     rows = [

@@ -21,12 +21,12 @@ WATCHED = (Profile, Ranking, Contrast, SkillDiff, PolicySkill, SlimSkill, CardDi
 STALLED_SECONDS = 45.0
 
 
-class Stalled(Exception):
+class PipelineStalled(Exception):
     """The pipeline has shown nothing new for too long."""
 
 
 @dataclass
-class Seen:
+class PipelineOutputs:
     """The outputs so far, each once; `rankings` are our ranker's."""
 
     interactions: dict[bytes, int] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Seen:
     cards: dict[str, Card] = field(default_factory=dict)
     dead_letters: dict[str, DeadLetter] = field(default_factory=dict)
 
-    def take(self, model: type, key: bytes, value: bytes) -> None:
+    def add(self, model: type, key: bytes, value: bytes) -> None:
         """Keep one record."""
         if model is Profile:
             self.interactions[key] = orjson.loads(value)["interactions"]
@@ -75,7 +75,7 @@ class Observer:
 
     def __init__(self, settings: Settings, check: Callable[[], None], patience: float = STALLED_SECONDS) -> None:
         self._check, self._patience = check, patience
-        self.seen = Seen()
+        self.seen = PipelineOutputs()
         own = {"fetch.wait.max.ms": 50, "enable.partition.eof": True}
         self._consumer = Consumer(client_config(settings, **no_group("demo"), **own))
         self._topics = {settings.topic(model.TOPIC): model for model in WATCHED}
@@ -98,7 +98,7 @@ class Observer:
                 count += 1
                 self._next[where] = int_of(message.offset()) + 1
                 if (value := message.value()) is not None:
-                    self.seen.take(self._topics[where[0]], message.key() or b"", value)
+                    self.seen.add(self._topics[where[0]], message.key() or b"", value)
             elif error.code() == KafkaError._PARTITION_EOF:
                 self._unread.discard(where)
         return count
@@ -117,7 +117,7 @@ class Observer:
             elif time.monotonic() - newest > self._patience:
                 letters = list(self.seen.dead_letters.values())
                 refused = letters and f", and {len(letters)} dead letters, the first: {letters[0].detail}"
-                raise Stalled(f"no {what} for {self._patience:.0f} s{refused or ''}")
+                raise PipelineStalled(f"no {what} for {self._patience:.0f} s{refused or ''}")
             self._check()
             tick()
 

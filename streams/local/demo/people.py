@@ -65,7 +65,7 @@ class Person:
     policy: Policy
 
 
-def offered(items: Iterable[Candidate], facts_of: FactsOf) -> dict[Fact, frozenset[ItemId]]:
+def items_by_fact(items: Iterable[Candidate], facts_of: FactsOf) -> dict[Fact, frozenset[ItemId]]:
     """Map every fact of these items to the items that have it."""
     found: dict[Fact, set[ItemId]] = {}
     for item in items:
@@ -77,7 +77,7 @@ def offered(items: Iterable[Candidate], facts_of: FactsOf) -> dict[Fact, frozens
 def simulate(n_people: int, seed: int, catalogue: Catalogue, facts_of: FactsOf) -> list[Person]:
     """Make people with hidden policies, the domains in turn; the first n do not depend on the number."""
     domains = list(catalogue)
-    offers = {domain: _wantable(catalogue[domain], facts_of) for domain in domains}
+    offers = {domain: _eligible_facts(catalogue[domain], facts_of) for domain in domains}
     return [
         _person(i, domain, offers[domain], len(catalogue[domain]), random.Random(f"{seed}:{i}"))  # noqa: S311
         for i in range(n_people)
@@ -123,13 +123,13 @@ def _choose(policy: Policy, items: Sequence[Candidate], facts_of: FactsOf, rng: 
     return rng.choices(items, [math.exp((u - best) / policy.temperature) for u in utilities])[0]
 
 
-def _wantable(items: Sequence[Candidate], facts_of: FactsOf) -> dict[Fact, frozenset[ItemId]]:
+def _eligible_facts(items: Sequence[Candidate], facts_of: FactsOf) -> dict[Fact, frozenset[ItemId]]:
     most = MAX_SHARE * len(items)
-    return {f: ids for f, ids in offered(items, facts_of).items() if MIN_ITEMS <= len(ids) <= most}
+    return {f: ids for f, ids in items_by_fact(items, facts_of).items() if MIN_ITEMS <= len(ids) <= most}
 
 
 def _person(i: int, domain: str, offer: Mapping[Fact, frozenset[ItemId]], n_items: int, rng: random.Random) -> Person:
-    facts = _wanted(offer, WIDE_SHARE * n_items, rng.choice((3, 4)), rng)
+    facts = _pick_wants(offer, WIDE_SHARE * n_items, rng.choice((3, 4)), rng)
     early = set(rng.sample(facts, len(facts) // 2))
     wants = tuple(Want(fact, weight, fact in early) for fact, weight in zip(facts, WEIGHTS, strict=False))
     rng.randrange(3)  # without this draw the same seeds would give other people
@@ -137,7 +137,9 @@ def _person(i: int, domain: str, offer: Mapping[Fact, frozenset[ItemId]], n_item
     return Person(UserId(f"person-{i + 1:03d}"), Domain(domain), policy)
 
 
-def _wanted(offer: Mapping[Fact, frozenset[ItemId]], wide_from: float, n_wants: int, rng: random.Random) -> list[Fact]:
+def _pick_wants(
+    offer: Mapping[Fact, frozenset[ItemId]], wide_from: float, n_wants: int, rng: random.Random
+) -> list[Fact]:
     """Pick facts of different dimensions that seldom coincide, the first of them wide."""
     wide = [fact for fact, ids in offer.items() if len(ids) >= wide_from]
     if not wide:
@@ -146,7 +148,7 @@ def _wanted(offer: Mapping[Fact, frozenset[ItemId]], wide_from: float, n_wants: 
     # Dimensions first, so that the many authors do not crowd out the few price tiers.
     dimensions = sorted({fact.dimension for fact in offer})
     for dimension in rng.sample(dimensions, len(dimensions)):
-        free = [f for f, ids in offer.items() if f.dimension == dimension and _apart(f, ids, facts, offer)]
+        free = [f for f, ids in offer.items() if f.dimension == dimension and _is_distinct(f, ids, facts, offer)]
         if free:
             facts.append(rng.choice(free))
     if len(facts) < n_wants:
@@ -154,7 +156,9 @@ def _wanted(offer: Mapping[Fact, frozenset[ItemId]], wide_from: float, n_wants: 
     return facts[:n_wants]
 
 
-def _apart(fact: Fact, ids: frozenset[ItemId], facts: Sequence[Fact], offer: Mapping[Fact, frozenset[ItemId]]) -> bool:
+def _is_distinct(
+    fact: Fact, ids: frozenset[ItemId], facts: Sequence[Fact], offer: Mapping[Fact, frozenset[ItemId]]
+) -> bool:
     return all(
         fact.dimension != other.dimension and len(ids & offer[other]) <= MAX_OVERLAP * min(len(ids), len(offer[other]))
         for other in facts

@@ -14,15 +14,15 @@ from rich.text import Text
 from operators.learning.fold import line_of
 from operators.whatif import history, place
 from schemas import Attribute, Contrast, SkillDiff, Tier
-from streams.local.demo.run import Hits, Result
-from streams.local.demo.scenario import Simulated
+from streams.local.demo.run import DemoResult, HitRates
+from streams.local.demo.scenario import Scenario
 
 SHOWN_LINES, SHOWN_DIFFS = 8, 3
 BUCKETS = (0, 1, 2, 3, 5, 9, 17)
 """The least number of choices of each bucket of the curve; the last one is open-ended."""
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """One bucket of the curve: hit rates at 1 by how many choices a skill had learned from, with it and its seed."""
 
     seen: str
@@ -31,7 +31,7 @@ class Point(NamedTuple):
     prior: float
 
 
-def curve(diffs: Iterable[SkillDiff], contrasts: Mapping[str, Contrast]) -> list[Point]:
+def curve(diffs: Iterable[SkillDiff], contrasts: Mapping[str, Contrast]) -> list[CurvePoint]:
     """Rank the lists that users chose from by the skill alone, as the whole log has it at each choice."""
     logs: dict[tuple[str, str], list[SkillDiff]] = defaultdict(list)
     for diff in sorted(diffs, key=lambda each: each.version):
@@ -44,7 +44,7 @@ def curve(diffs: Iterable[SkillDiff], contrasts: Mapping[str, Contrast]) -> list
                 both = place(contrast, skill.attributes) == 1, place(contrast, seed) == 1
                 firsts[bisect_right(BUCKETS, skill.contrasts) - 1].append(both)
     return [
-        Point(_bucket(number), len(hits), *(sum(each[side] for each in hits) / len(hits) for side in (0, 1)))
+        CurvePoint(_bucket(number), len(hits), *(sum(each[side] for each in hits) / len(hits) for side in (0, 1)))
         for number, hits in sorted(firsts.items())
     ]
 
@@ -61,7 +61,7 @@ def _bucket(number: int) -> str:
     return str(first) if first == after - 1 else f"{first}-{after - 1}"
 
 
-def summary(result: Result) -> dict[str, Any]:
+def summary(result: DemoResult) -> dict[str, Any]:
     """Summarize the run as one JSON object: counts, rates, and the file's path."""
     seen, agreement = result.seen, result.agreement
     tokens = [slim.tokens for slim in seen.slims.values()]
@@ -94,12 +94,12 @@ def summary(result: Result) -> dict[str, Any]:
     }
 
 
-def _hits(hits: Hits, when: str) -> dict[str, float]:
+def _hits(hits: HitRates, when: str) -> dict[str, float]:
     rates = {1: hits.at_1, 3: hits.at_3, 5: hits.at_5}
     return {f"hit_at_{top}_{when}": round(rate, 4) for top, rate in rates.items()}
 
 
-def show(result: Result, scenario: Simulated, console: Console) -> None:
+def show(result: DemoResult, scenario: Scenario, console: Console) -> None:
     """Print the run as tables: the user whose skill changed most, and the figures."""
 
     def discovered(key: tuple[str, str]) -> int:
@@ -115,7 +115,7 @@ def show(result: Result, scenario: Simulated, console: Console) -> None:
     console.print(Text(f"Ask it: sager sql --duckdb {shlex.quote(str(result.duckdb))} --list", style="bold"))
 
 
-def _user(result: Result, scenario: Simulated, key: tuple[str, str]) -> RenderableType:
+def _user(result: DemoResult, scenario: Scenario, key: tuple[str, str]) -> RenderableType:
     skill, first = result.skills[key], result.firsts[key]
     table = Table(box=None, padding=(0, 2), expand=True)
     table.add_column("before: the prior", ratio=1)
@@ -156,7 +156,7 @@ def _table(title: str, *columns: str) -> Table:
     return table
 
 
-def _figures(result: Result) -> Table:
+def _figures(result: DemoResult) -> Table:
     facts = summary(result)
     table = _table("What happened", "figure", "before", "after")
     for top in (1, 3, 5):

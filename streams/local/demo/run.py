@@ -18,13 +18,13 @@ from schemas.items import Item
 from schemas.statements import Stance
 from streams.analytics import MaterializerError, read
 from streams.kafka.producer import EventOutbox, envelope
-from streams.local.demo.observer import STALLED_SECONDS, Observer, Seen
-from streams.local.demo.scenario import Choice, Simulated
-from streams.local.launch import Local
+from streams.local.demo.observer import STALLED_SECONDS, Observer, PipelineOutputs
+from streams.local.demo.scenario import DemoChoice, Scenario
+from streams.local.pipeline import LocalPipeline
 from streams.settings import By, RankerName, ReasonerName, Settings
 
-LOOK_SECONDS = 0.5
-IDLE_LOOKS = 2
+IDLE_CHECK_SECONDS = 0.5
+IDLE_CHECKS = 2
 """A worker that has committed a selection has sent its contrast: the second look includes that."""
 DUCKDB_SECONDS = 60.0
 CALLS = 10
@@ -39,7 +39,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Hits:
+class HitRates:
     """The ranker's hit rates on choices that it never learned from."""
 
     choices: int
@@ -49,7 +49,7 @@ class Hits:
 
 
 @dataclass(frozen=True)
-class Result:
+class DemoResult:
     """The result of a demo run; `events_in` counts the app's events by topic, `learned` is the log without words.
 
     `before` and `after` are the ranker on the held-back choices, with the prior alone and with the evolved skills;
@@ -57,13 +57,13 @@ class Result:
     """
 
     events_in: dict[str, int]
-    seen: Seen
+    seen: PipelineOutputs
     learned: list[SkillDiff]
     skills: dict[tuple[str, str], PolicySkill]
     firsts: dict[tuple[str, str], SkillDiff]
     selections: int
-    before: Hits
-    after: Hits
+    before: HitRates
+    after: HitRates
     agreement: tuple[float, float]
     fold_agrees: bool
     evolve_seconds: float
@@ -74,19 +74,19 @@ class Result:
 class Demo:
     """One run of a scenario against a local pipeline."""
 
-    def __init__(self, scenario: Simulated, local: Local, progress: Progress) -> None:
+    def __init__(self, scenario: Scenario, local: LocalPipeline, progress: Progress) -> None:
         self._scenario, self._local, self._progress = scenario, local, progress
         waiting = CALLS * local.settings.llm_timeout_seconds if uses_llm(local.settings) else 0.0
         self._observer = Observer(local.settings, local.check, STALLED_SECONDS + waiting)
         self._events = EventOutbox(local.settings)
         self._counts: Counter[str] = Counter()
         self._selections = 0
-        self._idle_looks, self._next_look = 0, 0.0
+        self._idle_checks, self._next_idle_check = 0, 0.0
 
-    def run(self) -> Result:
+    def run(self) -> DemoResult:
         """Stream everything, wait for the pipeline, and measure. Raises Stalled if the pipeline stops answering."""
         began = time.monotonic()
-        held = self._scenario.held_back()
+        held = self._scenario.test_choices()
         self._load_past()
         before = self._measure(held, "before")
         evolving = time.monotonic()
@@ -94,20 +94,20 @@ class Demo:
             self._stream(choices)
         evolve_seconds = time.monotonic() - evolving
         # Weights are written a while after the last choice, and the measurement ranks with them.
-        self._look_for_idleness()
+        self._reset_idle_check()
         self._observer.wait(self._is_idle, "weights")
         after = self._measure(held, "after")
         self._observer.read_to_end()
         seen = self._observer.seen
         learned = sorted(seen.diffs.values(), key=lambda diff: diff.version)
         # The figures are those of choices alone, so words come after them.
-        self._speak(fold(learned))
+        self._send_statements(fold(learned))
         diffs = sorted(seen.diffs.values(), key=lambda diff: diff.version)
         skills = fold(diffs)
         firsts: dict[tuple[str, str], SkillDiff] = {(d.user_id, d.domain): d for d in diffs if d.version == 1}
         agrees = self._fold_agrees(skills)
         self._observer.close()
-        return Result(
+        return DemoResult(
             events_in=dict(self._counts),
             seen=seen,
             learned=learned,
@@ -140,16 +140,18 @@ class Demo:
     def _wait(self, count: Callable[[], int], total: int, what: str, stage: str) -> None:
         self._observer.wait(lambda: count() >= total, what, lambda: self._progress(stage, count(), total))
 
-    def _measure(self, held: Sequence[Choice], when: str) -> Hits:
+    def _measure(self, held: Sequence[DemoChoice], when: str) -> HitRates:
         """Request rankings of the held-back choices; no selection follows, so nothing is learned from them."""
         wanted = {f"{when}-{choice.choice_id}": choice for choice in held}
-        self._ask(wanted, f"ranking, {when} evolution")
+        self._request_rankings(wanted, f"ranking, {when} evolution")
         rankings = self._observer.seen.rankings
         orders = {name: [str(item.item_id) for item in rankings[name].candidates] for name in wanted}
         places = [1 + orders[name].index(choice.target) for name, choice in wanted.items()]
-        return Hits(len(places), *(sum(place <= top for place in places) / max(1, len(places)) for top in (1, 3, 5)))
+        return HitRates(
+            len(places), *(sum(place <= top for place in places) / max(1, len(places)) for top in (1, 3, 5))
+        )
 
-    def _ask(self, wanted: Mapping[str, Choice], stage: str, *, clarify: bool = False) -> None:
+    def _request_rankings(self, wanted: Mapping[str, DemoChoice], stage: str, *, clarify: bool = False) -> None:
         """Request a ranking of each choice by its id here, and wait for all of them."""
         for name, choice in wanted.items():
             whose = {"user_id": choice.user_id, "domain": choice.domain, "candidates": choice.candidates}
@@ -158,20 +160,20 @@ class Demo:
         seen = self._observer.seen.rankings
         self._wait(lambda: sum(name in seen for name in wanted), len(wanted), "rankings", stage)
 
-    def _stream(self, choices: Sequence[Choice]) -> None:
+    def _stream(self, choices: Sequence[DemoChoice]) -> None:
         """Stream one round of choices, shown as our ranker or the app orders them, and wait for their diffs."""
         asked = [choice for choice in choices if self._scenario.has_skill(choice.user_id)]
         for choice in choices:
             if choice not in asked:
                 shown = {"ranking_id": choice.choice_id, "domain": choice.domain, "candidates": choice.candidates}
                 self._send(Ranking(**envelope(choice.at), user_id=choice.user_id, **shown))
-        self._ask({choice.choice_id: choice for choice in asked}, "choosing")
+        self._request_rankings({choice.choice_id: choice for choice in asked}, "choosing")
         for choice in choices:
             self._send(Selection(**_after(choice), ranking_id=choice.choice_id, item_id=choice.target))
         self._selections += len(choices)
         self._events.flush()
         seen = self._observer.seen
-        self._look_for_idleness()
+        self._reset_idle_check()
 
         def done() -> bool:
             # A skill that is frozen or past its warm-up makes no diff from a choice.
@@ -181,20 +183,20 @@ class Demo:
             done, "skill diffs", lambda: self._progress("evolving skills", len(seen.diffs), self._selections)
         )
 
-    def _speak(self, skills: Mapping[tuple[str, str], PolicySkill]) -> None:
+    def _send_statements(self, skills: Mapping[tuple[str, str], PolicySkill]) -> None:
         """Send the users' words, then last lists: users decline every other one, and answer the others' questions."""
         if uses_llm(self._local.settings):
             return  # each sentence would cost a model call
         seen = self._observer.seen
         expected, chats = len(seen.diffs), set[str]()
-        for event in self._scenario.words(skills):
+        for event in self._scenario.statements(skills):
             self._send(event)
             if isinstance(event, Utterance):
                 chats.add(event.user_id)
             else:
                 expected += 1
         asked = {choice.choice_id: choice for choice in self._scenario.last_lists()}
-        self._ask(asked, "asking", clarify=True)
+        self._request_rankings(asked, "asking", clarify=True)
         for place, (name, choice) in enumerate(asked.items()):
             fit = seen.rankings[name].injected.fit
             if place % 2 == 0:
@@ -208,7 +210,7 @@ class Demo:
                 continue
             expected += 1
         self._events.flush()
-        self._look_for_idleness()
+        self._reset_idle_check()
 
         def done() -> bool:
             # A skill that is frozen or past its warm-up makes no diff from a signal.
@@ -218,15 +220,15 @@ class Demo:
         self._observer.wait(done, "words", lambda: self._progress("learning from words", len(seen.diffs), expected))
         self._observer.read_to_end()
 
-    def _look_for_idleness(self) -> None:
-        self._idle_looks, self._next_look = 0, time.monotonic() + LOOK_SECONDS
+    def _reset_idle_check(self) -> None:
+        self._idle_checks, self._next_idle_check = 0, time.monotonic() + IDLE_CHECK_SECONDS
 
     def _is_idle(self) -> bool:
         """True if the worker has committed every record, those that it wrote itself included."""
-        if time.monotonic() >= self._next_look:
-            self._next_look = time.monotonic() + LOOK_SECONDS
-            self._idle_looks = 0 if self._local.left() else self._idle_looks + 1
-        return self._idle_looks >= IDLE_LOOKS
+        if time.monotonic() >= self._next_idle_check:
+            self._next_idle_check = time.monotonic() + IDLE_CHECK_SECONDS
+            self._idle_checks = 0 if self._local.records_left() else self._idle_checks + 1
+        return self._idle_checks >= IDLE_CHECKS
 
     def _fold_agrees(self, skills: dict[tuple[str, str], PolicySkill]) -> bool:
         """Return True if log, skills topic and DuckDB are equal, byte for byte (invariant 1)."""
@@ -240,21 +242,23 @@ class Demo:
             try:
                 with read.connect(self._local.settings) as con:
                     rows = con.execute("SELECT user_id, domain, document FROM skills").fetchall()
-                    [(diffs, *words)] = con.execute(COUNTS).fetchall()
+                    [(diffs, *statements)] = con.execute(COUNTS).fetchall()
             except MaterializerError:
-                rows, diffs, words = [], 0, [0, 0, 0]
+                rows, diffs, statements = [], 0, [0, 0, 0]
             self._progress("filling DuckDB", diffs, len(seen.diffs))
-            has_all = diffs == len(seen.diffs) and all(has >= sent for has, sent in zip(words, wanted, strict=True))
+            has_all = diffs == len(seen.diffs) and all(
+                has >= sent for has, sent in zip(statements, wanted, strict=True)
+            )
             if has_all and {(user, domain): document.encode() for user, domain, document in rows} == folded:
                 return True
-            if diffs + sum(words) != before:
-                give_up, before = time.monotonic() + DUCKDB_SECONDS, diffs + sum(words)
+            if diffs + sum(statements) != before:
+                give_up, before = time.monotonic() + DUCKDB_SECONDS, diffs + sum(statements)
             self._local.check()
             time.sleep(0.5)
         return False
 
 
-def _after(choice: Choice) -> dict[str, Any]:
+def _after(choice: DemoChoice) -> dict[str, Any]:
     """The envelope and user of an event one minute after a choice."""
     return {**envelope(choice.at + timedelta(minutes=1)), "user_id": choice.user_id}
 

@@ -20,7 +20,7 @@ from streams.local.demo.people import Person
 
 HISTORY = 12
 """Interactions per user before the streamed choices."""
-HELD = 6
+TEST_CHOICES = 6
 """Held-back choices per user."""
 NO_SKILL_EVERY = 5
 """One simulated user in five is in the arm without skills, for comparison."""
@@ -54,14 +54,14 @@ CHATS: Mapping[int, Sequence[str]] = {
 }
 PINS = (3, 6)
 """People who pin the first line of their skill."""
-LISTS = 12
+LAST_LISTS = 12
 """The number of people with a last list: every other one declines it, the others answer its question."""
 
 Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Past:
+class PastInteraction:
     """One interaction from before the demo."""
 
     user_id: str
@@ -71,7 +71,7 @@ class Past:
 
 
 @dataclass(frozen=True)
-class Choice:
+class DemoChoice:
     """Ten candidates for a user, in the order of an app without a ranker, and the one that the user takes."""
 
     choice_id: str
@@ -82,7 +82,7 @@ class Choice:
     at: datetime
 
 
-class Simulated:
+class Scenario:
     """Simulated users of the built-in catalogue, with hidden policies; the seed decides everything."""
 
     def __init__(self, users: int, n_rounds: int, seed: int) -> None:
@@ -103,34 +103,34 @@ class Simulated:
         """Yield the domain and candidate of every item."""
         return ((domain, item) for domain, items in self._items.items() for item in items)
 
-    def past(self) -> Iterator[Past]:
+    def past(self) -> Iterator[PastInteraction]:
         """Yield each user's earlier phase, when they had only part of their wants."""
         for person in self.people:
             taken = people.history(person, self._items, self._facts_of, self._rng(person, "past"), HISTORY)
             for place, item in enumerate(taken):
-                yield Past(person.user_id, person.domain, item, self._start + timedelta(days=place))
+                yield PastInteraction(person.user_id, person.domain, item, self._start + timedelta(days=place))
 
-    def rounds(self) -> Iterator[Sequence[Choice]]:
+    def rounds(self) -> Iterator[Sequence[DemoChoice]]:
         """Yield one choice of every user per round."""
         rngs = [self._rng(person, "rounds") for person in self.people]
         for turn in range(self._n_rounds):
             at = self._start + timedelta(days=HISTORY + turn)
-            yield [self._choice(person, rng, f"{turn}", at) for person, rng in zip(self.people, rngs, strict=True)]
+            yield [self._make_choice(person, rng, f"{turn}", at) for person, rng in zip(self.people, rngs, strict=True)]
 
-    def held_back(self) -> Sequence[Choice]:
+    def test_choices(self) -> Sequence[DemoChoice]:
         """Return a few choices of every user from the end."""
         return [
-            self._choice(person, rng, f"held-{place}", self._after)
+            self._make_choice(person, rng, f"held-{place}", self._after)
             for person in self.people
             for rng in [self._rng(person, "held")]
-            for place in range(HELD)
+            for place in range(TEST_CHOICES)
         ]
 
     def has_skill(self, user_id: str) -> bool:
         """Return False for every fifth user."""
         return int(user_id.rpartition("-")[2]) % NO_SKILL_EVERY != 0
 
-    def words(self, skills: Mapping[Key, PolicySkill]) -> Sequence[Event]:
+    def statements(self, skills: Mapping[Key, PolicySkill]) -> Sequence[Event]:
         """Return the users' words, two weeks after the last choice."""
         events: list[Event] = []
         start = self._after + timedelta(days=PAUSE_DAYS)
@@ -155,10 +155,10 @@ class Simulated:
                 events.append(Utterance(**given, text=text, ends=turn == len(chat) - 1))
         return events
 
-    def last_lists(self) -> Sequence[Choice]:
+    def last_lists(self) -> Sequence[DemoChoice]:
         """Return one list each for a few users, an hour after the words."""
         at = self._after + timedelta(days=PAUSE_DAYS, hours=1)
-        return [self._choice(each, self._rng(each, "last"), "last", at) for each in self.people[:LISTS]]
+        return [self._make_choice(each, self._rng(each, "last"), "last", at) for each in self.people[:LAST_LISTS]]
 
     def agreement(self, skills: Mapping[Key, PolicySkill], firsts: Mapping[Key, SkillDiff]) -> tuple[float, float]:
         """Return the mean share of each hidden policy's wants at medium or high, before and after."""
@@ -179,7 +179,7 @@ class Simulated:
     def _rng(self, person: Person, what: str) -> random.Random:
         return random.Random(f"{self._seed}:{person.user_id}:{what}")  # noqa: S311 - a simulation
 
-    def _choice(self, person: Person, rng: random.Random, name: str, at: datetime) -> Choice:
+    def _make_choice(self, person: Person, rng: random.Random, name: str, at: datetime) -> DemoChoice:
         shown = people.candidates(person, self._items, rng)
         taken = people.choose(person, shown, self._facts_of, rng)
-        return Choice(f"{person.user_id}-{name}", person.user_id, person.domain, shown, taken, at)
+        return DemoChoice(f"{person.user_id}-{name}", person.user_id, person.domain, shown, taken, at)

@@ -8,7 +8,7 @@ import typer
 from pydantic import BaseModel, field_serializer
 
 from streams import cli
-from streams.cli.errors import INTERRUPTED, reported
+from streams.cli.errors import INTERRUPTED, report_errors
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def test_ctrl_c_is_one_also_where_pydantic_hides_it():
         def _interrupted(self, _: int) -> int:
             raise KeyboardInterrupt
 
-    with pytest.raises(typer.Exit) as ended, reported():
+    with pytest.raises(typer.Exit) as ended, report_errors():
         Row(number=1).model_dump_json()
     assert ended.value.exit_code == INTERRUPTED
 
@@ -52,6 +52,6 @@ WRAPPED.__cause__ = KeyboardInterrupt()
 @pytest.mark.parametrize("error", [LOST, WRAPPED])
 def test_ctrl_c_is_one_also_where_it_interrupts_a_callback_of_librdkafka(error: SystemError) -> None:
     # The moment of the interrupt decides which of them is raised.
-    with pytest.raises(typer.Exit) as ended, reported():
+    with pytest.raises(typer.Exit) as ended, report_errors():
         raise error
     assert ended.value.exit_code == INTERRUPTED

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas import DiffTrigger, Evidence, SkillDiff, Stance, Statement
-from streams.cli.policy.log import heard
+from streams.cli.policy.log import describe_feedback
 from streams.views.sentences import statement_sentence, what
 from tests.builders import DOMAIN, NOW, USER
 
@@ -61,7 +61,7 @@ def test_a_statement_is_told_in_words(said: Statement, told: str) -> None:
     ],
 )
 def test_what_was_heard_is_told_with_whether_it_was_understood(told: DiffTrigger, line: tuple[str, str]) -> None:
-    assert heard(a_diff().model_copy(update={"heard": told})) == [line]
+    assert describe_feedback(a_diff().model_copy(update={"heard": told})) == [line]
 
 
 @pytest.mark.parametrize(

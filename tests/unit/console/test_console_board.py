@@ -18,8 +18,8 @@ from streams.settings import Settings
 from tests.analytics_world import published
 from tests.builders import a_position
 from tests.console_metrics import Processes
-from tests.patience import until
 from tests.unit.http.http_world import Served
+from tests.waiting import until
 
 OPERATE = ("/live", "/letters", "/letters/one?id=x")
 ANALYSE = ("/query",)

@@ -19,7 +19,7 @@ from streams.local.demo.people import (
     Want,
     agreement,
     candidates,
-    offered,
+    items_by_fact,
     simulate,
 )
 
@@ -68,7 +68,7 @@ class TestSimulate:
 
     def test_every_want_has_several_items_and_no_want_stands_for_another(self) -> None:
         for p in people(150):
-            offer = offered(load()[p.domain], facts_as_given)
+            offer = items_by_fact(load()[p.domain], facts_as_given)
             ids = [offer[w.fact] for w in p.policy.wants]
             assert all(len(i) >= MIN_ITEMS for i in ids)
             for a in range(len(ids)):

@@ -28,7 +28,7 @@ from streams.serve import application, config_of
 from streams.settings import Settings
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW, a_command
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import WAIT_SECONDS
 
 USERS, DOMAINS, VERSIONS = ("ann", "bob"), ("books", "films"), 3
 MS = int(NOW.timestamp() * 1000)
@@ -127,11 +127,11 @@ class Served:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(PATIENCE_SECONDS)
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(WAIT_SECONDS)
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(PATIENCE_SECONDS)
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(WAIT_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
@@ -159,7 +159,7 @@ class Served:
             headers["Authorization"] = f"Bearer {token}"
         if body is not None:
             headers.setdefault("Content-Type", "application/json")
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=WAIT_SECONDS)
         try:
             connection.request(method, path, body, headers)
             reply = connection.getresponse()

@@ -4,8 +4,8 @@ import socket
 from dataclasses import dataclass, field
 from typing import Self
 
-from tests.patience import PATIENCE_SECONDS
 from tests.unit.http.http_world import Reply
+from tests.waiting import WAIT_SECONDS
 
 
 @dataclass
@@ -16,7 +16,7 @@ class Raw:
     _held: bytes = field(default=b"", repr=False)
 
     def __post_init__(self) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_SECONDS)
+        self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=WAIT_SECONDS)
 
     def __enter__(self) -> Self:
         return self

@@ -23,12 +23,12 @@ from streams.cli import app
 from streams.http.process_health import serve
 from streams.http.tokens import TokensUnusable
 from streams.local.broker import free_port
-from streams.local.launch import environment
+from streams.local.pipeline import environment
 from streams.settings import Settings
 from tests import probes
-from tests.patience import PATIENCE_SECONDS, until
 from tests.unit.http.http_world import Served, Tokens, published
 from tests.unit.http.raw import Raw, ask
+from tests.waiting import WAIT_SECONDS, until
 
 HOST = b"Host: localhost\r\n"
 GET = b"GET /v1/token HTTP/1.1\r\n" + HOST
@@ -304,7 +304,7 @@ def test_it_serves_over_tls_and_ends_in_order(file, token, tmp_path):
     try:
         assert until(name, "an answer over TLS") == "console"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_SECONDS) == 0
+        assert process.wait(WAIT_SECONDS) == 0
     finally:
         process.kill()
     assert b"ann" not in process.communicate()[1]

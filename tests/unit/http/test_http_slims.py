@@ -17,8 +17,8 @@ from streams.http.tokens import TokensFile
 from streams.serve import ApiHealth
 from streams.settings import Settings
 from tests.builders import NOW
-from tests.patience import PATIENCE_SECONDS, until
 from tests.unit.http.http_world import Served, Tokens, published
+from tests.waiting import WAIT_SECONDS, until
 
 SLIM = "/v1/users/ann/domains/films/slim"
 AT_MS = int(time.time() * 1000)
@@ -67,7 +67,7 @@ class Stream:
     """Server-sent events, read one by one."""
 
     def __init__(self, api, path, token, last=None):
-        self._connection = HTTPConnection("127.0.0.1", api.port, timeout=PATIENCE_SECONDS)
+        self._connection = HTTPConnection("127.0.0.1", api.port, timeout=WAIT_SECONDS)
         headers = {"Authorization": f"Bearer {token}"} | ({"Last-Event-ID": last} if last else {})
         self._connection.request("GET", path, headers=headers)
         self.reply = self._connection.getresponse()
@@ -275,7 +275,7 @@ def test_a_server_that_follows_nothing_any_more_says_so_and_tells_nothing_old(fi
 
     live._ready.set()
     live.start()
-    live._thread.join(PATIENCE_SECONDS)
+    live._thread.join(WAIT_SECONDS)
 
     assert (health.why_not_live(), live.is_ready) == (["topics are not followed any more"], False)
 

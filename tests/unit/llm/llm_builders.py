@@ -10,7 +10,7 @@ from schemas import Attribute, AttributeKind, AttributeSource, Contrast, Fact, I
 from streams.llm import CallRecord
 from streams.llm.client import LlmClient
 from tests.openai_server import OpenAiServer
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import WAIT_SECONDS
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SCHEMA: dict[str, Any] = {
@@ -76,6 +76,6 @@ def client_of(server: OpenAiServer, calls: list[CallRecord] | None = None, **set
 
 async def until(done: Callable[[], bool]) -> None:
     """Wait for something that happens in the same event loop."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(WAIT_SECONDS):
         while not done():  # noqa: ASYNC110 - nobody sets an event for it
             await asyncio.sleep(0.01)

@@ -26,8 +26,8 @@ from streams.worker.reasoning.reasoner import GivenUp, Reasoning
 from streams.worker.runtime.fence import PartitionRevoked
 from tests.builders import a_contrast, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer
-from tests.patience import PATIENCE_SECONDS
 from tests.unit.llm.llm_builders import SCHEMA, client_of, until
+from tests.waiting import WAIT_SECONDS
 
 AWAY = CallFailed(Outcome.SERVER_ERROR, "HTTP 500", may_pass=True)
 
@@ -284,7 +284,7 @@ async def test_who_waits_is_cancelled_at_once(server: OpenAiServer) -> None:
     waiting.cancel()
 
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(waiting, PATIENCE_SECONDS)
+        await asyncio.wait_for(waiting, WAIT_SECONDS)
     assert metrics.LLM_WAITING._value.get() == 0
 
 
@@ -303,7 +303,7 @@ async def test_who_waits_for_a_partition_that_has_moved_leaves(server: OpenAiSer
     app.consumer_generation_id = 8
 
     with pytest.raises(PartitionRevoked):
-        await asyncio.wait_for(waiting, PATIENCE_SECONDS)
+        await asyncio.wait_for(waiting, WAIT_SECONDS)
 
 
 async def test_the_log_says_what_to_do_about_a_wrong_key_and_never_tells_it(

@@ -17,8 +17,8 @@ from streams.llm import CallRecord, Outcome, Reply
 from streams.llm.calls import retry_after
 from streams.llm.client import LlmClient
 from tests.openai_server import Act, Do, OpenAiServer
-from tests.patience import PATIENCE_SECONDS
 from tests.unit.llm.llm_builders import SCHEMA, client_of, until
+from tests.waiting import WAIT_SECONDS
 
 PROMPT = "Is this a secret?"
 
@@ -177,7 +177,7 @@ async def test_a_question_never_takes_longer_than_promised(server: OpenAiServer)
     client = client_of(server, calls, timeout_seconds=0.2, attempts=2, max_retry_seconds=0.3)
     began = time.monotonic()
     await failure(client)
-    assert time.monotonic() - began < client.worst_case_seconds + PATIENCE_SECONDS
+    assert time.monotonic() - began < client.worst_case_seconds + WAIT_SECONDS
     assert client.worst_case_seconds == pytest.approx(3 * 0.2 + 2 * 0.3)
     assert len(calls) <= 3
 
@@ -215,7 +215,7 @@ async def test_a_prompt_goes_where_it_was_sent_and_not_where_a_redirect_points(s
 @pytest.mark.parametrize("status", [200, 400])
 async def test_an_endless_answer_is_cut_off(server: OpenAiServer, status: int) -> None:
     server.always = Act(Do.FLOOD, status=status)
-    failed = await failure(client_of(server, timeout_seconds=PATIENCE_SECONDS))
+    failed = await failure(client_of(server, timeout_seconds=WAIT_SECONDS))
     assert failed.outcome == "server-error"
     assert "4,194,304 bytes" in failed.detail
     assert len(server.bodies) == 1
@@ -244,7 +244,7 @@ async def test_an_endpoint_is_reached_through_the_environments_proxy(
     monkeypatch.setenv("no_proxy", "inside.invalid")
 
     def client(host: str) -> LlmClient:
-        settings = {"timeout_seconds": PATIENCE_SECONDS, "attempts": 1, "max_retry_seconds": 0.1}
+        settings = {"timeout_seconds": WAIT_SECONDS, "attempts": 1, "max_retry_seconds": 0.1}
         return LlmClient(base_url=f"http://{host}/v1", api_key="k", model="fake", **settings)
 
     assert (await ask(client("outside.invalid"))).calls == 1

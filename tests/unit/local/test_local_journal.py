@@ -11,8 +11,8 @@ from pydantic import SecretStr
 from operators.admission import contrast_id
 from schemas import ErasedScope, Receipt, Selection, decode, encode, known_as, subject_of
 from streams.local import batches
-from streams.local.batches import Record, anonymized, bounds, built, rebased, records, split
-from streams.local.journal import Journal, JournalUnusable, Log, compacted, path_of, put_in_place, read, write
+from streams.local.batches import BatchRecord, bounds, build_batches, rebased, records, split, without_producer
+from streams.local.journal import Journal, JournalContents, JournalUnusable, compact, install, path_of, read, write
 from streams.settings import Settings
 from tests.builders import a_contrast
 
@@ -25,45 +25,51 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(data_dir=tmp_path)
 
 
-def record(offset: int, key: str = "k", value: str | None = "v", at: datetime = NOW) -> Record:
-    return Record(offset, int(at.timestamp() * 1_000), key.encode(), value.encode() if value is not None else None)
+def record(offset: int, key: str = "k", value: str | None = "v", at: datetime = NOW) -> BatchRecord:
+    return BatchRecord(offset, int(at.timestamp() * 1_000), key.encode(), value.encode() if value is not None else None)
 
 
-def selected(offset: int, user: str, at: datetime = NOW) -> Record:
+def selected(offset: int, user: str, at: datetime = NOW) -> BatchRecord:
     event = Selection(event_id=f"{user}{offset}", occurred_at=at, user_id=user, ranking_id="r", item_id="i")
-    return Record(offset, int(at.timestamp() * 1_000), user.encode(), encode(event))
+    return BatchRecord(offset, int(at.timestamp() * 1_000), user.encode(), encode(event))
 
 
-def log_of(*held: tuple[tuple[str, int], list[Record]], **more: object) -> Log:
-    return Log(records=dict(held), ends={name: rows[-1].offset + 1 for name, rows in held}, **more)
+def log_of(*held: tuple[tuple[str, int], list[BatchRecord]], **more: object) -> JournalContents:
+    return JournalContents(records=dict(held), ends={name: rows[-1].offset + 1 for name, rows in held}, **more)
 
 
-def journal(settings: Settings, *held: tuple[tuple[str, int], list[Record]]) -> Journal:
+def journal(settings: Settings, *held: tuple[tuple[str, int], list[BatchRecord]]) -> Journal:
     """A new journal, to which these batches are appended."""
-    put_in_place(write(settings, Log()))
+    install(write(settings, JournalContents()))
     made = Journal(settings)
     for partition, rows in held:
         made.append(
-            [(partition, batch) for row in rows for batch in rebased(next(built([row._replace(offset=0)])), row.offset)]
+            [
+                (partition, batch)
+                for row in rows
+                for batch in rebased(next(build_batches([row._replace(offset=0)])), row.offset)
+            ]
         )
     return made
 
 
-def forgotten(user: str) -> Record:
+def forgotten(user: str) -> BatchRecord:
     scope = ErasedScope(event_id="f", until=NOW, actor="her", done=True)
     receipt = Receipt(event_id="f", occurred_at=NOW, subject=subject_of(user), person=scope)
-    return Record(0, int(NOW.timestamp() * 1_000), receipt.subject.encode(), encode(receipt))
+    return BatchRecord(0, int(NOW.timestamp() * 1_000), receipt.subject.encode(), encode(receipt))
 
 
-def offsets(log: Log, partition: tuple[str, int]) -> list[int]:
+def offsets(log: JournalContents, partition: tuple[str, int]) -> list[int]:
     return [each.offset for each in log.records.get(partition, [])]
 
 
 def test_batches_keep_offsets_times_keys_and_headers_across_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "MAX_RECORDS", 2)
-    rows = [Record(at, 1_000 + at, b"k", None if at == 9 else b"v", (("h", b"x"),)) for at in (5, 9, 30, 31, 90, 400)]
+    rows = [
+        BatchRecord(at, 1_000 + at, b"k", None if at == 9 else b"v", (("h", b"x"),)) for at in (5, 9, 30, 31, 90, 400)
+    ]
 
-    made = list(built(rows))
+    made = list(build_batches(rows))
 
     assert [each for batch in made for each in records(batch)] == rows
     assert [bounds(batch) for batch in made] == [(0, 30), (30, 90), (90, 400), (400, 401)]
@@ -85,18 +91,18 @@ def test_batches_keep_offsets_times_keys_and_headers_across_gaps(monkeypatch: py
 def test_batches_span_all_offsets_and_the_last_has_no_gap(
     offsets: list[int], end: int, spans: list[tuple[int, int]]
 ) -> None:
-    made = list(built([record(at) for at in offsets], end))
+    made = list(build_batches([record(at) for at in offsets], end))
 
     assert [bounds(batch) for batch in made] == spans
     assert [each.offset for batch in made for each in records(batch)] == offsets
 
 
 def test_batches_lose_their_producer_and_take_the_offsets_that_the_broker_gave() -> None:
-    first = bytearray(next(built([record(0)])))
+    first = bytearray(next(build_batches([record(0)])))
     struct.pack_into(">qhi", first, 43, 7, 0, 5)
     struct.pack_into(">I", first, 17, calc_crc32c(bytes(first[21:])))
 
-    sent = anonymized(bytes(first) + b"".join(built([record(0), record(1)])))
+    sent = without_producer(bytes(first) + b"".join(build_batches([record(0), record(1)])))
 
     assert [struct.unpack_from(">qhi", each, 43) for each in split(sent)] == [(-1, -1, -1)] * 3
     assert [each.offset for batch in rebased(sent, 40) for each in records(batch)] == [40, 41, 42]
@@ -104,11 +110,11 @@ def test_batches_lose_their_producer_and_take_the_offsets_that_the_broker_gave()
 
 @pytest.mark.parametrize("at", [16, 17, 70])
 def test_a_batch_that_no_reader_could_read_is_refused(at: int) -> None:
-    batch = bytearray(next(built([record(0)])))
+    batch = bytearray(next(build_batches([record(0)])))
     batch[at] ^= 1
 
     with pytest.raises(ValueError, match="record batch"):
-        anonymized(bytes(batch))
+        without_producer(bytes(batch))
 
 
 def test_batches_of_two_producers_that_come_in_another_order_are_read_in_the_order_of_their_offsets(
@@ -125,10 +131,10 @@ def test_batches_of_two_producers_that_come_in_another_order_are_read_in_the_ord
 def test_a_journal_comes_back_as_it_was(settings: Settings) -> None:
     held = log_of((SKILLS, [record(0), record(1)]), (SELECTIONS, [selected(3, "ann")]), commits={SELECTIONS: 3})
     held.ends[SELECTIONS] = 9
-    put_in_place(write(settings, held))
+    install(write(settings, held))
     Journal(settings).commit({SKILLS: 1})
 
-    assert read(settings) == Log(held.records, {SELECTIONS: 3, SKILLS: 1}, {SKILLS: 2, SELECTIONS: 9})
+    assert read(settings) == JournalContents(held.records, {SELECTIONS: 3, SKILLS: 1}, {SKILLS: 2, SELECTIONS: 9})
 
 
 @pytest.mark.parametrize("lost", [1, 20, 90])
@@ -157,16 +163,16 @@ def test_a_flipped_bit_counts_as_a_torn_end(settings: Settings) -> None:
 def test_a_compacted_file_takes_over_with_all_that_came_meanwhile(settings: Settings) -> None:
     made = journal(settings, (SKILLS, [record(0), record(1)]))
     begun_at = made.size
-    made.append([(SKILLS, next(rebased(next(built([record(0)])), 2)))])
+    made.append([(SKILLS, next(rebased(next(build_batches([record(0)])), 2)))])
     log = read(settings, begun_at)
     assert log is not None
-    write(settings, compacted(log, settings, NOW)[0])
-    assert offsets(read(settings) or Log(), SKILLS) == [0, 1, 2], "it does not count before it is in place"
+    write(settings, compact(log, settings, NOW)[0])
+    assert offsets(read(settings) or JournalContents(), SKILLS) == [0, 1, 2], "it does not count before it is in place"
 
-    made.go_on_in_compacted(begun_at)
-    made.append([(SKILLS, next(rebased(next(built([record(0)])), 3)))])
+    made.switch_to_compacted(begun_at)
+    made.append([(SKILLS, next(rebased(next(build_batches([record(0)])), 3)))])
 
-    assert offsets(read(settings) or Log(), SKILLS) == [1, 2, 3]
+    assert offsets(read(settings) or JournalContents(), SKILLS) == [1, 2, 3]
     assert [path.name for path in path_of(settings).parent.iterdir()] == ["log"]
 
 
@@ -190,7 +196,7 @@ def test_files_are_private(settings: Settings) -> None:
 
 def test_compaction_keeps_what_kafka_would(settings: Settings) -> None:
     old = NOW - timedelta(days=40)
-    log = Log(
+    log = JournalContents(
         records={
             SKILLS: [record(0, "a"), record(1, "b"), record(2, "a", "new"), record(3, "c"), record(4, "c", None)],
             SELECTIONS: [selected(0, "ann", old), selected(1, "ann"), selected(2, "bob", old), selected(3, "bob", old)],
@@ -199,7 +205,7 @@ def test_compaction_keeps_what_kafka_would(settings: Settings) -> None:
         ends={SKILLS: 5, SELECTIONS: 4},
     )
 
-    rest, _ = compacted(log, settings, NOW)
+    rest, _ = compact(log, settings, NOW)
 
     assert (offsets(rest, SKILLS), rest.ends) == ([1, 2], {SKILLS: 3, SELECTIONS: 4})
     assert offsets(rest, SELECTIONS) == [1, 2, 3], "what no worker has done stays, however old it is"
@@ -207,15 +213,15 @@ def test_compaction_keeps_what_kafka_would(settings: Settings) -> None:
 
 def test_compaction_forgets_whom_a_receipt_covers_but_not_before_the_worker_has_done_it(settings: Settings) -> None:
     held = [selected(0, "ann"), selected(1, "bob"), selected(2, "ann"), selected(3, "ann", NOW + timedelta(hours=1))]
-    log = Log(
+    log = JournalContents(
         records={SELECTIONS: held, ("sager.receipts", 0): [forgotten("ann")]},
         commits={SELECTIONS: 2},
         ends={SELECTIONS: 4, ("sager.receipts", 0): 1},
     )
 
-    first = compacted(log, settings, NOW)
+    first = compact(log, settings, NOW)
     log.commits[SELECTIONS] = 4
-    second = compacted(log, settings, NOW)
+    second = compact(log, settings, NOW)
 
     assert (offsets(first[0], SELECTIONS), first[1]) == ([1, 2, 3], 1)
     assert (offsets(second[0], SELECTIONS), second[1]) == ([1, 3], 0)
@@ -226,26 +232,26 @@ def test_compaction_knows_the_user_of_a_contrast(settings: Settings) -> None:
         record(at)._replace(value=encode(a_contrast(user_id=user, occurred_at=NOW, ranking_id=f"r{at}")))
         for at, user in enumerate(("ann", "bob"))
     ]
-    log = Log(
+    log = JournalContents(
         records={CONTRASTS: contrasts, ("sager.receipts", 0): [forgotten("ann")]},
         commits={CONTRASTS: 2},
         ends={CONTRASTS: 2, ("sager.receipts", 0): 1},
     )
 
-    assert offsets(compacted(log, settings, NOW)[0], CONTRASTS) == [1]
+    assert offsets(compact(log, settings, NOW)[0], CONTRASTS) == [1]
 
 
 def test_compaction_takes_whatever_time_or_bytes_a_record_has(settings: Settings) -> None:
     ahead = selected(0, "bob", datetime.now(UTC) + timedelta(days=3))
     held = [ahead, *(selected(at, "bob")._replace(timestamp_ms=ms) for at, ms in enumerate((-1, 0, 2**62), start=1))]
-    receipts = [Record(0, 1, b"x", b"{}"), forgotten("ann")._replace(offset=1), Record(2, 1, b"y", b"\xff")]
-    log = Log(
+    receipts = [BatchRecord(0, 1, b"x", b"{}"), forgotten("ann")._replace(offset=1), BatchRecord(2, 1, b"y", b"\xff")]
+    log = JournalContents(
         records={SELECTIONS: held, ("sager.receipts", 0): receipts},
         commits={SELECTIONS: 4},
         ends={SELECTIONS: 4, ("sager.receipts", 0): 3},
     )
 
-    rest, _ = compacted(log, settings, datetime(1971, 1, 1, tzinfo=UTC))
+    rest, _ = compact(log, settings, datetime(1971, 1, 1, tzinfo=UTC))
 
     assert offsets(rest, SELECTIONS) == [0, 3], "two are too old by their timestamps"
 
@@ -256,24 +262,24 @@ def test_compaction_forgets_what_a_receipt_knows_by_its_id(settings: Settings) -
     receipt = decode(Receipt, forgotten("ann").value or b"")
     name = known_as("ann", contrast_id("ann", "r"), settings.event_key_bytes)
     known = receipt.model_copy(update={"known": (name,)})
-    log = Log(
+    log = JournalContents(
         records={SELECTIONS: [again], ("sager.receipts", 0): [forgotten("ann")._replace(value=encode(known))]},
         commits={SELECTIONS: 1},
         ends={SELECTIONS: 1, ("sager.receipts", 0): 1},
     )
 
-    assert offsets(compacted(log, settings, NOW)[0], SELECTIONS) == []
+    assert offsets(compact(log, settings, NOW)[0], SELECTIONS) == []
 
 
 def test_offsets_stay_what_they_were_where_records_go_but_for_the_end_of_a_changelog(settings: Settings) -> None:
     profiles, touches = ("sager.profiles", 0), ("sager.item-touches", 0)
-    log = Log(
+    log = JournalContents(
         records={profiles: [record(6), record(7, "x"), record(8, "x", None)], touches: [record(0), record(1)]},
         commits={touches: 2, profiles: 9},
         ends={profiles: 9, touches: 5},
     )
 
-    rest, _ = compacted(log, settings, NOW)
+    rest, _ = compact(log, settings, NOW)
 
     assert (offsets(rest, profiles), offsets(rest, touches)) == ([6], [])
     assert (rest.ends, rest.commits) == ({profiles: 7, touches: 5}, {touches: 2, profiles: 7})

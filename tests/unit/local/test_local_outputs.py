@@ -8,17 +8,17 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from streams.local.children import appending, rotate
+from streams.local.children import open_log, rotate_log
 
 
 def test_a_log_is_private_and_bounded_while_its_child_writes_on(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "broker.log"
-    with appending(log) as out:
+    with open_log(log) as out:
         child = subprocess.Popen(["sh", "-c", "echo first; read x; echo second"], stdin=subprocess.PIPE, stdout=out)
         while not log.read_text():
             os.sched_yield()
-        assert not rotate(log, 100)
-        assert rotate(log, 3)
+        assert not rotate_log(log, 100)
+        assert rotate_log(log, 3)
         child.communicate(b"\n", 10)
 
     older = log.with_name("broker.log.1")
@@ -27,7 +27,7 @@ def test_a_log_is_private_and_bounded_while_its_child_writes_on(tmp_path: Path) 
 
 
 def test_a_log_that_is_not_there_is_not_rotated(tmp_path: Path) -> None:
-    assert not rotate(tmp_path / "none.log")
+    assert not rotate_log(tmp_path / "none.log")
 
 
 def test_every_line_is_an_object_also_of_an_error() -> None:

@@ -11,8 +11,8 @@ from streams.cli import local as up
 from streams.exceptions import StreamsError
 from streams.local.broker import free_port
 from streams.local.journal import JournalUnusable
-from streams.local.launch import Local
-from streams.local.load import load
+from streams.local.pipeline import LocalPipeline
+from streams.local.restore import restore
 from streams.settings import Settings
 
 
@@ -24,7 +24,7 @@ def test_a_taken_usual_port_is_told_loudly_with_the_line_to_paste(
         with contextlib.suppress(OSError):
             other.bind(("127.0.0.1", up.USUAL_PORT))
             other.listen()
-        local = Local(Settings(data_dir=tmp_path), port=up._port(None))
+        local = LocalPipeline(Settings(data_dir=tmp_path), port=up._port(None))
 
     up._show(local, was_chosen=False)
 
@@ -46,4 +46,4 @@ def test_a_folder_with_rows_and_without_a_journal_is_refused(tmp_path: Path) -> 
     live_file(settings).touch()
 
     with pytest.raises(JournalUnusable, match="no journal"):
-        load(settings, f"127.0.0.1:{free_port()}")
+        restore(settings, f"127.0.0.1:{free_port()}")

@@ -14,7 +14,6 @@ from streams.analytics import schema
 from streams.analytics.records import Batch
 from streams.analytics.snapshot import Publisher
 from streams.analytics.store import Progress, Store
-from tests.patience import until
 from tests.unit.materializer.materializer_builders import (
     batch_of,
     diff,
@@ -29,6 +28,7 @@ from tests.unit.materializer.materializer_builders import (
     write,
 )
 from tests.unit.materializer.said_builders import abstention, correction, eves_log, eves_skill, rated
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[3]
 OFFSETS = {("sager.interactions", 0): Progress(5, "id-1")}

@@ -13,7 +13,7 @@ from streams import permissions
 from streams.analytics.snapshot import Publisher
 from streams.analytics.store import Store
 from streams.local import journal
-from streams.local.children import appending
+from streams.local.children import open_log
 from streams.settings import Settings
 from tests.unit.materializer.materializer_builders import skill, write
 
@@ -34,7 +34,7 @@ def fill(settings: Settings) -> None:
         Publisher(store, settings.duckdb_file, 5.0, group=settings.group).publish()
         write(store, skill(2))
         (settings.data_dir / "a kind of file that is yet to come").write_text("of people")
-        with appending(settings.data_dir / "logs" / "worker.log"):
+        with open_log(settings.data_dir / "logs" / "worker.log"):
             assert (settings.data_dir / "live.duckdb.wal").exists()
 
 
@@ -101,7 +101,7 @@ def test_another_user_reads_nothing_unless_of_the_group(tmp_path):
 @pytest.mark.parametrize("umask", [0], indirect=True)
 def test_the_journal_is_private_too(tmp_path):
     settings = Settings(data_dir=tmp_path / "data")
-    journal.write(settings, journal.Log())
+    journal.write(settings, journal.JournalContents())
     assert not list(permissions.exposed(tmp_path / "data" / "journal"))
 
 

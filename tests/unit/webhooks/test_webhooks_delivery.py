@@ -17,8 +17,8 @@ from streams.webhooks import delivery as delivering
 from streams.webhooks.delivery import MAX_AWAY_MS, MAX_REFUSALS, Delivery, now_ms
 from streams.webhooks.endpoints import Endpoint
 from streams.webhooks.messages import CHANGED, FORGOTTEN, RESET, Notification, new_session
-from tests.patience import PATIENCE_SECONDS
 from tests.unit.webhooks.test_webhooks_parts import note
+from tests.waiting import WAIT_SECONDS
 from tests.webhook_receiver import SECRET, Receiver
 
 PAGE = Path(__file__).parents[3] / "docs" / "webhooks.md"
@@ -78,7 +78,7 @@ async def delivery(
 
 
 async def until(done: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + PATIENCE_SECONDS
+    give_up = time.monotonic() + WAIT_SECONDS
     while not done():
         assert time.monotonic() < give_up, "it takes too long"
         await asyncio.sleep(0.01)

@@ -6,7 +6,7 @@ import pytest
 
 from streams.worker.runtime import fence
 from streams.worker.runtime.fence import Membership
-from tests.patience import PATIENCE_SECONDS
+from tests.waiting import WAIT_SECONDS
 
 
 class Clock:
@@ -43,7 +43,7 @@ async def test_after_a_pause_the_next_heartbeat_is_waited_for(clock: Clock) -> N
 
     member.confirm(clock.at)
 
-    assert await asyncio.wait_for(asked, PATIENCE_SECONDS)
+    assert await asyncio.wait_for(asked, WAIT_SECONDS)
 
 
 async def test_who_is_forgotten_is_told_so(clock: Clock) -> None:
@@ -54,7 +54,7 @@ async def test_who_is_forgotten_is_told_so(clock: Clock) -> None:
 
     member.lose()
 
-    assert not await asyncio.wait_for(asked, PATIENCE_SECONDS)
+    assert not await asyncio.wait_for(asked, WAIT_SECONDS)
     member.confirm(clock.at)
     assert await member.confirmed()
 
@@ -66,7 +66,7 @@ async def test_heartbeats_do_not_keep_alive_a_member_that_does_not_join_the_reba
         member.confirm(clock.at, rebalancing=True)
 
     assert not member.is_sure
-    assert not await asyncio.wait_for(member.confirmed(), PATIENCE_SECONDS), "the rebalance waits for us: give up"
+    assert not await asyncio.wait_for(member.confirmed(), WAIT_SECONDS), "the rebalance waits for us: give up"
 
 
 async def test_what_is_sent_has_arrived_or_is_given_up_before_the_lease_ends(clock: Clock) -> None:

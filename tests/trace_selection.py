@@ -1,4 +1,4 @@
-"""The files that one selection passes, from Kafka's bytes to the slim skill: `python -m tests.traced`.
+"""The files that one selection passes, from Kafka's bytes to the slim skill: `python -m tests.trace_selection`.
 
 The real worker runs on the fake log. A user who has chosen before takes one more item; every call into a file of the
 product counts. A change is a call into another file than the call before it.

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from streams.cli.evaluation.figures import EXTRA, FOLDER, Budget, Data, Domain, Seed, members, names_of, print_lines
-from streams.cli.options import AsJson, need, settings
+from streams.cli.evaluation.common import EXTRA, FOLDER, Budget, Data, Domain, Seed, members, names_of, print_lines
+from streams.cli.options import AsJson, require_extra, settings
 from streams.cli.output import json_text
-from streams.cli.progress import Stages
+from streams.cli.progress import ProgressBars
 
 REPLIES = "model-replies.duckdb"
 HISTORY = 3
@@ -48,7 +48,7 @@ def stream(
     (the community alone), prior (the frozen skill of the history), rules (one tier a choice), sager (the product as it
     ships). docs/quality.md explains the figures.
     """
-    need(*EXTRA)
+    require_extra(*EXTRA)
     from evaluation.exceptions import UnknownArm  # noqa: PLC0415
     from evaluation.plans import Lists, plans  # noqa: PLC0415
     from evaluation.skill_arms import By, known  # noqa: PLC0415
@@ -66,9 +66,9 @@ def stream(
     if not rules:
         raise typer.BadParameter("name at least one", ctx, param_hint="--arm")
     visits = [int(length) for length in lengths]
-    with Stages() as stages:
-        for plan in plans(data, kinds, visits, users, most=choices, seed=seed, domain=domain, progress=stages.at):
-            results = [asyncio.run(play(rule, plan, rankers, seed, progress=stages.at)) for rule in rules]
+    with ProgressBars() as progress:
+        for plan in plans(data, kinds, visits, users, most=choices, seed=seed, domain=domain, progress=progress.update):
+            results = [asyncio.run(play(rule, plan, rankers, seed, progress=progress.update)) for rule in rules]
             for ranker in rankers:
                 print_lines(lines_of(plan, results, ranker, seed), as_json)
 
@@ -91,7 +91,7 @@ def model(
     Before each choice, the endpoint of SAGER_LLM_* ranks the list with each arm's slim skill, then the arm learns from
     the choice. Replies are kept: a run that stopped continues where it was. docs/quality.md explains the arms.
     """
-    need(*EXTRA)
+    require_extra(*EXTRA)
     from evaluation import model as with_model  # noqa: PLC0415
     from evaluation.plans import Lists, full_plan  # noqa: PLC0415
     from evaluation.replies import Replies  # noqa: PLC0415
@@ -99,12 +99,12 @@ def model(
     names = names_of(arm) if arm else list(with_model.ARMS)
     if not set(names) <= set(with_model.ARMS):
         raise typer.BadParameter(f"there are: {', '.join(with_model.ARMS)}", ctx, param_hint="--arm")
-    with Stages() as stages, closing(Replies(FOLDER / REPLIES, budget_calls)) as replies:
+    with ProgressBars() as progress, closing(Replies(FOLDER / REPLIES, budget_calls)) as replies:
         plan = full_plan(
-            data, users, choices, Lists.POPULAR, HISTORY, POOL, seed=seed, domain=domain, progress=stages.at
+            data, users, choices, Lists.POPULAR, HISTORY, POOL, seed=seed, domain=domain, progress=progress.update
         )
         playing = with_model.run(
-            plan, settings(), replies, arms=names, swept=sweeps, concurrency=CONCURRENCY, progress=stages.at
+            plan, settings(), replies, arms=names, swept=sweeps, concurrency=CONCURRENCY, progress=progress.update
         )
         found = asyncio.run(playing)
     if places is not None:

@@ -13,11 +13,11 @@ import typer
 
 from streams import permissions
 from streams.cli.errors import FAILED
-from streams.cli.options import AsJson, Bootstrap, Domain, User, connected, examples
+from streams.cli.options import AsJson, Bootstrap, Domain, User, connected_settings, examples
 from streams.cli.output import note, print_fields, print_json, print_rows, printable
 from streams.cli.policy import group
-from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, Yes, confirm, signed_in, unanswered
-from streams.cli.progress import Stages
+from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, Yes, confirm, current_user, exit_unanswered
+from streams.cli.progress import ProgressBars
 from streams.exceptions import StreamsError
 from streams.rights.lookup import name_warning
 
@@ -40,9 +40,9 @@ def export(
     """
     from streams.rights import exporting  # noqa: PLC0415
 
-    chosen = connected(bootstrap)
-    with new_file(to) as out, Stages() as stages:
-        done = exporting.export(chosen, user, out, stages.at)
+    chosen = connected_settings(bootstrap)
+    with new_file(to) as out, ProgressBars() as progress:
+        done = exporting.export(chosen, user, out, progress.update)
     if as_json:
         print_json({"user_id": user, **vars(done)})
     else:
@@ -98,9 +98,9 @@ def import_(
 
     with file.open("rb") as source:
         bundle = importing.load(source)
-    chosen = connected(bootstrap)
+    chosen = connected_settings(bootstrap)
     user = as_user or bundle.header.user_id
-    order = importing.ImportOrder(actor or signed_in(), reason)
+    order = importing.ImportOrder(actor or current_user(), reason)
     replaced = [
         each.domain for each in preview_import(chosen, bundle, user, order.at, domain) if each.replaces is not None
     ]
@@ -151,8 +151,8 @@ def forget(
         raise typer.BadParameter("say --everything to forget the whole person, or a --domain")
     if domain is not None and everything:
         raise typer.BadParameter("--everything is every domain: leave out --domain, or --everything")
-    chosen = connected(bootstrap)
-    request = forget_request(user, domain, line, actor or signed_in(), uuid.uuid4().hex, datetime.now(UTC))
+    chosen = connected_settings(bootstrap)
+    request = forget_request(user, domain, line, actor or current_user(), uuid.uuid4().hex, datetime.now(UTC))
     if dry_run:
         _preview(chosen, user, domain, line, as_json)
         return
@@ -163,7 +163,7 @@ def forget(
     with CommandClient(chosen, user) as client:
         receipt = client.forget(request, wait)
     if receipt is None:
-        unanswered(request.event_id, wait)
+        exit_unanswered(request.event_id, wait)
     if as_json:
         print_json(receipt.model_dump(mode="json"))
         return
@@ -176,8 +176,8 @@ def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None
     """Print how much each store holds of what would be erased."""
     from streams.rights.inventory import preview_erasure  # noqa: PLC0415
 
-    with Stages() as stages:
-        found = preview_erasure(chosen, user, domain, line, lambda done, total: stages.at("topics", done, total))
+    with ProgressBars() as progress:
+        found = preview_erasure(chosen, user, domain, line, lambda done, total: progress.update("topics", done, total))
     held = found.held
     if warning := name_warning(held, chosen, domain, line):
         note(warning)

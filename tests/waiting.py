@@ -6,7 +6,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PATIENCE_SECONDS = 180.0
+WAIT_SECONDS = 180.0
 """Far more than any of it takes on a machine that does a dozen other things. A passing test never waits so long."""
 
 
@@ -19,8 +19,8 @@ def until(done: Callable[[], T], what: str, told: Callable[[], str] = str, pause
         told: what else the failure tells, such as the end of logs.
         pause_seconds: between two questions.
     """
-    give_up = time.monotonic() + PATIENCE_SECONDS
+    give_up = time.monotonic() + WAIT_SECONDS
     while not (answer := done()):
-        assert time.monotonic() < give_up, f"waited {PATIENCE_SECONDS:.0f} s for {what}\n{told()}"
+        assert time.monotonic() < give_up, f"waited {WAIT_SECONDS:.0f} s for {what}\n{told()}"
         time.sleep(pause_seconds)
     return answer

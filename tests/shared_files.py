@@ -36,7 +36,7 @@ def _folder() -> Path:
     return folder
 
 
-def once(name: str, make: Callable[[Path], None]) -> Path:
+def make_once(name: str, make: Callable[[Path], None]) -> Path:
     """The file or folder that `make` makes at the path that it is given, made by whoever comes first."""
     folder = _folder()
     made = folder / name

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.evaluation.figures import FOLDER, Budget, People, members, print_lines
+from streams.cli.evaluation.common import FOLDER, Budget, People, members, print_lines
 from streams.cli.options import AsJson, settings
 from streams.cli.output import note
-from streams.cli.progress import Stages
+from streams.cli.progress import ProgressBars
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,8 +44,8 @@ def feedback(
 
     how = members(Replies, replies, "--replies", ctx)[0]
     found = read(data).of(people)
-    with Stages() as stages:
-        lines = asyncio.run(evaluate(found, how, passes, asks=ask, progress=stages.at))
+    with ProgressBars() as progress:
+        lines = asyncio.run(evaluate(found, how, passes, asks=ask, progress=progress.update))
     title: str | None = f"{lines[-1]['people']:,} people, replies as {how.value}, no model"
     for kind in dict.fromkeys(line["line"] for line in lines):
         print_lines([line for line in lines if line["line"] == kind], as_json, title)
@@ -82,12 +82,12 @@ def conversations(
     folder = invent or data
     assert folder is not None  # noqa: S101 - one of both is given
     total = len(files(folder))
-    with Stages() as stages:
+    with ProgressBars() as progress:
 
-        def tell(done: int) -> None:
-            stages.at("people", done, max(done, min(total, people or total)))
+        def show_progress(done: int) -> None:
+            progress.update("people", done, max(done, min(total, people or total)))
 
-        found, unusable = _run(read(folder, people), by, budget_calls, tell)
+        found, unusable = _run(read(folder, people), by, budget_calls, show_progress)
     for path, why in found.unreadable:
         note(f"{path}: {why}")
     for who, error in found.failed:
@@ -104,13 +104,13 @@ def conversations(
 
 
 def _run(
-    persons: "Iterator[Person | Unreadable]", by: "By", budget_calls: int | None, tell: "Callable[[int], None]"
+    persons: "Iterator[Person | Unreadable]", by: "By", budget_calls: int | None, show_progress: "Callable[[int], None]"
 ) -> "tuple[Run, int]":
     """Return the outcome of the persons, and the number of unusable answers of a model."""
     from evaluation.conversations.figures import run  # noqa: PLC0415
 
     if by.value == "rules":
-        return asyncio.run(run(persons, tell=tell)), 0
+        return asyncio.run(run(persons, tell=show_progress)), 0
     from evaluation.conversations.listening import ModelListener  # noqa: PLC0415
     from evaluation.llm import client_of, desk_of  # noqa: PLC0415
     from evaluation.replies import Replies  # noqa: PLC0415
@@ -120,7 +120,9 @@ def _run(
         client = client_of(configured, replies)
         try:
             listener = ModelListener(desk_of(client, replies, configured), by)
-            return await run(persons, listen=listener.listen, concurrency=CONCURRENCY, tell=tell), listener.unusable
+            return await run(
+                persons, listen=listener.listen, concurrency=CONCURRENCY, tell=show_progress
+            ), listener.unusable
         finally:
             await client.aclose()
 

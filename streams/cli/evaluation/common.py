@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streams.cli.output import console, in_words, print_json_line, row, table
+from streams.cli.output import console, format_value, print_json_line, row, table
 
 if TYPE_CHECKING:
     from enum import StrEnum
@@ -32,7 +32,7 @@ def print_lines(lines: Sequence[Mapping[str, Any]], as_json: bool, title: str | 
         return
     made = table("figure", *[""] * len(lines), title=title)
     for name in dict.fromkeys(name for line in lines for name in line):
-        row(made, [name.replace("_", " "), *(in_words(line.get(name)) for line in lines)])
+        row(made, [name.replace("_", " "), *(format_value(line.get(name)) for line in lines)])
     console().print(made)
 
 

@@ -21,26 +21,26 @@ from schemas.topics import TOPICS, WORKED_OFF, by_name
 from streams.exceptions import BrokerUnreachable, StreamsError
 from streams.http import tokens
 from streams.kafka import topics
-from streams.local.broker import EmbeddedBroker, end_with_parent, free_port
-from streams.local.children import appending, console_link, next_offsets, rotate, why_not_ready
+from streams.local.broker import EmbeddedBroker, free_port, signal_on_parent_exit
+from streams.local.broker_client import BrokerClient, Partition
+from streams.local.children import console_link, materializer_offsets, open_log, rotate_log, why_not_ready
 from streams.local.journal import JournalUnusable, lock, partitions_of, path_of
-from streams.local.load import Loaded, follow_on, load
-from streams.local.wire import Partition, Wire
+from streams.local.restore import Restored, restore, restore_materializer_offsets
 from streams.settings import Settings, Store
 
 BROKER, WORKER, MATERIALIZER, SERVER = "broker", "worker", "materializer", "console"
 _VERBS = {WORKER: "worker", MATERIALIZER: "materialize", SERVER: "console"}
 DRAIN_SECONDS, BROKER_SECONDS = 30.0, 20.0
-SPARE_SECONDS = 5.0
+KILL_GRACE_SECONDS = 5.0
 """A child ends itself after `shutdown_seconds`. One that does not is killed so much later."""
-PAUSES = (0.0, 1.0, 2.0, 4.0)
+RESTART_PAUSES = (0.0, 1.0, 2.0, 4.0)
 """How long a child that has ended stays down, the first, second, ... time within `DEATHS_SECONDS`; then we give up."""
-DEATHS_SECONDS = 30.0
+CRASH_WINDOW_SECONDS = 30.0
 LEAKS = ("nanobind:", " - leaked ", " - ... skipped", "See https://nanobind")
 LAST_LINES = 8
 ROUNDS = 4
 """Agents process other agents' records: a selection leads to a contrast, touches of items, and outcomes of users."""
-LOCAL = {"session_seconds": 6.0, "rebalance_seconds": 5.0, "publish_seconds": 5.0}
+LOCAL_DEFAULTS = {"session_seconds": 6.0, "rebalance_seconds": 5.0, "publish_seconds": 5.0}
 """Defaults for one machine: a worker is ready, and its work visible, within seconds."""
 TOKEN_FILE, TOKENS_FILE = "token", "tokens.toml"
 TOKEN_RATE = 5_000.0
@@ -81,20 +81,22 @@ def _as_text(value: Any) -> str:
     return str(value.value if isinstance(value, Enum) else value)
 
 
-def child(args: Sequence[str], settings: Settings, log: Path, keeps: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+def start_child(
+    args: Sequence[str], settings: Settings, log: Path, keeps: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
     """Start `sager ARGS` as a child with these settings, its output going to the end of a log file.
 
     It is in a process group of its own, so that Ctrl-C reaches us alone and we end children in order, and it ends when
     we do, see `die_with_parent`. Secrets go by the environment, never by the command line. It inherits the file
     descriptors `keeps`.
     """
-    return _started(["streams.cli", *args], settings, log, keeps, subprocess.DEVNULL)
+    return _spawn(["streams.cli", *args], settings, log, keeps, subprocess.DEVNULL)
 
 
-def _started(
+def _spawn(
     module: Sequence[str], settings: Settings, log: Path, keeps: Sequence[int], stdin: int
 ) -> subprocess.Popen[bytes]:
-    with appending(log) as out:
+    with open_log(log) as out:
         return subprocess.Popen(  # noqa: S603 - ourselves, no shell
             [sys.executable, "-P", "-m", *module],
             stdin=stdin,
@@ -110,12 +112,12 @@ def die_with_parent() -> None:
     """Have this process get a SIGTERM when the process that started it with `child` ends. Linux only."""
     parent = os.environ.pop(_PARENT, "")
     if parent and sys.platform.startswith("linux"):
-        end_with_parent(signal.SIGTERM)
+        signal_on_parent_exit(signal.SIGTERM)
         if os.getppid() != int(parent):  # it ended before
             raise SystemExit(1)
 
 
-def own_token(settings: Settings) -> str:
+def local_token(settings: Settings) -> str:
     """Return the token of a data folder, which is closed to others; the first start makes it, for all scopes."""
     file, known = settings.data_dir / TOKEN_FILE, settings.data_dir / TOKENS_FILE
     secret = file.read_text(encoding="ascii").strip() if file.exists() else ""
@@ -128,7 +130,7 @@ def own_token(settings: Settings) -> str:
     return secret
 
 
-class Local:
+class LocalPipeline:
     """Broker, topics, worker and materializer, and the console if it has a port. Use it as a context manager.
 
     With `keep`, the broker is a process that owns the embedded one and its journal, see `streams.local.proxy`, and the
@@ -137,7 +139,7 @@ class Local:
 
     def __init__(self, settings: Settings, *, port: int = 0, keep: bool = False, http_port: int | None = None) -> None:
         given, folder = settings.model_fields_set, settings.data_dir / "logs"
-        self._keep, self.loaded = keep, Loaded()
+        self._keep, self.loaded = keep, Restored()
         self._lock: int | None = None
         self._names = (WORKER, MATERIALIZER) if http_port is None else (WORKER, MATERIALIZER, SERVER)
         self.logs = {name: folder / f"{name}.log" for name in (BROKER, *self._names)}
@@ -149,7 +151,7 @@ class Local:
         self._was_ready = False
         self.settings = settings.model_copy(
             update={
-                **{name: value for name, value in LOCAL.items() if name not in given},
+                **{name: value for name, value in LOCAL_DEFAULTS.items() if name not in given},
                 "bootstrap": self.bootstrap,
                 "embedded": True,
                 "replication": 1,
@@ -193,7 +195,7 @@ class Local:
                 # finished: signals that are blocked at its start stay so.
                 before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
                 try:
-                    self._broker.start(end_with_parent)
+                    self._broker.start(signal_on_parent_exit)
                 finally:
                     signal.pthread_sigmask(signal.SIG_SETMASK, before)
                 topics.ensure(self.settings)
@@ -208,7 +210,7 @@ class Local:
         more: dict[str, Any] = {"metrics_port": self._ports.get(name, 0)}
         if name == SERVER:
             if self._tokens is None:
-                self.token = own_token(self.settings)
+                self.token = local_token(self.settings)
             known = self._tokens or self.settings.data_dir / TOKENS_FILE
             metrics = ",".join(self.metrics.values())
             more = {"http_port": self._http_port, "http_tokens": known, "console_metrics": metrics}
@@ -217,24 +219,26 @@ class Local:
             # They may outlive us for a while, and need the broker and the folder for as long: the last holder of the
             # pipe ends the proxy with it.
             keeps = [self._proxy.stdin.fileno(), self._lock]
-        self._children[name] = child([_VERBS[name]], self.settings.model_copy(update=more), self.logs[name], keeps)
+        self._children[name] = start_child(
+            [_VERBS[name]], self.settings.model_copy(update=more), self.logs[name], keeps
+        )
 
     def _start_keeping(self) -> None:
         """Start the broker with its journal: clients reach it once it has its records back."""
         assert self._lock is not None  # noqa: S101 - for the type
         own, log = free_port(), self.logs[BROKER]
         command = ["streams.local.proxy", *map(str, (self.port, own, log))]
-        self._proxy = _started(command, self.settings, log, [self._lock], subprocess.PIPE)
+        self._proxy = _spawn(command, self.settings, log, [self._lock], subprocess.PIPE)
         self._wait_for(own)
         try:
-            self.loaded = load(self.settings, f"127.0.0.1:{own}")
+            self.loaded = restore(self.settings, f"127.0.0.1:{own}")
         except OSError as error:
             raise self._unwritable() from error
         assert self._proxy.stdin is not None  # noqa: S101 - for the type
         os.write(self._proxy.stdin.fileno(), b"\n")
         self._wait_for(self.port)
         topics.ensure(self.settings)
-        follow_on(self.settings, self.loaded)
+        restore_materializer_offsets(self.settings, self.loaded)
 
     def _wait_for(self, port: int) -> None:
         """Wait until the broker's process listens on a port."""
@@ -260,21 +264,21 @@ class Local:
         Raises ChildDied if a process ends again and again, and JournalUnusable if the journal cannot be written.
         """
         for log in self.logs.values():
-            rotate(log)
+            rotate_log(log)
         try:
             self._check_broker()
         except ChildDied as error:
-            self._note_death(BROKER, error)
+            self._count_death(BROKER, error)
             self._kill_all()
             self._start_keeping()
         for name, process in list(self._children.items()):
             if process.poll() is not None:
-                self._note_death(name, self._died(name, process.returncode))
+                self._count_death(name, self._died(name, process.returncode))
                 del self._children[name]
         for name in self._names:
             deaths = self._deaths[name]
             if name not in self._children and (
-                not deaths or time.monotonic() - deaths[-1] >= PAUSES[min(len(deaths), len(PAUSES)) - 1]
+                not deaths or time.monotonic() - deaths[-1] >= RESTART_PAUSES[min(len(deaths), len(RESTART_PAUSES)) - 1]
             ):
                 self._start_child(name)
 
@@ -287,11 +291,11 @@ class Local:
                 raise self._unwritable()
             raise self._died(BROKER, self._proxy.returncode)
 
-    def _note_death(self, name: str, died: ChildDied) -> None:
+    def _count_death(self, name: str, died: ChildDied) -> None:
         """Count a process that has ended; raise `died` if it is not started again."""
         now = time.monotonic()
-        deaths = self._deaths[name] = [at for at in (*self._deaths[name], now) if now - at <= DEATHS_SECONDS]
-        if not (self._keep and self._was_ready) or len(deaths) > len(PAUSES):
+        deaths = self._deaths[name] = [at for at in (*self._deaths[name], now) if now - at <= CRASH_WINDOW_SECONDS]
+        if not (self._keep and self._was_ready) or len(deaths) > len(RESTART_PAUSES):
             raise died
         logger.warning("%s. It is started again", str(died).splitlines()[0])
 
@@ -318,11 +322,11 @@ class Local:
                 time.sleep(0.1)
         self._was_ready = True
 
-    def left(self) -> int:
+    def records_left(self) -> int:
         """Return the number of records that the worker has yet to process."""
         return self._left(self._ends(WORKED_OFF))
 
-    def work_off(self, seconds: float, report: Callable[[int], None], *, per_record: bool) -> int:
+    def finish_work(self, seconds: float, report: Callable[[int], None], *, per_record: bool) -> int:
         """Wait until the worker has processed all records, and those that it writes because of them; return the rest.
 
         It reports how many are left again and again. The time is for all records, or with `per_record` for each.
@@ -334,20 +338,20 @@ class Local:
                 if per_record and left < fewest:
                     give_up, fewest = time.monotonic() + seconds, left
                 if time.monotonic() > give_up:
-                    return self.left()
+                    return self.records_left()
                 report(left)
                 self.check()
                 time.sleep(0.1)
         return 0
 
     def _left(self, wanted: Mapping[Partition, int]) -> int:
-        with Wire(self.bootstrap) as wire:
+        with BrokerClient(self.bootstrap) as wire:
             done = wire.committed(self.settings.app_id, wanted)
         return sum(max(0, end - done.get(each, 0)) for each, end in wanted.items())
 
     def _ends(self, bases: Iterable[str]) -> dict[Partition, int]:
         names = {self.settings.topic(base) for base in bases}
-        with Wire(self.bootstrap) as wire:
+        with BrokerClient(self.bootstrap) as wire:
             return wire.ends(each for each in partitions_of(self.settings) if each[0] in names)
 
     def stop(self, *, at_once: bool = False) -> None:
@@ -358,14 +362,14 @@ class Local:
         try:
             if at_once:
                 return
-            _end(self._children.get(SERVER), SPARE_SECONDS)
-            _end(self._children.get(WORKER), self.settings.shutdown_seconds + SPARE_SECONDS)
+            _end(self._children.get(SERVER), KILL_GRACE_SECONDS)
+            _end(self._children.get(WORKER), self.settings.shutdown_seconds + KILL_GRACE_SECONDS)
             if MATERIALIZER in self._children:
-                self._drain(self._children[MATERIALIZER])
-            _end(self._children.get(MATERIALIZER), self.settings.shutdown_seconds + SPARE_SECONDS)
+                self._drain_materializer(self._children[MATERIALIZER])
+            _end(self._children.get(MATERIALIZER), self.settings.shutdown_seconds + KILL_GRACE_SECONDS)
         finally:
             # A second Ctrl-C comes here at once.
-            self._kill_all(SPARE_SECONDS)
+            self._kill_all(KILL_GRACE_SECONDS)
             self._broker.stop()
             if self._lock is not None:
                 os.close(self._lock)
@@ -378,7 +382,7 @@ class Local:
         _end(self._proxy, proxy_seconds)
         self._proxy = None
 
-    def _drain(self, materializer: subprocess.Popen[bytes]) -> None:
+    def _drain_materializer(self, materializer: subprocess.Popen[bytes]) -> None:
         """Wait until the materializer has committed the records that are in the broker now."""
         give_up = time.monotonic() + DRAIN_SECONDS
         wanted: Counter[str] = Counter()
@@ -389,7 +393,7 @@ class Local:
         except BrokerUnreachable:  # it has ended
             return
         while materializer.poll() is None and time.monotonic() < give_up:
-            done = next_offsets(self._address(MATERIALIZER))
+            done = materializer_offsets(self._address(MATERIALIZER))
             if done is None or all(at >= wanted[base] for base, at in done.items()):
                 return
             time.sleep(0.1)

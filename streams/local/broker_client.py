@@ -25,7 +25,7 @@ Partition = tuple[str, int]
 """A topic's full name, and the number of one of its partitions."""
 
 
-class Wire:
+class BrokerClient:
     """One connection to the embedded broker. It has no security, and is on this machine."""
 
     def __init__(self, bootstrap: str, seconds: float = REQUEST_SECONDS) -> None:

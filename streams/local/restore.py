@@ -10,15 +10,24 @@ from streams.analytics.store import Progress, live_file, open_store
 from streams.exceptions import StreamsError
 from streams.kafka.topics import admin
 from streams.local.batches import bounds
-from streams.local.journal import JournalUnusable, Log, compacted, partitions_of, path_of, put_in_place, read, write
-from streams.local.wire import Partition, Wire
+from streams.local.broker_client import BrokerClient, Partition
+from streams.local.journal import (
+    JournalContents,
+    JournalUnusable,
+    compact,
+    install,
+    partitions_of,
+    path_of,
+    read,
+    write,
+)
 from streams.settings import Settings
 
 REQUEST_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Loaded:
+class Restored:
     """The number of records that the broker got back, and of those that the workers have yet to process.
 
     `ends` has the offset behind each partition's last record, `topic_ids` the ids that the last broker gave the topics.
@@ -30,7 +39,7 @@ class Loaded:
     topic_ids: dict[str, str] = field(default_factory=dict)
 
 
-def load(settings: Settings, broker: str) -> Loaded:
+def restore(settings: Settings, broker: str) -> Restored:
     """Compact the journal, or begin one, and give a fresh broker its records before any client reaches it.
 
     Only this process reaches the broker at the given address. Raises OSError if the journal cannot be written.
@@ -44,9 +53,9 @@ def load(settings: Settings, broker: str) -> Loaded:
     topic_ids = json.loads(ids.read_text()) if ids.exists() else {}
     # Clients write before `follow_on` has run. After a crash in between, the materializer reads all topics again.
     ids.unlink(missing_ok=True)
-    log, _ = compacted(log or Log(), settings)
-    put_in_place(write(settings, log))
-    with Wire(broker) as wire:
+    log, _ = compact(log or JournalContents(), settings)
+    install(write(settings, log))
+    with BrokerClient(broker) as wire:
         wire.create_topics(settings)
         for partition, batch in log.batches():
             at = wire.produce(partition, batch)
@@ -56,7 +65,7 @@ def load(settings: Settings, broker: str) -> Loaded:
                 )
         if log.commits:
             wire.commit(settings.app_id, log.commits)
-    return Loaded(
+    return Restored(
         records=sum(map(len, log.records.values())),
         waiting=sum(
             record.offset >= log.commits.get(partition, 0)
@@ -69,7 +78,7 @@ def load(settings: Settings, broker: str) -> Loaded:
     )
 
 
-def follow_on(settings: Settings, loaded: Loaded) -> None:
+def restore_materializer_offsets(settings: Settings, loaded: Restored) -> None:
     """Let the materializer continue at its offsets in the topics, which have other ids now."""
     names = sorted({name for name, _ in partitions_of(settings)})
     client = admin(settings)

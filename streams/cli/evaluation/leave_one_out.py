@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.evaluation.figures import EXTRA, FOLDER, Budget, Domain, Seed, members, names_of, print_lines
-from streams.cli.evaluation.people import conversations, feedback
-from streams.cli.evaluation.plays import model, stream
-from streams.cli.options import AsJson, examples, need
+from streams.cli.evaluation.common import EXTRA, FOLDER, Budget, Domain, Seed, members, names_of, print_lines
+from streams.cli.evaluation.dialogues import conversations, feedback
+from streams.cli.evaluation.simulations import model, stream
+from streams.cli.options import AsJson, examples, require_extra
 from streams.cli.output import note
-from streams.cli.progress import Stages
+from streams.cli.progress import ProgressBars
 
 if TYPE_CHECKING:
     from evaluation.leave_one_out import Result
@@ -69,7 +69,7 @@ def evaluate(
         return
     if data is None:
         raise typer.BadParameter("name the folder of the data set with it", ctx, param_hint="--data")
-    need(*EXTRA)
+    require_extra(*EXTRA)
     from evaluation.dataset import Negatives  # noqa: PLC0415
     from evaluation.exceptions import UnknownArm  # noqa: PLC0415
     from evaluation.leave_one_out import ARMS, known, run  # noqa: PLC0415
@@ -91,10 +91,10 @@ def evaluate(
     asks = any(ARMS[name].asks for name in names)
     replies = Replies(results.with_name(REPLIES), budget_calls) if asks else None
     options, done = ArmOptions(seed, tau, replies=replies), []
-    with closing(replies) if replies else nullcontext(), Stages() as stages:
+    with closing(replies) if replies else nullcontext(), ProgressBars() as progress:
         for name in names:
             made = ARMS[name].make(options)
-            result = asyncio.run(run(made, split, answers, seed, stages.at, options.concurrency))
+            result = asyncio.run(run(made, split, answers, seed, progress.update, options.concurrency))
             recorded = {"tau": tau, "slim_tokens": options.slim_tokens, **_note_cost(result)}
             add(results, result, split.fingerprint, recorded)
             done.append(result)
