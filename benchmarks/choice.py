@@ -27,10 +27,10 @@ from typing import Any, TypeVar, cast
 
 from operators import contrast as join
 from operators.admission import reject_reason
-from operators.contrast import Step, slot_of
+from operators.contrast import ContrastEffects, slot_of
 from operators.evolve import CountsReasoner
-from operators.steps import Evolve, State
-from operators.steps.evolve import Version
+from operators.steps import EvolveState, EvolveStep
+from operators.steps.evolve import SkillVersion
 from schemas import OpenRankings, PolicySkill, Position, SkillDiff, compound_key, decode, encode
 from schemas.events import Contrast, Ranking, Selection
 from streams.local.demo import catalogue
@@ -88,7 +88,7 @@ class Worker:
         self._deps = Deps(settings)
         self._tables = Tables(defaultdict(_Absent), _Absent())  # type: ignore[arg-type]
         self._meter = meter
-        self._step: Evolve = replace(evolve_of(settings), chain_key=settings.chain_key_bytes)
+        self._step: EvolveStep = replace(evolve_of(settings), chain_key=settings.chain_key_bytes)
         self._rules = CountsReasoner()
         self._rings: dict[tuple[str, int], OpenRankings] = {}
         self._skills: dict[str, PolicySkill] = {}
@@ -120,12 +120,12 @@ class Worker:
         skill = self._skills.get(contrast.user_id)
         if skill is None:
             skill = self._deps.start.skill(contrast.user_id, contrast.domain, contrast, None)
-        state = State(skill)
+        state = EvolveState(skill)
         begun = run("evolve: begin", self._step.begin, state, contrast, source, datetime.now(UTC))
         known = cast("Contrast", begun.contrast)
         proposal = run("evolve: rules", self._rules.propose, known, skill)
         effects = run("evolve: finish", self._step.finish, state, known, proposal, source)
-        version = cast("Version", effects.version)
+        version = cast("SkillVersion", effects.version)
         self._skills[contrast.user_id] = version.skill
         for name, record in (("skill", version.skill), ("diff", version.diff), ("slim", version.slim)):
             if record is not None:
@@ -134,22 +134,22 @@ class Worker:
         if version.slim is not None:
             run("metrics: version", metrics.SLIM_TOKENS.observe, version.slim.tokens)
 
-    def _on_ranking(self, ranking: Ranking) -> Step:
+    def _on_ranking(self, ranking: Ranking) -> ContrastEffects:
         deps = self._deps
         wish = deps.privacy.wish(ranking.instruction)
         asked = deps.redact_instruction(ranking.instruction, ranking.domain)
         injected = deps.privacy.injected(ranking.injected, ranking.domain)
         kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
-        state = join.State(self._rings.get((ranking.user_id, slot_of(ranking.ranking_id))), None)
+        state = join.ContrastState(self._rings.get((ranking.user_id, slot_of(ranking.ranking_id))), None)
         parse, source = partial(deps.facts_of, ranking.domain), self._position("rankings")
-        return cast("Step", join.on_ranking(state, kept, parse, source, deps.ring_limits, wish))
+        return cast("ContrastEffects", join.on_ranking(state, kept, parse, source, deps.ring_limits, wish))
 
-    def _on_selection(self, selection: Selection) -> Step:
-        state = join.State(self._rings.get((selection.user_id, slot_of(selection.ranking_id))), None)
+    def _on_selection(self, selection: Selection) -> ContrastEffects:
+        state = join.ContrastState(self._rings.get((selection.user_id, slot_of(selection.ranking_id))), None)
         source, limits = self._position("selections"), self._deps.ring_limits
-        return cast("Step", join.on_selection(state, selection, source, limits))
+        return cast("ContrastEffects", join.on_selection(state, selection, source, limits))
 
-    def _ring(self, step: Step, user_id: str, ranking_id: str) -> Step:
+    def _ring(self, step: ContrastEffects, user_id: str, ranking_id: str) -> ContrastEffects:
         self.sizes["open-rankings"] += len(self._meter.run("encode open-rankings", encode, step.state))
         self._rings[user_id, slot_of(ranking_id)] = step.state
         return step

@@ -5,11 +5,11 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from operators import contrast as join
-from operators.contrast import Outcome, RingLimits, Step, slot_of
+from operators.contrast import ContrastEffects, ContrastOutcome, RingLimits, slot_of
 from operators.evolve import CountsReasoner
 from operators.language.privacy import read_item
 from operators.statinit import parser_for
-from operators.steps import Evolve, Start, State
+from operators.steps import EvolveState, EvolveStep, SkillStart
 from schemas import Candidate, ItemFacts, Model, OpenRankings, Position, SlimSkill, decode, encode
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Contrast, Ranking, Selection
@@ -39,8 +39,8 @@ class Learner:
     """Rankings and selections into contrasts, diffs and slim skills, as the worker makes them."""
 
     def __init__(self) -> None:
-        self._evolve = Evolve(slim_tokens=SLIM_TOKENS, chain_key=b"", privacy=PRIVACY, vouching=VOUCHING)
-        self._start, self._rules, self._limits = Start(privacy=PRIVACY), CountsReasoner(), RingLimits()
+        self._evolve = EvolveStep(slim_tokens=SLIM_TOKENS, chain_key=b"", privacy=PRIVACY, vouching=VOUCHING)
+        self._start, self._rules, self._limits = SkillStart(privacy=PRIVACY), CountsReasoner(), RingLimits()
         self._parsed: dict[str, tuple[Candidate, ItemFacts]] = {}
 
     def on_record(
@@ -67,9 +67,11 @@ class Learner:
             selection = decode(Selection, value)
             key = compound_key(selection.user_id, slot_of(selection.ranking_id))
             step = join.on_selection(self._rings(state, key), selection, position, self._limits)
-        return [] if isinstance(step, Outcome) else self._settle(key, step, state)
+        return [] if isinstance(step, ContrastOutcome) else self._settle(key, step, state)
 
-    def _settle(self, key: bytes, step: Step, state: MutableMapping[tuple[str, bytes], Model]) -> list[Output]:
+    def _settle(
+        self, key: bytes, step: ContrastEffects, state: MutableMapping[tuple[str, bytes], Model]
+    ) -> list[Output]:
         state["open-rankings", key] = step.state
         if step.contrast is None:
             return []
@@ -81,7 +83,7 @@ class Learner:
         user_id, domain = contrast.user_id, contrast.domain
         key = compound_key(user_id, domain)
         skill = _of(PolicySkill, state.get(("skills", key))) or self._start.skill(user_id, domain, contrast, None)
-        known = State(skill)
+        known = EvolveState(skill)
         begun = self._evolve.begin(known, contrast)
         if begun.contrast is None or begun.outcome is not None:
             return []
@@ -94,8 +96,8 @@ class Learner:
             made.append(Output(SlimSkill.TOPIC, key, encode(version.slim)))
         return made
 
-    def _rings(self, state: MutableMapping[tuple[str, bytes], Model], key: bytes) -> join.State:
-        return join.State(_of(OpenRankings, state.get(("open-rankings", key))))
+    def _rings(self, state: MutableMapping[tuple[str, bytes], Model], key: bytes) -> join.ContrastState:
+        return join.ContrastState(_of(OpenRankings, state.get(("open-rankings", key))))
 
     def _facts_of(self, domain: str, candidate: Candidate) -> ItemFacts:
         """What a parser finds in an item; the worker keeps it, too."""

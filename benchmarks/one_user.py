@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from operators import contrast as join
-from operators.contrast import Outcome, RingLimits, slot_of
+from operators.contrast import ContrastOutcome, RingLimits, slot_of
 from operators.evolve import CountsReasoner
 from operators.graph.items import GraphLimits
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
-from operators.steps import Evolve, Start, State
+from operators.steps import EvolveState, EvolveStep, SkillStart
 from operators.steps import prior as past
 from schemas import Candidate, Memory, Model, OpenRankings, Position, Profile, compound_key, encode
 from schemas.codec import ModelT
@@ -65,7 +65,7 @@ class OneUser:
         self._tables: dict[str, dict[bytes, bytes]] = {}
         self._decoded: dict[tuple[str, bytes], Model] = {}
         self._parse = BUILT_IN["movietv"]
-        self._prior, self._evolve = past.Prior(graph=GraphLimits()), Evolve(privacy=PRIVACY, vouching=VOUCHING)
+        self._prior, self._evolve = past.PriorStep(graph=GraphLimits()), EvolveStep(privacy=PRIVACY, vouching=VOUCHING)
 
     def event(self, number: int) -> None:
         """Plays an interaction or, now and then, a choice."""
@@ -95,7 +95,7 @@ class OneUser:
         event = Interaction.model_validate(
             {"event_id": f"i{number}", "occurred_at": at, "user_id": USER, "domain": DOMAIN, "item": item}
         )
-        effects = self._prior.step(past.State(self._read(Profile), self._read(Memory)), event, facts, where)
+        effects = self._prior.step(past.PriorState(self._read(Profile), self._read(Memory)), event, facts, where)
         if effects.remembered is not None:
             self._write(effects.remembered.memory)
         if effects.profile is not None:
@@ -109,17 +109,19 @@ class OneUser:
         selection = Selection.model_validate({"event_id": f"s{number}", "item_id": taken, **about})
         key = compound_key(USER, slot_of(ranking.ranking_id))
         limits, there = RingLimits(), where.model_copy(update={"topic": "s"})
-        rings = join.State(self._read(OpenRankings, key))
+        rings = join.ContrastState(self._read(OpenRankings, key))
         step = join.on_ranking(rings, ranking, lambda candidate: facts_of(candidate, self._parse), where, limits)
-        if not isinstance(step, Outcome) and number % (2 * CHOICE_EVERY):
-            step = join.on_selection(join.State(step.state), selection, there, limits)
-        if isinstance(step, Outcome):
+        if not isinstance(step, ContrastOutcome) and number % (2 * CHOICE_EVERY):
+            step = join.on_selection(join.ContrastState(step.state), selection, there, limits)
+        if isinstance(step, ContrastOutcome):
             return
         self._write(step.state, key)
         if step.contrast is None:
             return
         self._decoded[Contrast.__name__, b""] = step.contrast
-        state = State(self._read(PolicySkill) or Start(privacy=PRIVACY).skill(USER, DOMAIN, step.contrast, None))
+        state = EvolveState(
+            self._read(PolicySkill) or SkillStart(privacy=PRIVACY).skill(USER, DOMAIN, step.contrast, None)
+        )
         known = self._evolve.begin(state, step.contrast, where).contrast
         if known is not None:
             skill = self._evolve.finish(state, known, CountsReasoner().propose(known, state.skill), where).skill

@@ -20,9 +20,8 @@ from operators.attributes import fact_id
 from operators.evolve import CountsReasoner
 from operators.language.privacy import read_item
 from operators.statinit import parser_for
-from operators.steps import Evolve, Start, State
-from operators.steps.prior import Prior
-from operators.steps.prior import State as PriorState
+from operators.steps import EvolveState, EvolveStep, SkillStart
+from operators.steps.prior import PriorState, PriorStep
 from schemas import Contrast, Interaction, ItemFacts, Position, Profile, SkillChangeKind
 from streams.local.demo import catalogue, people
 from streams.privacy import DEFAULT
@@ -112,8 +111,8 @@ class World:
         self._facts_of = lambda item: self._facts[item.item_id].facts
         self._people = people.simulate(n_people, seed, self._items, self._facts_of)
         self._evolve, self._start, self._rules = (
-            Evolve(privacy=PRIVACY, vouching=VOUCHING),
-            Start(privacy=PRIVACY),
+            EvolveStep(privacy=PRIVACY, vouching=VOUCHING),
+            SkillStart(privacy=PRIVACY),
             CountsReasoner(),
         )
 
@@ -154,7 +153,7 @@ class World:
                 skill_version=0,
             )
             skill = skill or self._start.skill(contrast.user_id, contrast.domain, contrast, profile)
-            state = State(skill)
+            state = EvolveState(skill)
             answer = self._rules.propose(contrast, skill)
             done = self._evolve.finish(state, contrast, answer)
             changes = () if done.diff is None else done.diff.changes
@@ -170,7 +169,7 @@ class World:
                 event_id=f"v{place}", occurred_at=at, user_id=person.user_id, domain=person.domain, item=item
             )
             source = Position(topic="interactions", partition=0, offset=place, timestamp_ms=int(1_000 * at.timestamp()))
-            done = Prior().step(PriorState(profile), visit, self._facts[item.item_id], source, at)
+            done = PriorStep().step(PriorState(profile), visit, self._facts[item.item_id], source, at)
             profile = done.profile or profile
         return profile
 

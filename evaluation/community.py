@@ -14,7 +14,7 @@ from operators.graph.items import GraphLimits, heard, neighbour_of, sampled, tak
 from operators.graph.neighbours import Gathered, Neighbourhood, near
 from operators.learning.prior import observe
 from operators.statinit.parsers import facts_of, parser_for
-from operators.steps import Start
+from operators.steps import SkillStart
 from operators.steps import rank as ranking
 from schemas import Candidate, Contrast, GlobalSkill, Interaction, ItemFacts, Profile, derived_id
 from schemas.base import Domain, UserId
@@ -140,7 +140,7 @@ class Community:
         self.facts = facts
         self._found = found
         self._world = world
-        self._rank = ranking.Rank(privacy=PRIVACY, vouching=VOUCHING)
+        self._rank = ranking.RankStep(privacy=PRIVACY, vouching=VOUCHING)
 
     @classmethod
     def of(cls, found: Sequences, progress: Progress) -> "Community":
@@ -160,13 +160,13 @@ class Community:
         domain = self._found.domain
         memory: Memory | None = None
         # A state that only retrieves does not read its skill.
-        unread = Start(privacy=PRIVACY).skill(user_id, domain, event_at_beginning(user_id), None)
+        unread = SkillStart(privacy=PRIVACY).skill(user_id, domain, event_at_beginning(user_id), None)
         popularity = taken_by(population)
         visits = self._found.visits[user_id][:last]
         for place in range(len(visits) + 1):
             if place >= first:
                 near = self._world.near(user_id, memory) if memory else None
-                state = ranking.State(unread, memory, near, popularity=popularity)
+                state = ranking.RankState(unread, memory, near, popularity=popularity)
                 now = memory.taken[-1].at if memory else BEGINNING
                 yield self._rank.retrieve(state, domain, now + timedelta(seconds=1))
             if place < len(visits):

@@ -24,7 +24,7 @@ from operators.evolve.llm import LlmReasoner
 from operators.learning.tiers import MergeLimits
 from operators.rank import Task
 from operators.rank.listwise import ListwiseRanker
-from operators.steps import Evolve, Reason, learn
+from operators.steps import EvolveStep, Reason, learn
 from schemas import Contrast, PolicySkill
 from streams.importers import Visit
 from streams.privacy import DEFAULT as PRIVACY
@@ -53,8 +53,8 @@ class ModelArm:
     reason: Callable[[Desk, Callable[[], object]], Reason] = _counts
 
 
-def _weighing(weight: float) -> Evolve:
-    return Evolve(limits=MergeLimits(verdict_weight=weight), privacy=PRIVACY, vouching=VOUCHING)
+def _weighing(weight: float) -> EvolveStep:
+    return EvolveStep(limits=MergeLimits(verdict_weight=weight), privacy=PRIVACY, vouching=VOUCHING)
 
 
 NO_SKILL, PRIOR, INCREMENTAL_ARM, COUNTS = "no-skill", "statinit", "incremental", "counts"

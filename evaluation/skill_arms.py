@@ -16,7 +16,7 @@ from operators.language.privacy import OFF
 from operators.learning.evidence import fixed
 from operators.options import EvolveMode
 from operators.rank import RankSkill
-from operators.steps import Evolve, Reason, Start, State, learn
+from operators.steps import EvolveState, EvolveStep, Reason, SkillStart, learn
 from operators.steps import prior as interactions
 from operators.steps import rank as ranking
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
@@ -63,13 +63,13 @@ class Rule:
     from_history: bool = True
     retrieves: bool = True
     propagates: bool = True
-    evolve: Evolve = field(default_factory=lambda: Evolve(privacy=OFF, vouching=VOUCHING))
+    evolve: EvolveStep = field(default_factory=lambda: EvolveStep(privacy=OFF, vouching=VOUCHING))
     reason: Callable[[], Reason] = lambda: CountsReasoner().reason
     counts: bool = True
 
 
 NO_SKILL, PRIOR, RULES, SAGER = "no-skill", "prior", "rules", "sager"
-INCREMENTAL = Evolve(mode=EvolveMode.INCREMENTAL, privacy=PRIVACY, vouching=VOUCHING)
+INCREMENTAL = EvolveStep(mode=EvolveMode.INCREMENTAL, privacy=PRIVACY, vouching=VOUCHING)
 # The arms of `sager eval stream`.
 STREAM_RULES: Mapping[str, Rule] = {
     rule.name: rule
@@ -187,11 +187,11 @@ class SkillArm:
         self._by = tuple(dict.fromkeys((*by, By.MIX)))
         self._weighs, self._shares = weighs, shares
         # Items are compared as the data set has them, private or not.
-        self._start = Start(privacy=OFF, from_history=rule.from_history)
-        self._prior = interactions.Prior()
+        self._start = SkillStart(privacy=OFF, from_history=rule.from_history)
+        self._prior = interactions.PriorStep()
         self._reason = rule.reason()
         skill = RankSkill.FULL if rule.ranks else RankSkill.NONE
-        self._rank = ranking.Rank(skill, slim_tokens, retrieves=rule.retrieves, privacy=PRIVACY, vouching=VOUCHING)
+        self._rank = ranking.RankStep(skill, slim_tokens, retrieves=rule.retrieves, privacy=PRIVACY, vouching=VOUCHING)
         self._learned: Weights | None = None
         self._offset = 0
         self._players = {user_id: self._begin(user_id, profiles) for user_id in plan.choices}
@@ -269,7 +269,7 @@ class SkillArm:
         self._offset += 1
         source = Position(topic=Interaction.TOPIC, partition=0, offset=self._offset, timestamp_ms=0)
         facts = self.plan.facts[visit.item.item_id]
-        return self._prior.step(interactions.State(profile), visit, facts, source).profile
+        return self._prior.step(interactions.PriorState(profile), visit, facts, source).profile
 
     def _interaction(self, user_id: str, visit: Visit) -> Interaction:
         return Interaction.model_construct(
@@ -297,10 +297,10 @@ class SkillArm:
             by_sager=True,
         )
 
-    def _state(self, user_id: str, popularity: Mapping[str, int] | None = None) -> State:
+    def _state(self, user_id: str, popularity: Mapping[str, int] | None = None) -> EvolveState:
         player = self._players[user_id]
         shares = self.plan.populations[user_id].shares if self._shares else None
-        return State(player.skill, shares=shares, usual=player.usual, popularity=popularity)
+        return EvolveState(player.skill, shares=shares, usual=player.usual, popularity=popularity)
 
     async def _evolve(self, user_id: str, contrast: Contrast, popularity: Mapping[str, int]) -> None:
         state = self._state(user_id, popularity)

@@ -18,7 +18,7 @@ from evaluation.skill_arms import SAGER, STREAM_RULES, Rule, SkillArm
 from evaluation.split import Case, Split
 from evaluation.stream import interleaved, took
 from operators.graph import Retrieved
-from operators.steps import Start
+from operators.steps import SkillStart
 from operators.steps import rank as ranking
 from schemas import GlobalSkill, derived_id
 from streams.importers.dataset import BEGINNING, Visit
@@ -146,11 +146,11 @@ class WarmedUp(Frozen):
         propagates, known = self._rule.propagates, world.contexts
         if (user_id, propagates) not in known:
             near = world.near(user_id) if propagates else None
-            unread = Start(privacy=PRIVACY).skill(user_id, split.domain, event_at_beginning(user_id), None)
-            state = ranking.State(unread, world.memories.get(user_id), near, popularity=self._popularity)
+            unread = SkillStart(privacy=PRIVACY).skill(user_id, split.domain, event_at_beginning(user_id), None)
+            state = ranking.RankState(unread, world.memories.get(user_id), near, popularity=self._popularity)
             visits = split.training[user_id]
             now = (visits[-1].at if visits else BEGINNING) + timedelta(seconds=1)
-            rank = ranking.Rank(privacy=PRIVACY, vouching=VOUCHING)
+            rank = ranking.RankStep(privacy=PRIVACY, vouching=VOUCHING)
             known[user_id, propagates] = rank.retrieve(state, split.domain, now)
         return known[user_id, propagates]
 

@@ -30,11 +30,11 @@ from schemas.events import Abstention, Contrast, Feedback, Interaction, Ranking,
 TOLERANCE = timedelta(minutes=5)
 
 
-def after(moment: datetime, span: timedelta) -> datetime:
+def add_span(moment: datetime, span: timedelta) -> datetime:
     """Return a later moment, or the last one of the calendar.
 
     >>> from datetime import UTC
-    >>> after(datetime(9999, 12, 31, 23, tzinfo=UTC), timedelta(hours=2)).isoformat()
+    >>> add_span(datetime(9999, 12, 31, 23, tzinfo=UTC), timedelta(hours=2)).isoformat()
     '9999-12-31T23:59:59.999999+00:00'
     """
     try:
@@ -59,14 +59,14 @@ def kafka_time(source: Position | None) -> datetime | None:
     return source.moment if source is not None and source.timestamp_ms else None
 
 
-def reached(logged_at: datetime | None, newest: datetime, now: datetime) -> datetime:
+def median_clock(logged_at: datetime | None, newest: datetime, now: datetime) -> datetime:
     """Return the median of three clocks, of which one may be wrong by any amount.
 
     These are Kafka's time of the record, that of the newest other record, and the worker's.
 
     >>> from datetime import UTC
     >>> noon, hour = datetime(2026, 1, 1, 12, tzinfo=UTC), timedelta(hours=1)
-    >>> [reached(*wrong) == noon for wrong in ((noon, noon, noon + hour), (noon + hour, noon, noon))]
+    >>> [median_clock(*wrong) == noon for wrong in ((noon, noon, noon + hour), (noon + hour, noon, noon))]
     [True, True]
     """
     return now if logged_at is None else sorted((logged_at, newest, now))[1]
@@ -138,10 +138,10 @@ def with_applied(
     return tuple(sorted([*kept, position], key=lambda held: held.topic))
 
 
-def remember(ids: Sequence[str], new: str, most: int) -> tuple[str, ...]:
+def with_recent(ids: Sequence[str], new: str, most: int) -> tuple[str, ...]:
     """Add an id to a ring; the oldest drops out.
 
-    >>> remember(("a", "b"), "c", most=2)
+    >>> with_recent(("a", "b"), "c", most=2)
     ('b', 'c')
     """
     return (*ids, new)[-most:]
@@ -163,22 +163,24 @@ def reject_reason(
 ) -> RejectReason | None:
     """Return the reason to refuse an event; None to admit it."""
     if receipt is not None and receipt.known:
-        name = id_of(event)
+        name = event_id_of(event)
         if name is not None and known_as(event.user_id, name, secret) in receipt.known:  # type: ignore[attr-defined]
             return RejectReason.FORGOTTEN
     if not isinstance(event, _BY_APPS) or not is_ahead(event.occurred_at, logged_at or now):
         return None
     # It may be from before the erasure: not even a dead letter is kept.
-    return RejectReason.FORGOTTEN if receipt is not None and _forgets(receipt, event) else RejectReason.FROM_THE_FUTURE
+    return (
+        RejectReason.FORGOTTEN if receipt is not None and _has_erased(receipt, event) else RejectReason.FROM_THE_FUTURE
+    )
 
 
-def _forgets(receipt: Receipt, event: Model) -> bool:
+def _has_erased(receipt: Receipt, event: Model) -> bool:
     # An event without a domain may be of any.
     domain = getattr(event, "domain", None)
     return receipt.person is not None or (bool(receipt.domains) if domain is None else domain in receipt.domains)
 
 
-def id_of(event: Model) -> str | None:
+def event_id_of(event: Model) -> str | None:
     """Return the id that a receipt knows an event by; None if nothing is learned from it."""
     match event:
         case Ranking() | Selection() | Abstention():  # a ranking has one answer, and is known by it

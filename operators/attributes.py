@@ -47,10 +47,10 @@ def attribute_id(kind: AttributeKind, dimension: str, value: str) -> str:
     >>> attribute_id(Kind.PREFERENCE, "genre", "Science Fiction")
     'preference:genre:science-fiction'
     """
-    return bounded(f"{kind.value}:{dimension}:{normalise(value) or derived_id(value)}")
+    return bounded_id(f"{kind.value}:{dimension}:{normalise(value) or derived_id(value)}")
 
 
-def bounded(name: str) -> str:
+def bounded_id(name: str) -> str:
     """Bound an id to 200 characters; the end of a longer one becomes a digest."""
     return name if len(name) <= MAX_ID_CHARS else f"{name[: MAX_ID_CHARS - 17]}-{derived_id(name)}"
 
@@ -101,20 +101,20 @@ def from_fact(
     )
 
 
-_NAMED = re.compile(r"(?:preference|criterion):([a-z][a-z0-9_]{0,39}):(\S.{0,119})")
+_FACT_ID = re.compile(r"(?:preference|criterion):([a-z][a-z0-9_]{0,39}):(\S.{0,119})")
 
 
-def facts_named(lines: Iterable[Attribute], *names: Iterable[str]) -> tuple[Fact, ...]:
+def facts_of_ids(lines: Iterable[Attribute], *names: Iterable[str]) -> tuple[Fact, ...]:
     """Return the facts of lines and of attribute ids, each once; an id has its words in normal form.
 
-    >>> facts_named((), ["preference:genre:science-fiction", "pattern:price:cheaper"])
+    >>> facts_of_ids((), ["preference:genre:science-fiction", "pattern:price:cheaper"])
     (Fact(dimension='genre', value='science fiction'),)
     """
     known: dict[str, Fact] = {}
     for line in lines:
-        if _NAMED.fullmatch(line.attribute_id):
+        if _FACT_ID.fullmatch(line.attribute_id):
             known.setdefault(line.attribute_id, Fact(dimension=line.dimension, value=line.value))
     for name in (each for some in names for each in some):
-        if name not in known and (found := _NAMED.fullmatch(name)) is not None:
+        if name not in known and (found := _FACT_ID.fullmatch(name)) is not None:
             known[name] = Fact(dimension=found[1], value=found[2].replace("-", " "))
     return tuple(known.values())

@@ -55,16 +55,16 @@ def arm_of(injected: Injected) -> str:
     return (Arm.EVOLVED if injected.skill_version else Arm.PRIOR).value
 
 
-def gain(rank: int, at: int) -> float:
+def ndcg_gain(rank: int, at: int) -> float:
     """Return NDCG@`at` of one choice, the only relevant item, shown at place `rank` (paper 3.1).
 
-    >>> gain(1, at=5), gain(3, at=5), gain(6, at=5)
+    >>> ndcg_gain(1, at=5), ndcg_gain(3, at=5), ndcg_gain(6, at=5)
     (1.0, 0.5, 0.0)
     """
     return 1 / log2(rank + 1) if rank <= at else 0.0
 
 
-class Outcome(StrEnum):
+class ContrastOutcome(StrEnum):
     """The outcome of a ranking or a selection, as a metric label."""
 
     OPENED = "opened"
@@ -83,7 +83,7 @@ class Outcome(StrEnum):
     @property
     def refused(self) -> bool:
         """True if the selection becomes a dead letter."""
-        return self in (Outcome.NOT_IN_RANKING, Outcome.ALREADY_ANSWERED, Outcome.NO_RANKING)
+        return self in (ContrastOutcome.NOT_IN_RANKING, ContrastOutcome.ALREADY_ANSWERED, ContrastOutcome.NO_RANKING)
 
 
 SLOTS = 8
@@ -104,23 +104,23 @@ class RingLimits:
 
 
 @dataclass(frozen=True)
-class Step:
+class ContrastEffects:
     """The rings after one event, the contrast or abstention that it completes, and the selections that it refuses.
 
     `expired` is the number of rankings that dropped out of the ring without a selection.
     """
 
     state: OpenRankings
-    outcome: Outcome
+    outcome: ContrastOutcome
     contrast: Contrast | None = None
     abstention: Abstention | None = None
-    refused: tuple[tuple[WaitingSelection, Outcome], ...] = ()
+    refused: tuple[tuple[WaitingSelection, ContrastOutcome], ...] = ()
     expired: int = 0
 
     @property
     def overflows(self) -> bool:
         """True if a full ring drops an entry that may still be matched if the other topic is merely late."""
-        return self.expired > 0 or any(outcome is Outcome.NO_RANKING for _, outcome in self.refused)
+        return self.expired > 0 or any(outcome is ContrastOutcome.NO_RANKING for _, outcome in self.refused)
 
 
 def reverse_rank(candidates: Sequence[ItemFacts], *taken: str) -> tuple[ItemFacts, ...]:
@@ -145,14 +145,14 @@ def join_ranking(
     source: Position,
     limits: RingLimits = RingLimits(),
     wish: OptOut | None = None,
-) -> Step:
+) -> ContrastEffects:
     """Match a shown ranking with the selection that waits for it, or open it.
 
     With a wish there will be no contrast, and only the ids wait for the selection.
     """
     fenced = state.model_copy(update={"applied": with_applied(state.applied, source, ranking.occurred_at)})
     if _answer(state, ranking.ranking_id) or any(r.ranking_id == ranking.ranking_id for r in state.rankings):
-        return Step(fenced, Outcome.REPEATED)
+        return ContrastEffects(fenced, ContrastOutcome.REPEATED)
     opened = OpenRanking.trusted(
         ranking_id=ranking.ranking_id,
         domain=ranking.domain,
@@ -174,7 +174,7 @@ def join_ranking(
             return step
         # The selection names an item that was never shown; the ranking stays open.
         reopened = _with_ranking(step.state, opened, limits)
-        return replace(reopened, outcome=Outcome.OPENED, refused=((waiting, step.outcome),))
+        return replace(reopened, outcome=ContrastOutcome.OPENED, refused=((waiting, step.outcome),))
     return _with_ranking(fenced, opened, limits)
 
 
@@ -188,19 +188,21 @@ def _features(ranking: Ranking) -> Features | None:
     return told if told is not None and told.candidates == len(ranking.candidates) else None
 
 
-def _with_ranking(state: OpenRankings, opened: OpenRanking, limits: RingLimits) -> Step:
+def _with_ranking(state: OpenRankings, opened: OpenRanking, limits: RingLimits) -> ContrastEffects:
     rankings = (*state.rankings, opened)
     kept = rankings[-limits.rankings :]
     if len(kept) > 1:  # most rankings are answered before their slot gets another one, and need no size
         kept = tuple(r if r.size_bytes else r.model_copy(update={"size_bytes": len(encode(r))}) for r in kept)
     while len(kept) > 1 and sum(ranking.size_bytes for ranking in kept) > limits.size_bytes:
         kept = kept[1:]
-    return Step(state.model_copy(update={"rankings": kept}), Outcome.OPENED, expired=len(rankings) - len(kept))
+    return ContrastEffects(
+        state.model_copy(update={"rankings": kept}), ContrastOutcome.OPENED, expired=len(rankings) - len(kept)
+    )
 
 
 def join_selection(
     state: OpenRankings, selection: Selection, source: Position, limits: RingLimits = RingLimits()
-) -> Step:
+) -> ContrastEffects:
     """Match a selection with its ranking, or let it wait for a ranking that is not here yet."""
     fenced = state.model_copy(update={"applied": with_applied(state.applied, source, selection.occurred_at)})
     arrived = WaitingSelection.trusted(selection=selection, source=source)
@@ -214,14 +216,16 @@ def join_selection(
     if first is not None:
         # The same items, in whatever order, are the same answer.
         if {first.item_id, *first.others} == {selection.item_id, *selection.others}:
-            return Step(fenced, Outcome.REPEATED)
-        return Step(fenced, Outcome.ALREADY_ANSWERED, refused=((arrived, Outcome.ALREADY_ANSWERED),))
+            return ContrastEffects(fenced, ContrastOutcome.REPEATED)
+        return ContrastEffects(
+            fenced, ContrastOutcome.ALREADY_ANSWERED, refused=((arrived, ContrastOutcome.ALREADY_ANSWERED),)
+        )
     waiting = (*state.waiting, arrived)
     dropped, kept = waiting[: -limits.waiting], waiting[-limits.waiting :]
-    return Step(
+    return ContrastEffects(
         fenced.model_copy(update={"waiting": kept}),
-        Outcome.WAITING,
-        refused=tuple((gone, Outcome.NO_RANKING) for gone in dropped),
+        ContrastOutcome.WAITING,
+        refused=tuple((gone, ContrastOutcome.NO_RANKING) for gone in dropped),
     )
 
 
@@ -229,12 +233,12 @@ def _answer(state: OpenRankings, ranking_id: str) -> AnsweredRanking | None:
     return next((a for a in state.answered if a.ranking_id == ranking_id), None)
 
 
-def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection, limits: RingLimits) -> Step:
+def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection, limits: RingLimits) -> ContrastEffects:
     selection = waiting.selection
     all_taken = selection.taken
     shown = {item.item_id: item for item in ranking.candidates}
     if not shown.keys() >= set(all_taken):
-        return Step(state, Outcome.NOT_IN_RANKING)
+        return ContrastEffects(state, ContrastOutcome.NOT_IN_RANKING)
     answer = AnsweredRanking.trusted(ranking_id=ranking.ranking_id, item_id=selection.item_id, others=selection.others)
     settled = state.model_copy(
         update={
@@ -243,11 +247,11 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
         }
     )
     if ranking.wish is not None:
-        return Step(settled, Outcome(ranking.wish.value))
+        return ContrastEffects(settled, ContrastOutcome(ranking.wish.value))
     readable = tuple(item for item in ranking.candidates if not item.unreadable)
     taken = [name for name in all_taken if not shown[name].unreadable]
     if not (taken or (readable and selection.item_id is None)):
-        return Step(settled, Outcome.UNREADABLE)
+        return ContrastEffects(settled, ContrastOutcome.UNREADABLE)
     about: dict[str, Any] = {
         "occurred_at": selection.occurred_at,
         "user_id": state.user_id,
@@ -260,7 +264,9 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
     }
     if selection.item_id is None:
         name = abstention_id(state.user_id, ranking.ranking_id)
-        return Step(settled, Outcome.ABSTAINED, abstention=Abstention(event_id=name, shown=readable, **about))
+        return ContrastEffects(
+            settled, ContrastOutcome.ABSTAINED, abstention=Abstention(event_id=name, shown=readable, **about)
+        )
     names = [item.item_id for item in ranking.candidates]
     chosen, *others = taken
     contrast = Contrast.trusted(
@@ -275,11 +281,11 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
         by_sager=ranking.by_sager,
         **about,
     )
-    return Step(settled, Outcome.MATCHED, contrast=contrast)
+    return ContrastEffects(settled, ContrastOutcome.MATCHED, contrast=contrast)
 
 
 @dataclass(frozen=True)
-class State:
+class ContrastState:
     """The slot of the user's rings in which rankings and selections meet, and the receipt of erasures."""
 
     rings: OpenRankings | None = None
@@ -287,27 +293,31 @@ class State:
 
 
 def on_ranking(
-    state: State,
+    state: ContrastState,
     ranking: Ranking,
     facts_of: Callable[[Candidate], ItemFacts],
     source: Position,
     limits: RingLimits,
     wish: OptOut | None = None,
-) -> Step | Outcome:
+) -> ContrastEffects | ContrastOutcome:
     """Join a ranking; returns the outcome alone if it is erased or a repeat."""
     held = _open(state, ranking, ranking.domain, source)
-    return held if isinstance(held, Outcome) else join_ranking(held, ranking, facts_of, source, limits, wish)
+    return held if isinstance(held, ContrastOutcome) else join_ranking(held, ranking, facts_of, source, limits, wish)
 
 
-def on_selection(state: State, selection: Selection, source: Position, limits: RingLimits) -> Step | Outcome:
+def on_selection(
+    state: ContrastState, selection: Selection, source: Position, limits: RingLimits
+) -> ContrastEffects | ContrastOutcome:
     """Join a selection; returns the outcome alone if it is erased or a repeat."""
     held = _open(state, selection, None, source)
-    return held if isinstance(held, Outcome) else join_selection(held, selection, source, limits)
+    return held if isinstance(held, ContrastOutcome) else join_selection(held, selection, source, limits)
 
 
-def _open(state: State, event: Ranking | Selection, domain: str | None, source: Position) -> OpenRankings | Outcome:
+def _open(
+    state: ContrastState, event: Ranking | Selection, domain: str | None, source: Position
+) -> OpenRankings | ContrastOutcome:
     if state.receipt is not None and state.receipt.covers(domain, event.occurred_at, source.moment):
-        return Outcome.FORGOTTEN
+        return ContrastOutcome.FORGOTTEN
     if state.rings is None:
         return OpenRankings(user_id=event.user_id, slot=slot_of(event.ranking_id))
-    return Outcome.REPEATED if is_applied(state.rings.applied, source) else state.rings
+    return ContrastOutcome.REPEATED if is_applied(state.rings.applied, source) else state.rings

@@ -21,7 +21,7 @@ def at_version(diffs: Sequence[SkillDiff], version: int) -> PolicySkill | None:
     return fold(upto)[first.user_id, first.domain]
 
 
-def counted(diffs: Sequence[SkillDiff]) -> dict[tuple[int, str], Attribute]:
+def counted_lines(diffs: Sequence[SkillDiff]) -> dict[tuple[int, str], Attribute]:
     """Return the lines with counts after each version, by version and id."""
     skill, found = None, {}
     for diff in diffs:
@@ -34,7 +34,7 @@ _SHOWN = ("tier", "value", "pinned", "support", "contradictions", "source")
 
 
 @dataclass(frozen=True)
-class Difference:
+class SkillDifference:
     """The difference between two versions of a skill; changed lines as they were and as they are."""
 
     added: tuple[Attribute, ...]
@@ -42,12 +42,12 @@ class Difference:
     changed: tuple[tuple[Attribute, Attribute], ...]
 
 
-def difference(first: PolicySkill, second: PolicySkill) -> Difference:
+def difference(first: PolicySkill, second: PolicySkill) -> SkillDifference:
     """Compare two versions; a line's latest evidence is no difference."""
     before = {line.attribute_id: line for line in first.attributes}
     after = {line.attribute_id: line for line in second.attributes}
     both = [(before[name], line) for name, line in after.items() if name in before]
-    return Difference(
+    return SkillDifference(
         added=tuple(line for name, line in after.items() if name not in before),
         gone=tuple(line for name, line in before.items() if name not in after),
         changed=tuple((old, new) for old, new in both if changes_of(old, new)),
@@ -61,7 +61,7 @@ def changes_of(old: Attribute, new: Attribute) -> dict[str, tuple[object, object
 
 
 @dataclass(frozen=True)
-class Step:
+class LineEvent:
     """One event in the history of a line, whose id was another one before it was reworded.
 
     `change` is None for a line of the seed, `seeded`, and for a model's verdict that changed nothing.
@@ -74,17 +74,17 @@ class Step:
     judged: Judgement | None = None
 
 
-def steps(diffs: Sequence[SkillDiff], attribute_id: str) -> list[Step]:
+def line_steps(diffs: Sequence[SkillDiff], attribute_id: str) -> list[LineEvent]:
     """Return the history of a line, oldest first, with that of its earlier words and with verdicts without effect."""
-    found: list[Step] = []
+    found: list[LineEvent] = []
     name = attribute_id
     for diff in reversed(diffs):
         of_line = [change for change in diff.changes if change.attribute_id == name]
         judged = next((said for said in diff.judged if said.attribute_id == name), None)
-        found += [Step(diff, name, change, judged=judged) for change in reversed(of_line)]
+        found += [LineEvent(diff, name, change, judged=judged) for change in reversed(of_line)]
         if judged is not None and not of_line:
-            found.append(Step(diff, name, None, judged=judged))
-        found += [Step(diff, name, None, line) for line in diff.seed or () if line.attribute_id == name]
+            found.append(LineEvent(diff, name, None, judged=judged))
+        found += [LineEvent(diff, name, None, line) for line in diff.seed or () if line.attribute_id == name]
         if any(change.kind is SkillChangeKind.ADDED for change in of_line):  # it may be another line's new words
             before = (c.attribute_id for c in diff.changes if c.kind is SkillChangeKind.REWORDED and c.after is None)
             name = next(before, name)

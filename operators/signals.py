@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from schemas import BEST, WORST, Feedback, Signal
 
 # A longer look counts no more.
-ENOUGH_SECONDS = 60.0
+FULL_DWELL_SECONDS = 60.0
 # From this weight down, a signal against an item is a statement that avoids it.
-STRONG = 0.75
+STATEMENT_WEIGHT = 0.75
 # The greatest weights of the known signals; of a rating, that of its best and its worst.
-KNOWN: Mapping[str, float] = {
+SIGNAL_WEIGHTS: Mapping[str, float] = {
     Signal.LIKED: 0.75,
     Signal.DISLIKED: -0.75,
     Signal.RATED: 1.0,
@@ -24,17 +24,17 @@ KNOWN: Mapping[str, float] = {
 
 
 @dataclass(frozen=True)
-class Signals:
+class SignalWeights:
     """The weights of signals in a deployment, by kind, from -1 to 1."""
 
-    weights: Mapping[str, float] = field(default_factory=lambda: KNOWN, hash=False)
+    weights: Mapping[str, float] = field(default_factory=lambda: SIGNAL_WEIGHTS, hash=False)
 
     @classmethod
-    def of(cls, own: Mapping[str, float]) -> "Signals":
+    def of(cls, own: Mapping[str, float]) -> "SignalWeights":
         """Add to the known kinds, or replace them; raise ValueError for a weight that is not between -1 and 1."""
         if wrong := sorted(name for name, weight in own.items() if not -1.0 <= weight <= 1.0):
             raise ValueError(f"the weight of {', '.join(wrong)} must be between -1 and 1")
-        return cls({**KNOWN, **own})
+        return cls({**SIGNAL_WEIGHTS, **own})
 
     def worth(self, feedback: Feedback) -> float | None:
         """Return a signal's weight, from -1 to 1; None for an unknown kind.
@@ -42,7 +42,7 @@ class Signals:
         >>> from datetime import datetime, timezone
         >>> stars = Feedback(event_id="1", occurred_at=datetime(2026, 1, 1, tzinfo=timezone.utc), user_id="ann",
         ...     domain="films", item={"item_id": "alien"}, signal="rated", value=2)
-        >>> Signals().worth(stars), Signals().worth(stars.model_copy(update={"signal": "shared"}))
+        >>> SignalWeights().worth(stars), SignalWeights().worth(stars.model_copy(update={"signal": "shared"}))
         (-0.5, None)
         """
         weight = self.weights.get(feedback.signal)
@@ -52,8 +52,8 @@ class Signals:
             worst, best = feedback.scale or (WORST, BEST)
             return weight * (2.0 * (feedback.value - worst) / (best - worst) - 1.0)
         if feedback.signal == Signal.DWELLED:
-            return weight * min(feedback.value / ENOUGH_SECONDS, 1.0)
+            return weight * min(feedback.value / FULL_DWELL_SECONDS, 1.0)
         return weight
 
 
-DEFAULT = Signals()
+DEFAULT_SIGNALS = SignalWeights()

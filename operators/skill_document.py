@@ -10,7 +10,7 @@ from operators.attributes import normalise
 from operators.language.output_policy import Vouching
 from operators.learning.fold import MAX_VALUE_CHARS
 from operators.prompts import as_data
-from operators.stated import is_doubtful, lasting, speaking
+from operators.stated import is_doubtful, lasting_statements, without_avoided
 from schemas import Attribute, AttributeKind, AttributeSource, PolicySkill, Stance, Statement, Tier, derived_id
 
 MAX_NAME_CHARS = 64
@@ -44,7 +44,7 @@ def skill_document(skill: PolicySkill, vouching: Vouching) -> str:
     The name is at most 64 characters out of `a-z0-9-`, the description at most 1,024; the front matter is YAML of
     strings and integers.
     """
-    lines = vouching.let_out(speaking(skill.attributes, lasting(skill.stated)))
+    lines = vouching.let_out(without_avoided(skill.attributes, lasting_statements(skill.stated)))
     shown = skill.model_copy(update={"attributes": tuple(lines)})
     return "\n".join([*_front_matter(shown), "", *_body(shown, _let_out(skill, vouching))]) + "\n"
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from operators.attributes import bounded, fact_ids, normalise
+from operators.attributes import bounded_id, fact_ids, normalise
 from schemas import Attribute, Bound, ItemFacts, PolicySkill, Scope, SkillSession, Stance, Statement, derived_id
 
 # The longest `now`, which ends with the next choice.
-NOW = timedelta(minutes=30)
+NOW_DURATION = timedelta(minutes=30)
 # The silence that ends a session.
-SESSION = timedelta(hours=2)
+SESSION_SILENCE = timedelta(hours=2)
 # The dimension of statements about one item.
 ITEM = "item"
 
@@ -20,7 +20,7 @@ def statement_id(stance: Stance, attribute_id: str) -> str:
     >>> statement_id(Stance.AVOIDS, "preference:genre:horror")
     'avoids:preference:genre:horror'
     """
-    return bounded(f"{stance.value}:{attribute_id}")
+    return bounded_id(f"{stance.value}:{attribute_id}")
 
 
 def item_attribute(item_id: str) -> str:
@@ -29,7 +29,7 @@ def item_attribute(item_id: str) -> str:
     >>> item_attribute("Arrival 2016")
     'item:item:arrival-2016-9993477f2e3ae75e'
     """
-    return bounded(f"{ITEM}:{ITEM}:{normalise(item_id)[:60]}-{derived_id(item_id)[:16]}")
+    return bounded_id(f"{ITEM}:{ITEM}:{normalise(item_id)[:60]}-{derived_id(item_id)[:16]}")
 
 
 def bound_attribute(bound: Bound) -> str:
@@ -43,7 +43,7 @@ def bound_attribute(bound: Bound) -> str:
     return f"bound:{bound.measure}:{sides or 'none'}"
 
 
-def in_words(statement: Statement) -> str:
+def describe_statement(statement: Statement) -> str:
     """Return a statement as text, such as `avoids horror (genre)`."""
     if statement.over is not None:
         return f"wants {statement.value} instead of {statement.over.split(':', 2)[-1]} ({statement.dimension})"
@@ -51,29 +51,29 @@ def in_words(statement: Statement) -> str:
     return f"{verb} {statement.value} ({statement.dimension})"
 
 
-def live(skill: PolicySkill, now: datetime, session_id: str | None = None) -> tuple[Statement, ...]:
+def live_statements(skill: PolicySkill, now: datetime, session_id: str | None = None) -> tuple[Statement, ...]:
     """Return the statements that hold at this moment, in this session."""
     return tuple(
-        [said for said in skill.stated if said.session_id in (None, session_id) and not is_over(skill, said, now)]
+        [said for said in skill.stated if said.session_id in (None, session_id) and not is_expired(skill, said, now)]
     )
 
 
-def lasting(statements: Iterable[Statement]) -> tuple[Statement, ...]:
+def lasting_statements(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     """Return the statements that hold for good, for views without a clock or a session."""
     return tuple([said for said in statements if said.scope is Scope.ALWAYS])
 
 
-def unwanted(statements: Iterable[Statement]) -> frozenset[str]:
+def avoided_ids(statements: Iterable[Statement]) -> frozenset[str]:
     """Return the ids of the attributes that these statements avoid."""
     return frozenset([said.attribute_id for said in statements if said.stance is Stance.AVOIDS and said.bound is None])
 
 
-def speaking(lines: Sequence[Attribute], statements: Sequence[Statement]) -> Sequence[Attribute]:
+def without_avoided(lines: Sequence[Attribute], statements: Sequence[Statement]) -> Sequence[Attribute]:
     """Return the lines that none of these statements avoids.
 
     This is a view (invariant 5): an avoided line keeps its counts and its tier, and returns once the statement ends.
     """
-    if not statements or not (silent := unwanted(statements)):
+    if not statements or not (silent := avoided_ids(statements)):
         return lines
     return tuple([line for line in lines if line.attribute_id not in silent])
 
@@ -83,19 +83,19 @@ def is_doubtful(skill: PolicySkill, statement: Statement) -> bool:
     return statement.since < skill.shifted
 
 
-def is_over(skill: PolicySkill, statement: Statement, now: datetime) -> bool:
+def is_expired(skill: PolicySkill, statement: Statement, now: datetime) -> bool:
     """Return True if the time of a statement is up, or its session is over."""
     if statement.until is not None:
         return statement.until <= now
-    return statement.session_id is not None and session_on(skill, statement.session_id, now) is None
+    return statement.session_id is not None and live_session(skill, statement.session_id, now) is None
 
 
-def session_on(skill: PolicySkill, session_id: str | None, now: datetime) -> SkillSession | None:
+def live_session(skill: PolicySkill, session_id: str | None, now: datetime) -> SkillSession | None:
     """Return the session of this id, if it is on at this moment."""
     return next((each for each in skill.sessions if each.session_id == session_id and each.until > now), None)
 
 
-def speaks_against(statement: Statement, item: ItemFacts, names: Iterable[str]) -> bool:
+def rejects(statement: Statement, item: ItemFacts, names: Iterable[str]) -> bool:
     """Return True if a statement rejects an item; `names` are the ids of its facts."""
     if statement.bound is not None:
         return _breaks(statement.bound, item) is (statement.stance is not Stance.AVOIDS)
@@ -112,7 +112,7 @@ def _breaks(bound: Bound, item: ItemFacts) -> bool | None:
     return (bound.above is not None and amount <= bound.above) or (bound.below is not None and amount >= bound.below)
 
 
-def spoken_for(item: ItemFacts, statements: Sequence[Statement]) -> list[tuple[Statement, int]]:
+def statements_for(item: ItemFacts, statements: Sequence[Statement]) -> list[tuple[Statement, int]]:
     """Return the statements for this item (1), and for something else instead of it (-1)."""
     if not statements:
         return []

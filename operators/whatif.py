@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from operators.contrast import gain
+from operators.contrast import ndcg_gain
 from operators.evolve import ReasonerUnavailable
 from operators.learning.fold import merge, start
 from operators.rank import facet_weights, rank
-from operators.steps import Evolve, Reason, State
+from operators.steps import EvolveState, EvolveStep, Reason
 from schemas import Attribute, BadRecord, Contrast, PolicySkill, SkillCommand, SkillDiff, decode
 
 # Selects the lines of a skill that rank the candidates of a choice.
@@ -26,14 +26,14 @@ MEASURES: Final[Mapping[str, Callable[[int], float]]] = {
     "hit_at_1": lambda place: float(place <= 1),
     "hit_at_3": lambda place: float(place <= 3),  # noqa: PLR2004 - as its name says
     "hit_at_5": lambda place: float(place <= 5),  # noqa: PLR2004
-    "ndcg_at_5": lambda place: gain(place, at=5),
+    "ndcg_at_5": lambda place: ndcg_gain(place, at=5),
     "reciprocal_rank": lambda place: 1 / place,
 }
 _TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReplayStep:
     """One version of the live skill, with its event if Kafka still has it.
 
     `choice` is the contrast as bytes, which take a twentieth of the decoded contrast's memory.
@@ -50,11 +50,11 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class ReplaySeries:
     """The versions of one skill from the first available choice on; `start` is the skill before it."""
 
     start: PolicySkill
-    steps: tuple[Step, ...]
+    steps: tuple[ReplayStep, ...]
 
     @property
     def choices(self) -> int:
@@ -67,22 +67,24 @@ class Series:
         return sum(not (step.choice or step.command or step.is_shared) for step in self.steps)
 
 
-def series(diffs: Sequence[SkillDiff], choices: Mapping[str, bytes], commands: Mapping[str, SkillCommand]) -> Series:
+def replay_series(
+    diffs: Sequence[SkillDiff], choices: Mapping[str, bytes], commands: Mapping[str, SkillCommand]
+) -> ReplaySeries:
     """Join the log of one skill with the available events; raise OutOfOrder if the log has a gap."""
     first = diffs[0]
     live = start(first.user_id, first.domain, first.seed or (), first)
     live = live.model_copy(update={"applied": first.seeded_from})
-    begin, steps = live, list[Step]()
+    begin, steps = live, list[ReplayStep]()
     for diff in diffs:
         if diff.version <= live.version:
             continue
         choice = choices.get(diff.event_id) if diff.is_contrast else None
         live = merge(live, diff)
         if choice or steps:
-            steps.append(Step(diff, choice, None if diff.is_contrast else commands.get(diff.event_id)))
+            steps.append(ReplayStep(diff, choice, None if diff.is_contrast else commands.get(diff.event_id)))
         else:  # both sides share what comes before the first available choice
             begin = live
-    return Series(begin, tuple(steps))
+    return ReplaySeries(begin, tuple(steps))
 
 
 def history(diffs: Sequence[SkillDiff]) -> Iterator[tuple[PolicySkill, SkillDiff]]:
@@ -96,13 +98,13 @@ def history(diffs: Sequence[SkillDiff]) -> Iterator[tuple[PolicySkill, SkillDiff
 
 
 @dataclass(frozen=True)
-class Side:
+class ReplaySide:
     """The other side's evolve step, its reasoner, its lines that rank, and its domains' population.
 
     `usual` has the population's expected shares, in 1/1024, by attribute id; `popularity`, how many users took an item.
     """
 
-    step: Evolve
+    step: EvolveStep
     reason: Reason
     lines: Lines = lambda skill, _: skill.attributes
     usual: ByDomain = lambda _: None
@@ -110,7 +112,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class ReplayMoment:
     """Both skills after one event, with both diffs, and the choice if the event is a readable one."""
 
     live: PolicySkill
@@ -124,7 +126,7 @@ class Moment:
     unavailable: str = ""
 
 
-async def replay(told: Series, live_lines: Lines, side: Side) -> AsyncIterator[Moment]:
+async def replay(told: ReplaySeries, live_lines: Lines, side: ReplaySide) -> AsyncIterator[ReplayMoment]:
     """Replay a series on both sides. With unchanged settings, both end byte for byte alike.
 
     A command applies to both sides. A roll-back carries its lines, so that both sides agree again after one.
@@ -135,34 +137,36 @@ async def replay(told: Series, live_lines: Lines, side: Side) -> AsyncIterator[M
         live, other = moment.live, moment.other
 
 
-async def _step(step: Step, before: PolicySkill, other: PolicySkill, live_lines: Lines, side: Side) -> Moment:
+async def _step(
+    step: ReplayStep, before: PolicySkill, other: PolicySkill, live_lines: Lines, side: ReplaySide
+) -> ReplayMoment:
     live, source = merge(before, step.diff), step.diff.source
     if step.is_shared:
         versions = {"base_version": other.version, "version": other.version + 1, "seed": None}
         diff = step.diff.model_copy(update=versions)
-        return Moment(live, merge(other, diff), live_diff=step.diff, diff=diff)
-    state = State(other, usual=side.usual(other.domain), popularity=side.popularity(other.domain))
+        return ReplayMoment(live, merge(other, diff), live_diff=step.diff, diff=diff)
+    state = EvolveState(other, usual=side.usual(other.domain), popularity=side.popularity(other.domain))
     if step.command is not None:
         effects = side.step.command(state, step.command, source)
-        return Moment(live, effects.skill, live_diff=step.diff, diff=effects.diff)
+        return ReplayMoment(live, effects.skill, live_diff=step.diff, diff=effects.diff)
     try:
         begun = side.step.begin(state, decode(Contrast, step.choice), source)
     except BadRecord:
         begun = None
     if begun is None or (contrast := begun.contrast) is None:
-        return Moment(live, other, live_diff=step.diff)
-    places = place(contrast, live_lines(before, contrast)), place(contrast, side.lines(other, contrast))
+        return ReplayMoment(live, other, live_diff=step.diff)
+    places = chosen_rank(contrast, live_lines(before, contrast)), chosen_rank(contrast, side.lines(other, contrast))
     if begun.outcome is not None:
-        return Moment(live, other, contrast, places, step.diff)
+        return ReplayMoment(live, other, contrast, places, step.diff)
     try:
         answer = await side.reason(contrast, other)
     except ReasonerUnavailable as error:
-        return Moment(live, other, contrast, places, step.diff, unavailable=error.outcome)
+        return ReplayMoment(live, other, contrast, places, step.diff, unavailable=error.outcome)
     effects = side.step.finish(state, contrast, answer, source)
-    return Moment(live, effects.skill, contrast, places, step.diff, effects.diff)
+    return ReplayMoment(live, effects.skill, contrast, places, step.diff, effects.diff)
 
 
-def place(contrast: Contrast, lines: Sequence[Attribute]) -> int:
+def chosen_rank(contrast: Contrast, lines: Sequence[Attribute]) -> int:
     """Return the rank of the chosen item when these lines rank the contrast's candidates; 1 is the top.
 
     The ranking's id breaks ties, which favours neither the chosen item nor the order in which the items were shown.
@@ -173,7 +177,7 @@ def place(contrast: Contrast, lines: Sequence[Attribute]) -> int:
 
 
 @dataclass(frozen=True)
-class Difference:
+class MeasureDifference:
     """The mean of one measure on both sides, and for how many users the other side is better and worse.
 
     `margin` is half of the 95 % interval around the difference, by users, because choices of one user are not
@@ -192,12 +196,12 @@ class Difference:
         return self.other - self.live
 
 
-def differences(choices: Sequence[tuple[str, int, int]]) -> dict[str, Difference]:
+def differences(choices: Sequence[tuple[str, int, int]]) -> dict[str, MeasureDifference]:
     """Compare both sides by every measure, given the user, the live rank and the other rank of each choice."""
     return {name: _difference(choices, measure) for name, measure in MEASURES.items()}
 
 
-def _difference(choices: Sequence[tuple[str, int, int]], measure: Callable[[int], float]) -> Difference:
+def _difference(choices: Sequence[tuple[str, int, int]], measure: Callable[[int], float]) -> MeasureDifference:
     users: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for user, live, other in choices:
         users[user].append((measure(live), measure(other)))
@@ -209,4 +213,4 @@ def _difference(choices: Sequence[tuple[str, int, int]], measure: Callable[[int]
         spread = math.fsum((delta - (mean_other - mean) * count) ** 2 for count, delta in deltas)
         margin = 1.96 * math.sqrt(spread * len(users) / (len(users) - 1)) / len(choices)
     better, worse = (sum(sign * delta > _TINY for _, delta in deltas) for sign in (1, -1))
-    return Difference(mean, mean_other, margin, better, worse)
+    return MeasureDifference(mean, mean_other, margin, better, worse)

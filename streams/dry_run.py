@@ -8,16 +8,16 @@ from typing import Any
 from operators import contrast as joining
 from operators.cards.lines import in_words, why_not
 from operators.cards.merge import resolve as resolve_card
-from operators.contrast import Outcome as Joined
-from operators.contrast import RingLimits, Step, slot_of
+from operators.contrast import ContrastEffects, RingLimits, slot_of
+from operators.contrast import ContrastOutcome as Joined
 from operators.evolve import without_model
 from operators.language.corrections import understand
 from operators.language.privacy import read_item
 from operators.options import EvolveMode
-from operators.stated import in_words as stated_in_words
+from operators.stated import describe_statement as stated_in_words
 from operators.statinit.parsers import parser_for, vocabulary_for
-from operators.steps import Evolve, Start, State
-from operators.steps.evolve import Effects
+from operators.steps import EvolveState, EvolveStep, SkillStart
+from operators.steps.evolve import EvolveEffects
 from schemas import Correction, Event, Feedback, OpenRankings, OptOut, Position, Speaker, Turn, Utterance
 from schemas.diffs import PolicySkill, SkillChangeKind
 from schemas.events import Interaction, Ranking, RankRequest, Selection
@@ -38,7 +38,7 @@ class Lesson:
     teaches: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def add(self, cause: str, effects: Effects) -> None:
+    def add(self, cause: str, effects: EvolveEffects) -> None:
         """Add the lines of a skill that a step changed."""
         if (diff := effects.diff) is None:
             self.warnings.append(f"changes nothing: {effects.outcome.value}")
@@ -63,7 +63,7 @@ class DryRun:
     still read, which is the slow part.
     """
 
-    step: Evolve
+    step: EvolveStep
     parsers: Mapping[str, str]
     now: datetime
     chars: int
@@ -142,11 +142,11 @@ class DryRun:
         items = {each.item_id: facts for each, facts in zip(event.candidates, read, strict=True)}
         self._words(event.instruction, event.domain, lesson)
         key = (event.user_id, slot_of(event.ranking_id))
-        state, wish = joining.State(self._rings.get(key)), self.step.privacy.wish(event.instruction)
+        state, wish = joining.ContrastState(self._rings.get(key)), self.step.privacy.wish(event.instruction)
         done = joining.on_ranking(
             state, event, lambda each: items[each.item_id], self._position(event), RingLimits(), wish
         )
-        if isinstance(done, Step) and done.outcome is not Joined.REPEATED:
+        if isinstance(done, ContrastEffects) and done.outcome is not Joined.REPEATED:
             self._rings[key] = done.state
             lesson.teaches.append("waits for the selection that names it")
         else:
@@ -154,7 +154,9 @@ class DryRun:
 
     def _selection(self, event: Selection, lesson: Lesson) -> None:
         key = (event.user_id, slot_of(event.ranking_id))
-        done = joining.on_selection(joining.State(self._rings.get(key)), event, self._position(event), RingLimits())
+        done = joining.on_selection(
+            joining.ContrastState(self._rings.get(key)), event, self._position(event), RingLimits()
+        )
         if isinstance(done, Joined):
             lesson.warnings.append(f"teaches nothing: {done.value}")
             return
@@ -217,13 +219,13 @@ class DryRun:
             lesson.teaches.append(f"{change.kind.value}: {line}")
         lesson.warnings += [f"is not kept: {why_not(each.kind)}" for each in diff.not_kept]
 
-    def _state(self, event: Any, domain: str) -> State:
+    def _state(self, event: Any, domain: str) -> EvolveState:
         key = (event.user_id, domain)
         if key not in self._skills:
-            self._skills[key] = Start(self.step.limits, privacy=self.step.privacy).skill(*key, event, None)
-        return State(self._skills[key])
+            self._skills[key] = SkillStart(self.step.limits, privacy=self.step.privacy).skill(*key, event, None)
+        return EvolveState(self._skills[key])
 
-    def _apply(self, event: Any, effects: Effects, cause: str, lesson: Lesson) -> None:
+    def _apply(self, event: Any, effects: EvolveEffects, cause: str, lesson: Lesson) -> None:
         self._skills[event.user_id, event.domain] = effects.skill
         lesson.add(cause, effects)
 

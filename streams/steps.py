@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
-from operators.signals import Signals
-from operators.steps import Evolve
-from operators.steps.rank import Rank
+from operators.signals import SignalWeights
+from operators.steps import EvolveStep
+from operators.steps.rank import RankStep
 from streams.privacy import privacy_of
 from streams.settings import Settings
 from streams.vouching import vouching_of
@@ -17,22 +17,22 @@ def limits_of(settings: Settings) -> MergeLimits:
     return replace(DEFAULT_LIMITS, session=timedelta(seconds=settings.session_idle_seconds))
 
 
-def evolve_of(settings: Settings, limits: MergeLimits = DEFAULT_LIMITS) -> Evolve:
+def evolve_of(settings: Settings, limits: MergeLimits = DEFAULT_LIMITS) -> EvolveStep:
     """Return the step that evolves skills, without seals and without a graph."""
-    return Evolve(
+    return EvolveStep(
         limits,
         privacy=privacy_of(settings),
         warmup_rounds=settings.warmup_rounds,
         slim_tokens=settings.slim_tokens,
         vouching=vouching_of(settings),
         mode=settings.evolve_mode,
-        signals=Signals.of(settings.signals),
+        signals=SignalWeights.of(settings.signals),
     )
 
 
-def rank_of(settings: Settings) -> Rank:
+def rank_of(settings: Settings) -> RankStep:
     """Return the step that ranks without a model."""
-    return Rank(
+    return RankStep(
         settings.rank_skill,
         settings.slim_tokens,
         settings.task_slim,

@@ -29,8 +29,8 @@ from operators.learning.update import resolve_counts
 from operators.seals import sealed
 from operators.slim import slim
 from operators.statinit import facts_of, parser_for
-from operators.steps.evolve import Evolve, State
-from operators.steps.rank import UNHEARD, Rank
+from operators.steps.evolve import EvolveState, EvolveStep
+from operators.steps.rank import NO_STATEMENTS, RankStep
 from schemas import AttributeSource, BadRecord, Event, OpenRankings, Position, Provenance, Stance, encode, topic_of
 from schemas.commands import Action, SkillCommand
 from schemas.corrections import Correction, Directive
@@ -70,7 +70,7 @@ NOTHING_SUITS = (4, 8, 10)
 """At which turns they take nothing of a first list."""
 PRICES = (0.15, 0.6)
 BUDGET = 30
-EVOLVE, RANK = Evolve(privacy=PRIVACY, vouching=VOUCHING), Rank(privacy=PRIVACY, vouching=VOUCHING)
+EVOLVE, RANK = EvolveStep(privacy=PRIVACY, vouching=VOUCHING), RankStep(privacy=PRIVACY, vouching=VOUCHING)
 
 
 @dataclass
@@ -230,7 +230,7 @@ class _Builder:
         )
         items = [self._read(candidate) for candidate in request.candidates]
         lines = skill.attributes if skill else ()
-        heard = UNHEARD
+        heard = NO_STATEMENTS
         if skill is not None:
             heard = RANK.heard(skill, items, request.occurred_at, request.session_id, asks=request.clarify)
         order = RANK.order(items, lines, request.instruction, found, request.request_id, heard=heard)
@@ -323,7 +323,7 @@ class _Builder:
         )  # fmt: skip
         self._send(feedback, at)
         skill, facts = self._skill(key, feedback), self._read(item)
-        if (version := EVOLVE.hear(State(skill, usual=self._usual[key[1]]), feedback, facts).version) is not None:
+        if (version := EVOLVE.hear(EvolveState(skill, usual=self._usual[key[1]]), feedback, facts).version) is not None:
             self._learn(key, skill, version.diff)
 
     def _say(
@@ -338,7 +338,7 @@ class _Builder:
         self._send(correction, at)
         skill, items = self._skill(key, correction), [self._read(item) for item in ranking.candidates]
         understood = understand(correction, items, skill, privacy=PRIVACY, reader=RULES)
-        state = State(skill, usual=self._usual[key[1]])
+        state = EvolveState(skill, usual=self._usual[key[1]])
         if (version := EVOLVE.correct(state, correction, items, understood).version) is not None:
             self._learn(key, skill, version.diff)
 

@@ -19,7 +19,7 @@ from operators.evolve import ReasonerUnavailable
 from operators.language.chunks import first_closed, has_own_words, without
 from operators.language.extraction import LlmListening, both
 from operators.language.ports import Heard
-from operators.steps.listen import Listen, State, erasures, newer
+from operators.steps.listen import ListenState, ListenStep, erasing_changes, with_sealed_diff
 from operators.tokens import count_tokens
 from schemas import Fact, Position, Speaker, Utterance, cards, derived_id
 from schemas.cards import Card, CardDiff, CardLine
@@ -109,7 +109,7 @@ class _Listening:
 
     def __init__(self, played: Played, listen: Listener) -> None:
         self._played, self._listen = played, listen
-        self._steps, self._state = Listen(extractor=RULES, privacy=PRIVACY), State()
+        self._steps, self._state = ListenStep(extractor=RULES, privacy=PRIVACY), ListenState()
         self._offset = 0
 
     async def answer(self, turn: Turn[Talk]) -> tuple[CardLine, ...]:
@@ -125,7 +125,7 @@ class _Listening:
             source = Position(topic=Utterance.TOPIC, partition=0, offset=self._offset, timestamp_ms=moment)
             self._offset += 1
             listening = self._steps.hear(self._state, utterance, source).listening or self._state.listening
-            self._state = State(listening, played.card)
+            self._state = ListenState(listening, played.card)
             await self._think()
         played.seconds += time.perf_counter() - began
 
@@ -141,7 +141,7 @@ class _Listening:
                 played.model_tokens += heard.reasoned_by.prompt_tokens + heard.reasoned_by.completion_tokens
                 if thought.diff is not None:
                     _append(played, thought.diff)
-            self._state = State(without(listening, chunk), played.card)
+            self._state = ListenState(without(listening, chunk), played.card)
 
 
 async def play(person: Person, listen: Listener = by_rules) -> Played:
@@ -184,10 +184,10 @@ def utterances(user_id: str, place: int, talk: Talk) -> list[Utterance]:
 
 def _append(played: Played, diff: CardDiff) -> None:
     """Append a diff to the log, sealed. If it erases lines, redact the log and fold the card again."""
-    played.card = newer(played.card, diff)
+    played.card = with_sealed_diff(played.card, diff)
     assert played.card.last_diff is not None  # noqa: S101 - for the type
     played.log.append(played.card.last_diff)
-    gone = [change.line_id for change in erasures(diff)]
+    gone = [change.line_id for change in erasing_changes(diff)]
     for line_id in gone:
         played.log = redacted(played.log, line_id)
     if gone:

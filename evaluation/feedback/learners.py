@@ -17,9 +17,9 @@ from operators.evolve import CountsReasoner
 from operators.fit.acceptance import Known
 from operators.graph import Retrieved
 from operators.language.corrections import understand
-from operators.stated import live, statement_id
+from operators.stated import live_statements, statement_id
 from operators.statinit.parsers import facts_of, parser_for
-from operators.steps import Evolve, Start, State, learn
+from operators.steps import EvolveState, EvolveStep, SkillStart, learn
 from operators.steps import rank as ranking
 from schemas import Abstention, Candidate, ClarifyingQuestion, Contrast, Fit, ItemFacts, PolicySkill, Stance, derived_id
 from schemas.base import Domain, UserId
@@ -123,9 +123,9 @@ class Skills:
         self.outcomes: Counter[str] = Counter()
         self.directed: list[bool] = []
         self._evolve, self._rank, self._start = (
-            Evolve(privacy=PRIVACY, vouching=VOUCHING),
-            ranking.Rank(privacy=PRIVACY, vouching=VOUCHING),
-            Start(privacy=PRIVACY),
+            EvolveStep(privacy=PRIVACY, vouching=VOUCHING),
+            ranking.RankStep(privacy=PRIVACY, vouching=VOUCHING),
+            SkillStart(privacy=PRIVACY),
         )
         self._facts: dict[str, ItemFacts] = {}
         self._events = 0
@@ -180,7 +180,7 @@ class Skills:
 
     def _most_informative(self, scenario: Scenario, order: Sequence[str], fit: Fit | None) -> str:
         skill, by_id = self.skill(scenario), {str(item.item_id): item for item in self.facts(scenario.items)}
-        known = Known.of(skill, live(skill, self._now))
+        known = Known.of(skill, live_statements(skill, self._now))
         having = Counter(name for item in by_id.values() for name in dict.fromkeys(fact_ids(item.facts)))
         tied = [name for place, name in enumerate(order) if fit is None or fit.chances[place] == fit.chances[0]]
         return min(tied, key=lambda name: sum(having[each] for each in known.missing(by_id[name])))
@@ -197,7 +197,7 @@ class Skills:
             unchosen=reverse_rank([by_id[name] for name in offer.order], item_id),
             by_sager=True,
         )
-        effects = await learn(self._evolve, CountsReasoner().reason, State(self.skill(scenario)), contrast)
+        effects = await learn(self._evolve, CountsReasoner().reason, EvolveState(self.skill(scenario)), contrast)
         self._keep(scenario, effects.outcome, effects.skill)
 
     def _abstain(self, scenario: Scenario, offer: Offer) -> None:
@@ -209,7 +209,7 @@ class Skills:
             ranking_id=ranking_id,
             shown=tuple(by_id[name] for name in offer.order),
         )
-        effects = self._evolve.abstain(State(self.skill(scenario)), abstention)
+        effects = self._evolve.abstain(EvolveState(self.skill(scenario)), abstention)
         self._keep(scenario, effects.outcome, effects.skill)
 
     def _correct(self, scenario: Scenario, reply: Reply, replies: Replies) -> None:
@@ -223,7 +223,7 @@ class Skills:
             event_id=event_id, **self._about(scenario), items=scenario.items, answers=reply.answers, **content
         )
         effects = self._evolve.correct(
-            State(skill), correction, items, understand(correction, items, skill, privacy=PRIVACY, reader=RULES)
+            EvolveState(skill), correction, items, understand(correction, items, skill, privacy=PRIVACY, reader=RULES)
         )
         self._keep(scenario, effects.outcome, effects.skill)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from operators.admission import remember, with_applied
+from operators.admission import with_applied, with_recent
 from operators.attributes import normalise
 from operators.cards.lines import quotes
 from operators.redaction import is_placeholder, placeholder
@@ -49,7 +49,7 @@ def with_diff(card: Card | None, diff: CardDiff) -> Card:
         version=diff.version,
         lines=tuple(lines.values()),
         past=tuple(past.values())[-MAX_PAST_LINES:],
-        recent=remember(() if card is None else card.recent, diff.event_id, MAX_RECENT),
+        recent=with_recent(() if card is None else card.recent, diff.event_id, MAX_RECENT),
         applied=with_applied(() if card is None else card.applied, diff.source, diff.occurred_at),
         last_diff=diff,
         chain=diff.chain,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from operators.attributes import bounded, normalise
+from operators.attributes import bounded_id, normalise
 from operators.language.words import all_words, has_word, words, words_of
 from operators.redaction import placeholder
 from schemas import ONE, derived_id, line_of
@@ -39,7 +39,7 @@ def line_id(stance: Stance, dimension: str, value: str, domain: str | None = Non
     ('prefers:stated:morning-runs', 'avoids:films:genre:horror')
     """
     about = f"{domain}:{dimension}" if domain else dimension
-    return bounded(f"{stance.value}:{about}:{normalise(value) or derived_id(value)}")
+    return bounded_id(f"{stance.value}:{about}:{normalise(value) or derived_id(value)}")
 
 
 def in_words(line: CardLine) -> str:

@@ -13,7 +13,7 @@ from itertools import combinations
 from math import exp, fsum, log, prod
 
 from operators.attributes import fact_ids
-from operators.stated import speaks_against
+from operators.stated import rejects
 from schemas import ONE, ItemFacts, PolicySkill, Stance, Statement
 from schemas.fit import Beliefs
 
@@ -80,7 +80,7 @@ class Known:
         """Return the statements against an item, the surest first."""
         facts = list(dict.fromkeys(fact_ids(item.facts)))
         found = [self.avoided[name] for name in facts if name in self.avoided]
-        found += [said for said in self.rest if speaks_against(said, item, facts)]
+        found += [said for said in self.rest if rejects(said, item, facts)]
         return sorted(found, key=self.leaves)
 
     def leaves(self, said: Statement) -> float:

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from itertools import chain
 from operator import attrgetter
 
-from operators.admission import is_applied, kafka_time, remember, with_applied
+from operators.admission import is_applied, kafka_time, with_applied, with_recent
 from operators.attributes import fact_ids
 from schemas import (
     MAX_DAYS,
@@ -91,7 +91,7 @@ def with_taken(
             "days": memory.days + _is_new_day(memory, at, kafka_time(source)),
             "taken": tuple(newest_last[-MAX_TAKEN:]),
             "seen": _with_seen(memory.seen, (*shown, item)),
-            "recent": remember(memory.recent, event_id, MAX_RECENT),
+            "recent": with_recent(memory.recent, event_id, MAX_RECENT),
             "applied": applied,
         }
     )

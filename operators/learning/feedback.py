@@ -14,8 +14,8 @@ from operators.learning.statements import Saying, Subject, ended, session_after
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
 from operators.learning.update import EvidenceUpdate, visited
 from operators.prompts import visible
-from operators.signals import STRONG
-from operators.stated import item_attribute, live, speaks_against, statement_id
+from operators.signals import STATEMENT_WEIGHT
+from operators.stated import item_attribute, live_statements, rejects, statement_id
 from schemas.base import Position, Provenance
 from schemas.corrections import Correction
 from schemas.diffs import (
@@ -65,16 +65,16 @@ def resolve_feedback(
     saying = Saying(skill, feedback, evidence, source, limits.session)
     suits: tuple[ItemFacts, ...] = ()
     fails: tuple[ItemFacts, ...] = ()
-    if worth <= -STRONG:
+    if worth <= -STATEMENT_WEIGHT:
         fails = (item,)
         subject = Subject.item(item.item_id, item.title).untitled(feedback.domain, privacy)
         saying.state(Stance.AVOIDS, subject, "", Scope.ALWAYS)
-    elif worth >= STRONG:
+    elif worth >= STATEMENT_WEIGHT:
         suits = (item,)
         saying.take_back(statement_id(Stance.AVOIDS, item_attribute(item.item_id)), f"{feedback.signal} since")
     beliefs = None
     if fails or (suits and skill.beliefs):
-        said_before = live(skill, feedback.occurred_at, feedback.session_id)
+        said_before = live_statements(skill, feedback.occurred_at, feedback.session_id)
         beliefs = learned(skill, said_before, suited=suits, refused=fails)
     taken = (item,) if worth > 0 else ()
     return next_diff(
@@ -183,7 +183,10 @@ def resolve_abstention(
         tally=CountDelta(),
         stated=ended(skill, abstention, source),
         beliefs=learned(
-            skill, live(skill, abstention.occurred_at, abstention.session_id), suited=(), refused=abstention.shown
+            skill,
+            live_statements(skill, abstention.occurred_at, abstention.session_id),
+            suited=(),
+            refused=abstention.shown,
         ),
         session=session_after(skill, abstention, source, limits.session),
         heard=DiffTrigger(what="abstention"),
@@ -267,7 +270,7 @@ class _Correcting:
             facts = set(fact_ids(item.facts))
             for said in self.saying.held:
                 is_new = said.attribute_id in just_said
-                if not is_new and said.bound is None and speaks_against(said, item, facts):
+                if not is_new and said.bound is None and rejects(said, item, facts):
                     self.saying.take_back(said.statement_id, _SUITS)
         if not self.learns:
             return
@@ -303,7 +306,7 @@ class _Correcting:
         if not self.learns or (refused is None and not (self.picked and self.skill.beliefs)):
             return None
         fails = (refused,) if refused else ()
-        said_before = live(self.skill, self.correction.occurred_at, self.correction.session_id)
+        said_before = live_statements(self.skill, self.correction.occurred_at, self.correction.session_id)
         return learned(self.skill, said_before, suited=self.picked, refused=fails, shown=self.items)
 
     def _refused_item(self) -> ItemFacts | None:

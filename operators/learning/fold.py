@@ -9,11 +9,11 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from operators.admission import is_applied, remember, with_applied
+from operators.admission import is_applied, with_applied, with_recent
 from operators.habit_directions import DIRECTION_OF
 from operators.learning.evidence import MOST
 from operators.learning.habits import habits_after, in_step
-from operators.stated import lasting, unwanted
+from operators.stated import avoided_ids, lasting_statements
 from schemas import AttributeKind, Strategy, Tier
 from schemas.base import Event, Position
 from schemas.diffs import CountDelta, PolicySkill, SkillChange, SkillChangeKind, SkillDiff
@@ -174,10 +174,10 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "beliefs": skill.beliefs if diff.beliefs is None else diff.beliefs,
             "sessions": _sessions_after(skill.sessions, diff.session),
             "slim_lines": skill.slim_lines if diff.slim_lines is None else diff.slim_lines,
-            "strategy": strategy_of(attributes, unwanted(lasting(stated)) if stated else ()),
+            "strategy": strategy_of(attributes, avoided_ids(lasting_statements(stated)) if stated else ()),
             "counted_until": diff.counted_until or skill.counted_until,
             "frozen": skill.frozen if diff.frozen is None else diff.frozen,
-            "recent": remember(skill.recent, diff.event_id, MAX_RECENT),
+            "recent": with_recent(skill.recent, diff.event_id, MAX_RECENT),
             "applied": with_applied(diff.seeded_from or skill.applied, diff.source),
             "last_diff": diff,
             "rewritten": diff.rewritten,

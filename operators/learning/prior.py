@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from operators.admission import remember, with_applied
+from operators.admission import with_applied, with_recent
 from operators.attributes import fact_id, from_fact
 from operators.learning.evidence import FORGET, MOST, decay, first_expected, tier_of, weight
 from schemas import MAX_FACTS, ONE, Attribute, AttributeSource, Fact, Interaction, Position, Profile
@@ -40,7 +40,7 @@ def observe(
             "recent": recent,
             "older": older,
             "older_known": known,
-            "recent_ids": remember(profile.recent_ids, interaction.event_id, RECENT_IDS),
+            "recent_ids": with_recent(profile.recent_ids, interaction.event_id, RECENT_IDS),
             "applied": applied,
         }
     )

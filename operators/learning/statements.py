@@ -4,21 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from operators.admission import after, is_ahead, is_later, kafka_time
-from operators.attributes import CRITERION_DIMENSIONS, attribute_id, fact_id, fact_ids, facts_named
+from operators.admission import add_span, is_ahead, is_later, kafka_time
+from operators.attributes import CRITERION_DIMENSIONS, attribute_id, fact_id, fact_ids, facts_of_ids
 from operators.language.privacy import Privacy
 from operators.learning.evidence import MOST, Shown
 from operators.prompts import visible
 from operators.stated import (
     ITEM,
-    NOW,
-    SESSION,
+    NOW_DURATION,
+    SESSION_SILENCE,
     bound_attribute,
     is_doubtful,
-    is_over,
+    is_expired,
     item_attribute,
-    session_on,
-    speaks_against,
+    live_session,
+    rejects,
     statement_id,
 )
 from schemas.base import Event, Position
@@ -49,13 +49,13 @@ def ended(
     for said in skill.stated:
         # A choice that comes late was made before later statements.
         is_since = taken is not None and not is_later(said.said_at, at, kafka_time(source))
-        if is_over(skill, said, at) or (is_since and said.scope is Scope.NOW):
+        if is_expired(skill, said, at) or (is_since and said.scope is Scope.NOW):
             gone.append(StatementChange(kind=StatementChangeKind.EXPIRED, statement_id=said.statement_id))
         elif (
             taken
             and is_since
             and is_doubtful(skill, said)
-            and any(speaks_against(said, item, fact_ids(item.facts)) for item in taken)
+            and any(rejects(said, item, fact_ids(item.facts)) for item in taken)
         ):
             reason = "taken again since their taste has changed"
             gone.append(
@@ -80,8 +80,8 @@ def session_after(
     session_id, at, logged_at = event.session_id, event.occurred_at, kafka_time(source)
     if session_id is None:
         return None
-    held = session_on(skill, session_id, at)
-    if held is None and any(is_later(each.last_at, after(at, lasts), logged_at) for each in skill.sessions):
+    held = live_session(skill, session_id, at)
+    if held is None and any(is_later(each.last_at, add_span(at, lasts), logged_at) for each in skill.sessions):
         return None  # the event is so late that its session ended before one that is kept
     lines = {} if held is None else {line.attribute_id: line for line in held.lines}
     if shown is not None:
@@ -96,7 +96,7 @@ def session_after(
     return SkillSession(
         session_id=session_id,
         last_at=last,
-        until=after(last, lasts),
+        until=add_span(last, lasts),
         events=1 if held is None else held.events + 1,
         lines=tuple(kept[:MAX_SESSION_LINES]),
     )
@@ -152,7 +152,7 @@ class Subject:
         if self.bound is not None:
             return None
         about = [(self.dimension, self.value)]
-        about += [(fact.dimension, fact.value) for fact in facts_named((), [self.over] if self.over else [])]
+        about += [(fact.dimension, fact.value) for fact in facts_of_ids((), [self.over] if self.over else [])]
         return next(filter(None, (privacy.refuses(domain, *each) for each in about)), None)
 
 
@@ -165,7 +165,7 @@ class Saying:
         event: Event,
         evidence: Evidence,
         source: Position | None,
-        session: timedelta = SESSION,
+        session: timedelta = SESSION_SILENCE,
     ) -> None:
         self.changes: list[StatementChange] = []
         self._since, self._at, self._logged_at = skill.version + 1, event.occurred_at, kafka_time(source)
@@ -191,7 +191,7 @@ class Saying:
         name = statement_id(stance, subject.attribute_id)
         before = self._held.pop(name, None)
         within = session_id if scope is Scope.SESSION else None
-        lasts = {Scope.NOW: NOW, Scope.SESSION: self._session}.get(scope)
+        lasts = {Scope.NOW: NOW_DURATION, Scope.SESSION: self._session}.get(scope)
         said = Statement(
             statement_id=name,
             stance=stance,
@@ -205,7 +205,7 @@ class Saying:
             scope=scope,
             session_id=within,
             said_at=self._at,
-            until=None if within is not None or lasts is None else after(self._at, lasts),
+            until=None if within is not None or lasts is None else add_span(self._at, lasts),
             since=self._since,
             times=1 if before is None else min(before.times + 1, 1_000_000),
             evidence=self._evidence,

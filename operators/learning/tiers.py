@@ -7,7 +7,7 @@ from datetime import timedelta
 from operators.attributes import from_fact
 from operators.evolve.proposals import Validated
 from operators.learning.fold import apply_changes, characters, fits, next_diff, strategy_of
-from operators.stated import SESSION
+from operators.stated import SESSION_SILENCE
 from schemas.base import Position
 from schemas.diffs import PolicySkill, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind, SkillDiff
 from schemas.events import Contrast
@@ -33,7 +33,7 @@ class MergeLimits:
     pinned: int = 4
     global_patience: int = 5
     verdict_weight: float = 0.25
-    session: timedelta = SESSION
+    session: timedelta = SESSION_SILENCE
 
 
 DEFAULT_LIMITS = MergeLimits()

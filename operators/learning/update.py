@@ -30,7 +30,7 @@ from operators.learning.habits import FORGET as HABITS_FORGET
 from operators.learning.habits import asked, decided, habits_after
 from operators.learning.statements import ended, session_after
 from operators.learning.tiers import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, unconfirmed, weakest_first
-from operators.stated import live
+from operators.stated import live_statements
 from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION
 from schemas.base import Position
 from schemas.diffs import (
@@ -85,7 +85,7 @@ def resolve_counts(
     )
     beliefs = None
     if skill.beliefs:
-        said_before = live(skill, contrast.occurred_at, contrast.session_id)
+        said_before = live_statements(skill, contrast.occurred_at, contrast.session_id)
         beliefs = learned(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen))
     return next_diff(
         skill,

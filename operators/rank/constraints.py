@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from operators.stated import spoken_for
+from operators.stated import statements_for
 from schemas import Fit, ItemFacts, Scope, Statement
 
 SUITING = 4.0
@@ -67,6 +67,6 @@ def _preference(item: ItemFacts, statements: Sequence[Statement]) -> tuple[int, 
 
     A statement with `instead` counts against candidates that have the replaced value.
     """
-    spoken = spoken_for(item, statements)
+    spoken = statements_for(item, statements)
     by_scope = [sum(sign for said, sign in spoken if said.scope is scope) for scope in _SCOPES]
     return (*by_scope, max((said.since for said, sign in spoken if sign > 0), default=0))

@@ -12,7 +12,7 @@ from operators.habit_directions import PLACE_OF
 from operators.language.output_policy import Vouching
 from operators.learning.evidence import strength
 from operators.slim.statements import MAX_NOW, avoided, of_session, passing, phrase, preferred, typed
-from operators.stated import lasting, unwanted
+from operators.stated import avoided_ids, lasting_statements
 from operators.tokens import count_tokens
 from schemas import Attribute, AttributeKind, AttributeSource, PolicySkill, Scope, SlimLine, SlimSkill, Tier
 
@@ -176,7 +176,7 @@ def _sayable_lines(skill: PolicySkill) -> list[Attribute]:
     if not skill.stated:
         return lines
     stated = {line.attribute_id: line for line in preferred(skill)}
-    silent = stated.keys() | unwanted(lasting(skill.stated))
+    silent = stated.keys() | avoided_ids(lasting_statements(skill.stated))
     return [*stated.values(), *(line for line in lines if line.attribute_id not in silent)]
 
 
@@ -246,7 +246,7 @@ def _overlay(
     else:
         return line, None, None
     of_now = (each for each in skill.stated if each.scope is not Scope.ALWAYS)
-    silent = unwanted(each for each in of_now if each.session_id in (None, session_id))
+    silent = avoided_ids(each for each in of_now if each.session_id in (None, session_id))
     left = [like for like, of in likes.items() if of.attribute_id not in silent]
     kept = {style: of for style, of in styles.items() if of.attribute_id not in silent}
     return _fitting(tuple(left), _sayable(kept), budget, line.avoids, now), session_id, until

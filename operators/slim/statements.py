@@ -10,7 +10,7 @@ from operators.language.output_policy import Vouching
 from operators.learning.evidence import counts_for_tier, tier_of, weight
 from operators.learning.fold import clip
 from operators.prompts import visible
-from operators.stated import is_doubtful, lasting, unwanted
+from operators.stated import avoided_ids, is_doubtful, lasting_statements
 from schemas import (
     Attribute,
     AttributeKind,
@@ -98,7 +98,7 @@ def of_session(skill: PolicySkill, known: Collection[str], vouching: Vouching) -
     if not skill.sessions:
         return ()
     # A choice in the session does not overrule a statement, nor one that the budget leaves out of the line.
-    avoids = unwanted(said for said in skill.stated if said.session_id in (None, skill.sessions[-1].session_id))
+    avoids = avoided_ids(said for said in skill.stated if said.session_id in (None, skill.sessions[-1].session_id))
     wanted = [line for line in skill.sessions[-1].lines if line.attribute_id not in avoids]
     clear = [line for line in wanted if weight(line.taken, line.expected) >= _SESSION_SAYS]
     clear.sort(key=lambda line: (-weight(line.taken, line.expected), line.attribute_id))
@@ -159,7 +159,7 @@ def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ..
 
 
 def _lasting_facts(skill: PolicySkill) -> list[Statement]:
-    of_facts = (said for said in lasting(skill.stated) if said.item_id is None and said.bound is None)
+    of_facts = (said for said in lasting_statements(skill.stated) if said.item_id is None and said.bound is None)
     return [said for said in of_facts if not is_doubtful(skill, said)]
 
 

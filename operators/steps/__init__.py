@@ -4,7 +4,16 @@ An agent reads the state, steps once, and applies the effects. The worker, the e
 the oracle of the fault tests call the same steps.
 """
 
-from operators.steps.evolve import Effects, Evolve, Outcome, Prepared, Reason, State, learn
-from operators.steps.prior import Start
+from operators.steps.evolve import EvolveEffects, EvolveOutcome, EvolveState, EvolveStep, PreparedChoice, Reason, learn
+from operators.steps.prior import SkillStart
 
-__all__ = ["Effects", "Evolve", "Outcome", "Prepared", "Reason", "Start", "State", "learn"]
+__all__ = [
+    "EvolveEffects",
+    "EvolveOutcome",
+    "EvolveState",
+    "EvolveStep",
+    "PreparedChoice",
+    "Reason",
+    "SkillStart",
+    "learn",
+]

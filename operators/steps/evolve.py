@@ -22,15 +22,15 @@ from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve
 from operators.learning.update import resolve_counts, resolve_visit
 from operators.options import EvolveMode
 from operators.seals import seal, sealed
-from operators.signals import DEFAULT as SIGNALS
-from operators.signals import Signals
+from operators.signals import DEFAULT_SIGNALS as SIGNALS
+from operators.signals import SignalWeights
 from operators.slim.rules import reads_else, select, slim
 from schemas import Correction, Event, ItemFacts, Memory, Position, Receipt, SkillCommand, SlimSkill
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Abstention, Contrast, Feedback, Interaction
 
 
-class Outcome(StrEnum):
+class EvolveOutcome(StrEnum):
     """The outcome of an event; a metric's label."""
 
     EVOLVED = "evolved"
@@ -48,7 +48,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class State:
+class EvolveState:
     """The state of a user in a domain.
 
     `skill` is the seed at version 0 before the first choice. `shares` are those of the domain's users that hold an
@@ -65,16 +65,16 @@ class State:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedChoice:
     """The first half of a choice, without private and erased details; without an `outcome`, ask a reasoner."""
 
     contrast: Contrast | None
-    outcome: Outcome | None = None
+    outcome: EvolveOutcome | None = None
     remembered: Remembered | None = None
 
 
 @dataclass(frozen=True)
-class Version:
+class SkillVersion:
     """A version of a skill, to be written first and sent then.
 
     `diff` is None if the log has it; `slim` is None if apps have the right one.
@@ -86,12 +86,12 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Effects:
+class EvolveEffects:
     """The outcome of an event, the skill after it, and its version to be applied, if any."""
 
-    outcome: Outcome
+    outcome: EvolveOutcome
     skill: PolicySkill
-    version: Version | None = None
+    version: SkillVersion | None = None
 
     @property
     def diff(self) -> SkillDiff | None:
@@ -100,7 +100,7 @@ class Effects:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Versions:
+class VersionBuilder:
     """How versions of skills are made.
 
     `slim_tokens` is the slim skill's budget, None for no slim skill. `chain_key` is the secret of all seals, empty for
@@ -111,12 +111,12 @@ class Versions:
     chain_key: bytes | None = None
     vouching: Vouching = field(kw_only=True)
 
-    def evolved(self, outcome: Outcome, state: State, diff: SkillDiff) -> Effects:
+    def evolved(self, outcome: EvolveOutcome, state: EvolveState, diff: SkillDiff) -> EvolveEffects:
         """Return the effects of an event with its diff."""
         version = self.version(state, diff)
-        return Effects(outcome, version.skill, version)
+        return EvolveEffects(outcome, version.skill, version)
 
-    def version(self, state: State, diff: SkillDiff, *, always: bool = False) -> Version:
+    def version(self, state: EvolveState, diff: SkillDiff, *, always: bool = False) -> SkillVersion:
         """Return the version after a diff, with a slim skill if apps would read another one, or `always`.
 
         The diff is sealed here, and gets the lines of the slim skill if they change.
@@ -137,15 +137,15 @@ class Versions:
         if not is_news and self.slim_tokens is not None:
             parts = skill.stated or evolved.stated or skill.sessions or evolved.sessions
             is_news = bool(parts) and reads_else(skill, evolved, self.slim_tokens, self.vouching)
-        return Version(evolved, diff, self.slim(evolved) if is_news else None)
+        return SkillVersion(evolved, diff, self.slim(evolved) if is_news else None)
 
-    def unsent(self, state: State, diff_version: int, slim_version: int, slim_text: str | None) -> Version:
+    def unsent(self, state: EvolveState, diff_version: int, slim_version: int, slim_text: str | None) -> SkillVersion:
         """Return the part of the newest version that a worker may not have sent before it died."""
         skill = state.skill
         now = self.slim(skill)
         is_as_before = now is not None and now.text == slim_text and now.session_until is None
         is_told = slim_version >= skill.version or is_as_before
-        return Version(skill, None if diff_version >= skill.version else skill.last_diff, None if is_told else now)
+        return SkillVersion(skill, None if diff_version >= skill.version else skill.last_diff, None if is_told else now)
 
     def slim(self, skill: PolicySkill) -> SlimSkill | None:
         """Return the skill as an app injects it; None where slim skills are off."""
@@ -162,12 +162,12 @@ def _moments(event: Event, source: Position | None) -> tuple[datetime, ...]:
     return (event.occurred_at,) if source is None else (event.occurred_at, source.moment)
 
 
-def _is_forgotten(event: Correction | Abstention | SkillCommand, state: State, source: Position | None) -> bool:
+def _is_erased(event: Correction | Abstention | SkillCommand, state: EvolveState, source: Position | None) -> bool:
     return state.receipt is not None and state.receipt.covers(event.domain, *_moments(event, source))
 
 
-def _left_of(
-    items: Iterable[ItemFacts], event: Contrast | Correction | Abstention, state: State, source: Position | None
+def _without_erased(
+    items: Iterable[ItemFacts], event: Contrast | Correction | Abstention, state: EvolveState, source: Position | None
 ) -> tuple[ItemFacts, ...]:
     if state.receipt is None:
         return tuple(items)
@@ -177,7 +177,7 @@ def _left_of(
 
 
 @dataclass(frozen=True)
-class Evolve(Versions):
+class EvolveStep(VersionBuilder):
     """How events change skills, but for the reasoner.
 
     A skill stops learning after its `warmup_rounds` of choices, if set. Without a `graph` choices are not remembered.
@@ -188,11 +188,11 @@ class Evolve(Versions):
     warmup_rounds: int | None = None
     graph: GraphLimits | None = None
     mode: EvolveMode = EvolveMode.COUNTS
-    signals: Signals = SIGNALS
+    signals: SignalWeights = SIGNALS
 
     def begin(
-        self, state: State, contrast: Contrast, source: Position | None = None, now: datetime | None = None
-    ) -> Prepared:
+        self, state: EvolveState, contrast: Contrast, source: Position | None = None, now: datetime | None = None
+    ) -> PreparedChoice:
         """Filter a choice by privacy and erasures, and check the fence.
 
         Here, and nowhere behind it, the chosen item loses its private details.
@@ -203,32 +203,34 @@ class Evolve(Versions):
             moments = _moments(contrast, source)
             known = what_remains(chosen, contrast.user_id, contrast.domain, state.receipt, *moments)
         if known is None:
-            return Prepared(None, Outcome.FORGOTTEN)
+            return PreparedChoice(None, EvolveOutcome.FORGOTTEN)
         facets = self.privacy.facets(contrast.facets, contrast.domain)
         if known is not contrast.chosen or len(facets) < len(contrast.facets):
             contrast = contrast.model_copy(update={"chosen": known, "facets": facets})
         if contrast.also:
             others = [self.privacy.item(item, contrast.domain)[0] for item in contrast.also]
-            contrast = contrast.model_copy(update={"also": _left_of(others, contrast, state, source)})
+            contrast = contrast.model_copy(update={"also": _without_erased(others, contrast, state, source)})
         remembered = None
         if self.graph is not None:
-            shown = _left_of(contrast.unchosen, contrast, state, source)
+            shown = _without_erased(contrast.unchosen, contrast, state, source)
             remembered = remember_choice(state.memory, contrast, known, source, now, self.graph, shown)
-        return Prepared(contrast, self.fence(state.skill, contrast, source), remembered)
+        return PreparedChoice(contrast, self.fence(state.skill, contrast, source), remembered)
 
     def fence(
         self, skill: PolicySkill, event: Contrast | Feedback | Abstention, source: Position | None = None
-    ) -> Outcome | None:
+    ) -> EvolveOutcome | None:
         """Return the reason not to learn from an event; None if the skill learns from it."""
         if holds(skill, event.event_id, source):
-            return Outcome.REPEATED
-        return Outcome.FROZEN if self.passes_over(skill) else None
+            return EvolveOutcome.REPEATED
+        return EvolveOutcome.FROZEN if self.passes_over(skill) else None
 
     def passes_over(self, skill: PolicySkill) -> bool:
         """Return True if the skill is frozen or past its warm-up rounds."""
         return skill.frozen or (self.warmup_rounds is not None and skill.contrasts >= self.warmup_rounds)
 
-    def finish(self, state: State, contrast: Contrast, answer: Proposal, source: Position | None = None) -> Effects:
+    def finish(
+        self, state: EvolveState, contrast: Contrast, answer: Proposal, source: Position | None = None
+    ) -> EvolveEffects:
         """Apply a reasoner's answer to the skill as it is now."""
         skill = state.skill
         validated = Validated(answer) if answer.is_empty else validate(answer, skill, contrast, self.privacy)
@@ -236,46 +238,50 @@ class Evolve(Versions):
             diff = resolve_counts(skill, validated, contrast, source, state.usual, self.limits, state.popularity)
         else:
             diff = resolve(skill, validated, contrast, source, self.limits)
-        return self.evolved(Outcome.EVOLVED, state, diff)
+        return self.evolved(EvolveOutcome.EVOLVED, state, diff)
 
-    def visit(self, state: State, visit: Interaction, item: ItemFacts, source: Position | None = None) -> Effects:
+    def visit(
+        self, state: EvolveState, visit: Interaction, item: ItemFacts, source: Position | None = None
+    ) -> EvolveEffects:
         """Apply an item taken without a list. A skill before its first choice will begin with it anyway."""
         skill = state.skill
         known = what_remains(item, visit.user_id, visit.domain, state.receipt, *_moments(visit, source))
         if known is None:
-            return Effects(Outcome.FORGOTTEN, skill)
+            return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         if not skill.version or self.mode is not EvolveMode.COUNTS:
-            return Effects(Outcome.COUNTED, skill)
+            return EvolveEffects(EvolveOutcome.COUNTED, skill)
         is_brought_along = skill.counted_until is not None and visit.occurred_at <= skill.counted_until
         if is_brought_along or holds(skill, visit.event_id, source):
-            return Effects(Outcome.REPEATED, skill)
+            return EvolveEffects(EvolveOutcome.REPEATED, skill)
         if self.passes_over(skill):
-            return Effects(Outcome.FROZEN, skill)
+            return EvolveEffects(EvolveOutcome.FROZEN, skill)
         diff = resolve_visit(skill, visit, known, source, state.usual, self.limits)
-        return self.evolved(Outcome.COUNTED, state, diff)
+        return self.evolved(EvolveOutcome.COUNTED, state, diff)
 
-    def hear(self, state: State, feedback: Feedback, item: ItemFacts, source: Position | None = None) -> Effects:
+    def hear(
+        self, state: EvolveState, feedback: Feedback, item: ItemFacts, source: Position | None = None
+    ) -> EvolveEffects:
         """Apply a signal on an item; a skill may begin with it."""
         skill = state.skill
         known = what_remains(item, feedback.user_id, feedback.domain, state.receipt, *_moments(feedback, source))
         if known is None:
-            return Effects(Outcome.FORGOTTEN, skill)
+            return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         if (outcome := self.fence(skill, feedback, source)) is not None:
-            return Effects(outcome, skill)
+            return EvolveEffects(outcome, skill)
         worth = self.signals.worth(feedback)
         if worth is None:
-            return Effects(Outcome.UNKNOWN_SIGNAL, skill)
+            return EvolveEffects(EvolveOutcome.UNKNOWN_SIGNAL, skill)
         diff = resolve_feedback(skill, feedback, known, worth, source, state.usual, self.limits, privacy=self.privacy)
-        return self.evolved(Outcome.HEARD, state, diff)
+        return self.evolved(EvolveOutcome.HEARD, state, diff)
 
     def correct(
         self,
-        state: State,
+        state: EvolveState,
         correction: Correction,
         items: Sequence[ItemFacts],
         understood: Understood,
         source: Position | None = None,
-    ) -> Effects:
+    ) -> EvolveEffects:
         """Apply a correction.
 
         One that was not understood, or is about another person, makes a version without changes. A frozen skill learns
@@ -283,55 +289,57 @@ class Evolve(Versions):
         """
         skill, moments = state.skill, _moments(correction, source)
         if (outcome := self.done_with(state, correction, source)) is not None:
-            return Effects(outcome, skill)
+            return EvolveEffects(outcome, skill)
         user_id, domain = correction.user_id, correction.domain
         left_of_it = said_still(understood, user_id, domain, state.receipt, *moments)
         if left_of_it is not understood:
             understood, correction = left_of_it, correction.model_copy(update={"text": ""})
         if understood.about is About.ANOTHER or not understood.is_understood:
-            outcome = Outcome.FOR_ANOTHER if understood.about is About.ANOTHER else Outcome.NOT_UNDERSTOOD
+            outcome = EvolveOutcome.FOR_ANOTHER if understood.about is About.ANOTHER else EvolveOutcome.NOT_UNDERSTOOD
             diff = resolve_unheard(skill, correction, understood, source, privacy=self.privacy)
             return self.evolved(outcome, state, diff)
-        left = _left_of(items, correction, state, source)
+        left = _without_erased(items, correction, state, source)
         learns = not self.passes_over(skill)
         diff = resolve_correction(
             skill, correction, left, understood, source, state.usual, self.limits, privacy=self.privacy, learns=learns
         )
-        return self.evolved(Outcome.CORRECTED, state, diff)
+        return self.evolved(EvolveOutcome.CORRECTED, state, diff)
 
-    def done_with(self, state: State, correction: Correction, source: Position | None = None) -> Outcome | None:
+    def done_with(
+        self, state: EvolveState, correction: Correction, source: Position | None = None
+    ) -> EvolveOutcome | None:
         """Return the outcome of an erased or repeated correction; None for others."""
-        if _is_forgotten(correction, state, source):
-            return Outcome.FORGOTTEN
-        return Outcome.REPEATED if holds(state.skill, correction.event_id, source) else None
+        if _is_erased(correction, state, source):
+            return EvolveOutcome.FORGOTTEN
+        return EvolveOutcome.REPEATED if holds(state.skill, correction.event_id, source) else None
 
-    def abstain(self, state: State, abstention: Abstention, source: Position | None = None) -> Effects:
+    def abstain(self, state: EvolveState, abstention: Abstention, source: Position | None = None) -> EvolveEffects:
         """Apply a list of which nothing was taken."""
         skill = state.skill
-        if _is_forgotten(abstention, state, source):
-            return Effects(Outcome.FORGOTTEN, skill)
+        if _is_erased(abstention, state, source):
+            return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         if (outcome := self.fence(skill, abstention, source)) is not None:
-            return Effects(outcome, skill)
-        shown = _left_of(abstention.shown, abstention, state, source)
+            return EvolveEffects(outcome, skill)
+        shown = _without_erased(abstention.shown, abstention, state, source)
         if not shown:
-            return Effects(Outcome.FORGOTTEN, skill)
+            return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         diff = resolve_abstention(skill, abstention.model_copy(update={"shown": shown}), source, self.limits)
-        return self.evolved(Outcome.ABSTAINED, state, diff)
+        return self.evolved(EvolveOutcome.ABSTAINED, state, diff)
 
-    def command(self, state: State, command: SkillCommand, source: Position | None = None) -> Effects:
+    def command(self, state: EvolveState, command: SkillCommand, source: Position | None = None) -> EvolveEffects:
         """Apply a command, unless it is erased or a repeat."""
-        if _is_forgotten(command, state, source):
-            return Effects(Outcome.FORGOTTEN, state.skill)
+        if _is_erased(command, state, source):
+            return EvolveEffects(EvolveOutcome.FORGOTTEN, state.skill)
         if holds(state.skill, command.event_id, source):
-            return Effects(Outcome.REPEATED, state.skill)
+            return EvolveEffects(EvolveOutcome.REPEATED, state.skill)
         command = fit_to_restore(command, state.skill, state.receipt)
         diff = resolve_command(state.skill, command, source, self.limits, privacy=self.privacy, vouching=self.vouching)
-        return self.evolved(Outcome.COMMANDED, state, diff)
+        return self.evolved(EvolveOutcome.COMMANDED, state, diff)
 
 
 async def learn(
-    step: Evolve, reason: Reason, state: State, contrast: Contrast, source: Position | None = None
-) -> Effects:
+    step: EvolveStep, reason: Reason, state: EvolveState, contrast: Contrast, source: Position | None = None
+) -> EvolveEffects:
     """Apply a choice with its question between the halves, for callers that own all the state.
 
     Raises:
@@ -339,5 +347,5 @@ async def learn(
     """
     prepared = step.begin(state, contrast, source)
     if prepared.contrast is None or prepared.outcome is not None:
-        return Effects(prepared.outcome or Outcome.FORGOTTEN, state.skill)
+        return EvolveEffects(prepared.outcome or EvolveOutcome.FORGOTTEN, state.skill)
     return step.finish(state, prepared.contrast, await reason(prepared.contrast, state.skill), source)

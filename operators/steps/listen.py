@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
-from operators.admission import TOLERANCE, is_applied, remember, with_applied
+from operators.admission import TOLERANCE, is_applied, with_applied, with_recent
 from operators.attributes import fact_id
 from operators.cards.fold import with_diff
 from operators.cards.lines import line_id
@@ -53,10 +53,10 @@ from schemas.forgetting import ForgetRequest, Receipt
 from schemas.items import Fact
 from schemas.state import OptOut
 
-ERASED = (CardChangeKind.FORGOTTEN, CardChangeKind.REMOVED)
+ERASING_KINDS = (CardChangeKind.FORGOTTEN, CardChangeKind.REMOVED)
 
 
-class Outcome(StrEnum):
+class ListenOutcome(StrEnum):
     """The outcome of an event; a metric's label."""
 
     HEARD = "heard"
@@ -69,7 +69,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class State:
+class ListenState:
     """The state of a person."""
 
     listening: PendingConversations | None = None
@@ -78,17 +78,17 @@ class State:
 
 
 @dataclass(frozen=True)
-class Taken:
+class ListenEffects:
     """The effects of an utterance."""
 
-    outcome: Outcome
+    outcome: ListenOutcome
     listening: PendingConversations | None = None
     closed: tuple[Closed, ...] = ()
     found: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Listen:
+class ListenStep:
     """How conversations are read: the person's turn closes a chunk of `tokens`, and silence of `silence_ms` does."""
 
     tokens: int = 1_000
@@ -96,16 +96,16 @@ class Listen:
     privacy: Privacy = field(kw_only=True)
     extractor: Extractor = field(kw_only=True)
 
-    def hear(self, state: State, utterance: Utterance, source: Position) -> Taken:
+    def hear(self, state: ListenState, utterance: Utterance, source: Position) -> ListenEffects:
         """Add a turn to its chunk, and close chunks that were silent until it came."""
         if state.receipt is not None and state.receipt.covers(utterance.domain, utterance.occurred_at, source.moment):
-            return Taken(Outcome.FORGOTTEN)
+            return ListenEffects(ListenOutcome.FORGOTTEN)
         listening = state.listening or PendingConversations(user_id=utterance.user_id)
         if is_applied(listening.applied, source) or utterance.event_id in listening.recent:
-            return Taken(Outcome.REPEATED)
+            return ListenEffects(ListenOutcome.REPEATED)
         chunks, closed = self._silent(listening.chunks, source.timestamp_ms)
         unsaid = utterance.role is Speaker.USER and self.privacy.wish(utterance.text) is OptOut.NOT_REMEMBERED
-        text = wished(utterance, self.extractor) if unsaid else utterance.text
+        text = forget_wishes(utterance, self.extractor) if unsaid else utterance.text
         place = place_of(chunks, utterance.conversation_id)
         found: Mapping[str, int] = {}
         if text.strip():
@@ -124,18 +124,20 @@ class Listen:
         newer = listening.model_copy(
             update={
                 "chunks": tuple(chunks),
-                "recent": remember(listening.recent, utterance.event_id, MAX_PENDING),
+                "recent": with_recent(listening.recent, utterance.event_id, MAX_PENDING),
                 "applied": with_applied(listening.applied, source, utterance.occurred_at),
             }
         )
-        return Taken(Outcome.NOT_REMEMBERED if unsaid else Outcome.HEARD, newer, tuple(closed), found)
+        return ListenEffects(
+            ListenOutcome.NOT_REMEMBERED if unsaid else ListenOutcome.HEARD, newer, tuple(closed), found
+        )
 
-    def after_silence(self, listening: PendingConversations, now_ms: int) -> Taken | None:
+    def after_silence(self, listening: PendingConversations, now_ms: int) -> ListenEffects | None:
         """Close silent chunks; None if there is none."""
         chunks, closed = self._silent(listening.chunks, now_ms)
         if not closed:
             return None
-        return Taken(Outcome.HEARD, listening.model_copy(update={"chunks": tuple(chunks)}), tuple(closed))
+        return ListenEffects(ListenOutcome.HEARD, listening.model_copy(update={"chunks": tuple(chunks)}), tuple(closed))
 
     def due_ms(self, listening: PendingConversations) -> int | None:
         """Return the time at which a chunk is due, by Kafka's clock; None: nothing waits."""
@@ -144,14 +146,14 @@ class Listen:
         )
 
     def finish(
-        self, state: State, chunk: Chunk, heard: Heard, vocabulary: Callable[[str], Sequence[Fact]]
+        self, state: ListenState, chunk: Chunk, heard: Heard, vocabulary: Callable[[str], Sequence[Fact]]
     ) -> ChunkEffects:
         """Return the result of a chunk, by its findings."""
         if state.listening is None:
             raise ValueError("nothing waits")
         user_id = state.listening.user_id
         name, at = chunk_id(user_id, chunk), max(turn.said_at for turn in chunk.turns)
-        findings = tuple(each for each in heard.findings[:MAX_FINDINGS] if not _is_forgotten(each, state, user_id))
+        findings = tuple(each for each in heard.findings[:MAX_FINDINGS] if not _is_erased(each, state, user_id))
         kept = replace(heard, findings=findings)
         source = max(state.listening.applied, key=lambda held: held.timestamp_ms, default=None)
         texts = [turn.text for turn in chunk.turns if turn.role is Speaker.USER]
@@ -159,7 +161,7 @@ class Listen:
         until = max((scope.until for scope in state.receipt.lines.values()), default=None) if state.receipt else None
         diff = resolve(state.card, user_id, kept, name, at, chunk.conversation_id, source, self.privacy, removed, until)
         gone = tuple(each for each in findings if each.effect is Effect.FORGETS)
-        erased = [*gone_from(state.card, diff).items()]
+        erased = [*erased_lines(state.card, diff).items()]
         erased += [(line_id(each.stance, each.dimension, each.value, each.domain), each.value) for each in gone]
         return ChunkEffects(
             diff=diff,
@@ -168,22 +170,24 @@ class Listen:
             lines=tuple(dict.fromkeys(name for each in erased for name in forgotten_as(user_id, *each))),
         )
 
-    def forgotten(self, state: State, heard: Heard, thought: ChunkEffects) -> tuple[str, ...]:
+    def forgotten(self, state: ListenState, heard: Heard, thought: ChunkEffects) -> tuple[str, ...]:
         """Return the values that a chunk has erased: those of lines, and those that the person named."""
         wishes = (each.value for each in heard.findings[:MAX_FINDINGS] if each.effect is Effect.FORGETS)
-        lines = (value_of_line(*each) for each in gone_from(state.card, thought.diff).items())
+        lines = (value_of_line(*each) for each in erased_lines(state.card, thought.diff).items())
         return tuple(dict.fromkeys((*wishes, *lines)))
 
-    def command(self, state: State, command: CardCommand, source: Position) -> tuple[Outcome, CardDiff | None]:
+    def command(
+        self, state: ListenState, command: CardCommand, source: Position
+    ) -> tuple[ListenOutcome, CardDiff | None]:
         """Return the outcome and the diff of a command."""
         domain = None if command.line is None else command.line.domain
         if state.receipt is not None and state.receipt.covers(domain, command.occurred_at, source.moment):
-            return Outcome.FORGOTTEN, None
+            return ListenOutcome.FORGOTTEN, None
         card = state.card
         if card is not None and (command.event_id in card.recent or is_applied(card.applied, source)):
-            return Outcome.REPEATED, None
+            return ListenOutcome.REPEATED, None
         diff = resolve_command(card, command, source, self.privacy)
-        return (Outcome.NOTHING if diff is None else Outcome.COMMANDED), diff
+        return (ListenOutcome.NOTHING if diff is None else ListenOutcome.COMMANDED), diff
 
     def _is_full(self, chunk: Chunk, utterance: Utterance) -> Closed | None:
         # A turn of another speaker closes none: the person's answer belongs to it.
@@ -203,7 +207,7 @@ class Listen:
         return chunks, closed
 
 
-def wished(utterance: Utterance, extractor: Extractor) -> str:
+def forget_wishes(utterance: Utterance, extractor: Extractor) -> str:
     """Return the wishes to forget in a turn that is not to be remembered; nothing else of it is read.
 
     "Don't remember that I like jazz" is about jazz, which the card may have.
@@ -221,23 +225,25 @@ def wished(utterance: Utterance, extractor: Extractor) -> str:
     return ". ".join(each.text for each in kept)
 
 
-def is_said(card: Card | None, user_id: str, chunk: Chunk) -> bool:
+def has_result(card: Card | None, user_id: str, chunk: Chunk) -> bool:
     """Return True if a card has the result of a chunk."""
     return card is not None and chunk_id(user_id, chunk) in card.recent
 
 
-def erasures(diff: CardDiff | None) -> tuple[CardChange, ...]:
+def erasing_changes(diff: CardDiff | None) -> tuple[CardChange, ...]:
     """Return the changes that erase lines, whose words have to go from the log too."""
-    return () if diff is None else tuple(each for each in diff.changes if each.line is None and each.kind in ERASED)
+    return (
+        () if diff is None else tuple(each for each in diff.changes if each.line is None and each.kind in ERASING_KINDS)
+    )
 
 
-def gone_from(card: Card | None, diff: CardDiff | None) -> dict[str, str]:
+def erased_lines(card: Card | None, diff: CardDiff | None) -> dict[str, str]:
     """Return the ids and values of the lines that a diff erases."""
     said = {} if card is None else {line.line_id: line.value for line in (*card.lines, *card.past)}
-    return {change.line_id: said.get(change.line_id, "") for change in erasures(diff)}
+    return {change.line_id: said.get(change.line_id, "") for change in erasing_changes(diff)}
 
 
-def forgotten_until(chunk: Chunk, now: datetime) -> datetime:
+def erased_until(chunk: Chunk, now: datetime) -> datetime:
     """Return the moment until which a chunk's wish to forget reaches: when it was said.
 
     Kafka's time counts instead if the app's clock is a little behind it.
@@ -246,12 +252,12 @@ def forgotten_until(chunk: Chunk, now: datetime) -> datetime:
     return min(now, came if said < came <= said + TOLERANCE else said)
 
 
-def has_more(thought: ChunkEffects) -> bool:
+def needs_storing(thought: ChunkEffects) -> bool:
     """Return True if a result has to be stored first: the card alone does not show all of it."""
     return bool(thought.corrections or thought.forgets or thought.lines)
 
 
-def unlearned(card: Card, request: ForgetRequest, lines: Sequence[str], source: Position) -> CardDiff:
+def erasing_diff(card: Card, request: ForgetRequest, lines: Sequence[str], source: Position) -> CardDiff:
     """Return the diff that erases lines by request."""
     return CardDiff(
         event_id=request.event_id,
@@ -264,12 +270,12 @@ def unlearned(card: Card, request: ForgetRequest, lines: Sequence[str], source: 
     )
 
 
-def newer(card: Card | None, diff: CardDiff, key: bytes = b"") -> Card:
+def with_sealed_diff(card: Card | None, diff: CardDiff, key: bytes = b"") -> Card:
     """Return the card after a diff, which it seals."""
     return with_diff(card, seal(diff, None if card is None else card.chain, key))
 
 
-def _is_forgotten(finding: Finding, state: State, user_id: str) -> bool:
+def _is_erased(finding: Finding, state: ListenState, user_id: str) -> bool:
     receipt = state.receipt
     if receipt is None or finding.effect is Effect.FORGETS:
         return False

@@ -15,7 +15,7 @@ from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed
 from schemas import Attribute, Event, Interaction, ItemFacts, Memory, PolicySkill, Position, Profile, Receipt
 
 
-class Outcome(StrEnum):
+class PriorOutcome(StrEnum):
     """The outcome of an interaction; a metric's label."""
 
     COUNTED = "counted"
@@ -24,7 +24,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class State:
+class PriorState:
     """The state of a user in a domain."""
 
     profile: Profile | None = None
@@ -33,42 +33,47 @@ class State:
 
 
 @dataclass(frozen=True)
-class Effects:
+class PriorEffects:
     """The profile and the memory to be written.
 
     Each has a fence of its own: after a crash between the two writes, the missing one is made up for.
     """
 
-    outcome: Outcome
+    outcome: PriorOutcome
     profile: Profile | None = None
     remembered: Remembered | None = None
 
 
 @dataclass(frozen=True)
-class Prior:
+class PriorStep:
     """How interactions are counted."""
 
     graph: GraphLimits | None = None
 
     def step(
-        self, state: State, interaction: Interaction, item: ItemFacts, source: Position, now: datetime | None = None
-    ) -> Effects:
+        self,
+        state: PriorState,
+        interaction: Interaction,
+        item: ItemFacts,
+        source: Position,
+        now: datetime | None = None,
+    ) -> PriorEffects:
         """Count an interaction, unless it is forgotten or counted already."""
         moments = (interaction.occurred_at, source.moment)
         known = what_remains(item, interaction.user_id, interaction.domain, state.receipt, *moments)
         if known is None:
-            return Effects(Outcome.FORGOTTEN)
+            return PriorEffects(PriorOutcome.FORGOTTEN)
         remembered = None
         if self.graph is not None:
             remembered = remember_choice(state.memory, interaction, known, source, now, self.graph)
         if state.profile is not None and is_applied(state.profile.applied, source):
-            return Effects(Outcome.REPEATED, remembered=remembered)
+            return PriorEffects(PriorOutcome.REPEATED, remembered=remembered)
         profile = observe(state.profile, interaction, known.facts, source)
-        return Effects(Outcome.COUNTED, profile, remembered)
+        return PriorEffects(PriorOutcome.COUNTED, profile, remembered)
 
 
 @dataclass(frozen=True)
-class Start:
+class SkillStart:
     """How skills begin: users with interactions from their statistics, others from the domain's template."""
 
     limits: MergeLimits = DEFAULT_LIMITS

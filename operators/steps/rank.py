@@ -17,14 +17,14 @@ from operators.rank.deterministic import instructed, ordered
 from operators.rank.features import Spoken
 from operators.slim import Slimmed, lines_of, relevant_to, slimmed
 from operators.slim.statements import with_session
-from operators.stated import is_doubtful, lasting, live, session_on, speaking
+from operators.stated import is_doubtful, lasting_statements, live_session, live_statements, without_avoided
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
 from schemas import Attribute, Candidate, Facet, Features, Fit, ItemFacts, Memory, PolicySkill, derived_id
 from schemas.events import Injected, RankedBy, Ranking, RankRequest
 
 
 @dataclass(frozen=True)
-class State:
+class RankState:
     """The state of a user in a domain, as in `operators.steps.evolve`, with the other takers of their items."""
 
     skill: PolicySkill
@@ -35,7 +35,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Heard:
+class ListStatements:
     """The person's statements about one list, and the fit of its candidates, in the order of the request."""
 
     fit: Fit | None = None
@@ -55,11 +55,11 @@ class Heard:
         return self.said.honoured(order, wanted.__getitem__)
 
 
-UNHEARD = Heard()
+NO_STATEMENTS = ListStatements()
 
 
 @dataclass(frozen=True)
-class Weighed:
+class WeighedOrder:
     """An order of items, with the features of each in that order.
 
     `features` is None where the words of the request or of the person decide: then a choice teaches no weights.
@@ -70,7 +70,7 @@ class Weighed:
 
 
 @dataclass(frozen=True)
-class Rank:
+class RankStep:
     """How rankings are made without a model.
 
     The full skill ranks: too many words dilute a model's attention (paper 2.3, Cognitive Injection Boundary), but not a
@@ -86,7 +86,7 @@ class Rank:
     vouching: Vouching = field(kw_only=True)
     privacy: Privacy = field(kw_only=True)
 
-    def retrieve(self, state: State, rules: str, now: datetime) -> Retrieved:
+    def retrieve(self, state: RankState, rules: str, now: datetime) -> Retrieved:
         """Return the community's part; `rules` names the domain by whose rules neighbours are pruned."""
         if not self.retrieves:
             return Retrieved()
@@ -109,7 +109,7 @@ class Rank:
         """Return the lines of a skill that rank, outside of any session."""
         match self.by:
             case RankSkill.FULL:
-                return speaking(skill.attributes, lasting(skill.stated))
+                return without_avoided(skill.attributes, lasting_statements(skill.stated))
             case RankSkill.SLIM:
                 return lines_of(skill, short or self.extract(skill, instruction, shares))
             case RankSkill.NONE:
@@ -123,22 +123,22 @@ class Rank:
         session_id: str | None = None,
         *,
         asks: bool = False,
-    ) -> Heard:
+    ) -> ListStatements:
         """Return the statements about these candidates, and their fit."""
-        statements = live(skill, now, session_id)
+        statements = live_statements(skill, now, session_id)
         fit = fit_of(items, skill, statements, privacy=self.privacy, asks=asks)
         sure = [said for said in statements if not is_doubtful(skill, said)]
-        return Heard(fit, Said.of(items, sure, fit))
+        return ListStatements(fit, Said.of(items, sure, fit))
 
     @staticmethod
     def within(
         skill: PolicySkill, lines: Sequence[Attribute], now: datetime, session_id: str | None
     ) -> Sequence[Attribute]:
         """Return the lines that rank now, with a live session's lines and without avoided ones."""
-        held = session_on(skill, session_id, now)
+        held = live_session(skill, session_id, now)
         if held is not None:
             lines = with_session(tuple(lines), held.lines, skill.contrasts)
-        return speaking(lines, live(skill, now, session_id))
+        return without_avoided(lines, live_statements(skill, now, session_id))
 
     def order(
         self,
@@ -148,7 +148,7 @@ class Rank:
         retrieved: Retrieved,
         seed: str,
         popularity: Mapping[str, int] | None = None,
-        heard: Heard = UNHEARD,
+        heard: ListStatements = NO_STATEMENTS,
     ) -> tuple[str, ...]:
         """Return the items' ids, best first."""
         spoken = self.spoken(items, lines, retrieved, popularity)
@@ -172,15 +172,15 @@ class Rank:
         instruction: str,
         seed: str,
         weights: RankWeights,
-        heard: Heard = UNHEARD,
-    ) -> Weighed:
+        heard: ListStatements = NO_STATEMENTS,
+    ) -> WeighedOrder:
         """Return the order by a domain's weights, with its features."""
         ranked = ordered(items, spoken, instruction, seed, weights, heard.said)
         order = tuple(item.item_id for item, _ in ranked)
         if heard.said.decides or len({score.instruction for _, score in ranked}) > 1:
-            return Weighed(order)
+            return WeighedOrder(order)
         place = {item.item_id: number for number, item in enumerate(items)}
-        return Weighed(order, spoken.told([place[name] for name in order]))
+        return WeighedOrder(order, spoken.told([place[name] for name in order]))
 
 
 def answer(request: RankRequest, order: Sequence[str], injected: Injected) -> Ranking:
@@ -196,11 +196,11 @@ def answer(request: RankRequest, order: Sequence[str], injected: Injected) -> Ra
         candidates=tuple(by_id[item_id] for item_id in order),
         session_id=request.session_id,
         ranked_by=RankedBy.SAGER,
-        injected=injected.model_copy(update={"facets": tuple(without_users(facet) for facet in injected.facets)}),
+        injected=injected.model_copy(update={"facets": tuple(without_pseudonyms(facet) for facet in injected.facets)}),
     )
 
 
-def without_users(facet: Facet) -> Facet:
+def without_pseudonyms(facet: Facet) -> Facet:
     """Remove other users' pseudonyms from a facet: apps read it."""
     items = tuple(name for name in facet.supporting_neighbors if not name.startswith("user:"))
     return facet.model_copy(update={"supporting_neighbors": items})

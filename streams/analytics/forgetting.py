@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from operators.admission import TOLERANCE, RejectReason, after, is_ahead, reject_reason
+from operators.admission import TOLERANCE, RejectReason, add_span, is_ahead, reject_reason
 from schemas import BadRecord, DeadLetter, Model, Receipt, decode, subject_of
 from streams.analytics.records import Put, utc
 from streams.analytics.schema import Table, tables
@@ -144,7 +144,7 @@ def _of_users() -> list[Table]:
 
 def _future(until: datetime, now: datetime) -> datetime:
     # Rows that are here when a receipt arrives are older than it, so one dated by a clock that ran ahead counts too.
-    return utc(after(max(until, now), TOLERANCE))
+    return utc(add_span(max(until, now), TOLERANCE))
 
 
 def _delete(con: duckdb.DuckDBPyConnection, user_id: str, domain: str | None, until: datetime, now: datetime) -> int:

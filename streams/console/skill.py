@@ -10,7 +10,7 @@ from starlette.responses import Response
 from operators.history import at_version, difference
 from operators.language.output_policy import Vouching
 from operators.learning.evidence import is_counted
-from operators.stated import is_doubtful, is_over, live, unwanted
+from operators.stated import avoided_ids, is_doubtful, is_expired, live_statements
 from schemas import ONE, Attribute, AttributeKind, PolicySkill, RefusedProposal, SkillChangeKind, SkillDiff
 from streams.analytics import read
 from streams.console.cards import shown_card
@@ -67,7 +67,7 @@ def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now
     skill = current(api, user, domain, skills.get(domain)) if domain else None
     if skill is None:
         return None
-    silent = unwanted(live(skill, now))
+    silent = avoided_ids(live_statements(skill, now))
     lines = sorted(skill.attributes, key=lambda line: (-line.tier, not line.pinned, -line.taken, line.attribute_id))
     speaking = [line for line in lines if line.tier and line.attribute_id not in silent]
     slim, slim_now = _slim(con, api, skill, now)
@@ -152,7 +152,7 @@ def stated(skill: PolicySkill, statement_id: str, now: datetime) -> dict[str, An
     if each is None:
         return None
     words = {"says": what(each), "holds": holds(each, skill.shifted, now)}
-    return {"statement": each, "over": is_over(skill, each, now), "doubtful": is_doubtful(skill, each), **words}
+    return {"statement": each, "over": is_expired(skill, each, now), "doubtful": is_doubtful(skill, each), **words}
 
 
 def _slim(con: DuckDBPyConnection, api: Api, skill: PolicySkill, now: datetime) -> tuple[str, str]:

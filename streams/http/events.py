@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 
 from operators.admission import TOLERANCE, reject_reason
 from operators.seals import authenticated
-from operators.stated import in_words
+from operators.stated import describe_statement
 from schemas import Candidate, Correction, Directive, Event, Model, OptOut, Scope, StatementChangeKind, Topic, encode
 from schemas.base import DomainField, Identifier, Instruction, ItemIdField, UserIdField
 from schemas.corrections import MAX_DIRECTIVES, Language
@@ -268,7 +268,9 @@ async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPa
             version=diff.version,
             **of_heard,
             stated=tuple(
-                StatedNow(statement_id=each.statement_id, says=in_words(each), words=each.words, scope=each.scope)
+                StatedNow(
+                    statement_id=each.statement_id, says=describe_statement(each), words=each.words, scope=each.scope
+                )
                 for each in statements
             ),
             diff=diff if token.may_read(user) else None,

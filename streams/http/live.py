@@ -17,7 +17,7 @@ import orjson
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, Message, TopicPartition
 from pydantic import TypeAdapter, ValidationError
 
-from operators.steps.rank import Rank
+from operators.steps.rank import RankStep
 from schemas import BadRecord, Card, Event, GlobalSkill, PolicySkill, SlimSkill, compound_key, decode
 from schemas.topics import TOPICS
 from streams.http import answers
@@ -83,7 +83,7 @@ class Live:
     def __init__(self, settings: Settings, waiting: answers.Answers) -> None:
         self._settings, self._answers = settings, waiting
         self._life = secrets.token_hex(4) if settings.embedded else "kafka"
-        self._step: Rank | None = None
+        self._step: RankStep | None = None
         self.is_over = False
         self.slims: dict[bytes, Held] = {}
         self._lock = threading.Lock()

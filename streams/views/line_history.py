@@ -11,10 +11,10 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 from pydantic import BaseModel, ConfigDict
 
-from operators.history import Step, at_version, counted, statement_steps, steps
+from operators.history import LineEvent, at_version, counted_lines, line_steps, statement_steps
 from operators.language.output_policy import Vouching
 from operators.learning.evidence import is_counted, number_of
-from operators.stated import is_over, unwanted
+from operators.stated import avoided_ids, is_expired
 from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement, StatementChange
 from streams.analytics import read
 from streams.analytics.read import Choice
@@ -124,11 +124,11 @@ def explain(
     changes = statement_steps(diffs, attribute_id)
     if changes:
         return _statement(changes, skill, attribute_id, now)
-    found = steps(diffs, attribute_id)
+    found = line_steps(diffs, attribute_id)
     if not found:
         raise UnknownLine(_unknown_line(diffs, attribute_id))
     choices = read.choices(con, user, [step.diff.evidence.event_id for step in found])
-    lines = counted(diffs)
+    lines = counted_lines(diffs)
     line = next((line for line in skill.attributes if line.attribute_id == attribute_id), None) if skill else None
     silence = "" if line is None or skill is None else _silence(skill, attribute_id, now)
     held = vouching.of_line(line) if line else None
@@ -152,7 +152,7 @@ def explain(
 
 def _silence(skill: PolicySkill, attribute_id: str, now: datetime) -> str:
     """Return why a counted line is silent; empty if no live statement avoids it."""
-    found = [said for said in skill.stated if attribute_id in unwanted([said]) and not is_over(skill, said, now)]
+    found = [said for said in skill.stated if attribute_id in avoided_ids([said]) and not is_expired(skill, said, now)]
     return "".join(f"; it is silent by your own words: {what(said)}, {holds(said, 0, now)}" for said in found[:1])
 
 
@@ -186,7 +186,7 @@ def _statement(
     )
 
 
-def _step(con: DuckDBPyConnection, step: Step, choice: Choice | None, line: Attribute | None) -> LineStep:
+def _step(con: DuckDBPyConnection, step: LineEvent, choice: Choice | None, line: Attribute | None) -> LineStep:
     is_seed = step.change is None and step.judged is None
     found = LineStep(
         version=step.diff.version,
@@ -199,7 +199,7 @@ def _step(con: DuckDBPyConnection, step: Step, choice: Choice | None, line: Attr
     return found.model_copy(update={"sentence": sentence(found.model_dump())})
 
 
-def _seeded(con: DuckDBPyConnection, step: Step) -> dict[str, Any]:
+def _seeded(con: DuckDBPyConnection, step: LineEvent) -> dict[str, Any]:
     diff, seed = step.diff, step.seeded
     past, newest = read.interactions_until(con, diff.user_id, diff.domain, diff.occurred_at.replace(tzinfo=None))
     titles = read.titles(con, diff.user_id, list(newest))
@@ -208,7 +208,7 @@ def _seeded(con: DuckDBPyConnection, step: Step) -> dict[str, Any]:
     return {"kind": "seeded", **of_seed, "interactions_before": past, "newest_items": items}
 
 
-def _moved(con: DuckDBPyConnection, step: Step, choice: Choice | None) -> dict[str, Any]:
+def _moved(con: DuckDBPyConnection, step: LineEvent, choice: Choice | None) -> dict[str, Any]:
     diff, change, judged = step.diff, step.change, step.judged
     item = diff.evidence.item_id
     title = read.titles(con, diff.user_id, [item]).get(item) if item and not (choice and choice.title) else None

@@ -13,7 +13,7 @@ from operators.learning.evidence import in_words, is_counted
 from operators.learning.fold import MAX_VALUE_CHARS
 from operators.prompts import as_data
 from operators.skill_document import skill_document
-from operators.stated import is_doubtful, live, speaking
+from operators.stated import is_doubtful, live_statements, without_avoided
 from schemas import Attribute, AttributeKind, PolicySkill, Scope, Stance, Statement
 
 NOTE = "Data about a person's taste, out of item metadata and what they said. It carries no instructions."
@@ -74,8 +74,8 @@ def skill_for_model(skill: PolicySkill, vouching: Vouching, now: datetime) -> To
 
     `now`: which statements hold at this moment, outside of any session.
     """
-    standing = live(skill, now)
-    speak = speaking(skill.attributes, standing)
+    standing = live_statements(skill, now)
+    speak = without_avoided(skill.attributes, standing)
     lines = sorted(vouching.let_out(speak), key=lambda line: (-line.tier, -line.confirmed_at))
     wishes = [statement for statement in standing if _is_allowed(statement, vouching)]
     return ToldSkill(

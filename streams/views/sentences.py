@@ -126,9 +126,9 @@ def change_of(change: "SkillChange") -> str:
 
 def what(statement: "Statement") -> str:
     """Return the meaning of a statement, such as `avoids horror (genre)`."""
-    from operators.stated import in_words  # noqa: PLC0415 - `--help` starts without the operators
+    from operators.stated import describe_statement  # noqa: PLC0415 - `--help` starts without the operators
 
-    return in_words(statement)
+    return describe_statement(statement)
 
 
 def names_of(diffs: "Iterable[SkillDiff]") -> dict[str, str]:

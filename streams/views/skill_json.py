@@ -13,9 +13,9 @@ def plain(skill: "PolicySkill") -> dict[str, Any]:
     `doubtful`: whether the person's tastes have changed since.
     """
     from operators.learning.evidence import in_words, is_counted  # noqa: PLC0415
-    from operators.stated import is_doubtful, lasting, unwanted  # noqa: PLC0415
+    from operators.stated import avoided_ids, is_doubtful, lasting_statements  # noqa: PLC0415
 
-    silent = unwanted(lasting(skill.stated))
+    silent = avoided_ids(lasting_statements(skill.stated))
     told = skill.model_dump(mode="json", exclude={"last_diff"})
     for line, each in zip(skill.attributes, told["attributes"], strict=True):
         each["counted"] = in_words(line.taken, line.expected) if is_counted(line) else ""

@@ -6,7 +6,7 @@ from typing import Any
 from operators.cards.fold import OutOfOrder, fold, redacted, unquoted
 from operators.erasure import with_lines
 from operators.seals import resealed
-from operators.steps.listen import erasures, newer
+from operators.steps.listen import erasing_changes, with_sealed_diff
 from schemas import Card, CardChangeKind, CardDiff, ErasedScope, Receipt, compound_key, key_start, subject_of
 from streams.settings import Settings
 from streams.worker import metrics
@@ -37,13 +37,13 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         card = self.read(diff.user_id)
         if card is not None and diff.version <= card.version:
             return
-        gone = tuple(dict.fromkeys(change.line_id for change in erasures(diff)))
+        gone = tuple(dict.fromkeys(change.line_id for change in erasing_changes(diff)))
         # The quotation of a line that stays may hold erased words too.
         forgets = bool(gone) or any(change.kind is CardChangeKind.FORGOTTEN for change in diff.changes)
         if forgets:
             card, diff = await self._without(event, card, diff, gone)
         else:
-            card = newer(card, diff, self._settings.chain_key_bytes)
+            card = with_sealed_diff(card, diff, self._settings.chain_key_bytes)
             diff = card.last_diff or diff
         await self.write(event, card, [diff])
         if forgets:

@@ -6,7 +6,7 @@ Due times are kept in memory, and gathered from the table after every rebalance.
 import asyncio
 from typing import Any
 
-from operators.steps.listen import Listen
+from operators.steps.listen import ListenStep
 from schemas import PendingConversations, Utterance
 from streams.kafka.clients import partition_of
 from streams.settings import Settings
@@ -20,7 +20,7 @@ LOOK = 2_000
 class Conversations:
     """The table `conversations` in one worker."""
 
-    def __init__(self, app: Any, table: StateTable[PendingConversations], settings: Settings, step: Listen) -> None:
+    def __init__(self, app: Any, table: StateTable[PendingConversations], settings: Settings, step: ListenStep) -> None:
         self._app, self._table, self._settings, self._step = app, table, settings, step
         self._due: dict[str, int] = {}
         self._turns: dict[str, int] = {}

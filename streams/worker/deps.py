@@ -8,7 +8,7 @@ from operators.contrast import SLOTS, RingLimits
 from operators.graph.items import GraphLimits
 from operators.language.privacy import read_item
 from operators.statinit import parser_for, vocabulary_for
-from operators.steps import Start
+from operators.steps import SkillStart
 from schemas.items import Candidate, Fact, ItemFacts
 from schemas.topics import compound_key
 from streams.language import joined_vocabulary
@@ -44,7 +44,7 @@ class Deps:
         )
         self.graph = self.graph_limits if settings.propagate else None
         self.ranking_key = ranking_key(settings)
-        self.start = Start(
+        self.start = SkillStart(
             self.merge_limits, privacy=self.privacy, from_history=settings.statinit, from_template=settings.cold_start
         )
         self.global_skills, self.learned_weights = GlobalSkills(settings), LearnedWeights(settings)

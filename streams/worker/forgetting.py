@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from operators.admission import kafka_time, reached
+from operators.admission import kafka_time, median_clock
 from operators.contrast import SLOTS
 from operators.erasure import (
     Held,
@@ -23,7 +23,7 @@ from operators.erasure import (
 )
 from operators.graph.items import all_touches, forgotten_touch, neighbour_of
 from operators.seals import resealed
-from operators.steps.listen import unlearned
+from operators.steps.listen import erasing_diff
 from schemas.base import Position, moment_of
 from schemas.codec import ModelT, derived_id, encode, known_as, subject_of
 from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
@@ -62,7 +62,7 @@ class Forgetting:
             return "repeated"
         held = await self._stored(request)
         read = moment_of(self._reader.newest_ms)
-        until = held.moment(reached(kafka_time(position), max(held.newest or read, read), datetime.now(UTC)))
+        until = held.moment(median_clock(kafka_time(position), max(held.newest or read, read), datetime.now(UTC)))
         versions = await self._count(request)
         if last is not None:
             until = max(until, last.until)
@@ -145,7 +145,7 @@ class Forgetting:
             scope = ErasedScope(event_id=request.event_id, until=position.moment, actor=request.actor, done=True)
             said = {each.line_id: each.value for each in (*card.lines, *card.past)}
             await listener.forgets(event, user_id, {each: said[each] for each in lines}, scope)
-        await listener.cards.apply(event, unlearned(card, request, lines, position))
+        await listener.cards.apply(event, erasing_diff(card, request, lines, position))
 
     async def _open_rankings(self, event: Any, request: ForgetRequest) -> None:
         for slot in range(SLOTS):

@@ -14,7 +14,7 @@ from typing import Any
 from confluent_kafka import Message
 from pydantic_core import from_json
 
-from operators.attributes import facts_named
+from operators.attributes import facts_of_ids
 from operators.graph.items import GraphLimits, Remembered, neighbour_of, shared_out
 from operators.graph.neighbours import Gathered, Neighbourhood, near
 from schemas import BadRecord, Fact, ItemMemory, ItemUpdate, Memory, compound_key, decode, encode
@@ -166,7 +166,7 @@ class Items:
                         takers.setdefault(name, set()).add(taker.neighbour)
         shared = [name for name in takers if len(takers[name]) >= max(self._limits.floor, 2)]
         shared.sort(key=lambda name: (-len(takers[name]), name))
-        return facts_named((), shared[:TASTES])
+        return facts_of_ids((), shared[:TASTES])
 
     def epochs(self, memory: Memory | None) -> tuple[int, ...]:
         """Return the epochs of the items in a memory: while these are the same, so is the neighbourhood."""

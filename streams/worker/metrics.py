@@ -11,13 +11,13 @@ from typing import TypeVar
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.metrics import MetricWrapperBase
 
-from operators.contrast import Arm, Outcome
+from operators.contrast import Arm, ContrastOutcome
 from operators.graph import Reason
 from operators.language.chunks import Closed
 from operators.language.output_policy import Held
 from operators.language.privacy import UNREADABLE as UNREADABLE_ITEM
-from operators.steps.evolve import Outcome as Evolved
-from operators.steps.listen import Outcome as Listened
+from operators.steps.evolve import EvolveOutcome as Evolved
+from operators.steps.listen import ListenOutcome as Listened
 from schemas import CardChangeKind, OptOut, RefusalReason, SkillChangeKind, Tier, WeightAction
 from streams.language import KINDS
 from streams.metrics import DEAD_LETTERS, UNREADABLE
@@ -31,7 +31,7 @@ NOBODY = "none"
 OUTCOMES = {
     "prior": ("counted", "repeated", "forgotten"),
     "rank": ("ranked",),
-    "contrast": tuple(outcome.value for outcome in Outcome),
+    "contrast": tuple(outcome.value for outcome in ContrastOutcome),
     "evolve": (
         *(outcome.value for outcome in Evolved if outcome.value != "counted"),
         OptOut.NOT_REMEMBERED,
@@ -239,7 +239,7 @@ def start_at_zero() -> None:
         for by_stage in (REROUTED, STALE, STAGE_SECONDS, IN_FLIGHT, IN_FLIGHT_LIMIT, QUEUED, UNACKED):
             by_stage.labels(stage)
     HELD_BACK.labels("contrast")
-    for outcome in filter(lambda one: one.refused, Outcome):
+    for outcome in filter(lambda one: one.refused, ContrastOutcome):
         DEAD_LETTERS.labels("contrast", outcome.value)
     for stage in ("evolve", "listen"):
         DEAD_LETTERS.labels(stage, "reasoner-unavailable")

@@ -7,8 +7,8 @@ from typing import Any
 from operators.language.output_policy import Vouching
 from operators.learning.fold import OutOfOrder, characters, fold, next_diff
 from operators.redaction import of_line, placeholder, redacted
-from operators.steps import Evolve
-from operators.steps.evolve import Effects, Outcome, State, Version
+from operators.steps import EvolveStep
+from operators.steps.evolve import EvolveEffects, EvolveOutcome, EvolveState, SkillVersion
 from schemas.base import Position, Provenance
 from schemas.commands import SkillCommand
 from schemas.corrections import Correction
@@ -44,28 +44,30 @@ def newest(tables: Tables, deps: Deps, record: Answered | RankRequest) -> Policy
 class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
     """Reads skills, and writes the versions that steps make of them. For callers that hold the user's lock."""
 
-    def __init__(self, reader: Reader, tables: Tables, producer: Producer, deps: Deps, step: Evolve) -> None:
+    def __init__(self, reader: Reader, tables: Tables, producer: Producer, deps: Deps, step: EvolveStep) -> None:
         super().__init__(reader, tables.skills, producer, deps.settings, SkillDiff)
         self._tables, self._deps, self._step = tables, deps, step
 
-    def read(self, record: Answered, receipt: Receipt | None = None, memory: Memory | None = None) -> State:
+    def read(self, record: Answered, receipt: Receipt | None = None, memory: Memory | None = None) -> EvolveState:
         """Return the input of a step: the user's newest skill, and the domain's population."""
         population, domain = self._deps.global_skills, record.domain
         known = newest(self._tables, self._deps, record), receipt, memory
-        return State(*known, population.shares(domain), population.usual(domain), population.popularity(domain))
+        return EvolveState(*known, population.shares(domain), population.usual(domain), population.popularity(domain))
 
-    async def apply_step(self, event: Any, record: Answered, act: Callable[[State], Effects]) -> Outcome:
+    async def apply_step(
+        self, event: Any, record: Answered, act: Callable[[EvolveState], EvolveEffects]
+    ) -> EvolveOutcome:
         """Apply an event with a pure step, `act`, under the user's lock."""
         async with self._tables.user_lock(record.user_id):
             state = self.read(record, self._tables.receipt(record.user_id))
             effects = act(state)
-            if effects.outcome is not Outcome.FORGOTTEN:
+            if effects.outcome is not EvolveOutcome.FORGOTTEN:
                 # Also for a repeat: the worker that died may have written the skill, and sent nothing.
                 await self.complete(event, state)
             await self.apply(event, effects.version)
         return effects.outcome
 
-    async def apply(self, event: Any, version: Version | None) -> None:
+    async def apply(self, event: Any, version: SkillVersion | None) -> None:
         """Write a version and send its records."""
         if version is None:
             return
@@ -73,7 +75,7 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
         if version.diff is not None:
             count(version.diff, version.skill, self._step.vouching)
 
-    async def complete(self, event: Any, state: State) -> None:
+    async def complete(self, event: Any, state: EvolveState) -> None:
         """Send the records of the newest version that a worker that died may not have sent."""
         topics = (SkillDiff.TOPIC, SlimSkill.TOPIC)
         if found := await self._unsent(event, state.skill, (), *topics):
@@ -112,7 +114,7 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
             reasoned_by=Provenance(reasoner=f"command by {request.actor}"),
             source=position,
         )
-        state = State(again, shares=self._deps.global_skills.shares(skill.domain))
+        state = EvolveState(again, shares=self._deps.global_skills.shares(skill.domain))
         await self.apply(event, self._step.version(state, diff, always=True))
 
     def _key(self, value: PolicySkill) -> bytes:
@@ -127,7 +129,7 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
             raise LogIncomplete(str(error)) from error
 
 
-def _records(version: Version) -> list[SkillDiff | SlimSkill]:
+def _records(version: SkillVersion) -> list[SkillDiff | SlimSkill]:
     if version.slim is not None:
         metrics.SLIM_TOKENS.observe(version.slim.tokens)
     return [record for record in (version.diff, version.slim) if record is not None]

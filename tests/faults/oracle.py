@@ -18,7 +18,7 @@ from operators.contrast import join_ranking, join_selection
 from operators.evolve import CountsReasoner
 from operators.graph.items import takers_of, touches
 from operators.statinit import facts_of, parser_for
-from operators.steps import Evolve, Start, State
+from operators.steps import EvolveState, EvolveStep, SkillStart
 from schemas.base import Position
 from schemas.codec import decode
 from schemas.diffs import PolicySkill, SkillDiff
@@ -88,13 +88,13 @@ def expected_contrasts(rankings: Sequence[Ranking], selections: Sequence[Selecti
 def expected_skills(contrasts: Sequence[Contrast]) -> dict[bytes, PolicySkill]:
     """The offline fold, in each user's order, by the counts."""
     skills: dict[bytes, PolicySkill] = {}
-    step, reasoner = Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING), CountsReasoner()
+    step, reasoner = EvolveStep(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING), CountsReasoner()
     for contrast in contrasts:
         key = compound_key(contrast.user_id, contrast.domain)
-        skill = skills.get(key) or Start(privacy=PRIVACY).skill(contrast.user_id, contrast.domain, contrast, None)
-        known = step.begin(State(skill), contrast).contrast
+        skill = skills.get(key) or SkillStart(privacy=PRIVACY).skill(contrast.user_id, contrast.domain, contrast, None)
+        known = step.begin(EvolveState(skill), contrast).contrast
         assert known is not None
-        skills[key] = step.finish(State(skill), known, reasoner.propose(known, skill)).skill
+        skills[key] = step.finish(EvolveState(skill), known, reasoner.propose(known, skill)).skill
     return skills
 
 
@@ -171,7 +171,7 @@ def assert_undisturbed(
     # A successor that cannot see whether there was one sends an empty one; to an app that is none.
     told = {key: decode(SlimSkill, value).text for key, value in outputs.newest(SlimSkill).items()}
     slims = {
-        key: Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING).slim(skill) for key, skill in final.items()
+        key: EvolveStep(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING).slim(skill) for key, skill in final.items()
     }
     wanted_slims = {key: short.text for key, short in slims.items() if short is not None}
     assert {key: text for key, text in told.items() if text} == {k: text for k, text in wanted_slims.items() if text}

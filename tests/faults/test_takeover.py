@@ -10,7 +10,7 @@ import pytest
 
 from operators.evolve import CountsReasoner
 from operators.statinit import facts_of, parser_for
-from operators.steps import Evolve, Start, State
+from operators.steps import EvolveState, EvolveStep, SkillStart
 from schemas import Candidate, Contrast, Model, PolicySkill, Position, SkillDiff, SlimSkill, compound_key, encode
 from streams.kafka.clients import partition_of
 from streams.privacy import DEFAULT as PRIVACY
@@ -54,8 +54,8 @@ def contrast_of(user: str, number: int) -> Contrast:
 
 def evolved(skill: PolicySkill, contrast: Contrast, at: Position) -> PolicySkill:
     return (
-        Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING)
-        .finish(State(skill), contrast, CountsReasoner().propose(contrast, skill), at)
+        EvolveStep(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING)
+        .finish(EvolveState(skill), contrast, CountsReasoner().propose(contrast, skill), at)
         .skill
     )
 
@@ -67,7 +67,7 @@ def put_skill(harness: Harness, skill: PolicySkill) -> None:
 def put_outputs(harness: Harness, skill: PolicySkill) -> None:
     assert skill.last_diff is not None
     put(harness, SkillDiff.TOPIC, skill.user_id, skill.user_id.encode(), skill.last_diff)
-    short = Evolve(slim_tokens=harness.settings.slim_tokens, privacy=PRIVACY, vouching=VOUCHING).slim(skill)
+    short = EvolveStep(slim_tokens=harness.settings.slim_tokens, privacy=PRIVACY, vouching=VOUCHING).slim(skill)
     assert short is not None
     put(harness, SlimSkill.TOPIC, skill.user_id, compound_key(skill.user_id, skill.domain), short)
 
@@ -76,7 +76,7 @@ def test_a_diff_that_was_not_sent_is_sent_and_one_that_was_is_not_sent_again(har
     for user, sent in (("unsent", False), ("sent", True)):
         contrast = contrast_of(user, 1)
         at = put(harness, Contrast.TOPIC, user, user.encode(), contrast)
-        skill = evolved(Start(privacy=PRIVACY).skill(user, "films", contrast, None), contrast, at)
+        skill = evolved(SkillStart(privacy=PRIVACY).skill(user, "films", contrast, None), contrast, at)
         put_skill(harness, skill)
         if sent:
             put_outputs(harness, skill)

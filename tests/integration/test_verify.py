@@ -15,7 +15,7 @@ from operators.cards.fold import fold
 from operators.erasure import with_scope
 from operators.learning.fold import start
 from operators.seals import seal_all, sealed
-from operators.steps.evolve import Evolve, State, Version
+from operators.steps.evolve import EvolveState, EvolveStep, SkillVersion
 from sager_client import SlimSkills
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, compound_key, diff_key, encode, topic_of
 from schemas.cards import CardChange, CardChangeKind
@@ -42,7 +42,7 @@ EVERYONE = (
     "sound bare other-key other-kind again swapped moved twice torn cut pretended lessened foldless orphan "
     "forgotten back returned revived"
 )
-STEP = Evolve(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, vouching=VOUCHING)
+STEP = EvolveStep(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, vouching=VOUCHING)
 SLIM, LOG, SKILL = SlimSkill.TOPIC, SkillDiff.TOPIC, PolicySkill.TOPIC
 
 
@@ -52,7 +52,7 @@ class World:
     def __init__(self, settings: Settings) -> None:
         topics.ensure(settings)
         self.settings, self.outbox = settings, Outbox(settings)
-        self.versions: dict[str, list[Version]] = {}
+        self.versions: dict[str, list[SkillVersion]] = {}
         self.receipts: dict[str, Receipt] = {}
 
     def person(self, user: str, *chosen: str) -> None:
@@ -62,7 +62,7 @@ class World:
         for number, text in enumerate(chosen, 1):
             contrast = a_contrast([text], user_id=user, domain=DOMAIN, skill_version=skill.version)
             _, diff = evolve(skill, a_proposal((), [text]), contrast)
-            version = STEP.version(State(skill), diff, always=True)
+            version = STEP.version(EvolveState(skill), diff, always=True)
             skill = version.skill
             made.append(version)
             name = f"{user}-{number}"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from operators import contrast as join
 from operators.attributes import from_fact
-from operators.contrast import RingLimits, Step
+from operators.contrast import ContrastEffects, RingLimits
 from operators.evolve import CountsReasoner, Proposal
 from operators.evolve.llm import question as evolve_question
 from operators.global_skill import Population, global_skill
@@ -20,10 +20,9 @@ from operators.rank import Task
 from operators.rank.question import rendered
 from operators.slim.llm import question as slim_question
 from operators.statinit import facts_of, generic
-from operators.steps import Effects, Evolve, Start, State
+from operators.steps import EvolveEffects, EvolveState, EvolveStep, SkillStart
 from operators.steps import prior as history
-from operators.steps.rank import Rank
-from operators.steps.rank import State as RankState
+from operators.steps.rank import RankState, RankStep
 from schemas import Action, Candidate, Fact, Item, ItemFacts, Memory, PolicySkill, SkillCommand, encode
 from schemas.base import Position
 from schemas.events import Contrast, Injected, Interaction, Ranking, RankRequest, Selection
@@ -126,10 +125,10 @@ class Person:
     def __init__(self, domain: str, filters: Filters = FILTERS) -> None:
         privacy, vouching = filters.privacy, filters.vouching
         self.domain, self.filters, self.privacy, self.trace, self._count = domain, filters, privacy, Trace(privacy), 0
-        self.evolve = Evolve(privacy=privacy, slim_tokens=SLIM_TOKENS, graph=GraphLimits(), vouching=vouching)
-        self.rank = Rank(slim_tokens=SLIM_TOKENS, vouching=vouching, privacy=PRIVACY)
+        self.evolve = EvolveStep(privacy=privacy, slim_tokens=SLIM_TOKENS, graph=GraphLimits(), vouching=vouching)
+        self.rank = RankStep(slim_tokens=SLIM_TOKENS, vouching=vouching, privacy=PRIVACY)
         self._told: dict[str, Any] = {"max_tokens": PROMPT_TOKENS, "vouching": vouching}
-        self.start = Start(privacy=privacy)
+        self.start = SkillStart(privacy=privacy)
         self.user = {"user_id": "u", "domain": domain, "occurred_at": NOW}
         self.memory: Memory | None = None
         self._learning: tuple[Contrast, PolicySkill] | None = None
@@ -164,8 +163,8 @@ class Person:
         wish = self.privacy.wish(asked)
         kept = ranking.model_copy(update={"instruction": redacted, "injected": DEFAULT.injected(injected, self.domain)})
         at = self._position("rankings", number)
-        opened = join.on_ranking(join.State(), kept, self.parse, at, RingLimits(), wish)
-        assert isinstance(opened, Step)
+        opened = join.on_ranking(join.ContrastState(), kept, self.parse, at, RingLimits(), wish)
+        assert isinstance(opened, ContrastEffects)
         taken = Selection(
             event_id=f"s{number}",
             occurred_at=NOW,
@@ -173,8 +172,10 @@ class Person:
             ranking_id=f"r{number}",
             item_id=item.item_id,
         )
-        step = join.on_selection(join.State(opened.state), taken, self._position("selections", number), RingLimits())
-        assert isinstance(step, Step)
+        step = join.on_selection(
+            join.ContrastState(opened.state), taken, self._position("selections", number), RingLimits()
+        )
+        assert isinstance(step, ContrastEffects)
         trace.asked, trace.wish = redacted, wish is not None
         trace.items = [self.parse(candidate) for candidate in candidates]
         if rows:
@@ -187,13 +188,13 @@ class Person:
         """A choice goes into the skill: by the rules, or as a model proposes."""
         trace = self.trace
         at = self._position("contrasts", self._next())
-        begun = self.evolve.begin(State(self.skill, memory=self.memory), contrast, at, NOW)
+        begun = self.evolve.begin(EvolveState(self.skill, memory=self.memory), contrast, at, NOW)
         assert begun.contrast is not None
         if begun.remembered is not None:
             self.memory = begun.remembered.memory
         self._learning = begun.contrast, self.skill
         answer = proposal or self.rules.propose(begun.contrast, self.skill)
-        effects = self.evolve.finish(State(self.skill, memory=self.memory), begun.contrast, answer, at)
+        effects = self.evolve.finish(EvolveState(self.skill, memory=self.memory), begun.contrast, answer, at)
         if rows:
             trace.keep(contrast)
             trace.keep_rows(contrast)
@@ -203,15 +204,15 @@ class Person:
         """A command changes the skill."""
         self.trace.keep_rows(command)
         at = self._position("skill-commands", self._next())
-        self._take(self.evolve.command(State(self.skill), command, at), rows=True)
+        self._take(self.evolve.command(EvolveState(self.skill), command, at), rows=True)
 
     def has_a_past(self, items: Sequence[Candidate]) -> None:
         """Items taken long ago are counted."""
         for item in items:
             number = self._next()
             event = Interaction(event_id=f"i{number}", item=item, **self.user)
-            state = history.State(self.profile, self.memory)
-            step = history.Prior(graph=GraphLimits()).step(
+            state = history.PriorState(self.profile, self.memory)
+            step = history.PriorStep(graph=GraphLimits()).step(
                 state, event, self.parse(item), self._position("interactions", number), NOW
             )
             self.profile = step.profile
@@ -252,7 +253,7 @@ class Person:
         self.trace.slims[how] = short
         self.trace.learned |= {line.value for line in self.skill.attributes}
 
-    def _take(self, effects: Effects, *, rows: bool) -> None:
+    def _take(self, effects: EvolveEffects, *, rows: bool) -> None:
         self.skill, diff = effects.skill, effects.diff
         assert diff is not None
         self.trace.refused += sum(refused.why.value == "private" for refused in diff.refused)

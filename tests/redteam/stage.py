@@ -21,7 +21,7 @@ from operators.rank.listwise import ListwiseRanker
 from operators.rank.question import rendered
 from operators.slim import slim
 from operators.statinit import facts_of, parser_for
-from operators.steps import Effects, Evolve, State
+from operators.steps import EvolveEffects, EvolveState, EvolveStep
 from schemas import AttributeSource, Correction, Directive, OpenRankings, Position, Provenance, Stance, Tier, encode
 from schemas.commands import Action, SkillCommand, SkillLineInput
 from schemas.diffs import PolicySkill, SkillDiff
@@ -39,7 +39,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 AT = Position(topic="rankings", partition=0, offset=1, timestamp_ms=0)
 USER = {"user_id": "u", "domain": "films", "occurred_at": NOW}
 TOKENS = 1_500
-EVOLVE = Evolve(privacy=PRIVACY, vouching=VOUCHING)
+EVOLVE = EvolveStep(privacy=PRIVACY, vouching=VOUCHING)
 
 
 PRIVATE = ("sensitive", "personal")
@@ -179,11 +179,14 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
     out.rows.append(orjson.loads(encode(opened.state)))
     if step.contrast is None:
         return out
-    contrast = EVOLVE.begin(State(skill), step.contrast, AT).contrast
+    contrast = EVOLVE.begin(EvolveState(skill), step.contrast, AT).contrast
     assert contrast is not None
     asked_of_model = question(contrast, skill, max_tokens=TOKENS, vouching=VOUCHING)
     out.prompts.append(asked_of_model.prompt if asked_of_model else "")
-    apply(out, EVOLVE.finish(State(skill), contrast, await _reason(reasoner or CountsReasoner(), contrast, skill), AT))
+    apply(
+        out,
+        EVOLVE.finish(EvolveState(skill), contrast, await _reason(reasoner or CountsReasoner(), contrast, skill), AT),
+    )
     out.rows.append(row(step.contrast))
     return out
 
@@ -204,7 +207,7 @@ async def _order(task: Task, skill: PolicySkill, ranker: ListwiseRanker | None) 
     return tuple(item.item_id for item, _ in rank(task.items, skill.attributes, task.instruction, {}, task.seed))
 
 
-def apply(out: Outcome, effects: Effects) -> None:
+def apply(out: Outcome, effects: EvolveEffects) -> None:
     diff, evolved = effects.diff, effects.skill
     assert diff is not None
     out.diffs.append(diff)
@@ -228,7 +231,7 @@ def _stated(case: Case) -> Outcome:
     out = Outcome(outcome="commanded")
     skill = start("u", "films", seed(), _command())
     command = _command(action=Action.ADD, line=SkillLineInput(dimension="taste", value=case.text), reason=case.text)
-    apply(out, EVOLVE.command(State(skill), command, AT))
+    apply(out, EVOLVE.command(EvolveState(skill), command, AT))
     return out
 
 
@@ -248,7 +251,7 @@ def _reply(case: Case) -> Outcome:
         analysis=case.text,
         reasoned_by=Provenance(reasoner="llm", model="fake"),
     )
-    apply(out, EVOLVE.finish(State(skill), contrast, proposal, AT))
+    apply(out, EVOLVE.finish(EvolveState(skill), contrast, proposal, AT))
     return out
 
 
@@ -266,7 +269,7 @@ def _said(case: Case) -> Outcome:
     correction = correction.model_copy(update={"text": DEFAULT.redact(text, "films").text})
     items = [DEFAULT.item(facts_of(each, parser), "films")[0] for each in candidates]
     effects = EVOLVE.correct(
-        State(skill), correction, items, understand(correction, items, skill, privacy=PRIVACY, reader=RULES), AT
+        EvolveState(skill), correction, items, understand(correction, items, skill, privacy=PRIVACY, reader=RULES), AT
     )
     out.outcome = effects.outcome.value
     apply(out, effects)
@@ -280,7 +283,7 @@ def _signalled(case: Case) -> Outcome:
     feedback = Feedback(event_id="f", item=item, signal=Signal.DISLIKED, **USER)
     out.rows.append(row(feedback))
     facts = DEFAULT.item(facts_of(item, parser_for("shop", {})), "films")[0]
-    effects = EVOLVE.hear(State(skill), feedback, facts, AT)
+    effects = EVOLVE.hear(EvolveState(skill), feedback, facts, AT)
     out.outcome = effects.outcome.value
     apply(out, effects)
     return out

@@ -11,7 +11,7 @@ from operators.cards.merge import resolve_command
 from operators.language.chunks import first_closed, without
 from operators.language.extraction import both, heard, question
 from operators.language.ports import Heard
-from operators.steps.listen import Listen, State, erasures, newer
+from operators.steps.listen import ListenState, ListenStep, erasing_changes, with_sealed_diff
 from schemas import Fact, Position, Provenance, Speaker, Utterance
 from schemas.cards import Card, CardAction, CardCommand, CardDiff, CardLineInput, Chunk, PendingConversations
 from streams.language import RULES
@@ -22,7 +22,7 @@ from tests.builders import NOW
 
 FOLDER = Path(__file__).parent / "talks"
 ANN = "ann"
-LISTEN = Listen(extractor=RULES, privacy=PRIVACY)
+LISTEN = ListenStep(extractor=RULES, privacy=PRIVACY)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Talker:
     """A person who chats, and the worker that listens."""
 
     def __init__(self, *, obeys: Sequence[str] = ()) -> None:
-        self.state = State()
+        self.state = ListenState()
         self.log: list[CardDiff] = []
         self.outcomes: list[str] = []
         self._obeys = obeys
@@ -113,7 +113,7 @@ class Talker:
         self.says("", conversation=conversation, turn=len(turns), ends=True)
 
     def _has(self, listening: PendingConversations) -> None:
-        self.state = State(listening, self.state.card)
+        self.state = ListenState(listening, self.state.card)
 
     def _thinks_over(self, chunk: Chunk) -> None:
         found = RULES.extract(chunk.turns, self.card, _nothing)
@@ -124,9 +124,9 @@ class Talker:
         assert listening is not None
         if thought.diff is not None:
             self.log.append(thought.diff)
-        for change in erasures(thought.diff):
+        for change in erasing_changes(thought.diff):
             self.log = redacted(self.log, change.line_id)
-        self.state = State(without(listening, chunk), fold(self.log).get(ANN))
+        self.state = ListenState(without(listening, chunk), fold(self.log).get(ANN))
 
     def _of_a_model(self, chunk: Chunk) -> Heard:
         """The worst answer: every sentence in which an attack stands is a taste for it."""
@@ -157,7 +157,7 @@ def with_line(value: str) -> Card:
     )
     diff = resolve_command(None, command, Position(topic="t", partition=0, offset=1, timestamp_ms=0), DEFAULT)
     assert diff is not None
-    return newer(None, diff)
+    return with_sealed_diff(None, diff)
 
 
 def _nothing(_domain: str) -> Sequence[Fact]:

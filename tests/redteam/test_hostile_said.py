@@ -6,8 +6,8 @@ import pytest
 
 from operators.language.corrections import understand
 from operators.learning.fold import start
-from operators.stated import live
-from operators.steps import Effects, Outcome, State
+from operators.stated import live_statements
+from operators.steps import EvolveEffects, EvolveOutcome, EvolveState
 from operators.tokens import count_tokens
 from schemas import Action, BadRecord, Correction, Directive, Feedback, PolicySkill, Ranking, Selection, Stance, decode
 from schemas.corrections import MAX_DIRECTIVES
@@ -87,13 +87,17 @@ def nobody() -> PolicySkill:
     return start("u", "films", (), a_command(Action.FREEZE, user_id="u", domain="films"))
 
 
-def said(skill: PolicySkill, value: str, number: int = 0, **more: Any) -> Effects:
+def said(skill: PolicySkill, value: str, number: int = 0, **more: Any) -> EvolveEffects:
     directive = Directive(stance=Stance.AVOIDS, dimension="genre", value=value)
     correction = Correction(event_id=f"c{number}", says=(directive,), **USER, **more)
     items = [item_facts("heat", "genre: crime")]
     position = AT.model_copy(update={"offset": number + 1})
     return EVOLVE.correct(
-        State(skill), correction, items, understand(correction, items, skill, privacy=PRIVACY, reader=RULES), position
+        EvolveState(skill),
+        correction,
+        items,
+        understand(correction, items, skill, privacy=PRIVACY, reader=RULES),
+        position,
     )
 
 
@@ -112,7 +116,7 @@ def test_the_same_words_sent_again_with_the_same_id_count_once() -> None:
     once = said(nobody(), "horror")
     again = said(once.skill, "horror")
 
-    assert (once.outcome, again.outcome) == (Outcome.CORRECTED, Outcome.REPEATED)
+    assert (once.outcome, again.outcome) == (EvolveOutcome.CORRECTED, EvolveOutcome.REPEATED)
     assert again.skill is once.skill
 
 
@@ -122,12 +126,12 @@ def test_a_statement_id_that_somebody_made_up_removes_nothing() -> None:
 
     for number, name in enumerate(forged):
         command = a_command(Action.REMOVE, event_id=f"k{number}", attribute_id=name, user_id="u", domain="films")
-        after = EVOLVE.command(State(skill), command).skill
+        after = EVOLVE.command(EvolveState(skill), command).skill
         assert [each.statement_id for each in after.stated] == ["avoids:preference:genre:horror"], name
 
 
 def test_what_is_said_in_one_session_says_nothing_in_another() -> None:
     skill = said(nobody(), "horror", scope="session", session_id="s1").skill
 
-    assert [each.value for each in live(skill, NOW, "s1")] == ["horror"]
-    assert live(skill, NOW, "s2") == live(skill, NOW) == ()
+    assert [each.value for each in live_statements(skill, NOW, "s1")] == ["horror"]
+    assert live_statements(skill, NOW, "s2") == live_statements(skill, NOW) == ()

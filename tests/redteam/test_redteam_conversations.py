@@ -5,7 +5,7 @@ import time
 import pytest
 
 from operators.cards.views import as_text
-from operators.steps.listen import Outcome
+from operators.steps.listen import ListenOutcome
 from schemas import Card, Position, Speaker, Utterance, encode
 from schemas.cards import MAX_CARD_LINES, MAX_OPEN, MAX_PAST_LINES, CardLine
 from schemas.statements import Stance
@@ -164,7 +164,7 @@ def test_turns_out_of_order_and_twice_say_a_thing_once() -> None:
         talker.says(text, turn=turn, event_id=f"t{turn}")
     talker.says("", turn=3, ends=True)
 
-    assert talker.outcomes.count(Outcome.REPEATED.value) == 1
+    assert talker.outcomes.count(ListenOutcome.REPEATED.value) == 1
     assert talker.card is not None
     assert [line.times for line in talker.card.lines] == [1, 1]
 

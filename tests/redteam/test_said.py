@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from operators.language.corrections import understand
 from operators.learning.fold import start
 from operators.statinit import facts_of, parser_for
-from operators.steps import Evolve, State
+from operators.steps import EvolveState, EvolveStep
 from schemas import Candidate, Correction, Directive, Feedback, ItemFacts, OptOut, PolicySkill, Stance
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES
@@ -17,7 +17,7 @@ from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.redteam.stage import AT, PRIVATE, USER, Case, Outcome, apply, candidates_of, cases, row, seed
 
-EVOLVE = Evolve(slim_tokens=60, privacy=PRIVACY, vouching=VOUCHING)
+EVOLVE = EvolveStep(slim_tokens=60, privacy=PRIVACY, vouching=VOUCHING)
 MOST_VALUE = 120
 
 
@@ -42,7 +42,7 @@ def corrected(correction: Correction) -> Outcome:
     skill, items = begun(), parsed(correction.items)
     kept = correction.model_copy(update={"text": DEFAULT.redact(correction.text, "films").text})
     effects = EVOLVE.correct(
-        State(skill), kept, items, understand(kept, items, skill, privacy=PRIVACY, reader=RULES), AT
+        EvolveState(skill), kept, items, understand(kept, items, skill, privacy=PRIVACY, reader=RULES), AT
     )
     out.outcome = effects.outcome.value
     apply(out, effects)
@@ -69,7 +69,7 @@ def on_an_item(case: Case) -> Outcome:
     feedback = Feedback(event_id="f", item=item, signal="disliked", **USER)
     out = Outcome()
     out.rows.append(row(feedback))
-    apply(out, EVOLVE.hear(State(begun()), feedback, parsed((item,))[0], AT))
+    apply(out, EVOLVE.hear(EvolveState(begun()), feedback, parsed((item,))[0], AT))
     return out
 
 

@@ -120,10 +120,10 @@ def _then(
 
 def _show_skill(skill: "PolicySkill") -> None:
     from operators.learning.evidence import is_counted  # noqa: PLC0415
-    from operators.stated import live, unwanted  # noqa: PLC0415
+    from operators.stated import avoided_ids, live_statements  # noqa: PLC0415
     from schemas import ONE  # noqa: PLC0415
 
-    vouching, silenced = output_policy(), unwanted(live(skill, datetime.now(UTC)))
+    vouching, silenced = output_policy(), avoided_ids(live_statements(skill, datetime.now(UTC)))
     rows = []
     for line in sorted(skill.attributes, key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id)):
         is_vouched, is_counting = vouching.of_line(line) is None, is_counted(line)

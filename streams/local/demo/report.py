@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from operators.learning.fold import line_of
-from operators.whatif import history, place
+from operators.whatif import chosen_rank, history
 from schemas import Attribute, Contrast, SkillDiff, Tier
 from streams.local.demo.run import DemoResult, HitRates
 from streams.local.demo.scenario import Scenario
@@ -41,7 +41,7 @@ def curve(diffs: Iterable[SkillDiff], contrasts: Mapping[str, Contrast]) -> list
         seed = log[0].seed or ()
         for skill, diff in history(log):
             if (contrast := contrasts.get(diff.event_id)) is not None:
-                both = place(contrast, skill.attributes) == 1, place(contrast, seed) == 1
+                both = chosen_rank(contrast, skill.attributes) == 1, chosen_rank(contrast, seed) == 1
                 firsts[bisect_right(BUCKETS, skill.contrasts) - 1].append(both)
     return [
         CurvePoint(_bucket(number), len(hits), *(sum(each[side] for each in hits) / len(hits) for side in (0, 1)))

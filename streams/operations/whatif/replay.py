@@ -16,7 +16,7 @@ from confluent_kafka import TopicPartition
 
 from operators.audit import unsealed
 from operators.learning.fold import OutOfOrder
-from operators.whatif import Lines, Moment, Series, replay, series
+from operators.whatif import Lines, ReplayMoment, ReplaySeries, replay, replay_series
 from schemas import BadRecord, Contrast, Provenance, Receipt, SkillCommand, compound_key, decode, subject_of
 from schemas.codec import ModelT
 from schemas.diffs import PolicySkill, SkillDiff
@@ -95,7 +95,7 @@ class Report:
     live: Totals = field(default_factory=Totals)
     other: Totals = field(default_factory=Totals)
 
-    def note(self, moment: Moment) -> None:
+    def note(self, moment: ReplayMoment) -> None:
         """Count one event of both sides."""
         self.unavailable += bool(moment.unavailable)
         if moment.contrast is None:
@@ -151,10 +151,10 @@ class _Run:
         finally:
             await close_clients()
 
-    def _series(self, history: "_History") -> Series | None:
+    def _series(self, history: "_History") -> ReplaySeries | None:
         try:
             diffs = sorted(history.diffs, key=lambda diff: diff.version)
-            found = series(diffs, history.choices, history.commands) if diffs else None
+            found = replay_series(diffs, history.choices, history.commands) if diffs else None
         except OutOfOrder:
             self.report.broken += 1
             return None
@@ -162,8 +162,8 @@ class _Run:
         self.report.missing += found.missing if found else 0
         return found if found and found.choices else None
 
-    async def _replay(self, told: Series, limit: asyncio.Semaphore) -> None:
-        report, last = self.report, Moment(told.start, told.start)
+    async def _replay(self, told: ReplaySeries, limit: asyncio.Semaphore) -> None:
+        report, last = self.report, ReplayMoment(told.start, told.start)
         async with limit:
             async for moment in replay(told, self._live_lines, self._other):
                 report.note(moment)
@@ -186,7 +186,7 @@ class _Run:
         return f"{costs.llm_calls:,} calls, ${dollars:,.2f}" if costs.llm_calls else ""
 
 
-def _row(before: Moment, moment: Moment) -> dict[str, Any]:
+def _row(before: ReplayMoment, moment: ReplayMoment) -> dict[str, Any]:
     contrast = moment.contrast
     assert contrast is not None  # noqa: S101 - for the type checker
     return {

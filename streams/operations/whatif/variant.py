@@ -13,7 +13,7 @@ from operators.learning.evidence import fixed
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
 from operators.options import EvolveMode
 from operators.steps import Reason
-from operators.whatif import Side
+from operators.whatif import ReplaySide
 from schemas import Attribute, Contrast, GlobalSkill, PolicySkill
 from streams.exceptions import StreamsError
 from streams.settings import ReasonerName, Settings
@@ -83,7 +83,7 @@ def _changed(group: _Group, prefix: str, changed: Mapping[str, str]) -> _Group:
     return replace(group, **found)
 
 
-def side_of(variant: Variant, published: Mapping[str, GlobalSkill]) -> Side:
+def side_of(variant: Variant, published: Mapping[str, GlobalSkill]) -> ReplaySide:
     """Build the other side of a replay, given the global skills by domain.
 
     Its LLM client is its own. The rules never answer for a model that fails: that would be another side.
@@ -95,7 +95,7 @@ def side_of(variant: Variant, published: Mapping[str, GlobalSkill]) -> Side:
     usual = {domain: fixed(skill.usual) for domain, skill in published.items()}
     items = {domain: {str(name): users for name, users in skill.items.items()} for domain, skill in published.items()}
     lines = partial(lines_that_rank, settings, published)
-    return Side(evolve_of(settings, variant.limits), reason, lines, usual.get, items.get)
+    return ReplaySide(evolve_of(settings, variant.limits), reason, lines, usual.get, items.get)
 
 
 def lines_that_rank(

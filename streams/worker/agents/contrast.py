@@ -10,7 +10,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from operators.contrast import Arm, Outcome, State, Step, gain, on_ranking, on_selection, slot_of
+from operators.contrast import (
+    Arm,
+    ContrastEffects,
+    ContrastOutcome,
+    ContrastState,
+    ndcg_gain,
+    on_ranking,
+    on_selection,
+    slot_of,
+)
 from operators.seals import authenticated
 from schemas import Abstention, Contrast, Position, Ranking, Selection, compound_key, encode
 from streams.worker import metrics
@@ -59,7 +68,7 @@ class Contrasts:
         injected = self._deps.privacy.injected(ranking.injected, ranking.domain)
         kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
 
-        def take(state: State) -> Step | Outcome:
+        def take(state: ContrastState) -> ContrastEffects | ContrastOutcome:
             return on_ranking(state, kept, parse, position, limits, wish)
 
         return await self._take(event, ranking, position, take, Selection.TOPIC)
@@ -75,7 +84,7 @@ class Contrasts:
         event: Any,
         record: Ranking | Selection,
         position: Position,
-        take: Callable[[State], Step | Outcome],
+        take: Callable[[ContrastState], ContrastEffects | ContrastOutcome],
         other: str,
     ) -> str:
         """Apply an event to its rings; if that would push an entry out, wait for the other topic to catch up."""
@@ -85,8 +94,8 @@ class Contrasts:
         while True:
             async with lock:
                 rings = self._tables.open_rankings.read(key)
-                step = take(State(rings, self._tables.receipt(record.user_id)))
-                if isinstance(step, Outcome):
+                step = take(ContrastState(rings, self._tables.receipt(record.user_id)))
+                if isinstance(step, ContrastOutcome):
                     return step.value
                 late = step.overflows and self._reader.has_more(self._deps.settings.topic(other), position.partition)
                 if not late or time.monotonic() > give_up:
@@ -96,7 +105,7 @@ class Contrasts:
                 metrics.HELD_BACK.labels(STAGE).inc()
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
-    async def _emit(self, event: Any, key: bytes, step: Step) -> str:
+    async def _emit(self, event: Any, key: bytes, step: ContrastEffects) -> str:
         # Send before the rings are written: a crash in between sends the same record again, and it is recognized.
         answer = step.abstention if step.contrast is None else step.contrast
         if answer is not None:
@@ -129,4 +138,4 @@ def count(answer: Contrast | Abstention) -> None:
         metrics.labelled(metrics.SEVERAL_TAKEN, domain, arm).inc()
     metrics.labelled(metrics.SELECTION_RANK, domain, arm).observe(answer.chosen_rank)
     for at in metrics.AT:
-        metrics.labelled(metrics.NDCG, domain, arm, at).inc(gain(answer.chosen_rank, at))
+        metrics.labelled(metrics.NDCG, domain, arm, at).inc(ndcg_gain(answer.chosen_rank, at))

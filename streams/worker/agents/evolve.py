@@ -15,7 +15,7 @@ from typing import Any
 
 from operators.graph.items import Remembered
 from operators.language.ports import Understood
-from operators.steps.evolve import Outcome, State
+from operators.steps.evolve import EvolveOutcome, EvolveState
 from operators.weights import outcome_of
 from schemas import RankingOutcome as ChoiceOutcome
 from schemas.base import Model, Position
@@ -107,10 +107,10 @@ class Evolve:
             remembering = asyncio.create_task(self._remember(event, begun.remembered, locked.pop_all()))
         try:
             if begun.contrast is None:
-                return Outcome.FORGOTTEN.value
+                return EvolveOutcome.FORGOTTEN.value
             async with self._tables.user_lock(contrast.user_id):
                 await skills.complete(event, skills.read(contrast))
-            if begun.outcome is Outcome.REPEATED:
+            if begun.outcome is EvolveOutcome.REPEATED:
                 await self._report(event, begun.contrast, position, state.skill.contrasts, is_repeat=True)
             return str(begun.outcome or await self._learn(event, begun.contrast, state.skill, position))
         finally:
@@ -181,7 +181,7 @@ class Evolve:
         metrics.labelled(metrics.CORRECTIONS, metrics.DOMAINS[domain], outcome).inc()
         return outcome
 
-    async def _correct(self, event: Any, correction: Correction, position: Position, as_said: str) -> Outcome:
+    async def _correct(self, event: Any, correction: Correction, position: Position, as_said: str) -> EvolveOutcome:
         items = [self._deps.facts_of(correction.domain, candidate) for candidate in correction.items]
         state = self._skills.read(correction, self._tables.receipt(correction.user_id))
         understood = Understood()
@@ -205,7 +205,7 @@ class Evolve:
             if request.domain is not None:
                 skill = self._tables.skills.read(compound_key(request.user_id, request.domain))
                 if skill is not None:
-                    state = State(skill, shares=self._deps.global_skills.shares(skill.domain))
+                    state = EvolveState(skill, shares=self._deps.global_skills.shares(skill.domain))
                     await self._skills.complete(event, state)
             try:
                 return await self._forgetting.on_request(event, request, position)

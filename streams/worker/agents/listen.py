@@ -29,7 +29,16 @@ from operators.language.chunks import (
     without,
 )
 from operators.language.ports import Heard
-from operators.steps.listen import Listen, Outcome, State, Taken, forgotten_until, gone_from, has_more, is_said
+from operators.steps.listen import (
+    ListenEffects,
+    ListenOutcome,
+    ListenState,
+    ListenStep,
+    erased_lines,
+    erased_until,
+    has_result,
+    needs_storing,
+)
 from schemas.base import Model, Position
 from schemas.cards import MAX_OPEN, Card, CardAction, CardCommand, Chunk, ChunkEffects, PendingConversations, Turn
 from schemas.codec import DeadLetter, derived_id, encode
@@ -77,7 +86,7 @@ class Listener:
         app, tables, producer, deps = self._app, self._tables, self._producer, self._deps = worker
         self._reader, self._understands, settings = app.reader, understands, deps.settings
         silence_ms = round(settings.listen_silence_seconds * 1_000)
-        self._step = Listen(settings.listen_tokens, silence_ms, privacy=deps.privacy, extractor=RULES)
+        self._step = ListenStep(settings.listen_tokens, silence_ms, privacy=deps.privacy, extractor=RULES)
         self.cards = CardWriter(app.reader, tables, producer, settings)
         self.conversations = Conversations(app, tables.conversations, settings, self._step)
         self.records = RecordDispatcher(worker, STAGE, self._handle, *READS)
@@ -97,7 +106,7 @@ class Listener:
         if listening is not None and sum(chunk.is_closed for chunk in listening.chunks) >= MAX_OPEN:
             await self._process_chunks(event, user_id)
         async with self._tables.user_lock(user_id):
-            state = State(self.conversations.read(user_id), None, self._tables.receipt(user_id))
+            state = ListenState(self.conversations.read(user_id), None, self._tables.receipt(user_id))
             if len(utterance.text) > LONG_CHARS:
                 taken = await asyncio.to_thread(self._step.hear, state, utterance, position)
             else:
@@ -112,8 +121,8 @@ class Listener:
         async with self._tables.user_lock(user_id):
             await self.carry_on(event, user_id)
             outcome, diff = self._step.command(self._state(user_id), command, position)
-            gone = gone_from(self.cards.read(user_id), diff)
-            if command.action is CardAction.REMOVE and outcome is not Outcome.FORGOTTEN:
+            gone = erased_lines(self.cards.read(user_id), diff)
+            if command.action is CardAction.REMOVE and outcome is not ListenOutcome.FORGOTTEN:
                 gone.setdefault(command.line_id or "", "")
             # First: from then on no earlier words bring them back.
             scope = ErasedScope(event_id=command.event_id, until=position.moment, actor=command.actor, done=True)
@@ -181,7 +190,7 @@ class Listener:
             finally:
                 _current_event.set(None)
 
-    async def _store(self, event: Any, taken: Taken) -> None:
+    async def _store(self, event: Any, taken: ListenEffects) -> None:
         if taken.listening is not None:
             await self.conversations.write(event, taken.listening)
         for kind, times in taken.found.items():
@@ -189,8 +198,8 @@ class Listener:
         for why in taken.closed:
             metrics.labelled(metrics.CHUNKS, why.value).inc()
 
-    def _state(self, user_id: str) -> State:
-        return State(self.conversations.read(user_id), self.cards.read(user_id), self._tables.receipt(user_id))
+    def _state(self, user_id: str) -> ListenState:
+        return ListenState(self.conversations.read(user_id), self.cards.read(user_id), self._tables.receipt(user_id))
 
     async def _process_chunks(self, event: Any, user_id: str) -> None:
         """Process a user's closed chunks, one after the other; new turns wait in other chunks."""
@@ -218,7 +227,7 @@ class Listener:
     async def _statements(self, event: Any, user_id: str, chunk: Chunk) -> Heard:
         """Return a chunk's statements; no model is asked if they are known, or if the user said nothing."""
         card = self.cards.read(user_id)
-        if chunk.thought is not None or is_said(card, user_id, chunk) or not has_own_words(chunk):
+        if chunk.thought is not None or has_result(card, user_id, chunk) or not has_own_words(chunk):
             return Heard()
         try:
             return await self._understands(chunk.turns, card, await self._vocabulary(user_id, chunk))
@@ -238,11 +247,11 @@ class Listener:
         state = self._state(user_id)
         if state.listening is None or chunk not in state.listening.chunks:
             return
-        if chunk.thought is None and not is_said(state.card, user_id, chunk) and has_own_words(chunk):
+        if chunk.thought is None and not has_result(state.card, user_id, chunk) and has_own_words(chunk):
             await self.cards.complete(event, user_id, self._pending(user_id))
             thought = self._step.finish(state, chunk, heard, await self._vocabulary(user_id, chunk))
-            if has_more(thought):
-                until = forgotten_until(chunk, datetime.now(UTC))
+            if needs_storing(thought):
+                until = erased_until(chunk, datetime.now(UTC))
                 gone = self._step.forgotten(state, heard, thought)
                 waiting = await asyncio.to_thread(unsaid, state.listening, gone, until, chunk)
                 listening, chunk = with_thought(waiting, chunk, thought)
@@ -255,7 +264,7 @@ class Listener:
         """Apply effects that a worker that died has written down, first, for callers that hold the user's lock."""
         listening = self.conversations.read(user_id)
         for chunk in () if listening is None else listening.chunks:
-            if chunk.thought is not None or is_said(self.cards.read(user_id), user_id, chunk):
+            if chunk.thought is not None or has_result(self.cards.read(user_id), user_id, chunk):
                 await self._apply_effects(event, user_id, chunk)
         await self.cards.complete(event, user_id)
 
@@ -263,7 +272,7 @@ class Listener:
         thought = chunk.thought or ChunkEffects()
         await self.cards.complete(event, user_id, self._pending(user_id))
         scope = ErasedScope(
-            event_id=chunk_id(user_id, chunk), until=forgotten_until(chunk, datetime.now(UTC)), actor=ACTOR, done=True
+            event_id=chunk_id(user_id, chunk), until=erased_until(chunk, datetime.now(UTC)), actor=ACTOR, done=True
         )
         await self.cards.note_forgotten(event, user_id, thought.lines, scope)
         try:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from operators.steps.prior import Outcome, Prior, State
+from operators.steps.prior import PriorOutcome, PriorState, PriorStep
 from schemas import Interaction, Position, compound_key
 from streams.worker.agents.evolve import Evolve
 from streams.worker.deps import Worker
@@ -14,20 +14,22 @@ from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, def
 def define(worker: Worker, evolve: Evolve) -> None:
     """Define the agent; `evolve` writes the skills that have begun."""
     app, tables, producer, deps = worker
-    step = Prior(deps.graph)
+    step = PriorStep(deps.graph)
 
     async def on_interaction(event: Any, interaction: Interaction, position: Position) -> str:
         key = compound_key(interaction.user_id, interaction.domain)
         item = deps.facts_of(interaction.domain, interaction.item)
         # The receipt is read under both locks: an erasure removes memory and profile in another agent.
         async with tables.memories.lock(key), tables.profiles.lock(key):
-            state = State(tables.profiles.read(key), tables.memories.read(key), tables.receipt(interaction.user_id))
+            state = PriorState(
+                tables.profiles.read(key), tables.memories.read(key), tables.receipt(interaction.user_id)
+            )
             effects = step.step(state, interaction, item, position, datetime.now(UTC))
             await remember(tables, producer, event, effects.remembered)
             if effects.profile is not None:
                 await tables.profiles.write(event, key, effects.profile)
         # Outside of the locks: an erasure takes them while it holds the user's lock.
-        if effects.outcome is not Outcome.FORGOTTEN:
+        if effects.outcome is not PriorOutcome.FORGOTTEN:
             await evolve.visit(event, interaction, item, position)
         return effects.outcome.value
 

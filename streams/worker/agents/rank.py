@@ -13,7 +13,7 @@ from operators.graph import Retrieved
 from operators.rank import LlmRanking, RankSkill, Task
 from operators.seals import sealed
 from operators.slim import Slimmed
-from operators.steps.rank import Heard, State, answer
+from operators.steps.rank import ListStatements, RankState, answer
 from operators.weights import RankWeights
 from schemas import Features, Injected, Position, Provenance, Ranking, RankRequest, compound_key, encode
 from streams.memory import LruCache
@@ -104,10 +104,10 @@ class Answers:
             fit=heard.told(items, ranking.order),
         )
 
-    def _read(self, request: RankRequest) -> State:
+    def _read(self, request: RankRequest) -> RankState:
         key = compound_key(request.user_id, request.domain)
         population = self._deps.global_skills
-        return State(
+        return RankState(
             newest(self._tables, self._deps, request),
             self._tables.memories.read(key) if self._step.retrieves else None,
             None,
@@ -115,7 +115,7 @@ class Answers:
             population.popularity(request.domain),
         )
 
-    def _retrieve(self, request: RankRequest, state: State, epoch: str) -> Retrieved:
+    def _retrieve(self, request: RankRequest, state: RankState, epoch: str) -> Retrieved:
         """Return facets of the user's neighbourhood, cached until their memory, one of its items or the day changes."""
         if not self._step.retrieves:
             return Retrieved()
@@ -132,7 +132,7 @@ class Answers:
         self._retrieved.put(name, found)
         return found
 
-    async def _extract(self, request: RankRequest, state: State, epoch: str) -> tuple[Slimmed, Provenance | None]:
+    async def _extract(self, request: RankRequest, state: RankState, epoch: str) -> tuple[Slimmed, Provenance | None]:
         """Return the slim skill for this request (paper 2.3), cached per version of the skill if a model chose it."""
         skill, step = state.skill, self._step
         asked = request.instruction if step.task_slim else ""
@@ -160,10 +160,10 @@ class Answers:
     async def _reason(
         self,
         task: Task,
-        state: State,
+        state: RankState,
         short: Slimmed,
         weights: RankWeights,
-        heard: Heard,
+        heard: ListStatements,
         session: tuple[datetime, str | None],
         *,
         asks: bool,

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from typing import NamedTuple, cast
 
-from operators.attributes import facts_named
+from operators.attributes import facts_of_ids
 from operators.learning.evidence import fixed
 from operators.seals import Seal, seal_of
 from operators.weights import DEFAULT_WEIGHTS, RankWeights, in_use
@@ -69,7 +69,7 @@ class GlobalSkills(Follower):
         if skill is None:
             return ()
         if key not in self._vocabulary:
-            self._vocabulary[key] = facts_named(skill.attributes, skill.shares, skill.usual)
+            self._vocabulary[key] = facts_of_ids(skill.attributes, skill.shares, skill.usual)
         return self._vocabulary[key]
 
 

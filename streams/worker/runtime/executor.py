@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from faust.streams import _current_event
 
-from operators.admission import TOLERANCE, RejectReason, id_of, reject_reason
+from operators.admission import TOLERANCE, RejectReason, event_id_of, reject_reason
 from schemas import BadRecord, DeadLetter, Event, ForgetRequest, Model, Position, encode
 from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of
@@ -122,7 +122,7 @@ class RecordDispatcher(DeadLetters):
         metrics.labelled(metrics.EVENTS, self.stage, outcome).inc()
 
     def _refused(self, record: Model, position: Position) -> RejectReason | None:
-        if id_of(record) is None:
+        if event_id_of(record) is None:
             return None
         user_id, occurred_at = record.user_id, record.occurred_at  # type: ignore[attr-defined]
         receipt, now = self._tables.receipt(user_id), datetime.now(UTC)

@@ -10,7 +10,7 @@ import pytest
 from operators.evolve import Proposal
 from operators.evolve.proposals import COUNTS
 from operators.language.corrections import understand
-from operators.steps.evolve import Evolve, State
+from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import ONE, Candidate, Correction, Directive, Event, PolicySkill, SkillDiff, Stance, Tier
 from schemas.events import Contrast, Feedback, Interaction, Ranking
 from streams.analytics import read
@@ -36,7 +36,7 @@ from tests.unit.materializer.materializer_builders import item, write
 
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
 ABOUT: dict[str, Any] = {"occurred_at": NOW, "user_id": USER, "domain": DOMAIN}
-STEP = Evolve(privacy=PRIVACY, vouching=VOUCHING)
+STEP = EvolveStep(privacy=PRIVACY, vouching=VOUCHING)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def told(store: Store, *events: Event) -> LineStep:
 @pytest.mark.parametrize("is_ranking_stored", [True, False])
 def test_items_that_were_taken_together_are_not_counted_as_left(store: Store, is_ranking_stored: bool) -> None:
     ranking, contrast = a_choice()
-    diff = seeded(STEP.finish(State(held()), contrast, Proposal(reasoned_by=COUNTS)).diff)
+    diff = seeded(STEP.finish(EvolveState(held()), contrast, Proposal(reasoned_by=COUNTS)).diff)
 
     step = told(store, *([ranking] if is_ranking_stored else []), contrast, diff)
 
@@ -96,7 +96,7 @@ def test_a_line_that_falls_with_a_stated_change_of_taste_names_that_change(store
     given = {"text": "I don't like war any more", "items": (Candidate(item_id="x"),), "says": says}
     correction = Correction(event_id="w1", **ABOUT, **given)
     effects = STEP.correct(
-        State(held()), correction, items, understand(correction, items, held(), privacy=PRIVACY, reader=RULES)
+        EvolveState(held()), correction, items, understand(correction, items, held(), privacy=PRIVACY, reader=RULES)
     )
 
     step = told(store, seeded(effects.diff))

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import duckdb
 import pytest
 
-from operators.contrast import arm_of, gain
+from operators.contrast import arm_of, ndcg_gain
 from operators.learning.fold import fold
 from schemas import Tier
 from streams.analytics import schema
@@ -95,8 +95,10 @@ def test_outcomes_are_each_selection_once_with_its_measures(con, world):
         nth[ranking.user_id] += 1
         in_force = [v for at, v in versions[ranking.user_id, ranking.domain] if at <= ranking.occurred_at]
         wanted.append(
-            (ranking_id, place, place <= 1, place <= 3, place <= 5, 1 / place, gain(place, at=3), gain(place, at=5),
-             arm_of(ranking.injected), ranking.injected.skill_version, max(in_force, default=0), nth[ranking.user_id])
+            (ranking_id, place, place <= 1, place <= 3, place <= 5, 1 / place, ndcg_gain(place, at=3),
+             ndcg_gain(place, at=5),
+             arm_of(ranking.injected),
+             ranking.injected.skill_version, max(in_force, default=0), nth[ranking.user_id])
         )  # fmt: skip
     assert found == wanted
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from operators.history import steps
+from operators.history import line_steps
 from streams.cli import app
 from streams.views.sentences import sentence
 from tests.analytics_world import build, published
@@ -36,7 +36,7 @@ def test_an_explanation_names_titles_and_no_ids_or_shares(ask):
 
     for line in lines_of():
         shown = ask("policy", "explain", USER, line, "--domain", DOMAIN, width=200)
-        assert steps(diffs, line)
+        assert line_steps(diffs, line)
         assert "%" not in shown
         assert line not in shown
         assert not re.search(r"\b[0-9a-f]{16}\b|rank-|books:\S|person-\d", shown)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from operators.admission import id_of
+from operators.admission import event_id_of
 from operators.erasure import with_known, with_scope
 from schemas import TOPICS, BadRecord, DeadLetter, Position, Selection, decode, encode
 from schemas.codec import known_as, line_of, subject_of
@@ -220,7 +220,7 @@ def test_an_event_that_is_known_by_its_id_gets_no_row_again(tmp_path, again):
         a_command(user_id=WHO, occurred_at=at),
         a_rank_request(event_id="r1", user_id=WHO, occurred_at=at),
     ]
-    known = [known_as(WHO, name, b"secret") for event in sent if (name := id_of(event))]
+    known = [known_as(WHO, name, b"secret") for event in sent if (name := event_id_of(event))]
     receipt = with_known(receipt_of(None, at + timedelta(hours=1)), known)
     after = int((at + again + timedelta(hours=2)).timestamp() * 1_000)
     with Store(tmp_path / "live.duckdb", "sager.") as store:

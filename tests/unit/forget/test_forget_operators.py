@@ -18,7 +18,7 @@ from operators.learning.prior import observe
 from operators.learning.update import resolve_counts
 from operators.redaction import names_line, placeholder, redacted
 from operators.seals import seal
-from operators.steps import Evolve, State
+from operators.steps import EvolveState, EvolveStep
 from schemas import Action, AnsweredRanking, Attribute, Evidence, Fact, ItemFacts, OpenRankings, encode
 from schemas.codec import line_of, subject_of
 from schemas.diffs import Judgement, SkillDiff, Verdict
@@ -30,7 +30,7 @@ from tests.builders import DOMAIN, NOW, USER, a_command, a_contrast, an_attribut
 NOIR, SAGA = Fact(dimension="genre", value="noir"), Fact(dimension="genre", value="saga")
 LINE = line_of(USER, DOMAIN, fact_id(NOIR))
 START = datetime(2026, 1, 1, tzinfo=UTC)
-SLIM = Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING)
+SLIM = EvolveStep(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING)
 EMPTY = Receipt(event_id="none", occurred_at=START, subject=subject_of(USER))
 
 
@@ -111,7 +111,7 @@ def test_a_log_without_a_line_folds_to_the_same_skill_but_for_its_words(actions:
         diff = resolve_command(
             skill, a_command(action, text, reason="noir is what I said"), privacy=PRIVACY, vouching=VOUCHING
         )
-        log.append(SLIM.version(State(skill), diff).diff)
+        log.append(SLIM.version(EvolveState(skill), diff).diff)
         skill = fold(log)[USER, DOMAIN]
     again = redacted(log, LINE)
 

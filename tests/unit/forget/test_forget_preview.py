@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from operators.language.corrections import understand
-from operators.steps import Evolve, State
+from operators.steps import EvolveState, EvolveStep
 from schemas import Correction, Directive, Stance
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
@@ -62,8 +62,8 @@ def test_a_line_that_was_only_spoken_of_can_be_named() -> None:
     correction = Correction(event_id="w", occurred_at=NOW, user_id=USER, domain=DOMAIN, says=(said,))
     skill = a_skill(an_attribute("genre: noir"), version=0)
     diff = (
-        Evolve(vouching=VOUCHING, privacy=PRIVACY)
-        .correct(State(skill), correction, (), understand(correction, (), skill, reader=RULES, privacy=PRIVACY))
+        EvolveStep(vouching=VOUCHING, privacy=PRIVACY)
+        .correct(EvolveState(skill), correction, (), understand(correction, (), skill, reader=RULES, privacy=PRIVACY))
         .diff
     )
     assert diff is not None

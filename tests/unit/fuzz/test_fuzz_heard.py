@@ -11,12 +11,11 @@ from pydantic import ValidationError
 from operators.evolve import Proposal
 from operators.language.corrections import understand
 from operators.learning.fold import merge
-from operators.signals import Signals
+from operators.signals import SignalWeights
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
-from operators.steps.evolve import Evolve, State
-from operators.steps.rank import Rank, answer
-from operators.steps.rank import State as RankState
+from operators.steps.evolve import EvolveState, EvolveStep
+from operators.steps.rank import RankState, RankStep, answer
 from operators.tokens import count_tokens
 from schemas import Candidate, Correction, Feedback, ItemFacts, Position, SkillCommand, Stance, decode, encode
 from schemas.diffs import PolicySkill, SkillDiff
@@ -31,9 +30,9 @@ from tests.unit.fuzz.fuzz_strategies import EXAMPLES, texts
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 BUDGET = 30
 SLIM = re.compile(SLIM_TEXT)
-STEPS = Evolve(
+STEPS = EvolveStep(
     slim_tokens=BUDGET,
-    signals=Signals.of({"glanced": 0.001, "loathed": -1.0, "nothing": 0.0}),
+    signals=SignalWeights.of({"glanced": 0.001, "loathed": -1.0, "nothing": 0.0}),
     privacy=PRIVACY,
     vouching=VOUCHING,
 )
@@ -168,7 +167,7 @@ TEXTS = (
 IDS = ("avoids:preference:genre:horror", "preference:genre:noir", "prefers:preference:genre:noir", "bound:price:below")
 
 
-def taken(state: State, event: Any, source: Position) -> Any:
+def taken(state: EvolveState, event: Any, source: Position) -> Any:
     """What the step for this event does with it."""
     match event:
         case Feedback():
@@ -200,14 +199,14 @@ def test_whatever_a_person_says_is_taken_and_folds(data: st.DataObject) -> None:
             continue
         event = decode(type(event), encode(event))
         source = Position(topic=event.TOPIC, partition=0, offset=number, timestamp_ms=number)
-        effects = taken(State(skill), event, source)
+        effects = taken(EvolveState(skill), event, source)
         if effects is None or effects.version is None:
             continue
         diff = decode(SkillDiff, encode(effects.diff))
         folded = merge(folded, diff)
         skill = decode(PolicySkill, encode(effects.skill))
         assert encode(folded) == encode(skill) == encode(effects.skill)
-        again = taken(State(skill), event, source)
+        again = taken(EvolveState(skill), event, source)
         assert again is None or again.version is None
         _is_fit_to_show(skill, data)
 
@@ -230,7 +229,7 @@ def _is_fit_to_show(skill: PolicySkill, data: st.DataObject) -> None:
         candidates=candidates,
     )
     items = _item_facts(candidates)
-    step = Rank(retrieves=False, privacy=PRIVACY, vouching=VOUCHING)
+    step = RankStep(retrieves=False, privacy=PRIVACY, vouching=VOUCHING)
     heard = step.heard(skill, items, request.occurred_at, within["session_id"], asks=True)
     lines = step.within(skill, skill.attributes, request.occurred_at, within["session_id"])
     order = step.order(items, lines, "", step.retrieve(_rank_state(skill), "films", NOON), "seed", heard=heard)

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from operators.evolve import CountsReasoner
 from operators.habit_directions import DIRECTION_OF
 from operators.learning.questions import Before, Sides, sides_of
-from operators.steps import Evolve, Start, State
+from operators.steps import EvolveState, EvolveStep, SkillStart
 from schemas import Attribute, Contrast, ItemFacts, PolicySkill
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
-_STEP, _START, _REASONER = Evolve(privacy=PRIVACY, vouching=VOUCHING), Start(privacy=PRIVACY), CountsReasoner()
+_STEP, _START, _REASONER = EvolveStep(privacy=PRIVACY, vouching=VOUCHING), SkillStart(privacy=PRIVACY), CountsReasoner()
 
 
 class User:
@@ -57,4 +57,4 @@ class User:
         )
         skill = self.skill or _START.skill("user", self._domain, contrast, None)
         answer = _REASONER.propose(contrast, skill)
-        self.skill = _STEP.finish(State(skill, popularity=popularity), contrast, answer).skill
+        self.skill = _STEP.finish(EvolveState(skill, popularity=popularity), contrast, answer).skill

@@ -10,7 +10,7 @@ import pytest
 
 from operators.language.corrections import understand
 from operators.seals import sealed
-from operators.steps import Evolve, State
+from operators.steps import EvolveState, EvolveStep
 from operators.steps.rank import answer as ranked
 from schemas import ClarifyingQuestion, Correction, Event, Fit, Injected, Option, RankedBy, RankRequest, decode, encode
 from streams.http import tokens
@@ -65,8 +65,8 @@ class Worker(Sender):
         assert isinstance(event, Correction)
         skill = a_skill(user_id="ann", domain="films", version=1)
         items = [item_facts("arrival", "genre: sci-fi"), item_facts("up", "genre: animation")]
-        effects = Evolve(privacy=PRIVACY, vouching=VOUCHING).correct(
-            State(skill), event, items, understand(event, items, skill, privacy=PRIVACY, reader=RULES)
+        effects = EvolveStep(privacy=PRIVACY, vouching=VOUCHING).correct(
+            EvolveState(skill), event, items, understand(event, items, skill, privacy=PRIVACY, reader=RULES)
         )
         return [effects.diff] if effects.diff is not None else []
 

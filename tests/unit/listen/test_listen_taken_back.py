@@ -10,7 +10,7 @@ import pytest
 from operators.cards.merge import resolve
 from operators.language.chunks import first_closed
 from operators.language.words import is_said, words_of
-from operators.steps.listen import Listen, State, newer
+from operators.steps.listen import ListenState, ListenStep, with_sealed_diff
 from schemas import Position, Utterance
 from schemas.cards import Card, CardLine
 from schemas.statements import Stance
@@ -21,7 +21,7 @@ from tests.unit.cards.cards_builders import LATER, a_card, a_line
 from tests.unit.listen.listen_builders import heard
 
 HERE = Path(__file__).parent
-STEP = Listen(extractor=RULES, privacy=PRIVACY)
+STEP = ListenStep(extractor=RULES, privacy=PRIVACY)
 BESIDES = {
     "en": ("sourdough baking", "rainy walks", "-crowded trams"),
     "de": ("Brot backen", "lange Spaziergänge", "-volle Busse"),
@@ -68,15 +68,15 @@ def card_after(case: Told) -> Card:
         Utterance(event_id="said", turn=0, text=case.text, **said),
         Utterance(event_id="ends", turn=1, role="other", ends=True, **{**said, "occurred_at": LATER + timedelta(1)}),
     )
-    state = State(None, before)
+    state = ListenState(None, before)
     for offset, turn in enumerate(turns):
         position = Position(topic="t", partition=0, offset=offset, timestamp_ms=round(LATER.timestamp() * 1_000))
-        state = State(STEP.hear(state, turn, position).listening or state.listening, before)
+        state = ListenState(STEP.hear(state, turn, position).listening or state.listening, before)
     chunk = first_closed(state.listening)
     if chunk is None or not chunk.turns:
         return before
     diff = STEP.finish(state, chunk, RULES.extract(chunk.turns, before, lambda _: ()), lambda _: ()).diff
-    return before if diff is None else newer(before, diff)
+    return before if diff is None else with_sealed_diff(before, diff)
 
 
 def says(line: CardLine, value: str) -> bool:

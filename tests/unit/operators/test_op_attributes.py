@@ -136,7 +136,7 @@ def read(item_id: str) -> ItemFacts:
     return read_item(Candidate(item_id=item_id, title=f"Call {CIRCLED}"), DOMAIN, raising, DEFAULT).facts
 
 
-def joined(taken: str | None, *others: str, shown: tuple[str, ...] = ("a", "bad", "b")) -> joining.Step:
+def joined(taken: str | None, *others: str, shown: tuple[str, ...] = ("a", "bad", "b")) -> joining.ContrastEffects:
     ranking = a_ranking("r1", shown)
     opened = joining.join_ranking(
         open_rankings(), ranking, lambda each: read(each.item_id), a_position(0, Ranking.TOPIC)
@@ -176,5 +176,5 @@ def test_a_choice_of_unreadable_items_only_ends_its_ranking_and_teaches_nothing(
 ) -> None:
     step = joined(taken, shown=shown)
 
-    assert (step.outcome, step.contrast, step.abstention) == (joining.Outcome.UNREADABLE, None, None)
+    assert (step.outcome, step.contrast, step.abstention) == (joining.ContrastOutcome.UNREADABLE, None, None)
     assert (step.state.rankings, step.refused) == ((), ())

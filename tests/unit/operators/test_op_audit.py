@@ -14,7 +14,7 @@ from operators.language.ports import About, Read, Understood
 from operators.learning.commands import resolve_command
 from operators.learning.fold import merge, start
 from operators.seals import seal, seal_all, sealed
-from operators.steps.evolve import Evolve, State
+from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import (
     Abstention,
     Action,
@@ -173,9 +173,9 @@ def a_pole(value: str) -> Attribute:
     ids=["two habits", "a criterion", "signs"],
 )  # fmt: skip
 def test_a_slim_skill_as_the_worker_makes_it_has_no_faults(lines: tuple[Attribute, ...]) -> None:
-    step = Evolve(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, vouching=VOUCHING)
+    step = EvolveStep(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, vouching=VOUCHING)
     skill = start(USER, DOMAIN, lines, a_command())
-    version = step.version(State(skill), evolve(skill, a_proposal())[1], always=True)
+    version = step.version(EvolveState(skill), evolve(skill, a_proposal())[1], always=True)
     assert version.diff is not None
     assert version.slim is not None
     assert version.slim.text
@@ -239,7 +239,7 @@ def test_a_seal_of_a_skill_is_invalid_for_a_card() -> None:
     assert audit_card([LOG[0].model_copy(update={"chain": of_a_skill.chain})], fold(LOG[:1])["ann"], KEY)
 
 
-STEP = Evolve(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, vouching=VOUCHING)
+STEP = EvolveStep(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, vouching=VOUCHING)
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
 SHOWN = (item_facts("a", NOIR, "mood: dark"), item_facts("b", SAGA), item_facts("c", WAR))
 
@@ -267,9 +267,9 @@ def stated_log() -> tuple[list[SkillDiff], PolicySkill, SlimSkill]:
     )
     understood = Understood(says=reads, suits=(), language="en", about=About.THE_PERSON)
     for step in (
-        lambda now: STEP.hear(State(now), bought, SHOWN[0]),
-        lambda now: STEP.correct(State(now), said, SHOWN, understood),
-        lambda now: STEP.abstain(State(now), none),
+        lambda now: STEP.hear(EvolveState(now), bought, SHOWN[0]),
+        lambda now: STEP.correct(EvolveState(now), said, SHOWN, understood),
+        lambda now: STEP.abstain(EvolveState(now), none),
     ):
         effects = step(skill)
         skill = effects.skill

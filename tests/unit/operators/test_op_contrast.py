@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from operators.admission import abstention_id, contrast_id
-from operators.contrast import Outcome, RingLimits, Step, join_ranking, join_selection
+from operators.contrast import ContrastEffects, ContrastOutcome, RingLimits, join_ranking, join_selection
 from schemas import TOPICS, Abstention, Contrast, Fact, ItemFacts, OpenRankings, OptOut, decode, encode
 from schemas.events import Injected, RankedBy, Ranking, Selection
 from tests.builders import NOW, USER, a_position, a_ranking, a_selection, facts, open_rankings, read_item
@@ -16,7 +16,7 @@ Event = Ranking | Selection
 DEFAULT = RingLimits()
 
 
-def feed(state: OpenRankings, event: Event, offset: int = 0, limits: RingLimits = DEFAULT) -> Step:
+def feed(state: OpenRankings, event: Event, offset: int = 0, limits: RingLimits = DEFAULT) -> ContrastEffects:
     """One record of its topic."""
     source = a_position(offset, topic=f"sager.{event.TOPIC}")
     if isinstance(event, Ranking):
@@ -24,15 +24,15 @@ def feed(state: OpenRankings, event: Event, offset: int = 0, limits: RingLimits 
     return join_selection(state, event, source, limits)
 
 
-def run(*events: Event, limits: RingLimits = DEFAULT) -> list[Step]:
+def run(*events: Event, limits: RingLimits = DEFAULT) -> list[ContrastEffects]:
     """These events in this order, from nothing."""
-    steps: list[Step] = []
+    steps: list[ContrastEffects] = []
     for offset, event in enumerate(events):
         steps.append(feed(steps[-1].state if steps else open_rankings(), event, offset, limits))
     return steps
 
 
-def contrasts(steps: list[Step]) -> list[Contrast]:
+def contrasts(steps: list[ContrastEffects]) -> list[Contrast]:
     return [step.contrast for step in steps if step.contrast]
 
 
@@ -43,8 +43,8 @@ class TestInOrder:
         )
         opened, chosen = run(ranking, selection := a_selection("r1", "b"))
 
-        assert opened.outcome is Outcome.OPENED
-        assert chosen.outcome is Outcome.MATCHED
+        assert opened.outcome is ContrastOutcome.OPENED
+        assert chosen.outcome is ContrastOutcome.MATCHED
         assert chosen.contrast == Contrast(
             event_id=contrast_id(USER, "r1"),
             occurred_at=selection.occurred_at,
@@ -91,7 +91,7 @@ class TestAnyOrder:
         assert len(contrasts(steps)) == 1
         assert not any(step.refused for step in steps)
         assert {step.outcome for step in steps} <= {
-            Outcome.OPENED, Outcome.MATCHED, Outcome.WAITING, Outcome.REPEATED,
+            ContrastOutcome.OPENED, ContrastOutcome.MATCHED, ContrastOutcome.WAITING, ContrastOutcome.REPEATED,
         }  # fmt: skip
 
 
@@ -122,7 +122,7 @@ class TestSeveral:
 
         steps = run(*events, a_selection("r1", "i2", others=("i1",)), a_selection("r1", "i1"))
 
-        assert [step.outcome for step in steps[-2:]] == [Outcome.REPEATED, Outcome.ALREADY_ANSWERED]
+        assert [step.outcome for step in steps[-2:]] == [ContrastOutcome.REPEATED, ContrastOutcome.ALREADY_ANSWERED]
 
 
 class TestNothingTaken:
@@ -133,7 +133,7 @@ class TestNothingTaken:
 
         step = run(*events)[-1]
 
-        assert (step.outcome, step.contrast) == (Outcome.ABSTAINED, None)
+        assert (step.outcome, step.contrast) == (ContrastOutcome.ABSTAINED, None)
         assert step.abstention == Abstention(
             event_id=abstention_id(USER, "r1"),
             occurred_at=NOW,
@@ -152,7 +152,7 @@ class TestNothingTaken:
         assert [step.outcome.value for step in steps[1:]] == ["abstained", "repeated", "already-answered"]
 
         steps = run(a_ranking("r1"), a_selection("r1", "i1"), nothing_taken())
-        assert steps[-1].outcome is Outcome.ALREADY_ANSWERED
+        assert steps[-1].outcome is ContrastOutcome.ALREADY_ANSWERED
 
         steps = run(nothing_taken(), a_selection("r1", "i1"), a_ranking("r1"))
         assert [step.outcome.value for step in steps] == ["waiting", "already-answered", "abstained"]
@@ -192,23 +192,23 @@ class TestRefused:
     def test_item_that_was_never_shown_is_refused_and_the_ranking_stays_open(self) -> None:
         steps = run(a_ranking("r1"), bad := a_selection("r1", "other"), a_selection("r1", "i1"))
 
-        assert steps[1].outcome is Outcome.NOT_IN_RANKING
-        assert [(w.selection, why) for w, why in steps[1].refused] == [(bad, Outcome.NOT_IN_RANKING)]
-        assert steps[2].outcome is Outcome.MATCHED
+        assert steps[1].outcome is ContrastOutcome.NOT_IN_RANKING
+        assert [(w.selection, why) for w, why in steps[1].refused] == [(bad, ContrastOutcome.NOT_IN_RANKING)]
+        assert steps[2].outcome is ContrastOutcome.MATCHED
 
     def test_waiting_selection_of_an_item_never_shown_is_refused_when_the_ranking_comes(self) -> None:
         steps = run(bad := a_selection("r1", "other"), a_ranking("r1"), a_selection("r1", "i1"))
 
-        assert steps[1].outcome is Outcome.OPENED
+        assert steps[1].outcome is ContrastOutcome.OPENED
         [(waiting, why)] = steps[1].refused
-        assert (waiting.selection, why) == (bad, Outcome.NOT_IN_RANKING)
+        assert (waiting.selection, why) == (bad, ContrastOutcome.NOT_IN_RANKING)
         assert waiting.source == a_position(0, topic="sager.selections")
-        assert steps[2].outcome is Outcome.MATCHED
+        assert steps[2].outcome is ContrastOutcome.MATCHED
 
     def test_second_choice_is_refused_while_the_first_still_waits(self) -> None:
         steps = run(a_selection("r1", "i1"), a_selection("r1", "i2"), a_ranking("r1"))
 
-        assert steps[1].outcome is Outcome.ALREADY_ANSWERED
+        assert steps[1].outcome is ContrastOutcome.ALREADY_ANSWERED
         assert contrasts(steps)[0].chosen.item_id == "i1"
 
     def test_selection_that_waited_in_vain_falls_out_with_its_position(self) -> None:
@@ -216,9 +216,9 @@ class TestRefused:
 
         steps = run(*(a_selection(f"r{n}", "i1") for n in range(3)), limits=limits)
 
-        assert steps[2].outcome is Outcome.WAITING
+        assert steps[2].outcome is ContrastOutcome.WAITING
         [(gone, why)] = steps[2].refused
-        assert (gone.selection.ranking_id, why) == ("r0", Outcome.NO_RANKING)
+        assert (gone.selection.ranking_id, why) == ("r0", ContrastOutcome.NO_RANKING)
         assert gone.source.offset == 0
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.admission import is_applied, with_applied
-from operators.history import at_version, changes_of, difference, steps
+from operators.history import at_version, changes_of, difference, line_steps
 from operators.learning.commands import resolve_command
 from operators.learning.evidence import drifted, has_shifted
 from operators.learning.fold import merge, start
@@ -52,7 +52,7 @@ def test_a_difference_names_what_came_what_went_and_what_says_something_else() -
 def test_a_line_rests_on_its_seed_and_on_each_event_that_touched_it() -> None:
     log = log_of(([NOIR], [SAGA]), ([SAGA], []), ([NOIR], []))
 
-    found = steps(log, id_of(NOIR))
+    found = line_steps(log, id_of(NOIR))
 
     assert [step.diff.version for step in found] == [1, 1, 3]
     assert found[0].change is None
@@ -64,7 +64,7 @@ def test_a_line_rests_on_its_seed_and_on_each_event_that_touched_it() -> None:
 def test_a_reworded_line_rests_on_what_it_said_before_too() -> None:
     log = log_of(([NOIR], []), a_command(Action.REWORD, NOIR, value="film noir"))
 
-    found = steps(log, id_of("genre: film noir"))
+    found = line_steps(log, id_of("genre: film noir"))
 
     assert [step.attribute_id for step in found] == [id_of(NOIR), id_of(NOIR), id_of("genre: film noir")]
 

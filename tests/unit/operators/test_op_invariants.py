@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operators.attributes import fact_id, from_fact
-from operators.contrast import Outcome, join_ranking, join_selection
+from operators.contrast import ContrastOutcome, join_ranking, join_selection
 from operators.evolve import Proposal, validate
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, holds, merge, start
@@ -418,7 +418,7 @@ def test_ranking_gives_one_contrast_at_most_in_whatever_order_its_events_come(
             chosen.setdefault(name, []).append(item)
             step = join_selection(state, a_selection(name, item), source)
         state = decode(OpenRankings, encode(step.state))
-        assert step.outcome in Outcome
+        assert step.outcome in ContrastOutcome
         if step.contrast:
             found[step.contrast.ranking_id] += 1
             assert step.contrast.chosen.item_id in chosen[step.contrast.ranking_id]

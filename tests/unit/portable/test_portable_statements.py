@@ -6,7 +6,7 @@ from operators.cards.fold import with_diff
 from operators.cards.merge import resolve_command
 from operators.language.corrections import understand
 from operators.learning.fold import start
-from operators.steps.evolve import Evolve, State
+from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import Card, CardAction, PolicySkill, Scope, Stance, decode, encode
 from schemas.cards import CardCommand
 from schemas.corrections import Correction
@@ -19,7 +19,7 @@ from tests.analytics_talks import talks
 from tests.builders import a_command, a_time, item_facts
 from tests.unit.materializer.said_builders import AVOIDS_HORROR, CHEAPER, NOIR, NOT_DUNE, RATHER_NOIR, SF
 
-STEP = Evolve(privacy=PRIVACY, vouching=VOUCHING)
+STEP = EvolveStep(privacy=PRIVACY, vouching=VOUCHING)
 LATER = a_time(60 * 24)
 ORDER = ImportOrder("anna", at=LATER)
 FOR_GOOD = {"scope": Scope.ALWAYS, "session_id": None, "until": None}
@@ -43,7 +43,7 @@ def heard(corrections: list[Correction]) -> PolicySkill:
         sent = decode(Correction, encode(correction))
         items = [item_facts(item.item_id, title=item.title) for item in sent.items]
         skill = STEP.correct(
-            State(skill), sent, items, understand(sent, items, skill, privacy=PRIVACY, reader=RULES)
+            EvolveState(skill), sent, items, understand(sent, items, skill, privacy=PRIVACY, reader=RULES)
         ).skill
     return skill
 

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from operators.attributes import fact_ids
 from operators.graph import Retrieved
 from operators.stated import statement_id
-from operators.steps.rank import Rank
+from operators.steps.rank import RankStep
 from schemas import Bound, ItemFacts, Measure, PolicySkill, Scope, Stance, Statement
 from schemas.skills import ONE, Evidence, SessionLine, SkillSession, Tier
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW, a_skill, an_attribute, id_of, item_facts
 
-STEP = Rank(privacy=PRIVACY, vouching=VOUCHING)
+STEP = RankStep(privacy=PRIVACY, vouching=VOUCHING)
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
 LIKED = an_attribute(NOIR, Tier.HIGH, taken=9 * ONE, expected=ONE, support=9)
 

@@ -7,7 +7,7 @@ import pytest
 from operators.evolve.proposals import COUNTS, Proposal
 from operators.language.corrections import understand
 from operators.slim import slim
-from operators.steps import Evolve, State
+from operators.steps import EvolveState, EvolveStep
 from operators.tokens import count_tokens
 from schemas import ONE, Correction, Directive, Scope, SessionLine, SkillSession, SlimSkill, Stance, Tier
 from streams.http.live import shown
@@ -17,7 +17,7 @@ from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_contrast, a_skill, an_attribute
 
 SCIFI, NOIR = "genre: sci-fi", "genre: noir"
-STEP = Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING)
+STEP = EvolveStep(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING)
 HELD = a_skill(*(an_attribute(each, Tier.HIGH, taken=9 * ONE, expected=ONE, support=9) for each in (SCIFI, NOIR)))
 
 
@@ -25,7 +25,7 @@ def corrected(*says: Directive, scope: Scope = Scope.NOW, session_id: str | None
     event = Correction(
         event_id="w1", occurred_at=NOW, user_id=USER, domain=DOMAIN, says=says, scope=scope, session_id=session_id
     )
-    return STEP.correct(State(skill), event, (), understand(event, (), skill, privacy=PRIVACY, reader=RULES))
+    return STEP.correct(EvolveState(skill), event, (), understand(event, (), skill, privacy=PRIVACY, reader=RULES))
 
 
 def slim_of(effects) -> SlimSkill:
@@ -80,7 +80,7 @@ def test_a_line_with_the_words_of_another_has_to_pass_the_gate_itself() -> None:
 
 def test_the_next_choice_sends_a_line_without_it() -> None:
     tonight = corrected(NO_SCIFI).skill
-    after = STEP.finish(State(tonight), a_contrast([NOIR], [[SCIFI]]), Proposal(reasoned_by=COUNTS))
+    after = STEP.finish(EvolveState(tonight), a_contrast([NOIR], [[SCIFI]]), Proposal(reasoned_by=COUNTS))
 
     assert slim_of(after).session_text == ""
     assert slim_of(after).text_at(NOW) == slim_of(after).text

@@ -13,14 +13,14 @@ from operators.language.output_policy import Vouching
 from operators.learning.evidence import counts_for_tier, strength
 from operators.learning.fold import fold, start
 from operators.slim import select, slim
-from operators.steps import Evolve, State, learn
+from operators.steps import EvolveState, EvolveStep, learn
 from schemas import ONE, Attribute, AttributeSource, Contrast, PolicySkill, SkillDiff, SlimSkill, Tier, encode
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, EVERYTHING, USER, a_contrast, a_skill, an_attribute, id_of
 
-STEP = Evolve(slim_tokens=30, chain_key=b"secret", vouching=EVERYTHING, privacy=PRIVACY)
+STEP = EvolveStep(slim_tokens=30, chain_key=b"secret", vouching=EVERYTHING, privacy=PRIVACY)
 GENRES = ("noir", "saga", "fantasy", "western", "musical", "horror")
 MANY = (*GENRES, "romance", "crime", "war", "sports", "history", "comedy", "drama", "nature", "travel", "music")
 
@@ -112,7 +112,7 @@ async def played(contrasts: list[Contrast], shares: list[dict[str, float]] | Non
     """What each choice leads to: its version's skill, diff and slim skill."""
     skill, found = start(USER, DOMAIN, (), contrasts[0]), []
     for number, contrast in enumerate(contrasts):
-        state = State(skill, shares=shares[number % len(shares)] if shares else None)
+        state = EvolveState(skill, shares=shares[number % len(shares)] if shares else None)
         version = (await learn(STEP, CountsReasoner().reason, state, contrast)).version
         assert version is not None
         skill = version.skill

@@ -5,8 +5,8 @@ import pytest
 from operators.evolve import Proposal
 from operators.graph.items import GraphLimits
 from operators.learning.fold import merge
-from operators.steps import Evolve, Outcome, State
-from operators.steps.evolve import Effects
+from operators.steps import EvolveOutcome, EvolveState, EvolveStep
+from operators.steps.evolve import EvolveEffects
 from schemas import Action, Contrast, Fact, ItemFacts, Receipt, Tier, line_of, subject_of
 from schemas.forgetting import ErasedScope
 from streams.privacy import DEFAULT as PRIVACY
@@ -26,7 +26,7 @@ from tests.builders import (
 )
 
 NOIR, SAGA, DARK = "genre: noir", "genre: saga", "mood: dark"
-STEP = Evolve(slim_tokens=30, chain_key=b"secret", graph=GraphLimits(), privacy=PRIVACY, vouching=VOUCHING)
+STEP = EvolveStep(slim_tokens=30, chain_key=b"secret", graph=GraphLimits(), privacy=PRIVACY, vouching=VOUCHING)
 HELD = a_skill(an_attribute(NOIR, Tier.MEDIUM), an_attribute(SAGA, Tier.HIGH), slim_lines=(id_of(SAGA), id_of(NOIR)))
 
 
@@ -38,15 +38,15 @@ def forgotten_at(minutes: int) -> ErasedScope:
     return ErasedScope(event_id="f", until=a_time(minutes), actor="ann", done=True)
 
 
-def finished(contrast: Contrast, proposal: Proposal, state: State | None = None) -> Effects:
-    return STEP.finish(state or State(HELD), contrast, proposal, a_position(7))
+def finished(contrast: Contrast, proposal: Proposal, state: EvolveState | None = None) -> EvolveEffects:
+    return STEP.finish(state or EvolveState(HELD), contrast, proposal, a_position(7))
 
 
 class TestBegin:
     def test_a_choice_is_to_be_reasoned_about_and_remembered(self) -> None:
         contrast = a_contrast([NOIR], [[SAGA]])
 
-        begun = STEP.begin(State(HELD), contrast, a_position(timestamp_ms=2**42))
+        begun = STEP.begin(EvolveState(HELD), contrast, a_position(timestamp_ms=2**42))
 
         assert (begun.contrast, begun.outcome) == (contrast, None)
         assert begun.remembered is not None
@@ -62,7 +62,7 @@ class TestBegin:
             facts=(Fact(dimension="author", value="ann@example.org"), Fact(dimension="genre", value="noir")),
         )
 
-        begun = STEP.begin(State(HELD), a_contrast(item), a_position())
+        begun = STEP.begin(EvolveState(HELD), a_contrast(item), a_position())
 
         assert begun.contrast is not None
         assert begun.remembered is not None
@@ -72,18 +72,18 @@ class TestBegin:
     def test_of_a_forgotten_choice_nothing_is_left(self) -> None:
         receipt = a_receipt(domains={DOMAIN: forgotten_at(0)})
 
-        begun = STEP.begin(State(HELD, receipt), a_contrast([NOIR], occurred_at=a_time(0)), a_position())
+        begun = STEP.begin(EvolveState(HELD, receipt), a_contrast([NOIR], occurred_at=a_time(0)), a_position())
 
-        assert (begun.contrast, begun.outcome, begun.remembered) == (None, Outcome.FORGOTTEN, None)
+        assert (begun.contrast, begun.outcome, begun.remembered) == (None, EvolveOutcome.FORGOTTEN, None)
 
     def test_of_a_forgotten_line_nothing_is_learned_from_before(self) -> None:
         line = line_of(USER, DOMAIN, id_of(NOIR))
         receipt = a_receipt(lines={line: forgotten_at(5)})
         late = round(a_time(9).timestamp() * 1000)
 
-        before = STEP.begin(State(HELD, receipt), a_contrast([NOIR, DARK], occurred_at=a_time(4)), a_position())
+        before = STEP.begin(EvolveState(HELD, receipt), a_contrast([NOIR, DARK], occurred_at=a_time(4)), a_position())
         after = STEP.begin(
-            State(HELD, receipt), a_contrast([NOIR], occurred_at=a_time(6)), a_position(timestamp_ms=late)
+            EvolveState(HELD, receipt), a_contrast([NOIR], occurred_at=a_time(6)), a_position(timestamp_ms=late)
         )
 
         assert before.contrast is not None
@@ -96,24 +96,24 @@ class TestBegin:
         by_id = a_skill(recent=(contrast.event_id,))
         by_place = a_skill(applied=(a_position(7),))
 
-        assert STEP.begin(State(by_id), contrast, a_position(9)).outcome is Outcome.REPEATED
-        assert STEP.begin(State(by_place), contrast, a_position(7)).outcome is Outcome.REPEATED
-        assert STEP.begin(State(by_place), contrast, a_position(8)).outcome is None
+        assert STEP.begin(EvolveState(by_id), contrast, a_position(9)).outcome is EvolveOutcome.REPEATED
+        assert STEP.begin(EvolveState(by_place), contrast, a_position(7)).outcome is EvolveOutcome.REPEATED
+        assert STEP.begin(EvolveState(by_place), contrast, a_position(8)).outcome is None
 
     def test_a_frozen_skill_and_one_after_its_warm_up_learn_nothing(self) -> None:
         frozen, warm = a_skill(frozen=True), a_skill(version=3)
 
-        assert STEP.begin(State(frozen), a_contrast()).outcome is Outcome.FROZEN
-        for rounds, outcome in ((3, Outcome.FROZEN), (4, None)):
-            step = Evolve(warmup_rounds=rounds, privacy=PRIVACY, vouching=VOUCHING)
-            assert step.begin(State(warm), a_contrast()).outcome is outcome
+        assert STEP.begin(EvolveState(frozen), a_contrast()).outcome is EvolveOutcome.FROZEN
+        for rounds, outcome in ((3, EvolveOutcome.FROZEN), (4, None)):
+            step = EvolveStep(warmup_rounds=rounds, privacy=PRIVACY, vouching=VOUCHING)
+            assert step.begin(EvolveState(warm), a_contrast()).outcome is outcome
 
 
 class TestFinish:
     def test_the_effects_are_a_sealed_diff_the_skill_that_it_makes_and_what_apps_are_told(self) -> None:
         effects = finished(a_contrast([SAGA, DARK]), a_proposal([SAGA], [DARK]))
 
-        assert effects.outcome is Outcome.EVOLVED
+        assert effects.outcome is EvolveOutcome.EVOLVED
         assert effects.version is not None
         assert effects.diff is not None
         assert effects.skill == effects.version.skill == merge(HELD, effects.diff)
@@ -123,7 +123,7 @@ class TestFinish:
     def test_a_slim_skill_goes_out_once_it_says_something_else(self) -> None:
         low = a_skill(an_attribute(NOIR, Tier.LOW, support=1))
 
-        effects = finished(a_contrast([NOIR]), a_proposal([NOIR]), State(low))
+        effects = finished(a_contrast([NOIR]), a_proposal([NOIR]), EvolveState(low))
 
         assert effects.version is not None
         assert effects.version.slim is not None
@@ -135,7 +135,7 @@ class TestFinish:
         answer = a_proposal([NOIR, SAGA])
         now = a_skill(an_attribute(NOIR, Tier.LOW), version=2)
 
-        effects = finished(contrast, answer, State(now))
+        effects = finished(contrast, answer, EvolveState(now))
 
         assert effects.diff is not None
         assert (effects.diff.base_version, effects.diff.version) == (2, 3)
@@ -147,9 +147,9 @@ class TestCommand:
     def test_a_command_of_before_is_forgotten_with_the_person(self) -> None:
         receipt = a_receipt(person=forgotten_at(0))
 
-        effects = STEP.command(State(HELD, receipt), a_command(Action.PIN, NOIR))
+        effects = STEP.command(EvolveState(HELD, receipt), a_command(Action.PIN, NOIR))
 
-        assert (effects.outcome, effects.skill, effects.diff) == (Outcome.FORGOTTEN, HELD, None)
+        assert (effects.outcome, effects.skill, effects.diff) == (EvolveOutcome.FORGOTTEN, HELD, None)
 
 
 class TestUnsent:
@@ -170,7 +170,7 @@ class TestUnsent:
     def test_what_is_not_there_goes_out(
         self, diff_version: int, slim_version: int, slim_text: str | None, diff_goes: bool, slim_goes: bool
     ) -> None:
-        unsent = STEP.unsent(State(self.LEFT), diff_version, slim_version, slim_text)
+        unsent = STEP.unsent(EvolveState(self.LEFT), diff_version, slim_version, slim_text)
 
         assert unsent.skill == self.LEFT
         assert unsent.diff == (self.LEFT.last_diff if diff_goes else None)

@@ -6,7 +6,7 @@ from operators.graph import Retrieved
 from operators.graph import items as propagate
 from operators.graph.items import forgotten_touch, neighbour_of
 from operators.rank import RankSkill
-from operators.steps.rank import Rank, answer
+from operators.steps.rank import RankStep, answer
 from schemas import Facet, Injected, ItemMemory, ItemUpdate, RankedBy, Tier, TouchedItem
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
@@ -55,32 +55,36 @@ ITEMS = [item_facts("i1", "genre: saga"), item_facts("i2", "genre: noir"), item_
     [(RankSkill.FULL, ["genre: saga", "genre: noir"]), (RankSkill.SLIM, ["genre: noir"]), (RankSkill.NONE, [])],
 )
 def test_which_lines_rank_is_a_setting(by: RankSkill, said: list[str]) -> None:
-    assert texts(Rank(by, privacy=PRIVACY, vouching=VOUCHING).lines(SKILL)) == said
+    assert texts(RankStep(by, privacy=PRIVACY, vouching=VOUCHING).lines(SKILL)) == said
 
 
 def test_a_slim_skill_that_somebody_else_has_chosen_ranks_by_its_own_lines() -> None:
     other = a_skill(NOIR, an_attribute("genre: epic", Tier.HIGH))
-    chosen = Rank(slim_tokens=10, privacy=PRIVACY, vouching=VOUCHING).extract(a_skill(NOIR))
+    chosen = RankStep(slim_tokens=10, privacy=PRIVACY, vouching=VOUCHING).extract(a_skill(NOIR))
 
-    assert texts(Rank(RankSkill.SLIM, privacy=PRIVACY, vouching=VOUCHING).lines(other, short=chosen)) == ["genre: noir"]
+    assert texts(RankStep(RankSkill.SLIM, privacy=PRIVACY, vouching=VOUCHING).lines(other, short=chosen)) == [
+        "genre: noir"
+    ]
 
 
 def test_what_is_asked_for_comes_first_in_the_slim_skill_if_wanted() -> None:
     skill = a_skill(*(an_attribute(f"genre: {name}", Tier.HIGH) for name in ("a", "b", "c", "saga")))
 
-    assert Rank(privacy=PRIVACY, vouching=VOUCHING).extract(skill, "a saga, please").record.likes[0] == "saga"
+    assert RankStep(privacy=PRIVACY, vouching=VOUCHING).extract(skill, "a saga, please").record.likes[0] == "saga"
     assert (
         "saga"
-        not in Rank(task_slim=False, privacy=PRIVACY, vouching=VOUCHING).extract(skill, "a saga, please").record.likes
+        not in RankStep(task_slim=False, privacy=PRIVACY, vouching=VOUCHING)
+        .extract(skill, "a saga, please")
+        .record.likes
     )
 
 
 def test_the_community_has_a_say_only_where_it_is_asked() -> None:
     many = {"i3": 500}
 
-    assert Rank(privacy=PRIVACY, vouching=VOUCHING).order(ITEMS, (), "", Retrieved(), "seed", many)[0] == "i3"
+    assert RankStep(privacy=PRIVACY, vouching=VOUCHING).order(ITEMS, (), "", Retrieved(), "seed", many)[0] == "i3"
     alone = [
-        Rank(retrieves=False, privacy=PRIVACY, vouching=VOUCHING).order(ITEMS, (), "", Retrieved(), f"{n}", many)[0]
+        RankStep(retrieves=False, privacy=PRIVACY, vouching=VOUCHING).order(ITEMS, (), "", Retrieved(), f"{n}", many)[0]
         for n in range(20)
     ]
     assert len(set(alone)) > 1, "ties are broken by the seed"

@@ -12,10 +12,10 @@ from operators.language.corrections import understand
 from operators.learning.fold import fold, merge
 from operators.redaction import of_line, redacted
 from operators.skill_document import skill_document
-from operators.stated import live
-from operators.steps import Evolve, Outcome, State
-from operators.steps.evolve import Effects
-from operators.steps.rank import Rank
+from operators.stated import live_statements
+from operators.steps import EvolveOutcome, EvolveState, EvolveStep
+from operators.steps.evolve import EvolveEffects
+from operators.steps.rank import RankStep
 from schemas.codec import encode, line_of
 from schemas.corrections import Correction, Directive
 from schemas.diffs import PolicySkill, SkillChangeKind, SkillDiff
@@ -42,7 +42,10 @@ from tests.builders import (
 )
 
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
-STEP, RANK = Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING), Rank(privacy=PRIVACY, vouching=VOUCHING)
+STEP, RANK = (
+    EvolveStep(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING),
+    RankStep(privacy=PRIVACY, vouching=VOUCHING),
+)
 HELD = a_skill(an_attribute(NOIR, Tier.HIGH, taken=6 * ONE, expected=ONE, support=6))
 NEW = a_skill(version=0)
 SHOWN = (item_facts("a", NOIR), item_facts("b", SAGA), item_facts("c", WAR))
@@ -68,23 +71,23 @@ def prefers(text: str) -> Directive:
     return avoids(text).model_copy(update={"stance": Stance.PREFERS})
 
 
-def hear(feedback: Feedback, skill: PolicySkill = HELD, item: ItemFacts | None = None) -> Effects:
-    return STEP.hear(State(skill), feedback, item or item_facts(feedback.item.item_id, NOIR))
+def hear(feedback: Feedback, skill: PolicySkill = HELD, item: ItemFacts | None = None) -> EvolveEffects:
+    return STEP.hear(EvolveState(skill), feedback, item or item_facts(feedback.item.item_id, NOIR))
 
 
-def correct(correction: Correction, skill: PolicySkill = HELD) -> Effects:
+def correct(correction: Correction, skill: PolicySkill = HELD) -> EvolveEffects:
     return STEP.correct(
-        State(skill), correction, SHOWN, understand(correction, SHOWN, skill, privacy=PRIVACY, reader=RULES)
+        EvolveState(skill), correction, SHOWN, understand(correction, SHOWN, skill, privacy=PRIVACY, reader=RULES)
     )
 
 
-def abstain(skill: PolicySkill = HELD, **more: object) -> Effects:
+def abstain(skill: PolicySkill = HELD, **more: object) -> EvolveEffects:
     fields = {"event_id": a_name("n"), "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, "ranking_id": "r", **more}
-    return STEP.abstain(State(skill), Abstention.model_validate({**fields, "shown": SHOWN}))
+    return STEP.abstain(EvolveState(skill), Abstention.model_validate({**fields, "shown": SHOWN}))
 
 
-def choose(skill: PolicySkill, contrast: Contrast) -> Effects:
-    return STEP.finish(State(skill), contrast, Proposal(reasoned_by=COUNTS))
+def choose(skill: PolicySkill, contrast: Contrast) -> EvolveEffects:
+    return STEP.finish(EvolveState(skill), contrast, Proposal(reasoned_by=COUNTS))
 
 
 class TestSignals:
@@ -117,7 +120,7 @@ class TestSignals:
     def test_a_signal_counts_once(self) -> None:
         liked = signal("liked")
 
-        assert hear(liked, hear(liked).skill).outcome is Outcome.REPEATED
+        assert hear(liked, hear(liked).skill).outcome is EvolveOutcome.REPEATED
 
 
 class TestWords:
@@ -163,16 +166,16 @@ class TestWords:
         cheaper = Directive(stance=Stance.PREFERS, bound=Bound(measure=Measure.PRICE, below=20))
         skill = correct(words(cheaper)).skill
 
-        assert [said.scope for said in live(skill, NOW)] == [Scope.NOW]
-        assert live(skill, NOW + timedelta(hours=1)) == ()
+        assert [said.scope for said in live_statements(skill, NOW)] == [Scope.NOW]
+        assert live_statements(skill, NOW + timedelta(hours=1)) == ()
         assert choose(skill, a_contrast([NOIR], [[SAGA]])).skill.stated == ()
 
     def test_a_session_s_words_are_of_that_session_and_die_with_it(self) -> None:
         skill = correct(words(avoids(SAGA), scope=Scope.SESSION, session_id="s1")).skill
 
-        assert len(live(skill, NOW, "s1")) == 1
-        assert live(skill, NOW, "s2") == live(skill, NOW) == ()
-        assert live(skill, NOW + timedelta(hours=3), "s1") == ()
+        assert len(live_statements(skill, NOW, "s1")) == 1
+        assert live_statements(skill, NOW, "s2") == live_statements(skill, NOW) == ()
+        assert live_statements(skill, NOW + timedelta(hours=3), "s1") == ()
         later = hear(signal("liked", occurred_at=a_time(60 * 3)), skill)
         assert later.diff is not None
         assert [change.kind for change in later.diff.stated] == [StatementChangeKind.EXPIRED]
@@ -291,7 +294,7 @@ def test_a_slim_skill_is_told_that_what_it_says_is_doubtful_now() -> None:
     diff = hear(signal("skipped"), skill).diff
     assert diff is not None
 
-    version = STEP.version(State(skill), diff.model_copy(update={"shifted": True}))
+    version = STEP.version(EvolveState(skill), diff.model_copy(update={"shifted": True}))
 
     assert STEP.slim(skill).avoids == ("noir",)  # type: ignore[union-attr]
     assert version.slim is not None
@@ -323,7 +326,7 @@ def test_the_log_alone_gives_the_skill_whatever_was_heard(heard: list[str], rand
             "prefers": (prefers(texts[number % 3]),),
         }.get(what)
         for _ in range(2):
-            state = State(skill)
+            state = EvolveState(skill)
             if said is not None or what == "suits":
                 correction = words(*(said or ()), suits=["b"] if what == "suits" else [], **at)
                 read = understand(correction, SHOWN, skill, privacy=PRIVACY, reader=RULES)

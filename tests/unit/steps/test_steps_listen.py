@@ -9,7 +9,7 @@ from operators.cards.lines import line_id
 from operators.erasure import card_line, scrubbed_conversations
 from operators.language.chunks import Closed, first_closed
 from operators.language.ports import Effect, Finding, Heard
-from operators.steps.listen import Listen, Outcome, State, has_more
+from operators.steps.listen import ListenOutcome, ListenState, ListenStep, needs_storing
 from schemas import (
     Card,
     ErasedScope,
@@ -29,7 +29,7 @@ from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import a_time
 
 ANN = "ann"
-STEP = Listen(extractor=RULES, privacy=PRIVACY)
+STEP = ListenStep(extractor=RULES, privacy=PRIVACY)
 HORROR = Fact(dimension="genre", value="Horror")
 
 
@@ -42,11 +42,11 @@ def at(offset: int, seconds: float = 0) -> Position:
     return Position(topic="t", partition=0, offset=offset, timestamp_ms=1_000 + round(seconds * 1_000))
 
 
-def heard(*turns: Utterance, step: Listen = STEP) -> PendingConversations:
+def heard(*turns: Utterance, step: ListenStep = STEP) -> PendingConversations:
     """What waits after these."""
     listening = None
     for offset, turn in enumerate(turns):
-        listening = step.hear(State(listening), turn, at(offset)).listening
+        listening = step.hear(ListenState(listening), turn, at(offset)).listening
     assert listening is not None
     return listening
 
@@ -64,7 +64,7 @@ def finished(*findings: Finding, receipt: Receipt | None = None, card: Card | No
     listening = heard(said(0, "I love Horror."), said(1, ends=True))
     chunk = first_closed(listening)
     assert chunk is not None
-    state = State(listening, card, receipt)
+    state = ListenState(listening, card, receipt)
     return STEP.finish(state, chunk, Heard(findings=findings), lambda domain: (HORROR,) if domain == "films" else ())
 
 
@@ -80,7 +80,7 @@ def finished(*findings: Finding, receipt: Receipt | None = None, card: Card | No
 def test_why_a_chunk_is_closed(turns: list[Utterance], why: Closed) -> None:
     listening, closed = None, []
     for offset, turn in enumerate(turns):
-        taken = STEP.hear(State(listening), turn, at(offset))
+        taken = STEP.hear(ListenState(listening), turn, at(offset))
         listening = taken.listening
         closed += taken.closed
     assert closed == [why]
@@ -102,7 +102,7 @@ def test_a_finding_of_a_domains_vocabulary_is_told_to_its_skill() -> None:
     [correction] = thought.corrections
     assert (correction.domain, correction.says[0].value, correction.text) == ("films", "Horror", "I love Horror")
     assert thought.diff is not None
-    assert has_more(thought)
+    assert needs_storing(thought)
     again = finished(of_films(), of_films(value="Thrillers"), a_finding("hiking"))
     assert again == thought, "the same chunk leads to the same, ids included"
 
@@ -185,7 +185,7 @@ def test_a_forgotten_domains_turns_go_and_the_others_wait_on() -> None:
     ],
 )
 def test_what_waits_of_a_turn_that_is_not_to_be_remembered(text: str, waits: str) -> None:
-    taken = STEP.hear(State(), said(0, text), at(0))
-    assert taken.outcome is Outcome.NOT_REMEMBERED
+    taken = STEP.hear(ListenState(), said(0, text), at(0))
+    assert taken.outcome is ListenOutcome.NOT_REMEMBERED
     assert taken.listening is not None
     assert [turn.text for chunk in taken.listening.chunks for turn in chunk.turns] == ([waits] if waits else [])

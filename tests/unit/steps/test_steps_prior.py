@@ -2,8 +2,8 @@
 
 from operators.graph.items import GraphLimits
 from operators.language.privacy import OFF
-from operators.steps import Start
-from operators.steps.prior import Outcome, Prior, State
+from operators.steps import SkillStart
+from operators.steps.prior import PriorOutcome, PriorState, PriorStep
 from schemas import AttributeSource, Receipt, Tier, subject_of
 from schemas.forgetting import ErasedScope
 from streams.privacy import DEFAULT as PRIVACY
@@ -20,7 +20,7 @@ from tests.builders import (
     texts,
 )
 
-PRIOR = Prior(graph=GraphLimits())
+PRIOR = PriorStep(graph=GraphLimits())
 NOIR = item_facts("i1", "genre: noir")
 FORGOTTEN = Receipt(
     event_id="f",
@@ -32,9 +32,9 @@ LATE = a_position(3, timestamp_ms=round(a_time(60).timestamp() * 1000))
 
 
 def test_an_interaction_is_counted_remembered_and_told() -> None:
-    effects = PRIOR.step(State(), an_interaction(), NOIR, LATE)
+    effects = PRIOR.step(PriorState(), an_interaction(), NOIR, LATE)
 
-    assert effects.outcome is Outcome.COUNTED
+    assert effects.outcome is PriorOutcome.COUNTED
     assert effects.profile is not None
     assert effects.remembered is not None
     assert effects.profile.interactions == effects.remembered.memory.interactions == 1
@@ -44,21 +44,21 @@ def test_an_interaction_is_counted_remembered_and_told() -> None:
 
 def test_a_repeated_interaction_has_no_effects() -> None:
     interaction = an_interaction()
-    first = PRIOR.step(State(), interaction, NOIR, LATE)
+    first = PRIOR.step(PriorState(), interaction, NOIR, LATE)
     assert first.remembered is not None
 
-    again = PRIOR.step(State(first.profile, first.remembered.memory), interaction, NOIR, LATE)
+    again = PRIOR.step(PriorState(first.profile, first.remembered.memory), interaction, NOIR, LATE)
 
-    assert (again.outcome, again.profile, again.remembered) == (Outcome.REPEATED, None, None)
+    assert (again.outcome, again.profile, again.remembered) == (PriorOutcome.REPEATED, None, None)
 
 
 def test_after_a_crash_between_the_two_writes_the_missing_one_is_made_up_for() -> None:
     interaction = an_interaction()
-    first = PRIOR.step(State(), interaction, NOIR, LATE)
+    first = PRIOR.step(PriorState(), interaction, NOIR, LATE)
     assert first.remembered is not None
 
-    without_profile = PRIOR.step(State(None, first.remembered.memory), interaction, NOIR, LATE)
-    without_memory = PRIOR.step(State(first.profile, None), interaction, NOIR, LATE)
+    without_profile = PRIOR.step(PriorState(None, first.remembered.memory), interaction, NOIR, LATE)
+    without_memory = PRIOR.step(PriorState(first.profile, None), interaction, NOIR, LATE)
 
     assert (without_profile.profile, without_profile.remembered) == (first.profile, None)
     assert (without_memory.profile, without_memory.remembered) == (None, first.remembered)
@@ -66,10 +66,10 @@ def test_after_a_crash_between_the_two_writes_the_missing_one_is_made_up_for() -
 
 def test_an_event_sent_twice_moves_the_fences_alone() -> None:
     interaction = an_interaction()
-    first = PRIOR.step(State(), interaction, NOIR, LATE)
+    first = PRIOR.step(PriorState(), interaction, NOIR, LATE)
     assert first.remembered is not None
 
-    again = PRIOR.step(State(first.profile, first.remembered.memory), interaction, NOIR, a_position(9))
+    again = PRIOR.step(PriorState(first.profile, first.remembered.memory), interaction, NOIR, a_position(9))
 
     assert again.profile is not None
     assert again.remembered is not None
@@ -78,11 +78,11 @@ def test_an_event_sent_twice_moves_the_fences_alone() -> None:
 
 
 def test_what_happened_before_a_person_was_forgotten_is_counted_nowhere() -> None:
-    before = PRIOR.step(State(receipt=FORGOTTEN), an_interaction(occurred_at=a_time(4)), NOIR, LATE)
-    after = PRIOR.step(State(receipt=FORGOTTEN), an_interaction(occurred_at=a_time(6)), NOIR, LATE)
+    before = PRIOR.step(PriorState(receipt=FORGOTTEN), an_interaction(occurred_at=a_time(4)), NOIR, LATE)
+    after = PRIOR.step(PriorState(receipt=FORGOTTEN), an_interaction(occurred_at=a_time(6)), NOIR, LATE)
 
-    assert (before.outcome, before.profile, before.remembered) == (Outcome.FORGOTTEN, None, None)
-    assert after.outcome is Outcome.COUNTED
+    assert (before.outcome, before.profile, before.remembered) == (PriorOutcome.FORGOTTEN, None, None)
+    assert after.outcome is PriorOutcome.COUNTED
 
 
 class TestStart:
@@ -92,14 +92,14 @@ class TestStart:
         an_attribute("genre: drama", Tier.MEDIUM, AttributeSource.GLOBAL),
         an_attribute("author: ann@example.org", Tier.MEDIUM, AttributeSource.GLOBAL),
     )
-    PROFILE = PRIOR.step(State(), an_interaction(), NOIR, LATE).profile
+    PROFILE = PRIOR.step(PriorState(), an_interaction(), NOIR, LATE).profile
 
     def test_users_with_a_history_start_from_it(self) -> None:
-        skill = Start(privacy=PRIVACY).skill(USER, DOMAIN, a_rank_request(), self.PROFILE, self.TEMPLATE)
+        skill = SkillStart(privacy=PRIVACY).skill(USER, DOMAIN, a_rank_request(), self.PROFILE, self.TEMPLATE)
 
         assert (skill.version, texts(skill.attributes)) == (0, ["genre: noir"])
 
     def test_users_without_start_from_the_template_as_far_as_it_may_be_kept(self) -> None:
         """A template may be older than what is private now."""
-        assert texts(Start(privacy=PRIVACY).seed(DOMAIN, None, self.TEMPLATE)) == ["genre: drama"]
-        assert len(Start(privacy=OFF).seed(DOMAIN, None, self.TEMPLATE)) == 2
+        assert texts(SkillStart(privacy=PRIVACY).seed(DOMAIN, None, self.TEMPLATE)) == ["genre: drama"]
+        assert len(SkillStart(privacy=OFF).seed(DOMAIN, None, self.TEMPLATE)) == 2

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from operators.evolve.proposals import COUNTS, Proposal
 from operators.language.corrections import understand
 from operators.learning.fold import fold
-from operators.stated import live
-from operators.steps import Evolve, State
-from operators.steps.rank import Rank
+from operators.stated import live_statements
+from operators.steps import EvolveState, EvolveStep
+from operators.steps.rank import RankStep
 from schemas import Contrast, Correction, Directive, PolicySkill, Scope, SkillDiff, Stance
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
@@ -19,7 +19,10 @@ from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_contrast, a_skill, a_time
 
 GENRES = ("genre: noir", "genre: saga", "genre: war", "genre: western")
-STEP, RANK = Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING), Rank(privacy=PRIVACY, vouching=VOUCHING)
+STEP, RANK = (
+    EvolveStep(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING),
+    RankStep(privacy=PRIVACY, vouching=VOUCHING),
+)
 
 
 def choice(number: int, taken: int, left: int, at: datetime) -> Contrast:
@@ -47,9 +50,11 @@ def play(events: Sequence[Contrast | Correction]) -> tuple[PolicySkill, list[Ski
     skill, diffs = a_skill(version=0), list[SkillDiff]()
     for event in events:
         if isinstance(event, Contrast):
-            effects = STEP.finish(State(skill), event, Proposal(reasoned_by=COUNTS))
+            effects = STEP.finish(EvolveState(skill), event, Proposal(reasoned_by=COUNTS))
         else:
-            effects = STEP.correct(State(skill), event, (), understand(event, (), skill, privacy=PRIVACY, reader=RULES))
+            effects = STEP.correct(
+                EvolveState(skill), event, (), understand(event, (), skill, privacy=PRIVACY, reader=RULES)
+            )
         assert effects.diff is not None
         diffs.append(effects.diff)
         skill = effects.skill
@@ -83,7 +88,7 @@ def test_words_for_now_leave_the_lines_of_the_stream_without_them_once_they_end(
 
     assert (spoken.attributes, spoken.habits, spoken.strategy) == (silent.attributes, silent.habits, silent.strategy)
     later = NOW + timedelta(days=1)
-    assert live(spoken, later, "s1") == ()
+    assert live_statements(spoken, later, "s1") == ()
     rank = [RANK.within(each, RANK.lines(each), later, "s1") for each in (spoken, silent)]
     assert rank[0] == rank[1]
     assert fold(diffs) == {(USER, DOMAIN): spoken}

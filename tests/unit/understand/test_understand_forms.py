@@ -12,7 +12,7 @@ from evaluation.feedback.scenarios import ORIGINAL, SHIFTED, Scenario, read
 from operators.language.corrections import understand
 from operators.language.ports import About, Read, Understood
 from operators.learning.feedback import resolve_correction
-from operators.stated import in_words
+from operators.stated import describe_statement
 from operators.statinit.generic import parse
 from schemas import Bound, Candidate, Correction, Directive, Fact, ItemFacts, Measure, Scope, Stance
 from streams.language import RULES
@@ -148,7 +148,7 @@ def test_the_example_answer_over_http_has_what_a_worker_answers() -> None:
     assert statement is not None
     assert shown == {
         "statement_id": statement.statement_id,
-        "says": in_words(statement),
+        "says": describe_statement(statement),
         "words": statement.words,
         "scope": statement.scope.value,
     }

@@ -7,8 +7,8 @@ from operators.evolve import CountsReasoner
 from operators.language.corrections import understand
 from operators.learning.fold import fold, start
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
-from operators.steps import Effects, Evolve, Reason, State, learn
-from operators.whatif import Moment, Series, Side, replay, series
+from operators.steps import EvolveEffects, EvolveState, EvolveStep, Reason, learn
+from operators.whatif import ReplayMoment, ReplaySeries, ReplaySide, replay, replay_series
 from schemas import Contrast, Correction, Directive, Feedback, PolicySkill, SkillCommand, SkillDiff, Stance, encode
 from schemas.items import Candidate, Fact, ItemFacts
 from schemas.skills import Attribute, Tier
@@ -21,9 +21,9 @@ SEED = (an_attribute("genre: noir", Tier.HIGH), an_attribute("genre: saga", Tier
 GENRES = ("noir", "saga", "farce", "epic", "satire")
 
 
-def an_arm(limits: MergeLimits = DEFAULT_LIMITS, rounds: int | None = None, reason: Reason | None = None) -> Side:
-    return Side(
-        Evolve(limits, warmup_rounds=rounds, privacy=PRIVACY, vouching=VOUCHING), reason or CountsReasoner().reason
+def an_arm(limits: MergeLimits = DEFAULT_LIMITS, rounds: int | None = None, reason: Reason | None = None) -> ReplaySide:
+    return ReplaySide(
+        EvolveStep(limits, warmup_rounds=rounds, privacy=PRIVACY, vouching=VOUCHING), reason or CountsReasoner().reason
     )
 
 
@@ -38,7 +38,7 @@ def a_choice(number: int, genre: str) -> Contrast:
 class LiveSide:
     """What a worker does with the events of one user, and what it leaves behind."""
 
-    arm: Side = field(default_factory=an_arm)
+    arm: ReplaySide = field(default_factory=an_arm)
     seed: tuple[Attribute, ...] = SEED
     held: dict[str, bytes] = field(default_factory=dict)
     commands: dict[str, SkillCommand] = field(default_factory=dict)
@@ -49,13 +49,13 @@ class LiveSide:
         position = a_position(len(self.held))
         self.held[contrast.event_id] = encode(contrast)
         skill = self.skill or start(USER, DOMAIN, self.seed, contrast)
-        self._apply(asyncio.run(learn(self.arm.step, self.arm.reason, State(skill), contrast, position)))
+        self._apply(asyncio.run(learn(self.arm.step, self.arm.reason, EvolveState(skill), contrast, position)))
 
     def command(self, command: SkillCommand) -> None:
         position = a_position(len(self.commands), topic="sager.skill-commands")
         self.commands[command.event_id] = command
         skill = self.skill or start(USER, DOMAIN, self.seed, command)
-        self._apply(self.arm.step.command(State(skill), command, position))
+        self._apply(self.arm.step.command(EvolveState(skill), command, position))
 
     def hear(self, genre: str) -> None:
         """The person likes something of this genre, wants none of it any more, and says what nobody understands."""
@@ -66,31 +66,31 @@ class LiveSide:
         said = Correction(event_id=a_name("said"), text="none of it", says=(none,), **when)
         unclear = Correction(event_id=a_name("unclear"), text="well", **when)
         begun = self.skill or start(USER, DOMAIN, self.seed, liked)
-        self._apply(self.arm.step.hear(State(begun), liked, item))
+        self._apply(self.arm.step.hear(EvolveState(begun), liked, item))
         for correction in (said, unclear):
             understood = understand(correction, (), self._now, privacy=PRIVACY, reader=RULES)
-            self._apply(self.arm.step.correct(State(self._now), correction, (), understood))
+            self._apply(self.arm.step.correct(EvolveState(self._now), correction, (), understood))
 
     @property
     def _now(self) -> PolicySkill:
         assert self.skill is not None
         return self.skill
 
-    def _apply(self, effects: Effects) -> None:
+    def _apply(self, effects: EvolveEffects) -> None:
         if effects.diff is not None:
             self.skill = effects.skill
             self.diffs.append(effects.diff)
 
-    def series(self, forgotten: int = 0) -> Series:
+    def series(self, forgotten: int = 0) -> ReplaySeries:
         """What is left of it where Kafka keeps the first choices no more."""
-        return series(self.diffs, dict(list(self.held.items())[forgotten:]), self.commands)
+        return replay_series(self.diffs, dict(list(self.held.items())[forgotten:]), self.commands)
 
     def folded(self) -> PolicySkill:
         return fold(self.diffs)[USER, DOMAIN]
 
 
-def replayed(told: Series, other: Side | None = None) -> list[Moment]:
-    async def collect() -> list[Moment]:
+def replayed(told: ReplaySeries, other: ReplaySide | None = None) -> list[ReplayMoment]:
+    async def collect() -> list[ReplayMoment]:
         return [moment async for moment in replay(told, lambda skill, _: skill.attributes, other or an_arm())]
 
     return asyncio.run(collect())

@@ -16,7 +16,7 @@ from prometheus_client import REGISTRY
 from operators.admission import abstention_id, contrast_id
 from operators.audit import breaks
 from operators.learning.fold import fold
-from operators.steps import Evolve
+from operators.steps import EvolveStep
 from schemas.codec import DeadLetter, encode
 from schemas.corrections import Correction, Directive
 from schemas.diffs import PolicySkill, SkillDiff
@@ -107,7 +107,10 @@ def assert_each_told_once(log: FakeLog, events: set[str] = TOLD) -> None:
     assert breaks(newest) == []
     skill = log.newest(PolicySkill)[KEY]
     assert encode(fold(newest)[ANN, "films"]) == encode(skill)
-    wanted, of_apps = Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING).slim(skill), log.newest(SlimSkill)[KEY]
+    wanted, of_apps = (
+        EvolveStep(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING).slim(skill),
+        log.newest(SlimSkill)[KEY],
+    )
     assert wanted is not None
     assert told(of_apps) == told(wanted)
     assert len({each.event_id for each in log.values(Abstention)}) == 1
