@@ -17,12 +17,12 @@ StateT = TypeVar("StateT", PolicySkill, Card)
 class Kind(StrEnum):
     """The kinds of findings of a verification: stable names, which programs may go by (docs/rights.md)."""
 
+    # A record that cannot be read.
     UNREADABLE = "unreadable"
-    """A record that cannot be read."""
+    # A record under another's key, or on another user's partition.
     MISPLACED = "misplaced"
-    """A record under another's key, or on another user's partition."""
+    # A record with a field twice, or with an unknown one.
     DISGUISED = "disguised"
-    """A record with a field twice, or with an unknown one."""
     LOG_GAP = "log-gap"
     LOG_UNSEALED = "log-unsealed"
     LOG_FORGED = "log-forged"
@@ -40,10 +40,10 @@ class Kind(StrEnum):
     RECEIPT_UNSEALED = "receipt-unsealed"
     RECEIPT_FORGED = "receipt-forged"
     RECEIPT_MISSING = "receipt-missing"
+    # An erased record that is there again.
     RETURNED = "returned"
-    """An erased record that is there again."""
+    # The user asked for has neither a log nor a receipt.
     UNKNOWN = "unknown"
-    """The user asked for has neither a log nor a receipt."""
 
 
 @dataclass(frozen=True)

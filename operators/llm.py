@@ -12,10 +12,10 @@ import orjson
 from operators.tokens import count_tokens
 from schemas import Provenance
 
+# Tokens reserved in every prompt for what a corrective retry adds.
 CORRECTION_TOKENS = 100
-"""Tokens reserved in every prompt for what a corrective retry adds."""
+# The limit of every prompt but that about a conversation, a corrective retry included.
 MAX_PROMPT_TOKENS = 1_500
-"""The limit of every prompt but that about a conversation, a corrective retry included."""
 
 
 def reply_tokens(longest_answer: str) -> int:

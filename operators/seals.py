@@ -22,11 +22,11 @@ SealedT = TypeVar("SealedT", Ranking, SlimSkill, Receipt, Weights)
 _SEAL: Final = {"chain"}
 
 _NOTHING = Injected()
+# Fields of `Injected` that only our ranker sets, with their defaults. An app may set the others.
 _OUR_FIELDS = {
     name: getattr(_NOTHING, name)
     for name in ("rank_skill", "companions", "weights_version", "features", "fit", "memory_version", "graph_epoch")
 }
-"""Fields of `Injected` that only our ranker sets, with their defaults. An app may set the others."""
 
 
 class Seal(StrEnum):
@@ -34,8 +34,8 @@ class Seal(StrEnum):
 
     RIGHT = "right"
     MISSING = "missing"
+    # The record was edited, or sealed with another key.
     WRONG = "wrong"
-    """The record was edited, or sealed with another key."""
 
 
 def sealed(record: SealedT, key: bytes = b"") -> SealedT:

@@ -13,10 +13,10 @@ from schemas.statements import MAX_WORDS
 MAX_VALUE: Final = 100
 UNREADABLE: Final = "unreadable"
 _MAX_DIMENSION: Final = 40
+# The words of a free value that may enter a prompt.
 MOST_WORDS: Final = 7
-"""The words of a free value that may enter a prompt."""
+# Reasons that do not hold back free words, if these are few and plain.
 _PLAIN: Final = frozenset({Held.UNKNOWN, Held.LONG})
-"""Reasons that do not hold back free words, if these are few and plain."""
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*\.?|\d{1,4}", re.UNICODE)
 
 

@@ -27,8 +27,8 @@ FORGOTTEN: Final = "forgotten"
 _MAX_KINDS: Final = 32
 _MAX_TIMES: Final = 10_000
 _PLAINEST: Final = (Strength.SET, Strength.SAID, Strength.IMPLIED)
+# Kinds that do not replace the kind of an earlier change by the same event.
 _GOES_ON: Final = frozenset({CardChangeKind.CONFIRMED, CardChangeKind.CONTRADICTED, CardChangeKind.FORGOTTEN})
-"""Kinds that do not replace the kind of an earlier change by the same event."""
 
 
 class CardDraft:

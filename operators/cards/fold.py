@@ -67,8 +67,8 @@ def as_of(diffs: Sequence[CardDiff], moment: datetime) -> Card | None:
 
 
 _SHORTEST: Final = 3
+# Changes whose reasons people may write.
 _BY_PEOPLE: Final = (CardChangeKind.SET, CardChangeKind.PINNED, CardChangeKind.UNPINNED)
-"""Changes whose reasons people may write."""
 
 
 @dataclass(frozen=True)

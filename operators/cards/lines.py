@@ -18,16 +18,16 @@ _WHY_NOT: Final = {
     "unreadable": "no words that a card can hold",
     "order": "an order to a model",
 }
+# The weight of one statement, in 1/1024 of a plain one.
 WEIGHTS: Final = {Strength.SAID: ONE, Strength.IMPLIED: ONE // 2, Strength.SET: 4 * ONE}
-"""The weight of one statement, in 1/1024 of a plain one."""
+# Four plain statements.
 MAX_WEIGHT: Final = 4 * ONE
-"""Four plain statements."""
+# Days in which an unconfirmed line loses half of its certainty.
 HALF_LIVES: Final = {Strength.SAID: 365.0, Strength.IMPLIED: 120.0, Strength.SET: None}
-"""Days in which an unconfirmed line loses half of its certainty."""
+# The weight against any line from the start.
 DOUBT: Final = ONE // 4
-"""The weight against any line from the start."""
+# The certainty at which a line fades.
 FLOOR: Final = 0.1
-"""The certainty at which a line fades."""
 _MOST_REPEATS: Final = 15
 _DAY_SECONDS: Final = 86_400.0
 

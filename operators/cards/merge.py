@@ -32,8 +32,8 @@ NOT_ANY_MORE: Final = "the person says that it does not hold any more"
 NEARLY: Final = "another line says the same"
 SET_OTHERWISE: Final = "somebody set another line in its place"
 REMOVED: Final = "somebody removed it"
+# The reason of a change. The command's own reason may contain anything, and stays in the command.
 BY_COMMAND: Final = "by hand"
-"""The reason of a change. The command's own reason may contain anything, and stays in the command."""
 HINTED: Final = "something that they said speaks against it"
 
 

@@ -25,8 +25,8 @@ from schemas import Attribute, Contrast, Fact, Judgement, PolicySkill, Provenanc
 PROMPT = "evolve.v2"
 NONE = "none"
 MAX_DISCOVERED = 2
+# Most lines of a skill that one question shows.
 MAX_JUDGED = 24
-"""Most lines of a skill that one question shows."""
 
 
 @dataclass(frozen=True)

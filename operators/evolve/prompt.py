@@ -20,8 +20,8 @@ MAX_ANALYSIS_CHARS = 400
 _TITLE_CHARS, _FACT_CHARS, _FACET_CHARS, _REQUEST_CHARS = 80, 72, 90, 300
 _NEAR_MISSES, _FEW, _SHORT_REQUEST_CHARS = 3, 12, 100
 
+# The words by which a prompt shows, and an answer quotes, a dimension and a value.
 Quote = Callable[[str, str], str]
-"""The words by which a prompt shows, and an answer quotes, a dimension and a value."""
 
 
 @dataclass

@@ -71,15 +71,15 @@ class Reasoner(Protocol):
         """Propose changes to the skill, or raise ReasonerUnavailable."""
 
 
+# Dimensions in which a single choice is most informative, most informative first; the others follow.
 TELLING = ("genre", "category", "director", "author", "mood", "ambience", "qualifier", "price", "meal", "rating", "era")
-"""Dimensions in which a single choice is most informative, most informative first; the others follow."""
 _PLACES = {dimension: place for place, dimension in enumerate(TELLING)}
+# How many of the chosen item's facts, the most informative ones, a model is offered for discovery.
 MAX_OFFERED = 12
-"""How many of the chosen item's facts, the most informative ones, a model is offered for discovery."""
+# A fact that more than this share of the items left have does not set the chosen one apart.
 MOST = 0.5
-"""A fact that more than this share of the items left have does not set the chosen one apart."""
+# Dimensions in which choosing elsewhere can contradict a taste. Another director is no contradiction of one.
 CONTRADICTABLE = frozenset({"ambience", "category", "genre", "meal", "mood", "price", "qualifier", "rating"})
-"""Dimensions in which choosing elsewhere can contradict a taste. Another director is no contradiction of one."""
 
 COUNTS = Provenance(reasoner="counts")
 _NOTHING = Proposal(reasoned_by=COUNTS)
@@ -134,12 +134,12 @@ class Choice:
 class RulesReasoner:
     """Reinforce what the chosen item has and most others lack, discover its rarest facts, weaken rarely."""
 
+    # A fact that more than this share of the unchosen items have does not explain the choice.
     common_share: float = 0.25
-    """A fact that more than this share of the unchosen items have does not explain the choice."""
     discoveries: int = 2
     near_misses: int = 5
+    # An attribute is contradicted only if at least this many unchosen items had it.
     offers: int = 1
-    """An attribute is contradicted only if at least this many unchosen items had it."""
     name: str = "rules"
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:

@@ -88,8 +88,8 @@ def generic(s: Signals) -> float:
     return 0.5 * (0.7 * s.edge + 0.3 * s.degree)
 
 
+# `goodreads` is parsed as `books` are, and pruned by a rule of its own.
 RULES: Final[Mapping[str, Rule]] = {rule.__name__: rule for rule in (books, goodreads, movietv, yelp, generic)}
-"""`goodreads` is parsed as `books` are, and pruned by a rule of its own."""
 
 
 def rule_for(domain: str) -> Rule:

@@ -13,21 +13,19 @@ from operators.graph.prune import Neighbour, Neighbours, domain_prune
 from operators.language.output_policy import NEAR, OWN, Vouching, in_words, worded
 from schemas import MAX_SUPPORTERS, Facet, Memory
 
+# Most facets of one user.
 MAX_SHOWN = 7
-"""Most facets of one user."""
+# Ours: about 1 in 4 of the items taken, where nothing is known of the users, or nearly all of the users for what the
+# user has not taken.
 CONFIDENCE_FLOOR = 0.15
-"""Ours: about 1 in 4 of the items taken, where nothing is known of the users, or nearly all of the users for what the
-user has not taken."""
 MAX_COMPANIONS = 512
+# How an attribute's share among the user's items and its share among the neighbouring users add up.
+# A ranker that has nothing but the facets found its item first a little less often the more the users count (MovieLens
+# small, popular negatives: 0.23 of 488 with none of it, 0.16 with 0.8); on MovieTV it made no difference. With less
+# than this, no facet could name an attribute that the user has not taken.
 OWN_SHARE, NEAR_SHARE = 0.7, 0.3
-"""How an attribute's share among the user's items and its share among the neighbouring users add up.
-
-A ranker that has nothing but the facets found its item first a little less often the more the users count (MovieLens
-small, popular negatives: 0.23 of 488 with none of it, 0.16 with 0.8); on MovieTV it made no difference. With less than
-this, no facet could name an attribute that the user has not taken.
-"""
+# Added to an item's takers: 3 of 3 takers prove less of a companion than 30 of 30.
 SHRINKAGE = 5
-"""Added to an item's takers: 3 of 3 takers prove less of a companion than 30 of 30."""
 
 _DIGITS = 4
 
@@ -35,10 +33,10 @@ _DIGITS = 4
 class Reason(StrEnum):
     """Why a facet was dropped, as a metric label (QualityFilter, Algorithm 1 line 5, which the paper leaves open)."""
 
+    # Nothing vouches for its value.
     UNVOUCHED = "unvouched"
-    """Nothing vouches for its value."""
+    # A facet with more confidence has the same words.
     REPEATED = "repeated"
-    """A facet with more confidence has the same words."""
     TOO_MANY = "too-many"
 
 

@@ -37,21 +37,21 @@ from schemas.memory import ItemMemory, ItemUpdate, Memory, TakenItem, Taker, Tou
 
 MAX_TITLE_CHARS = 80
 MAX_SEEN_WORDS = 4
+# An account counts fully after this many active days: an attacker makes forty accounts in one evening.
 TRUSTED_DAYS = 4
-"""An account counts fully after this many active days: an attacker makes forty accounts in one evening."""
 _OLDEST_FIRST = attrgetter("at", "neighbour")
+# How many epochs there are; behind the last comes the first.
 EPOCHS = 2**32
-"""How many epochs there are; behind the last comes the first."""
 
 
 @dataclass(frozen=True)
 class GraphLimits:
     """How far a choice propagates; `secret` is the key of takers' pseudonyms."""
 
+    # The least number of other users behind anything that a reader gets.
     floor: int = 2
-    """The least number of other users behind anything that a reader gets."""
+    # How many of the user's other items a choice touches: those taken 1, 2, 4, 8, ... choices ago.
     fan_out: int = 5
-    """How many of the user's other items a choice touches: those taken 1, 2, 4, 8, ... choices ago."""
     secret: bytes = field(default=b"", repr=False)
 
 
@@ -175,8 +175,8 @@ def takers_of(touch: ItemUpdate) -> Iterator[tuple[str, Taker]]:
         yield each.item_id, taker
 
 
+# The name of a request whose answer no client awaits.
 NOBODY_ASKS = "-"
-"""The name of a request whose answer no client awaits."""
 
 
 def forgotten_touch(neighbour: str, domain: str | None, request: str) -> ItemUpdate:

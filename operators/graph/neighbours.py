@@ -12,8 +12,8 @@ from datetime import datetime
 from operators.graph.items import TRUSTED_DAYS, GraphLimits
 from schemas import MAX_COMPANIONS, MAX_CROWD, MAX_TASTES, ItemMemory, Taker
 
+# Beyond this many choices, all choices of an account together count as much as this many.
 FULL_CHOICES = 64
-"""Beyond this many choices, all choices of an account together count as much as this many."""
 
 
 @dataclass(frozen=True, slots=True)

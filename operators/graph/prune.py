@@ -27,12 +27,12 @@ from operators.graph.items import tastes
 from operators.graph.neighbours import Crowd, ItemSignal, Neighbourhood
 from schemas import Fact, Memory, TakenItem, derived_id
 
+# Most neighbours, and how many of each kind are kept in any case.
 MOST, LEAST_USERS, LEAST_ITEMS = 16, 4, 6
-"""Most neighbours, and how many of each kind are kept in any case."""
 MAX_CITATION = 258
 MAX_USER_POOL = 50
+# MemRec's constants, which also stand where nothing is known.
 UNKNOWN_ITEM_OVERLAP, UNKNOWN_USER_OVERLAP = 0.5, 0.0
-"""MemRec's constants, which also stand where nothing is known."""
 MIN_TASTES = 2
 
 _DAY_SECONDS = 86_400

@@ -17,10 +17,10 @@ from schemas.forgetting import ForgetRequest
 from schemas.items import Fact
 from schemas.statements import Stance
 
+# Of other speakers only the end is kept: the person answers to it.
 CONTEXT_CHARS = 2_000
-"""Of other speakers only the end is kept: the person answers to it."""
+# Bounds the table against hostile texts of few tokens.
 CHUNK_CHARS = 64_000
-"""Bounds the table against hostile texts of few tokens."""
 _SENTENCE: Final = re.compile(r"[^.!?\n\u2026\u3002]+[.!?\u2026\u3002]*[ \t]*|[.!?\n\u2026\u3002]+")
 
 
@@ -30,8 +30,8 @@ class Closed(StrEnum):
     TOKENS = "tokens"
     SILENCE = "silence"
     ENDS = "ends"
+    # The limit of turns, characters or conversations.
     FULL = "full"
-    """The limit of turns, characters or conversations."""
 
 
 def chunk_id(user_id: str, chunk: Chunk) -> str:

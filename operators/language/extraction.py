@@ -25,8 +25,8 @@ from schemas.statements import Stance
 
 PROMPT: Final = "listen.v2"
 MAX_PROMPT_TOKENS: Final = 3_000
+# Sentences in one question: the newest.
 MAX_ASKED: Final = 40
-"""Sentences in one question: the newest."""
 MAX_FOUND: Final = 8
 MAX_VALUE_CHARS: Final = 100
 MAX_VOCABULARY: Final = 40

@@ -20,6 +20,7 @@ from operators.prompts import as_data, visible
 from operators.statinit import books, movietv, yelp
 from schemas import MAX_EVIDENCE, Attribute, Facet, ItemFacts
 
+# Values that parsers build.
 _PATTERNS: Final = {
     "era": re.compile(r"before 1900|\d{3}0s"),
     "year": re.compile(r"\d{4} releases"),
@@ -27,7 +28,6 @@ _PATTERNS: Final = {
     "area": re.compile(r"around -?\d{1,2}\.\d{2} -?\d{1,3}\.\d{2}"),
     "rating": re.compile(r"highly rated"),
 }
-"""Values that parsers build."""
 MAX_CHARS: Final = 4_000_000
 MAX_LINES: Final = 100_000
 MAX_LINE_CHARS: Final = 200
@@ -81,16 +81,16 @@ def listed(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+# Different items that let an odd value out.
 LEAST_ITEMS: Final = MAX_EVIDENCE
-"""Different items that let an odd value out."""
 
 
 class Held(StrEnum):
     """The reason to hold a value back, a metric's label."""
 
     UNKNOWN = "unknown"
+    # A name with a verb: "Pick n Pay".
     NAME = "name"
-    """A name with a verb: "Pick n Pay"."""
     SIGNS = "signs"
     LONG = "long"
     WORDS = "words"
@@ -98,8 +98,8 @@ class Held(StrEnum):
     ORDER = "order"
 
 
+# Reasons against which no number of items helps, only the operator's list.
 _FOR_GOOD: Final = (Held.LONG, Held.WORDS, Held.DISGUISE, Held.ORDER)
-"""Reasons against which no number of items helps, only the operator's list."""
 
 
 @dataclass(frozen=True)
@@ -165,11 +165,11 @@ def without_count(line: Attribute, gate: Vouching) -> Attribute:
 
 OWN: Final = "drawn to "
 NEAR: Final = "people with the same taste like "
+# Ours, and that of a host with a profile.
 _TEMPLATES: Final = (
     re.compile(rf"(?:{OWN}|{NEAR})(?P<value>.{{1,40}}) \((?P<dimension>[a-z0-9 ]{{1,40}})\)"),
     re.compile(r"(?:takes )?(?P<dimension>[a-z0-9_]{1,40}): (?P<value>.{1,60})"),
 )
-"""Ours, and that of a host with a profile."""
 _VALUE_CHARS, _DIMENSION_CHARS = 40, 40
 
 

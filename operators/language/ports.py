@@ -14,12 +14,12 @@ class Effect(StrEnum):
     """How a finding changes a card."""
 
     STATES = "states"
+    # It takes the place of what it `replaces`.
     UPDATES = "updates"
-    """It takes the place of what it `replaces`."""
+    # It holds no more.
     WITHDRAWS = "withdraws"
-    """It holds no more."""
+    # The person wants it erased, from the log too.
     FORGETS = "forgets"
-    """The person wants it erased, from the log too."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class Understood:
         return bool(self.says or self.suits)
 
 
+# How many of each kind of personal data.
 Found = Mapping[str, int]
-"""How many of each kind of personal data."""
 
 
 class Redacted(Protocol):
@@ -175,11 +175,11 @@ class CorrectionReader(Protocol):
 class Speaks(Enum):
     """Whom a sentence is about."""
 
+    # As far as rules can see, about the person.
     FOR_THEM = 1
-    """As far as rules can see, about the person."""
     OF_OTHERS = 2
+    # A question, or other people's words.
     NOT_FOR_THEM = 3
-    """A question, or other people's words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from operators.options import Category
 from operators.statinit import Parser, facts_of
 from schemas import Candidate, Facet, Injected, ItemFacts, OptOut
 
+# The kind of an item that the parser or the redactor fails on (`operators.language.privacy.read_item`).
 UNREADABLE: Final = "unreadable"
-"""The kind of an item that the parser or the redactor fails on (`operators.language.privacy.read_item`)."""
+# Domains of places, where people choose by the part of a town.
 PLACES: Final = frozenset({"yelp", "places", "restaurants"})
-"""Domains of places, where people choose by the part of a town."""
 _MAX_TITLE: Final = 500
 _LONG_ID: Final = 5
 
@@ -146,8 +146,8 @@ class Privacy:
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
+# Keeps everything.
 OFF: Final = Privacy(None)
-"""Keeps everything."""
 
 
 @dataclass(frozen=True)

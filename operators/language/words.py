@@ -16,6 +16,7 @@ SHORT_WORD_CHARS: Final = 4
 MIN_STEM_CHARS: Final = 4
 MAX_ENDING_CHARS: Final = 3
 _SHORT_ENDINGS: Final = frozenset({"", "s", "es", "e", "n", "en", "ing", "ning"})
+# Words without a taste, besides the common ones.
 _EMPTY: Final = frozenset(
     part
     for word in """
@@ -30,12 +31,11 @@ _EMPTY: Final = frozenset(
     """.split()  # noqa: SIM905 - as prose it can be read
     for part in normalise(word).split("-")
 )
-"""Words without a taste, besides the common ones."""
 _SIBILANT = ("ches", "shes", "sses", "xes", "zes")
 _MIN_PLURAL = 4
 _PART: Final = 2_000
+# A word and its plural share at least so many letters.
 SAME_LETTERS: Final = 4
-"""A word and its plural share at least so many letters."""
 
 Words = frozenset[str]
 

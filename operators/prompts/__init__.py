@@ -57,7 +57,7 @@ def visible(text: str) -> str:
 
 
 _HARMLESS = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "{": "(", "}": ")", "|": " ", "`": "'"})
+# Control, format (bidirectional overrides, zero width), unassigned, private, surrogates, separators.
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
-"""Control, format (bidirectional overrides, zero width), unassigned, private, surrogates, separators."""
 _MARKS = frozenset({"Mn", "Me"})
 _MOST_MARKS = 4

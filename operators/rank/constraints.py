@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from operators.stated import statements_for
 from schemas import Fit, ItemFacts, Scope, Statement
 
+# How much the logarithm of the chance that a candidate suits counts: what may not suit is no matter of taste.
 SUITING = 4.0
-"""How much the logarithm of the chance that a candidate suits counts: what may not suit is no matter of taste."""
 _LEAST = 0.001
+# The most specific first: a statement for now precedes one for the session, which precedes one for good.
 _SCOPES = (Scope.NOW, Scope.SESSION, Scope.ALWAYS)
-"""The most specific first: a statement for now precedes one for the session, which precedes one for good."""
 
 
 @dataclass(frozen=True)

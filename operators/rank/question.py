@@ -34,6 +34,7 @@ class _Detail:
     with_dimension: bool = False
 
 
+# Facts go before titles: most models know what a title stands for.
 _DETAILS = (
     _Detail(80, 8, 60, True),
     _Detail(80, 6, 48, True),
@@ -46,7 +47,6 @@ _DETAILS = (
     _Detail(40),
     *map(_Detail, (30, 24, 18, 12, 8, 4, 0)),
 )
-"""Facts go before titles: most models know what a title stands for."""
 
 
 def keys(number: int) -> list[str]:

@@ -11,8 +11,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, Protocol
 
+# The dimension of words that no vocabulary names.
 FREE: Final = "stated"
-"""The dimension of words that no vocabulary names."""
 MAX_AMOUNT: Final = 1e9
 MAX_QUOTED_CHARS: Final = 200
 
@@ -81,8 +81,8 @@ class Stance(StrEnum):
 
     PREFERS = "prefers"
     AVOIDS = "avoids"
+    # This value rather than that one.
     INSTEAD = "instead"
-    """This value rather than that one."""
 
 
 class Scope(StrEnum):

@@ -7,6 +7,7 @@ from typing import Final
 from sager_language.corrections.language import Language, Meaning, More
 from sager_language.types import MAX_AMOUNT, Bound, Item, Measure
 
+# The least difference that anybody means: bounds leave their amount out, and `at most 20` lets it in.
 STEP: Final[Mapping[Measure, float]] = {
     Measure.PRICE: 0.01,
     Measure.YEAR: 1.0,
@@ -15,7 +16,6 @@ STEP: Final[Mapping[Measure, float]] = {
     Measure.DISTANCE: 0.001,
     Measure.LENGTH: 1.0,
 }
-"""The least difference that anybody means: bounds leave their amount out, and `at most 20` lets it in."""
 FIRST_YEAR: Final = 1000
 FIRST_LIKELY_YEAR: Final = 1900
 LAST_YEAR: Final = 2099

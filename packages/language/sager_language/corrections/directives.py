@@ -7,10 +7,10 @@ from sager_language.corrections.language import Meaning
 from sager_language.corrections.names import Named, name_words
 from sager_language.types import Stance, Statement
 
+# What a sentence says, and the items that would do by it.
 Said = tuple[tuple[Statement, ...], tuple[str, ...]]
-"""What a sentence says, and the items that would do by it."""
+# What a pattern's slots name.
 Slots = Mapping[str, tuple[Named, ...]]
-"""What a pattern's slots name."""
 
 
 def of_facts(stance: Stance, named: Named, *, changed: bool = False) -> tuple[Statement, ...]:

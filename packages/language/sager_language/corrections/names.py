@@ -16,8 +16,8 @@ MIN_PART_CHARS: Final = 4
 _FIRST_WORD: Final = re.compile(r"\d+[.,]\d+|[\w$+&#]+")
 Words = tuple[str, ...]
 Endings = tuple[tuple[str, str], ...]
+# Values by another name for them; the first value that is known counts.
 OtherNames = Mapping[Words, tuple[Words, ...]]
-"""Values by another name for them; the first value that is known counts."""
 
 
 @dataclass(frozen=True, slots=True)

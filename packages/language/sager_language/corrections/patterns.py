@@ -26,12 +26,12 @@ MAX_SLOT_WORDS: Final = 12
 MAX_DEPTH: Final = 8
 FACT: Final = "\ue000"
 ITEM: Final = "\uf000"
+# Stands for a quotation: nobody's statement.
 OPAQUE: Final = "\uf8ff"
-"""Stands for a quotation: nobody's statement."""
 LAST_FACT: Final = "\uefff"
 LAST_ITEM: Final = "\uf8fe"
+# Behind each token stands a space, or a tab where a sentence may end there.
 BETWEEN: Final = r"[ \t]"
-"""Behind each token stands a space, or a tab where a sentence may end there."""
 ENDED: Final = r"(?<=\t)"
 WORD: Final = rf"(?![.,:?]{BETWEEN})[^ \t{OPAQUE}]+{BETWEEN}"
 _PARTS: Final = re.compile(r"\{[a-z0-9-]+\}|[!&]?\(|[)\[\]|]|[.,:?]|[^\s()\[\]{}|.,:?]+")

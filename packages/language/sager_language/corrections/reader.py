@@ -16,24 +16,24 @@ from sager_language.corrections.words import LANGUAGES
 from sager_language.personal import PLACEHOLDER
 from sager_language.types import Fact, Item, Stance, Statement
 
+# A shorter text is no evidence of its language.
 _FEW_WORDS: Final = 4
-"""A shorter text is no evidence of its language."""
 
 
 class Why(StrEnum):
     """The reason why a text states nothing."""
 
     FOR_ANOTHER = "for-another"
+    # It contains placeholders of personal data.
     NOT_KEPT = "not-kept"
-    """It contains placeholders of personal data."""
+    # It gives orders to a machine, or means the opposite of its words.
     NOT_READ = "not-read"
-    """It gives orders to a machine, or means the opposite of its words."""
     OTHER_LANGUAGE = "other-language"
+    # It compares, and no item has the measure.
     NO_MEASURE = "no-measure"
-    """It compares, and no item has the measure."""
     UNKNOWN_NAME = "unknown-name"
+    # It names something, in no known sentence of a wish.
     NO_WISH = "no-wish"
-    """It names something, in no known sentence of a wish."""
 
 
 @dataclass(frozen=True, slots=True)

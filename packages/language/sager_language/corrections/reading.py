@@ -15,8 +15,8 @@ from sager_language.corrections.tokens import ASKS, COLON, PAUSE, STOP, STOPS
 from sager_language.corrections.units import Spelt, Unit, plain, spans
 from sager_language.types import MAX_QUOTED_CHARS, Item, Scope, Stance, Statement
 
+# Of a text; what stands behind is not read.
 MAX_CLAUSES: Final = 96
-"""Of a text; what stands behind is not read."""
 MAX_READS: Final = 16
 _SENTENCE_ENDS: Final = frozenset({STOP, ASKS})
 

@@ -11,10 +11,10 @@ from sager_language.unicode import is_ignorable, nfkc
 
 STOP, PAUSE, COLON, ASKS, QUOTE, INNER_QUOTE = ".", ",", ":", "?", '"', "'"
 STOPS: Final = frozenset({STOP, PAUSE, COLON, ASKS, QUOTE, INNER_QUOTE})
+# Of a text; what stands behind is not read.
 MAX_TOKENS: Final = 1_000
-"""Of a text; what stands behind is not read."""
+# Of a letter with its marks: what stands behind is no part of a word that anybody reads.
 MAX_CLUSTER_CHARS: Final = 8
-"""Of a letter with its marks: what stands behind is no part of a word that anybody reads."""
 
 _KIND_OF: Final = {
     **dict.fromkeys(".!;\u2026\u3002\u061b\u06d4\n\r", STOP),

@@ -11,8 +11,8 @@ class Whose(Enum):
 
     THE_PERSONS = 1
     ANOTHER = 2
+    # Somebody else's, and perhaps the person's: what says `I` is theirs.
     BOTH = 3
-    """Somebody else's, and perhaps the person's: what says `I` is theirs."""
 
 
 def whose(text: str, spelt: str, language: Language) -> Whose:

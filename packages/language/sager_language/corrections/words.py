@@ -4,8 +4,8 @@ from typing import Final
 
 from sager_language.lists import language_sections
 
+# Those that have a file; where words could be of either, the first.
 LANGUAGES: Final = ("en", "de")
-"""Those that have a file; where words could be of either, the first."""
 
 
 def sections(language: str) -> dict[str, tuple[str, ...]]:

@@ -4,17 +4,17 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
+# Scripts that part words by spaces and whose languages the list of words covers.
 SPACED: Final = frozenset(
     {
         *("LATIN", "CYRILLIC", "GREEK", "ARABIC", "HEBREW", "HANGUL"),
         *("DEVANAGARI", "BENGALI", "GURMUKHI", "GUJARATI", "TAMIL", "TELUGU", "KANNADA", "MALAYALAM"),
     }
 )
-"""Scripts that part words by spaces and whose languages the list of words covers."""
 UNSPACED: Final = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR"})
 MARKS: Final = frozenset({"Mn", "Mc"})
+# Scripts without a list of words: only very short values in them are phrases by shape.
 TOLD_BY_FEW: Final = frozenset({"ARMENIAN", "GEORGIAN", "ETHIOPIC", "SINHALA", "ORIYA", "TIBETAN", "MONGOLIAN"})
-"""Scripts without a list of words: only very short values in them are phrases by shape."""
 _KNOWN: Final = SPACED | UNSPACED | TOLD_BY_FEW
 _TOGETHER: Final = (frozenset({"CJK", "HIRAGANA", "KATAKANA"}), frozenset({"CJK", "HANGUL"}))
 _LATIN_END, _MORE_LATIN, _MORE_LATIN_END = 0x250, 0x1E00, 0x1F00

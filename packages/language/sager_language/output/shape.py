@@ -29,22 +29,22 @@ from sager_language.unicode import nfkc
 class Shape(StrEnum):
     """What a value looks like."""
 
+    # A short noun phrase, or a name.
     PHRASE = "phrase"
-    """A short noun phrase, or a name."""
+    # Words that nobody knows to be a label, and few of them.
     UNKNOWN = "unknown"
-    """Words that nobody knows to be a label, and few of them."""
+    # A name with a verb that orders need too, such as "Pick n Pay", and nothing else of an order.
     NAME = "name"
-    """A name with a verb that orders need too, such as "Pick n Pay", and nothing else of an order."""
+    # More of them, or numbers.
     LONG = "long"
-    """More of them, or numbers."""
+    # Signs that labels seldom have, and letters that came out as question marks.
     SIGNS = "signs"
-    """Signs that labels seldom have, and letters that came out as question marks."""
+    # A word that orders need and that a label seldom has.
     WORDS = "words"
-    """A word that orders need and that a label seldom has."""
+    # A spelling that labels never have: addresses, codes, signs of machines, look-alikes, what nobody sees.
     DISGUISE = "disguise"
-    """A spelling that labels never have: addresses, codes, signs of machines, look-alikes, what nobody sees."""
+    # The words of an order: a verb with whom it tells, how often, or what it is about.
     ORDER = "order"
-    """The words of an order: a verb with whom it tells, how often, or what it is about."""
 
 
 MAX_CHARS: Final = 48
@@ -62,17 +62,17 @@ _STOP: Final = re.compile(r"[^\W\d_]{4,}\.(?:\s|$)")
 _REPEATED: Final = re.compile(r"[-'\u2019.&/,#$%\u00b7\u2013]{2,}(?<!\$\$)(?<!\., )|[-/&,#%]\s*[-/&+,#%]")
 _NUMBER: Final = re.compile(r"\d{1,6}")
 _NUMBERED: Final = re.compile(r"\d{1,4}[^\W\d_]{1,3}|[^\W\d_]{1,10}\d{1,4}")
+# Capitals where no name has them.
 _CODED: Final = re.compile(
     r"^[a-z]+[A-Z]$|[a-z][A-Z].*[a-z][A-Z].*[a-z][A-Z]|[A-Z]{2,}[a-z][A-Z]|[a-z][A-Z]{2,}[a-z]+[A-Z]"
 )
-"""Capitals where no name has them."""
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _STRETCHED: Final = re.compile(r"(\w)\1{2,}")
 _ODD: Final = str.maketrans('?_"', "   ")
 _MAX_SLASHES: Final = 2
 _ALONE: Final[tuple[set[str], ...]] = (set(), {"V"}, {"M"}, {"Q"})
+# Scripts whose accents do not make another word to who reads quickly.
 _STRIPPED: Final = frozenset({"LATIN", "GREEK", "ARABIC", "HEBREW"})
-"""Scripts whose accents do not make another word to who reads quickly."""
 _PLAIN: Final = str.maketrans(
     {"ø": "o", "æ": "ae", "ß": "ss", "ł": "l", "đ": "d", "\u0131": "i", "þ": "th", "œ": "oe", "ى": "ي"}
 )

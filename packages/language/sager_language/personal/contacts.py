@@ -82,12 +82,12 @@ _REACHED: Final = Lazy(
     r"(?P<name>@?[A-Za-z0-9][\w.#-]{2,32})",
     re.IGNORECASE,
 )
+# As "snap me at quillon.b9", with a sign or a digit that no word has.
 _AT_ME: Final = Lazy(
     r"(?<!\w)(?:snap|insta|ig|telegram|skype|dm|pm|tweet|venmo|paypal|zelle|ping|reach|message|msg|contact|write|add|text)"
     r" (?:me|us)(?: (?:at|on|via|under|as))?:? (?P<name>@?(?=\w{0,30}[_\d.]\w)[A-Za-z][\w.]{3,32})",
     re.IGNORECASE,
 )
-"""As "snap me at quillon.b9", with a sign or a digit that no word has."""
 _SAYS_IT_IS: Final = Lazy(
     r"\W(?:as|under|is|als|unter|ist|heißt|est|sous|es|como|come|è|é|jako|это|är|er|je)\W{1,3}@?[A-Za-z0-9][\w.#-]*$",
     re.IGNORECASE,
@@ -100,12 +100,12 @@ _NUMBERED_NAME: Final = Lazy(
     r"|(?<![\w.])(?:t\.me|wa\.me|(?:www\.)?(?:instagram|twitter|facebook|fb|tiktok|snapchat|threads|x)\.com"
     r"|(?:www\.)?linkedin\.com/in)/@?[\w.-]{3,40}"
 )
+# Such as "snapchat anna.b9": the dot or the digits show that the name is no word.
 _BESIDE_NETWORK: Final = Lazy(
     rf"(?<!\w)(?:{'|'.join(patterns('networks'))}) "
     r"(?P<name>[a-z]\w{3,20}[._][a-z0-9]\w{0,20}|[a-z]{6,30}\d{2,4})(?![\w.])",
     re.IGNORECASE,
 )
-"""Such as "snapchat anna.b9": the dot or the digits show that the name is no word."""
 _NETWORKS: Final = Lazy(rf"(?<!\w)(?:{'|'.join(patterns('networks'))})", re.IGNORECASE)
 
 
@@ -149,8 +149,8 @@ _GROUP: Final = Lazy(r"\d+(?![^\W_])")
 _TRUNK: Final = Lazy(r"\(0\)")
 _ABROAD: Final = ("+", "00")
 _LENGTHS: Final = range(7, 18)
+# Digits behind a word for calling that are a number whatever any country's plan says.
 _SURE_LENGTHS: Final = range(9, 14)
-"""Digits behind a word for calling that are a number whatever any country's plan says."""
 _LONGEST_DATE: Final = 8
 _REGIONS: Final = (
     "US", "GB", "DE", "FR", "ES", "IT", "BR", "PT", "NL", "PL", "RU", "TR", "IN", "JP", "CN", "KR", "MX",
@@ -161,8 +161,8 @@ _NORTH_AMERICAN: Final = Lazy(r"\(?\d{3}\)?[ ._~/\u00b7\u2022-]\s?\d{3}[ ._~/\u0
 _DATES: Final = Lazy(r"[\d\s]*(?:19|20)\d\d\s?[-\u2010-\u2015/]\s?(?:19|20)?\d\d")
 _BOOK: Final = Lazy(r"(?:\d{1,7}[- ]){3}\d")
 _BOOK_LENGTHS: Final = (10, 13)
+# Toll-free, premium-rate and shared-cost numbers, as `phonenumbers.PhoneNumberType` counts: a firm's, or a song's.
 _OF_NOBODY: Final = (3, 4, 5)
-"""Toll-free, premium-rate and shared-cost numbers, as `phonenumbers.PhoneNumberType` counts: a firm's, or a song's."""
 
 
 _SPELLED: Final = {word: n for row in patterns("digits") for n, word in enumerate(row.split(", "))}

@@ -35,8 +35,8 @@ _CARD_CODE: Final = Lazy(
     re.IGNORECASE,
 )
 _RANDOM: Final = Lazy(r"(?<![\w+/=])[A-Za-z0-9_+=]{24,512}+")
+# Per character. Words joined by hand stay below, keys of that length lie above.
 _MIN_BITS: Final = 3.8
-"""Per character. Words joined by hand stay below, keys of that length lie above."""
 
 
 def secrets(text: str) -> Iterator[Span]:

@@ -22,32 +22,32 @@ _EDGE: Final = r"(?<![^\W_])"
 _PARTICLE: Final = (
     r"(?:de|del|della|di|da|do|dos|das|van|von|der|den|des|du|la|le|les|of|am|an|im|nr|no|n[º°o]|św|sw|№)\.?\s?"
 )
+# Characters behind the child in which school, class and age are theirs.
 _WITHIN: Final = 140
-"""Characters behind the child in which school, class and age are theirs."""
 _ATTENDED: Final = 60
 _BACK: Final = 90
 _MOST: Final = 16
 _MORE: Final = Lazy(
     rf"(?:\s\([^()]{{1,14}}\))?(?:,|\s(?:and|und|et|y|e|en|i|\u0438|ve|&))\s(?:(?:and|und|et|y|e|en|i|\u0438|ve)\s)?(?P<name>{_CASED})"
 )
+# Whoever belongs to a family, by a first name.
 _OURS: Final = Lazy(
     r"(?<![^\W_])(?i:our|unser(?:e|en|em)?|notre|nuestr[oa]|(?:il )?nostro|(?:la )?nostra|noss[oa]|onze|ons|nasz[a]?"
     r"|наш[\u0430]?|vår|bizim)\s"
     rf"(?:(?i:little|big|klein\w{{1,2}}|gro(?:ß|ss)\w{{1,2}}|petite?|peque\w+|mał[ya]|lilla)\s)?(?P<name>{_CASED})"
 )
-"""Whoever belongs to a family, by a first name."""
 _STEMS_OF_OURS: Final = frozenset(
     {"our", "unse", "notr", "nues", "nost", "noss", "onze", "ons", "nasz", "наш", "наша", "vår", "bizi"}
 )
+# Of what may be the number in an age; whether a word is one, `ages-counted.txt` says.
 _YEARS: Final = r"(?:1[0-7]|\d|(?<![^\W_])[^\W\d_]{1,14}|[一二三四五六七八九十]{1,2})"
-"""Of what may be the number in an age; whether a word is one, `ages-counted.txt` says."""
 _NUMBER_WORD: Final = Lazy(r"\d+|[一二三四五六七八九十]+|[^\W\d_]+")
 _AGED: Final = 40
 _APPOSED: Final = Lazy(rf"(?:^|(?<=[\s(]))(?P<name>{_CASED}),\s$")
+# Right before the child: "she's my daughter", "ist mein Sohn".
 _SAYS_WHO: Final = Lazy(
     r"(?:\bis|'s|\u2019s|\bist|\best|c'est|\bes|è|é|\bjest|to|\u044d\u0442\u043e|\u2014|\u2013|-)\s$", re.IGNORECASE
 )
-"""Right before the child: "she's my daughter", "ist mein Sohn"."""
 _SUBJECT: Final = Lazy(
     rf"(?:^|[.!?]\s)(?P<name>{_CASED})(?=\s(?:is|goes|has|was|turned|loves|ist|geht|hat|wird|mag|est|va|a|es|tiene|è|ha|tem|é|van|zit|ma"
     r"|chodzi|\(|\d))"
@@ -63,11 +63,11 @@ ZH_NAME: Final = Lazy(
     r"|[王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤]"
     r"[\u4e00-\u9fff]{1,2}?))(?=今|在|住|上|读|是|很|喜|的|和|爱|讨|不|常|总|也|都|对|说|给|养|每|从|会|非|\d|[,\uff0c。、\s(]|$|[一二三四五六七八九十]{1,2}岁)"
 )
+# A name without a surname: only where an age, a class or a school stands right behind.
 _ZH_CHILD: Final = Lazy(
     r"(?P<zh>[\u4e00-\u9fff]{2,3}?)(?=(?:今年|刚满|刚|已经|快)?(?:\d{1,2}|[一二三四五六七八九十]{1,2})岁"
     r"|(?:在|上|读|念|就读于?)[\u4e00-\u9fff]{0,8}?(?:年级|年級|小学|小學|中学|中學|幼儿园|幼稚園|初[一二三]|高[一二三]))"
 )
-"""A name without a surname: only where an age, a class or a school stands right behind."""
 ZH_NOT: Final = frozenset(
     {
         "今年",

@@ -19,14 +19,14 @@ from sager_language.text import Lazy
 
 Span = tuple[int, int]
 
+# Numbers in one text that are looked up; a person's message has one or two.
 MOST_LOOKS: Final = 128
-"""Numbers in one text that are looked up; a person's message has one or two."""
 FEWEST: Final = 8
+# The longest number: an IBAN.
 MOST: Final = 34
-"""The longest number: an IBAN."""
 
+# Digits as Chinese and Japanese write them out, so many in a row that they count nothing.
 IDEOGRAPHS: Final = Lazy("[\u3007零一二三四五六七八九0-9]{6,}")
-"""Digits as Chinese and Japanese write them out, so many in a row that they count nothing."""
 _IDEOGRAPHS: Final = str.maketrans("〇零一二三四五六七八九", "00123456789")
 # Letters before many digits may be a word that ran into them: `card4111...`.
 _GROUP: Final = Lazy(r"[A-Za-z]{1,12}(?=\d{9})|[A-Za-z0-9]{1,40}")
@@ -226,6 +226,7 @@ def _one(number: Number) -> bool:
 _ELEVEN: Final = (
     "de.idnr", "br.cpf", "pl.pesel", "tr.tckimlik", "be.nn", "no.fodselsnummer", "gr.amka", "hr.oib", "ee.ik",
 )  # fmt: skip
+# What a number of this shape may be, and how that shows.
 _SHAPES: Final[dict[str, tuple[tuple[str, Callable[[Number], bool]], ...]]] = {
     "9" * 26: ((IBAN, _polish),),
     "9" * 19: ((CARD, _card),),
@@ -281,7 +282,6 @@ _SHAPES: Final[dict[str, tuple[tuple[str, Callable[[Number], bool]], ...]]] = {
     "999999999A": ((ID, _and(_written(6, 4, by="-+"), _stdnum("fi.hetu"))),),
     "999999A999A": ((ID, _stdnum("fi.hetu")),),
 }
-"""What a number of this shape may be, and how that shows."""
 
 
 def _is_known(shape: str) -> bool:

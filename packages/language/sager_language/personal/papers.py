@@ -14,10 +14,10 @@ from sager_language.personal.text import digits_in
 from sager_language.personal.words import patterns
 from sager_language.text import Lazy
 
+# Characters from the name to the number.
 _BEHIND: Final = 90
-"""Characters from the name to the number."""
+# Characters from the number to a name that follows it: "C01X00T47 is my passport".
 _BEFORE: Final = 40
-"""Characters from the number to a name that follows it: "C01X00T47 is my passport"."""
 _FEWEST_DIGITS: Final = 2
 _MOST_NAMES: Final = 32
 
@@ -29,10 +29,10 @@ _CODE: Final = Lazy(
     r"(?:(?:[ ./\u2010-\u2013-]|\s/\s)(?=[A-Z]{0,11}\d|[A-Z]{1,2}(?![A-Z0-9]))[A-Z0-9]{1,12}){1,8}))"
     r"(?![A-Za-z0-9\u00c0-\u024f])"
 )
+# Of a Russian passport or a Japanese insurance card, which is told apart from its number.
 _SERIES: Final = Lazy(r"(?:(?<!\w)сери[яию]:?\s|記号\s?)(?P<series>\d{2}\s?\d{2,6})(?!\d)", re.IGNORECASE)
-"""Of a Russian passport or a Japanese insurance card, which is told apart from its number."""
+# Longer than any number that people speak of.
 _VERY_LONG: Final = Lazy(r"(?<![\w.,-])\d{16,34}(?![\w.,-]?\d)")
-"""Longer than any number that people speak of."""
 _CODE_DIGITS: Final = 6
 _MIXED_DIGITS: Final = 4
 _MIXED_SIZE: Final = 7
@@ -136,10 +136,10 @@ _PLATE: Final = Lazy(
     r"|[\u4e00-\u9fff][A-Z][ ·]?[A-Z0-9]{5,6})",
     re.IGNORECASE,
 )
+# As Germany, France and Britain write them, and nobody a title.
 _WRITTEN_PLATE: Final = Lazy(
     r"(?<![\w-])(?:[A-ZÄÖÜ]{1,3}-[A-Z]{1,2} \d{1,4}[EH]?|[A-Z]{2}-\d{3}-[A-Z]{2}|[A-Z]{2}\d{2} [A-Z]{3})(?![\w-])"
 )
-"""As Germany, France and Britain write them, and nobody a title."""
 _FEWEST_LABELLED: Final = 4
 _SURE_DIGITS: Final = 6
 _LONG: Final = Lazy(r"\d[A-Za-z0-9\s./_-]{2,12}\d")

@@ -23,11 +23,11 @@ _GREETS: Final = (
     r"(?:(?i:hi|hello|hey|hallo|moin|servus|bonjour|salut|coucou|hola|buenas|ciao|salve|olá|oi|hoi|cześć|привет"
     r"|здравствуйте|hej|hei|moi|ahoj|szia|salut|γεια)(?:\s\w+)?[,!.]?\s)?"
 )
+# What goes on behind a name, and not behind "this is Spinal Tap level of funny".
 _ENDS: Final = (
     r"(?=\s?(?:$|[,.!?;:)\n]|\u2013|-\s|(?:and|und|et|y|e|i|en|\u0438|\u0456|och|og|ja|a|but|aber|mais|from|aus|de|of|again|here|hier"
     r"|speaking|wieder|looking|suche|cherche|busco|cerco|procuro|zoek|szukam|ищу|шукаю)\b))"
 )
-"""What goes on behind a name, and not behind "this is Spinal Tap level of funny"."""
 
 
 @cache

@@ -50,10 +50,10 @@ _POST: Final = Lazy(
 )
 
 
+# A postal code beside a street that is a placeholder by now.
 _BESIDE: Final = Lazy(
     r"\[address\](?:,\s?|\s)(?:(?:in|à|en|em|a|te|w|в|i)\s)?(?P<code>\d{4,6}|\d{2}-\d{3}|\d{4}-\d{3})(?![\d.,]?\d)(?=\s(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž\u0410-\u042f])|[,.]|$)"
 )
-"""A postal code beside a street that is a placeholder by now."""
 
 
 def streets(text: str) -> Iterator[Span]:
@@ -120,8 +120,8 @@ def _unspaced() -> re.Pattern[str]:
 
 _TWO_ALONE: Final = Lazy(rf"{_EDGE}(?P<name>{_TWO})")
 _JA_NAME: Final = Lazy(r"(?P<ja>[\u3005\u3400-\u9fff\u30a0-\u30ff]{2,7}?)(?=さん|くん|君|ちゃん|氏|先生|様)")
+# Named with a title near a street, in scripts without capitals.
 _ADDRESSED: Final = Lazy(r"(?P<name>[\u4e00-\u9fff]{2,4}?)(?=先生|女士|小姐|阿姨|叔叔|大爷|大妈|医生|さん|氏|様)")
-"""Named with a title near a street, in scripts without capitals."""
 _CJK: Final = Lazy(r"[\u3040-\u30ff\u3400-\u9fff]")
 _AR_CALLED: Final = Lazy(
     r"(?:جاري|مديري|صديقي|صديقتي|زميلي|جارتي|معلمي)\s(?:اسمه|اسمها)?\s?(?P<name>[\u0620-\u064a]{2,12}(?:\s\u0627ل[\u0620-\u064a]{2,12})?)"

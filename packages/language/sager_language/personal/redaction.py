@@ -40,23 +40,23 @@ _OF_PEOPLE: Final[tuple[tuple[str, Finder], ...]] = (
     ("name", persons.names),
 )
 
+# What is looked for in titles and descriptions: a work may be called "My Name Is Earl" and bear a date.
 IN_WORKS: Final = _OF_ANYTHING
-"""What is looked for in titles and descriptions: a work may be called "My Name Is Earl" and bear a date."""
+# In the order in which they have their say: a key may hold what looks like a number.
 FINDERS: Final = (*_OF_ANYTHING[:3], *_OF_PEOPLE[:2], *_OF_ANYTHING[3:], *_OF_PEOPLE[2:])
-"""In the order in which they have their say: a key may hold what looks like a number."""
 
 
+# Kinds of personal data, which are also the placeholders.
 KINDS: Final = (*dict.fromkeys(kind for kind, _ in FINDERS), *(category.value for category in Category))
-"""Kinds of personal data, which are also the placeholders."""
 PLACEHOLDER: Final = re.compile(r"\[(" + "|".join(map(re.escape, KINDS)) + r")\]")
 MAX_TURN_CHARS: Final = 16_000
+# Of a turn in which something is private; who pastes more of them says nothing of themselves in the rest.
 _MOST_LINES: Final = 200
-"""Of a turn in which something is private; who pastes more of them says nothing of themselves in the rest."""
 _TAIL: Final = 160
 _HEAD: Final = 200
 _FEWEST_DIGITS: Final = 2
+# Words of an answer that may be nothing but a name or a street.
 _FEW_WORDS: Final = 8
-"""Words of an answer that may be nothing but a name or a street."""
 
 Places = Callable[[str], list[tuple[int, int, str]]]
 
@@ -103,8 +103,8 @@ _ROUNDS: Final = 20
 _CLOSING: Final = frozenset("'\"\u2019\u201d\u201c\u00bb\u203a")
 _OPENING: Final = re.compile(r"(?<!\w)['\"\u2018\u201c\u201e\u00ab\u2039]")
 Place = tuple[int, int, str]
+# How many of each kind.
 Found = Mapping[str, int]
-"""How many of each kind."""
 
 
 @dataclass(frozen=True)

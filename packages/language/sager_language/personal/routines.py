@@ -27,8 +27,8 @@ _ADJECTIVAL: Final = Lazy(
     r"(?i)^(?:all )?the (?:french|english|irish|scottish|welsh|dutch|spanish|portuguese|chinese|japanese|vietnamese"
     r"|swiss|british|polish|turkish|danish|swedish|lebanese)(?: people)?$"
 )
+# German for the women of a people.
 _OF_WOMEN: Final = "innen"
-"""German for the women of a people."""
 
 
 def whom(text: str) -> Iterator[str]:
@@ -119,11 +119,11 @@ _NAME, _ADDRESS, _WHEREABOUTS, _SECRET, _HEALTH, _FINANCES = (
     "name", "address", "whereabouts", "secret", "health", "finances",
 )  # fmt: skip
 _COMPANY: Final = Lazy(r"\b(?:with|mit|bei|zu) ([^\W\d_a-z][\w'\u2019-]+)")
+# What people play in, write or sing is called by their names.
 _OF_WORKS: Final = Lazy(
     r"(?i)\b(?:films?|movies?|series|shows?|songs?|books?|albums?|music|podcasts?|anything|everything|filmen?|serien?"
     r"|b\u00fccher|musik|lieder|alles|krimis?|com(?:edies|edy)|kom\u00f6dien?)\b"
 )
-"""What people play in, write or sing is called by their names."""
 _CODE: Final = Lazy(
     r"(?<![\w.,])(?!(?:1\d|20)\d\ds?\b)\d{4,}\b"
     r"(?! (?:steps|schritte|pieces|teile|words|w\u00f6rter|calories|kcal|k?m)\b)"
@@ -136,17 +136,17 @@ _ON_A_STREET: Final = Lazy(
     r"|\b(?:in|an|auf) (?:der|dem|die) [A-Z\u00c4\u00d6\u00dc]\w+(?:stra\u00dfe|strasse|gasse|allee|platz|weg)\b"
 )
 _TAKES: Final = Lazy(r"(?i)^taking (?P<en>.+)$|^(?P<de>.+) nehmen$")
+# German puts into one word what a list has as two.
 _COMPOUND: Final = Lazy(
     r"(?i)\b(?:asthma|gewerkschaft|kinderwunsch|diabet|blutzucker|insulin|migr\u00e4ne|epilep|schwanger|demenz)\w*"
     r"|\b\w+(?:klinik|therapie|krankheit|tabletten?|pillen?|spritzen?)\b"
 )
-"""German puts into one word what a list has as two."""
 _PAYS: Final = Lazy(
     r"(?i)\d ?(?:euro|eur|\u20ac|dollars?|pounds?|quid)\b.*\b(?:zahlen|kredit|loan|debts?|rent|miete)\b"
 )
 _GOES: Final = Lazy(r"(?i)^going to (?P<en>.+)$|^(?:zu[rm]?|ins?|im|auf|an) (?P<de>.+) gehen$")
+# German for what one takes something for.
 _AGAINST: Final = Lazy(r"(?i)\bgegen meine?[nrm]?\b")
-"""German for what one takes something for."""
 
 
 def routine_reveals(text: str) -> Iterator[str]:

@@ -26,13 +26,13 @@ class Category(StrEnum):
     RELIGION = "religion"
     SEXUALITY = "sexuality"
     POLITICS = "politics"
+    # Ethnic origin, and papers to stay.
     ORIGIN = "origin"
-    """Ethnic origin, and papers to stay."""
+    # Convictions and offences.
     RECORD = "record"
-    """Convictions and offences."""
     DEBTS = "debts"
+    # A part of a city: a postal code, a square of some kilometres. Never a street.
     LOCATION = "location"
-    """A part of a city: a postal code, a square of some kilometres. Never a street."""
 
 
 CJK: Final = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
@@ -104,15 +104,15 @@ def is_of_a_person(said: str, start: int, end: int, *, only_is: bool, acts: bool
 
 
 WORDED: Final = tuple(category for category in Category if category is not Category.LOCATION)
+# Dimensions whose values are names: Christian and Gay are two.
 NAMES: Final = frozenset({"actor", "artist", "author", "brand", "city", "country", "director", "publisher", "state"})
-"""Dimensions whose values are names: Christian and Gay are two."""
+# Dimensions that say where.
 PLACES: Final = frozenset({"area", "location", "neighborhood", "neighbourhood", "postal_code", "zip", "zip_code"})
-"""Dimensions that say where."""
+# Dimensions that say what a work is about.
 SUBJECTS: Final = frozenset(
     {"category", "categories", "genre", "genres", "keyword", "keywords", "shelf", "shelves", "subject", "subjects",
      "tag", "tags", "theme", "themes", "topic", "topics"}
 )  # fmt: skip
-"""Dimensions that say what a work is about."""
 
 _ONE_WORD: Final = Lazy(r"\w+")
 _GOES_ON: Final = Lazy(r"\w|-(?:and|und|et)-")
@@ -121,8 +121,8 @@ _FOR: Final = Lazy(
     r"(?:^|\W)(?:for|by|für|von|pour|para|por|per|voor|door|dla|для|için) (?:the |die |les |los |las |i |gli |os )?$"
 )
 _ON: Final = Lazy(r"(?: (?:पर|के बारे|hakk\u0131nda|üzerine)|(?:に(?:関|つい)|についての|에 (?:대|관)))")
+# Words between a word of a category and the thing that it belongs to.
 _FEW: Final = 3
-"""Words between a word of a category and the thing that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,10 +272,10 @@ def _speaks_of_a_thing(text: str, start: int, end: int, begins: int) -> bool:
     return not words.isdisjoint((*before, *after))
 
 
+# Of whom somebody loves, works tell more than of anything else: these words count at films and books too.
 _BOUND: Final = frozenset({"gay", "gays", "lesbian", "lesbians", "erotic", "erotica", "porn", "pornography", "fetish"})
-"""Of whom somebody loves, works tell more than of anything else: these words count at films and books too."""
+# What makes a field of history of them, as of "gay rights".
 _CAUSE: Final = Lazy(r" (?:and lesbian )?(?:rights|liberation|history|studies)\b")
-"""What makes a field of history of them, as of "gay rights"."""
 
 
 def claims(text: str, *, of_a_person: bool = False) -> list[tuple[Category, int, int]]:
@@ -325,8 +325,8 @@ def _worded(
 _NAMED: Final = Lazy(
     r"(?:by|von|with|mit|de|di|do|da|par|por|door|van|of|starring)\s(?:Christian|Gay)\s(?=[A-Z\u00c0-\u017d][^\W\d_]+)(?!Living|Rock)"
 )
+# A German word; the illness is written large.
 _THAN: Final = "als"
-"""A German word; the illness is written large."""
 
 
 def _is_a_name(shown: str, start: int, end: int) -> bool:
@@ -336,13 +336,13 @@ def _is_a_name(shown: str, start: int, end: int) -> bool:
     return any(found.start() <= start and end <= found.end() for found in _NAMED.finditer(shown))
 
 
+# From one word of a person to the next: "I've been sober since rehab".
 _GOES_ON_FROM: Final = Lazy(
     r"(?: (?:and|after|since|with|for|because of|und|nach|seit|mit|et|après|avec|y|con|e|com|i|z"
     r"|\u0438|\u0441|ve|my|a|an|the|\+|&)){1,3} (?:\S+ ){0,2}"
 )
-"""From one word of a person to the next: "I've been sober since rehab"."""
+# What people have, take and do, more than what they are.
 _DONE: Final = frozenset({Category.HEALTH, Category.RECORD, Category.DEBTS})
-"""What people have, take and do, more than what they are."""
 
 
 def _of_a_wish(said: str, start: int, end: int) -> bool:
@@ -363,7 +363,7 @@ def _of_a_wish(said: str, start: int, end: int) -> bool:
 
 
 _LOVERS: Final = frozenset({"lover", "fan", "buff", "maker", "student", "teacher", "writer", "lovers", "fans"})
+# Kinds of works behind which an adjective stands in Romance languages.
 _ROMANCE: Final = frozenset(
     {"thriller", "drame", "drama", "film", "cine", "cinéma", "cinema", "satire", "sátira", "comédie", "roman", "novela"}
 )
-"""Kinds of works behind which an adjective stands in Romance languages."""

@@ -120,8 +120,8 @@ _UNSPACED: Final = Lazy(r"[\u0900-\u0dff\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\
 _ENDING: Final = Lazy(r"(?<!\\\w)(?<=[^\W_])\*")
 _PLAIN: Final = Lazy(r"[^\W_][\w'-]*")
 _WORD: Final = Lazy(r"\w+")
+# Under which the few phrases are looked up that need no certain word.
 _ANY: Final = ""
-"""Under which the few phrases are looked up that need no certain word."""
 
 _Phrase = tuple[str, Lazy]
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from sager_language.unicode import is_ignorable, nfkc
 
+# More than any field of an event holds, and than what its compatibility form may make of it.
 MAX_CHARS = 16_000
-"""More than any field of an event holds, and than what its compatibility form may make of it."""
 
 
 def seen(text: str) -> str:

@@ -26,8 +26,8 @@ _KIN: Final = (
     r"|cousin|kid|kids|child|children|baby|toddler|teenager|boss|colleague|co-?worker|friend|friends|neighbou?r|teacher"
     r"|roommate|flatmate|parents|in-laws|mother-in-law|father-in-law|client|student|students|spouse)"
 )
+# What a family chooses together is the person's choice too.
 _ALONE: Final = r"(?! and (?:me|i|myself)\b)(?!,? and i\b)"
-"""What a family chooses together is the person's choice too."""
 
 
 @cache

@@ -12,11 +12,11 @@ from sager_language.preferences.language import FORGETS, Group, Kind, Language, 
 from sager_language.preferences.values import Phrase, phrase_from, trimmed
 from sager_language.types import Scope
 
+# Of a sentence; what stands behind is not read.
 MAX_CLAUSES: Final = 24
-"""Of a sentence; what stands behind is not read."""
 MAX_ELLIPTIC_UNITS: Final = 60
+# Of a clause without news, before one that goes on without a subject.
 MAX_FIRST_UNITS: Final = 10
-"""Of a clause without news, before one that goes on without a subject."""
 _MARKS: Final = frozenset({QUOTE, INNER_QUOTE})
 _WITHOUT_SUBJECT: Final = frozenset({Kind.PREFERS, Kind.AVOIDS, Kind.HABITS, Kind.NEVER})
 

@@ -5,8 +5,8 @@ from typing import Final
 
 from sager_language.preferences.language import Language
 
+# Verbs of one short syllable double their last letter: `swapping`.
 _SHORT: Final = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
-"""Verbs of one short syllable double their last letter: `swapping`."""
 
 
 def doing(verb: str, language: Language) -> str:

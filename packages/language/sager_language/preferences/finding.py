@@ -11,12 +11,12 @@ class Effect(StrEnum):
     """The effect of a finding on earlier knowledge."""
 
     STATES = "states"
+    # It takes the place of what it `replaces`.
     UPDATES = "updates"
-    """It takes the place of what it `replaces`."""
+    # It no longer holds.
     WITHDRAWS = "withdraws"
-    """It no longer holds."""
+    # The person wants it erased.
     FORGETS = "forgets"
-    """The person wants it erased."""
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,11 @@ _STOPS = ".!?\u2026\u3002\n"
 class Speaks(Enum):
     """How a sentence stands to the person who wrote it."""
 
+    # For all that rules know, it tells of them.
     FOR_THEM = 1
-    """For all that rules know, it tells of them."""
     OF_OTHERS = 2
+    # It asks, or says what somebody else says.
     NOT_FOR_THEM = 3
-    """It asks, or says what somebody else says."""
 
 
 def takes_away(words: str, effect: Effect) -> bool:

@@ -13,10 +13,10 @@ from sager_language.preferences.finding import Effect, Finding
 from sager_language.text import normalise
 from sager_language.types import Line, Stance
 
+# So many other words may stand among those of a name, as in `runs on long mornings`.
 MAX_BETWEEN: Final = 2
-"""So many other words may stand among those of a name, as in `runs on long mornings`."""
+# Letters by which a word is looked up.
 _KEY: Final = 4
-"""Letters by which a word is looked up."""
 _WORDS: Final = re.compile(r"\w+")
 _SHORTEST_HEAD: Final = 3
 _LONG: Final = 6

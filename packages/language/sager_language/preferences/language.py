@@ -29,8 +29,8 @@ class Kind(StrEnum):
     SWITCHES = "switches"
     NO_LONGER = "no-longer"
     NO_LONGER_AVOIDS = "no-longer-avoids"
+    # Only with `any more`: who does not hate something need not like it.
     NOT_AVOIDS = "not-avoids"
-    """Only with `any more`: who does not hate something need not like it."""
     GIVEN_UP = "given-up"
     DIET = "diet"
     FAVOURITE = "favourite"
@@ -39,11 +39,11 @@ class Kind(StrEnum):
     HABITS = "habits"
     AVOIDS = "avoids"
     PREFERS = "prefers"
+    # What people do or use, as `I use Linux`: a hint of what they like and no more.
     USES = "uses"
-    """What people do or use, as `I use Linux`: a hint of what they like and no more."""
     WISHES = "wishes"
+    # What says what is liked only behind a clause that says what is not any more, as `blues is`.
     INSTEAD = "instead"
-    """What says what is liked only behind a clause that says what is not any more, as `blues is`."""
 
 
 FORGETS: Final = frozenset({Kind.FORGETS_AVOIDS, Kind.FORGETS_PREFERS, Kind.FORGETS_ANY})
@@ -53,13 +53,13 @@ class Tail(StrEnum):
     """What may stand behind what somebody likes, and is no part of it."""
 
     NOTHING = "tails"
+    # What it denies was so, and is not any more.
     GONE = "gone"
-    """What it denies was so, and is not any more."""
     NOT_GONE = "not-gone"
     NOT = "not"
     NOW = "now"
+    # It is so since something else is not.
     SINCE = "since"
-    """It is so since something else is not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from sager_language.preferences.pasted import any_of, pasted
 from sager_language.types import Turn
 
 USER: Final = "user"
+# A longer turn of the assistant is no request for a text.
 MAX_REQUEST_CHARS: Final = 800
-"""A longer turn of the assistant is no request for a text."""
 
 
 @dataclass(frozen=True, slots=True)

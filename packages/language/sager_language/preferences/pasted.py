@@ -10,8 +10,8 @@ from sager_language.preferences.quotes import is_title, quotations
 from sager_language.preferences.words import sections
 from sager_language.text import Lazy
 
+# What stands behind so many was hardly typed.
 MAX_COLONS: Final = 60
-"""What stands behind so many was hardly typed."""
 MAX_REQUESTS: Final = 60
 MAX_INTRO_CHARS: Final = 240
 MIN_BODY_CHARS: Final = 80

@@ -7,11 +7,11 @@ from typing import Final
 
 from sager_language.text import Lazy
 
+# A turn with more of them is all quotation.
 MAX_MARKS: Final = 2_000
-"""A turn with more of them is all quotation."""
 MAX_TITLE_CHARS: Final = 50
+# A shorter quotation names something, such as a title, and stays where it stands.
 MAX_TITLE_WORDS: Final = 6
-"""A shorter quotation names something, such as a title, and stays where it stands."""
 _CLOSERS: Final = {
     "\u201c": "\u201d\u201c",  # also the German closing mark
     "\u201d": "\u201d",
@@ -37,8 +37,8 @@ _CLOSERS: Final = {
 }
 _STRAIGHT: Final = {'"': '"', "\uff02": "\uff02", "'": "'", "''": "''"}
 _MARKS: Final = Lazy("''|[" + "".join({*_CLOSERS, *"".join(_CLOSERS.values()), '"', "\uff02", "'"}) + "]")
+# Those that stand for something else too, or may close: one without a partner quotes nothing.
 _SINGLE: Final = frozenset("'\u2018\u201a\u2019`\u00b4\u203a\u00bb\u201d")
-"""Those that stand for something else too, or may close: one without a partner quotes nothing."""
 _SPEAKS: Final = Lazy(
     r"[.!?\u2026\u3002][\"'\u201d\u201c\u2019]?\s+\S|\b(?:i|i['\u2019]?m|my|me|we|our|ich|mir|mich|meine?[nmrs]?|wir)\b",
     re.IGNORECASE,

@@ -16,8 +16,8 @@ from sager_language.preferences.values import Vocabularies
 from sager_language.text import normalise
 from sager_language.types import Fact, Line, Turn
 
+# Of sentences that speak of the person; later ones are not read.
 MAX_READ_CHARS: Final = 6_000
-"""Of sentences that speak of the person; later ones are not read."""
 MAX_FINDINGS: Final = 64
 
 

@@ -35,11 +35,11 @@ _EFFECT: Final = {
     Kind.GIVEN_UP: Effect.UPDATES,
     Kind.SWITCHES: Effect.UPDATES,
 }
+# Words of what one uses: more tell what comes of it, as `React and the page is blank`.
 MOST_USED: Final = 3
-"""Words of what one uses: more tell what comes of it, as `React and the page is blank`."""
 _CUT_BEFORE: Final = re.compile(rf"{PLACEHOLDER.pattern}\s*$")
+# Where the privacy filter took something out: what is left beside it is a part, as `going to` of a doctor's.
 _CUT_BEHIND: Final = re.compile(rf"\s*{PLACEHOLDER.pattern}")
-"""Where the privacy filter took something out: what is left beside it is a part, as `going to` of a doctor's."""
 _OPPOSITE: Final = {Stance.PREFERS: Stance.AVOIDS, Stance.AVOIDS: Stance.PREFERS}
 _LISTS: Final = frozenset({Kind.PREFERS, Kind.AVOIDS, Kind.FAVOURITE, Kind.HABITS, Kind.NEVER, Kind.USES})
 _CHOSEN: Final = frozenset({Kind.HABITS, Kind.USES})

@@ -10,8 +10,8 @@ from sager_language.corrections.units import Spelt, Unit
 from sager_language.preferences.language import Language, language_of
 from sager_language.text import Lazy
 
+# A longer one is not read: nobody speaks so, and nobody knows what belongs to what in it.
 MAX_SENTENCE_CHARS: Final = 600
-"""A longer one is not read: nobody speaks so, and nobody knows what belongs to what in it."""
 _SENTENCE: Final = Lazy(r"(?:[^.!?\n\u2026\u3002]|[.](?=\w)|\n(?=[a-z\u00e4\u00f6\u00fc]))+[.!?\u2026\u3002]*")
 _OF_ONESELF: Final = {
     "en": Lazy(
@@ -49,6 +49,7 @@ _OF_ONESELF: Final = {
         re.IGNORECASE,
     ),
 }
+# They tell languages apart where a sentence has cues of several: English `im` is `I am`, German `im` is `in the`.
 _FUNCTION_WORDS: Final = {
     "en": Lazy(
         r"\b(?:i|i['\u2019]\w+|my|the|an?|is|are|of|to|and|for|with|on|it|that|this|you|your|not|do|don['\u2019]?t|at)\b",
@@ -60,7 +61,6 @@ _FUNCTION_WORDS: Final = {
         re.IGNORECASE,
     ),
 }
-"""They tell languages apart where a sentence has cues of several: English `im` is `I am`, German `im` is `in the`."""
 _OF_OTHERS: Final = {
     "en": Lazy(r"\b(?:loves?|likes?|hates?|prefers?|enjoys?|adores?|dislikes?|avoids?|stand)\b", re.IGNORECASE),
     "de": Lazy(

@@ -16,12 +16,12 @@ from sager_language.types import Fact, Scope
 MAX_VALUE_CHARS: Final = 100
 MAX_VALUE_WORDS: Final = 18
 MAX_LIST: Final = 6
+# `a and b` may be one thing.
 MIN_LIST: Final = 3
-"""`a and b` may be one thing."""
 MAX_TAIL_WORDS: Final = 6
 MAX_ADJECTIVES: Final = 3
+# Of a part of a list; what is longer is a clause of its own.
 MAX_PART_WORDS: Final = 3
-"""Of a part of a list; what is longer is a clause of its own."""
 _EMPTY: Final = frozenset({"for", "to", "on"})
 _DOING: Final = "ing"
 _MARKS: Final = frozenset({QUOTE, INNER_QUOTE})
