@@ -14,9 +14,9 @@ from schemas import Candidate, ItemFacts, Model, OpenRankings, Position, SlimSki
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Contrast, Ranking, Selection
 from schemas.topics import compound_key, diff_key
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 
 INPUTS = (Ranking.TOPIC, Selection.TOPIC)
 OUTPUTS = (Contrast.TOPIC, SkillDiff.TOPIC, SlimSkill.TOPIC)
@@ -39,7 +39,7 @@ class Learner:
     """Rankings and selections into contrasts, diffs and slim skills, as the worker makes them."""
 
     def __init__(self) -> None:
-        self._evolve = EvolveStep(slim_tokens=SLIM_TOKENS, chain_key=b"", privacy=PRIVACY, vouching=VOUCHING)
+        self._evolve = EvolveStep(slim_tokens=SLIM_TOKENS, chain_key=b"", privacy=PRIVACY, gate=OUTPUT_GATE)
         self._start, self._rules, self._limits = SkillStart(privacy=PRIVACY), CountsReasoner(), RingLimits()
         self._parsed: dict[str, tuple[Candidate, ItemFacts]] = {}
 

@@ -27,8 +27,8 @@ from schemas import Candidate, Memory, Model, OpenRankings, Position, Profile, c
 from schemas.codec import ModelT
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Contrast, Interaction, Ranking, Selection
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 
 BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 USER, DOMAIN = "ann", "films"
@@ -65,7 +65,7 @@ class OneUser:
         self._tables: dict[str, dict[bytes, bytes]] = {}
         self._decoded: dict[tuple[str, bytes], Model] = {}
         self._parse = BUILT_IN["movietv"]
-        self._prior, self._evolve = past.PriorStep(graph=GraphLimits()), EvolveStep(privacy=PRIVACY, vouching=VOUCHING)
+        self._prior, self._evolve = past.PriorStep(graph=GraphLimits()), EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE)
 
     def event(self, number: int) -> None:
         """Plays an interaction or, now and then, a choice."""

@@ -24,9 +24,9 @@ from operators.steps import EvolveState, EvolveStep, SkillStart
 from operators.steps.prior import PriorState, PriorStep
 from schemas import Contrast, Interaction, ItemFacts, Position, Profile, SkillChangeKind
 from streams.local.demo import catalogue, people
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 
 # As many choices as the demo has, for more people than it has.
 PEOPLE, CHOICES = 200, 16
@@ -111,7 +111,7 @@ class World:
         self._facts_of = lambda item: self._facts[item.item_id].facts
         self._people = people.simulate(n_people, seed, self._items, self._facts_of)
         self._evolve, self._start, self._rules = (
-            EvolveStep(privacy=PRIVACY, vouching=VOUCHING),
+            EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE),
             SkillStart(privacy=PRIVACY),
             CountsReasoner(),
         )

@@ -20,8 +20,8 @@ from schemas import Candidate, Contrast, GlobalSkill, Interaction, ItemFacts, Pr
 from schemas.base import Domain, UserId
 from schemas.memory import ItemMemory, Memory, Taker
 from streams.importers.dataset import BEGINNING, Visit
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 
 _EVERY = 200
 _LIMITS = GraphLimits()
@@ -140,7 +140,7 @@ class Community:
         self.facts = facts
         self._found = found
         self._world = world
-        self._rank = ranking.RankStep(privacy=PRIVACY, vouching=VOUCHING)
+        self._rank = ranking.RankStep(privacy=PRIVACY, gate=OUTPUT_GATE)
 
     @classmethod
     def of(cls, found: Sequences, progress: Progress) -> "Community":

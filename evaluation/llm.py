@@ -22,8 +22,8 @@ from operators.rank.listwise import ListwiseRanker
 from operators.steps import Reason
 from schemas import Contrast, PolicySkill
 from streams.llm.client import LlmClient
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.settings import Settings
-from streams.vouching import DEFAULT as VOUCHING
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -101,11 +101,11 @@ class LlmArm(WarmedUp):
         replies = options.replies or Replies()
         self._client = client_of(settings, replies)
         self._desk = desk_of(self._client, replies, settings)
-        reasoner = LlmReasoner(self._desk, vouching=VOUCHING)
+        reasoner = LlmReasoner(self._desk, gate=OUTPUT_GATE)
         reason = GatedReasoner(reasoner, lambda: None).reason if settings.gate else reasoner.reason
         super().__init__(replace(rule, reason=lambda: lenient(reason)), options)
         self.concurrency = options.concurrency
-        self._ranker = ListwiseRanker(self._desk, orders=settings.rank_orders, vouching=VOUCHING)
+        self._ranker = ListwiseRanker(self._desk, orders=settings.rank_orders, gate=OUTPUT_GATE)
 
     @property
     def spent(self) -> Cost:

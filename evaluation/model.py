@@ -27,9 +27,9 @@ from operators.rank.listwise import ListwiseRanker
 from operators.steps import EvolveStep, Reason, learn
 from schemas import Contrast, PolicySkill
 from streams.importers import Visit
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
-from streams.vouching import DEFAULT as VOUCHING
 
 SLIM_BUDGETS = (10, 20, 50, 100, 200)
 TAUS = (0, 1, 2, 3)
@@ -38,7 +38,7 @@ MODEL = "model"
 
 
 def _verdicts(desk: Desk, on_unusable: Callable[[], object]) -> Reason:
-    return lenient(GatedReasoner(LlmReasoner(desk, vouching=VOUCHING)).reason, on_unusable)
+    return lenient(GatedReasoner(LlmReasoner(desk, gate=OUTPUT_GATE)).reason, on_unusable)
 
 
 def _counts(*_: object) -> Reason:
@@ -54,7 +54,7 @@ class ModelArm:
 
 
 def _weighing(weight: float) -> EvolveStep:
-    return EvolveStep(limits=MergeLimits(verdict_weight=weight), privacy=PRIVACY, vouching=VOUCHING)
+    return EvolveStep(limits=MergeLimits(verdict_weight=weight), privacy=PRIVACY, gate=OUTPUT_GATE)
 
 
 NO_SKILL, PRIOR, INCREMENTAL_ARM, COUNTS = "no-skill", "statinit", "incremental", "counts"
@@ -135,7 +135,7 @@ class Player:
         self._plan = plan.of([user_id])
         self._desk, self._counted = desk, counted
         self._choices = plan.choices[user_id]
-        self._ranker = ListwiseRanker(desk, orders=1, vouching=VOUCHING)
+        self._ranker = ListwiseRanker(desk, orders=1, gate=OUTPUT_GATE)
         self._slims = SkillArm(ARMS[COUNTS].rule, self._plan)
         self._before: dict[str, list[PolicySkill]] = {}
         """Each arm's skill before each choice."""

@@ -12,7 +12,7 @@ from operators import weights as weigh
 from operators.admission import contrast_id
 from operators.contrast import reverse_rank
 from operators.evolve import CountsReasoner, RulesReasoner
-from operators.language.privacy import OFF
+from operators.language.privacy import KEEP_ALL
 from operators.learning.evidence import fixed
 from operators.options import EvolveMode
 from operators.rank import RankSkill
@@ -23,8 +23,8 @@ from operators.weights import DEFAULT_WEIGHTS, RankWeights
 from schemas import Contrast, Features, Interaction, PolicySkill, Position, Profile, Weights, derived_id
 from schemas.base import Domain, UserId
 from streams.importers import Visit
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 
 
 class By(StrEnum):
@@ -63,13 +63,13 @@ class Rule:
     from_history: bool = True
     retrieves: bool = True
     propagates: bool = True
-    evolve: EvolveStep = field(default_factory=lambda: EvolveStep(privacy=OFF, vouching=VOUCHING))
+    evolve: EvolveStep = field(default_factory=lambda: EvolveStep(privacy=KEEP_ALL, gate=OUTPUT_GATE))
     reason: Callable[[], Reason] = lambda: CountsReasoner().reason
     counts: bool = True
 
 
 NO_SKILL, PRIOR, RULES, SAGER = "no-skill", "prior", "rules", "sager"
-INCREMENTAL = EvolveStep(mode=EvolveMode.INCREMENTAL, privacy=PRIVACY, vouching=VOUCHING)
+INCREMENTAL = EvolveStep(mode=EvolveMode.INCREMENTAL, privacy=PRIVACY, gate=OUTPUT_GATE)
 # The arms of `sager eval stream`.
 STREAM_RULES: Mapping[str, Rule] = {
     rule.name: rule
@@ -187,11 +187,11 @@ class SkillArm:
         self._by = tuple(dict.fromkeys((*by, By.MIX)))
         self._weighs, self._shares = weighs, shares
         # Items are compared as the data set has them, private or not.
-        self._start = SkillStart(privacy=OFF, from_history=rule.from_history)
+        self._start = SkillStart(privacy=KEEP_ALL, from_history=rule.from_history)
         self._prior = interactions.PriorStep()
         self._reason = rule.reason()
         skill = RankSkill.FULL if rule.ranks else RankSkill.NONE
-        self._rank = ranking.RankStep(skill, slim_tokens, retrieves=rule.retrieves, privacy=PRIVACY, vouching=VOUCHING)
+        self._rank = ranking.RankStep(skill, slim_tokens, retrieves=rule.retrieves, privacy=PRIVACY, gate=OUTPUT_GATE)
         self._learned: Weights | None = None
         self._offset = 0
         self._players = {user_id: self._begin(user_id, profiles) for user_id in plan.choices}

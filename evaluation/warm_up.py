@@ -22,8 +22,8 @@ from operators.steps import SkillStart
 from operators.steps import rank as ranking
 from schemas import GlobalSkill, derived_id
 from streams.importers.dataset import BEGINNING, Visit
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 
 if TYPE_CHECKING:
     from evaluation.replies import Replies
@@ -150,7 +150,7 @@ class WarmedUp(Frozen):
             state = ranking.RankState(unread, world.memories.get(user_id), near, popularity=self._popularity)
             visits = split.training[user_id]
             now = (visits[-1].at if visits else BEGINNING) + timedelta(seconds=1)
-            rank = ranking.RankStep(privacy=PRIVACY, vouching=VOUCHING)
+            rank = ranking.RankStep(privacy=PRIVACY, gate=OUTPUT_GATE)
             known[user_id, propagates] = rank.retrieve(state, split.domain, now)
         return known[user_id, propagates]
 

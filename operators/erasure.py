@@ -8,8 +8,8 @@ from typing import TypeVar
 from operators.admission import TOLERANCE, abstention_id, contrast_id
 from operators.attributes import fact_id
 from operators.contrast import RingLimits
-from operators.language.ports import Read, Understood
-from operators.language.words import SAME_LETTERS, Words, words_of
+from operators.language.ports import Interpretation, ReadDirective
+from operators.language.words import SAME_LETTERS, WordSet, plain_words
 from operators.learning.statements import Subject
 from operators.redaction import is_placeholder
 from operators.stated import statement_id
@@ -174,14 +174,14 @@ def fit_to_restore(command: SkillCommand, skill: PolicySkill, receipt: Receipt |
 
 
 def said_still(
-    understood: Understood, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
-) -> Understood:
+    understood: Interpretation, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
+) -> Interpretation:
     """Return the meaning of words without lines that were erased since; then no words are kept either."""
     at = min(moments)
     if receipt is None or all(scope.until < at for scope in receipt.lines.values()):
         return understood
 
-    def is_forgotten(read: Read) -> bool:
+    def is_forgotten(read: ReadDirective) -> bool:
         told = Subject.of(read.directive, {})
         names = (told.attribute_id, told.over, statement_id(read.directive.stance, told.attribute_id))
         return any(receipt.covers_line(line_of(user_id, domain, name), at) for name in names if name is not None)
@@ -196,7 +196,7 @@ def card_line(user_id: str, line_id: str) -> str:
     return line_of(user_id, "", line_id)
 
 
-def meaning(user_id: str, words: Words) -> str:
+def meaning(user_id: str, words: WordSet) -> str:
     """Return the digest of lines with these words, liked or not, in any order.
 
     Only the first letters of a word count: a plural must not bring an erased line back. The digest covers statements
@@ -207,7 +207,7 @@ def meaning(user_id: str, words: Words) -> str:
 
 def forgotten_as(user_id: str, line_id: str, value: str = "") -> tuple[str, str]:
     """Return the digests of an erased line of a card: its own, and that of its words."""
-    return card_line(user_id, line_id), meaning(user_id, words_of(value_of_line(line_id, value)))
+    return card_line(user_id, line_id), meaning(user_id, plain_words(value_of_line(line_id, value)))
 
 
 def value_of_line(line_id: str, value: str = "") -> str:

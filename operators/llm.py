@@ -36,7 +36,7 @@ def strict_object(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-class Answer(Protocol):
+class ModelAnswer(Protocol):
     """An answer in JSON, with the record of its cost."""
 
     @property
@@ -47,14 +47,14 @@ class Answer(Protocol):
         """Return the record as events carry it, for the prompt of this name."""
 
 
-class Asks(Protocol):
+class ModelClient(Protocol):
     """A client that can ask for JSON."""
 
-    async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Answer:
+    async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> ModelAnswer:
         """Return the model's answer to this prompt, fitting this schema."""
 
 
-class Question(Protocol):
+class ModelQuestion(Protocol):
     """A question with a JSON answer."""
 
     @property
@@ -70,7 +70,7 @@ class Question(Protocol):
         """The longest possible answer, for the reply's token limit."""
 
 
-async def ask(client: Asks, prompt: str, question: Question) -> Answer:
+async def ask(client: ModelClient, prompt: str, question: ModelQuestion) -> ModelAnswer:
     """Ask a question with the prompt of this name, such as `evolve.v2`."""
     return await client.ask(
         question.prompt,

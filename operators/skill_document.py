@@ -7,7 +7,7 @@ without markup.
 import re
 
 from operators.attributes import normalise
-from operators.language.output_policy import Vouching
+from operators.language.output_policy import OutputGate
 from operators.learning.fold import MAX_VALUE_CHARS
 from operators.prompts import as_data
 from operators.stated import is_doubtful, lasting_statements, without_avoided
@@ -38,15 +38,15 @@ _LATIN = 0xFF
 _BASIC = 0xFFFF
 
 
-def skill_document(skill: PolicySkill, vouching: Vouching) -> str:
+def skill_document(skill: PolicySkill, gate: OutputGate) -> str:
     """Return the document, with the lines that pass the gate.
 
     The name is at most 64 characters out of `a-z0-9-`, the description at most 1,024; the front matter is YAML of
     strings and integers.
     """
-    lines = vouching.let_out(without_avoided(skill.attributes, lasting_statements(skill.stated)))
+    lines = gate.allowed_lines(without_avoided(skill.attributes, lasting_statements(skill.stated)))
     shown = skill.model_copy(update={"attributes": tuple(lines)})
-    return "\n".join([*_front_matter(shown), "", *_body(shown, _let_out(skill, vouching))]) + "\n"
+    return "\n".join([*_front_matter(shown), "", *_body(shown, _let_out(skill, gate))]) + "\n"
 
 
 def skill_name(user_id: str, domain: str) -> str:
@@ -106,7 +106,7 @@ def _front_matter(skill: PolicySkill) -> list[str]:
     ]
 
 
-def _let_out(skill: PolicySkill, vouching: Vouching) -> list[Statement]:
+def _let_out(skill: PolicySkill, gate: OutputGate) -> list[Statement]:
     """Return the lasting statements about facts: a document has no clock and no session."""
     return [
         said
@@ -115,7 +115,7 @@ def _let_out(skill: PolicySkill, vouching: Vouching) -> list[Statement]:
         and said.session_id is None
         and said.item_id is None
         and not is_doubtful(skill, said)
-        and not any(vouching.held(said.dimension, value) for value in (said.value, *_replaced(said)))
+        and not any(gate.rejection(said.dimension, value) for value in (said.value, *_replaced(said)))
     ]
 
 

@@ -6,8 +6,18 @@ from typing import Final
 
 import sager_language.corrections as corrections_rules
 import sager_language.preferences as preference_rules
-from operators.language.output_policy import Held
-from operators.language.ports import About, Effect, Finding, Heard, OwnSentence, Read, Redacted, Speaks, Understood
+from operators.language.output_policy import Rejection
+from operators.language.ports import (
+    Effect,
+    Extraction,
+    Interpretation,
+    PreferenceFinding,
+    ReadDirective,
+    RedactedText,
+    SentenceAbout,
+    TasteOwner,
+    UserSentence,
+)
 from operators.prompts import visible
 from sager_language import output, personal
 from schemas import Bound, Card, Correction, Directive, NotUnderstood, OptOut, Scope, Stance, Turn
@@ -18,7 +28,7 @@ KINDS: Final = personal.KINDS
 
 
 @lru_cache(maxsize=16_384)
-def _redact_work(text: str, most: int) -> Redacted:
+def _redact_work(text: str, most: int) -> RedactedText:
     return personal.redact(text, frozenset(), most, of_a_work=True)
 
 
@@ -38,19 +48,19 @@ class Rules:
     refusal = staticmethod(personal.refusal)
     redact_work = staticmethod(_redact_work)
 
-    def redact(self, text: str, allowed: frozenset[str], most: int) -> Redacted:
+    def redact(self, text: str, allowed: frozenset[str], most: int) -> RedactedText:
         """Redact a text."""
         return personal.redact(text, _categories(allowed), most)
 
-    def redact_about_person(self, text: str, allowed: frozenset[str], most: int) -> Redacted:
+    def redact_about_person(self, text: str, allowed: frozenset[str], most: int) -> RedactedText:
         """Redact a text that speaks of a person as a whole."""
         return personal.redact(text, _categories(allowed), most, of_a_person=True)
 
-    def redact_turn(self, text: str, before: str, allowed: frozenset[str]) -> Redacted:
+    def redact_turn(self, text: str, before: str, allowed: frozenset[str]) -> RedactedText:
         """Redact a turn of a conversation."""
         return personal.redact_turn(text, before, _categories(allowed))
 
-    def in_routine(self, value: str) -> str | None:
+    def routine_kind(self, value: str) -> str | None:
         """Return the kind of personal data that the words of a habit reveal."""
         return next(personal.routine_reveals(value), None)
 
@@ -67,10 +77,10 @@ class Rules:
         found = personal.wish_of(instruction)
         return None if found is None else OptOut(found.value)
 
-    def held(self, dimension: str, value: str) -> str | None:
+    def rejection(self, dimension: str, value: str) -> str | None:
         """Return why a value is held back."""
         shape = output.judge(dimension, value)
-        return None if shape is output.Shape.PHRASE else Held(shape.value)
+        return None if shape is output.Shape.PHRASE else Rejection(shape.value)
 
     def is_phrase(self, text: str) -> bool:
         """Return True if a text is a short noun phrase or a name."""
@@ -78,7 +88,7 @@ class Rules:
 
     def read(
         self, correction: Correction, items: Sequence[ItemFacts], known: Sequence[Fact], vocabulary: Sequence[Fact]
-    ) -> Understood:
+    ) -> Interpretation:
         """Read a correction's text."""
         found = corrections_rules.read_correction(
             correction.text,
@@ -89,47 +99,49 @@ class Rules:
             about=correction.item_id,
             language=correction.language or "",
         )
-        return Understood(
+        return Interpretation(
             says=tuple(map(_read, found.reads)),
             suits=found.suits,
             language=found.language,
-            about=About.ANOTHER if found.why is corrections_rules.Why.FOR_ANOTHER else About.THE_PERSON,
+            about=TasteOwner.ANOTHER if found.why is corrections_rules.Why.FOR_ANOTHER else TasteOwner.THE_PERSON,
             why=None if found.why is None else NotUnderstood(found.why.value),
             examples=tuple(Fact(dimension=fact.dimension, value=fact.value) for fact in found.named),
         )
 
-    def is_of_another(self, text: str, language: str) -> bool:
+    def is_about_another(self, text: str, language: str) -> bool:
         """Return True if a text speaks of another person's taste."""
-        return corrections_rules.is_of_another(text, language)
+        return corrections_rules.is_about_another(text, language)
 
     def is_unread(self, text: str) -> bool:
         """Return True for orders to a machine and for irony."""
         return corrections_rules.is_unread(text)
 
-    def extract(self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]) -> Heard:
+    def extract(
+        self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]
+    ) -> Extraction:
         """Return what the turns of a person say about them."""
         found = preference_rules.extract_preferences(
             turns, vocabulary, known=card.lines if card else (), past=card.past if card else ()
         )
-        return Heard(tuple(map(_finding, found.findings)), found.of_others)
+        return Extraction(tuple(map(_finding, found.findings)), found.of_others)
 
-    def sentences(self, turn: Turn, before: Sequence[Turn], most: int) -> Sequence[OwnSentence]:
+    def sentences(self, turn: Turn, before: Sequence[Turn], most: int) -> Sequence[UserSentence]:
         """Return the sentences of a turn in the person's own words."""
-        found: list[OwnSentence] = []
+        found: list[UserSentence] = []
         for span in preference_rules.own_words(turn, before):
             for start, end in preference_rules.pieces(span.text[: max(most, 0)]):
                 text = span.text[start:end]
-                speaks = Speaks[preference_rules.speaks(span, start, end).name]
+                speaks = SentenceAbout[preference_rules.speaks(span, start, end).name]
                 if personal.PLACEHOLDER.search(text):
                     # The rest of a sentence often reveals the private part.
-                    speaks = Speaks.NOT_FOR_THEM
-                found.append(OwnSentence(text, speaks))
+                    speaks = SentenceAbout.NOT_FOR_THEM
+                found.append(UserSentence(text, speaks))
             most -= len(span.text)
         return found
 
-    def takes_away(self, words: str, effect: Effect) -> bool:
+    def withdraws(self, words: str, effect: Effect) -> bool:
         """Return True if words say that something is over, or ask to forget it."""
-        return preference_rules.takes_away(words, preference_rules.Effect(effect.value))
+        return preference_rules.withdraws(words, preference_rules.Effect(effect.value))
 
 
 joined_vocabulary: Final = corrections_rules.joined
@@ -137,7 +149,7 @@ warm_corrections: Final = corrections_rules.warm
 warm_conversations: Final = preference_rules.warm
 
 
-def _read(read: corrections_rules.Read) -> Read:
+def _read(read: corrections_rules.Read) -> ReadDirective:
     said, bound = read.statement, read.statement.bound
     directive = Directive(
         stance=Stance(said.stance.value),
@@ -149,11 +161,11 @@ def _read(read: corrections_rules.Read) -> Read:
         changed=said.changed,
     )
     scope = None if read.scope is None else Scope(read.scope.value)
-    return Read(directive, " ".join(visible(read.words).split()), scope, read.pattern)
+    return ReadDirective(directive, " ".join(visible(read.words).split()), scope, read.pattern)
 
 
-def _finding(found: preference_rules.Finding) -> Finding:
-    return Finding(
+def _finding(found: preference_rules.Finding) -> PreferenceFinding:
+    return PreferenceFinding(
         stance=Stance(found.stance.value),
         value=found.value,
         words=found.words,

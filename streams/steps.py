@@ -7,9 +7,9 @@ from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
 from operators.signals import SignalWeights
 from operators.steps import EvolveStep
 from operators.steps.rank import RankStep
+from streams.output_gate import output_gate
 from streams.privacy import privacy_of
 from streams.settings import Settings
-from streams.vouching import vouching_of
 
 
 def limits_of(settings: Settings) -> MergeLimits:
@@ -24,7 +24,7 @@ def evolve_of(settings: Settings, limits: MergeLimits = DEFAULT_LIMITS) -> Evolv
         privacy=privacy_of(settings),
         warmup_rounds=settings.warmup_rounds,
         slim_tokens=settings.slim_tokens,
-        vouching=vouching_of(settings),
+        gate=output_gate(settings),
         mode=settings.evolve_mode,
         signals=SignalWeights.of(settings.signals),
     )
@@ -37,6 +37,6 @@ def rank_of(settings: Settings) -> RankStep:
         settings.slim_tokens,
         settings.task_slim,
         settings.retrieve,
-        vouching=vouching_of(settings),
+        gate=output_gate(settings),
         privacy=privacy_of(settings),
     )

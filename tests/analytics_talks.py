@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
-from operators.language.ports import Effect, Finding, Heard
+from operators.language.ports import Effect, Extraction, PreferenceFinding
 from schemas import Card, CardDiff, Provenance, Stance
 from schemas.cards import FREE
 from streams.privacy import DEFAULT
@@ -42,14 +42,14 @@ def talks(users: Sequence[str], monday: datetime) -> Iterator[tuple[CardDiff, Ca
         user, at = users[number], monday + timedelta(days=day, hours=18)
         name = f"chat-{user}-{day:02}"
         findings = tuple(
-            Finding(
+            PreferenceFinding(
                 stance=Stance.AVOIDS if "can't stand" in words else Stance.PREFERS, value=value, words=words,
                 event_id=f"turn-{name}-{place}", said_at=at, dimension=dimension, domain=domain, effect=effect,
             )
             for place, (words, value, domain, dimension, effect) in enumerate(found)
         )  # fmt: skip
         others = 1 if number == 1 else 0
-        heard = Heard(findings, others, _BY_A_MODEL if number else Provenance())
+        heard = Extraction(findings, others, _BY_A_MODEL if number else Provenance())
         diff = resolve(cards.get(user), user, heard, f"heard-{name}", at, name, None, DEFAULT)
         assert diff is not None
         cards[user] = with_diff(cards.get(user), diff)

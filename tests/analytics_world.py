@@ -54,8 +54,8 @@ from streams.analytics.snapshot import copy_and_rename
 from streams.analytics.store import Store
 from streams.language import RULES
 from streams.local.demo import catalogue, people
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.analytics_talks import talks
 from tests.shared_files import make_once
 
@@ -70,7 +70,7 @@ NOTHING_SUITS = (4, 8, 10)
 """At which turns they take nothing of a first list."""
 PRICES = (0.15, 0.6)
 BUDGET = 30
-EVOLVE, RANK = EvolveStep(privacy=PRIVACY, vouching=VOUCHING), RankStep(privacy=PRIVACY, vouching=VOUCHING)
+EVOLVE, RANK = EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE), RankStep(privacy=PRIVACY, gate=OUTPUT_GATE)
 
 
 @dataclass
@@ -226,7 +226,7 @@ class _Builder:
         key = (request.user_id, request.domain)
         skill = self._skill(key, request) if with_skill else None
         found = retrieve(
-            self._memories.get(key), self._near(key), request.domain, request.occurred_at, vouching=VOUCHING
+            self._memories.get(key), self._near(key), request.domain, request.occurred_at, gate=OUTPUT_GATE
         )
         items = [self._read(candidate) for candidate in request.candidates]
         lines = skill.attributes if skill else ()
@@ -240,7 +240,7 @@ class _Builder:
         by_id = {candidate.item_id: candidate for candidate in request.candidates}
         injected = Injected(
             skill_version=skill.version if skill else 0,
-            slim_skill=slim(skill, BUDGET, vouching=VOUCHING).text if skill else "", reasoner=by.reasoner,
+            slim_skill=slim(skill, BUDGET, gate=OUTPUT_GATE).text if skill else "", reasoner=by.reasoner,
             facets=tuple(f.model_copy(update={"supporting_neighbors": ()}) for f in found.facets[:3]),
             ranked_by=by, fit=heard.told(items, order),
         )  # fmt: skip
@@ -372,11 +372,11 @@ class _Builder:
             attribute_id=chosen.attribute_id, actor="support", reason="the user asked for it",
         )  # fmt: skip
         self._send(command, at)
-        self._learn(key, skill, resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING))
+        self._learn(key, skill, resolve_command(skill, command, privacy=PRIVACY, gate=OUTPUT_GATE))
 
     def _learn(self, key: tuple[str, str], skill: PolicySkill, diff: SkillDiff) -> None:
         evolved = merge(skill, diff)
-        short = slim(evolved, BUDGET, vouching=VOUCHING)
+        short = slim(evolved, BUDGET, gate=OUTPUT_GATE)
         self._world.skills[key] = evolved
         self._world.diffs.append(diff)
         self._send(diff, diff.occurred_at)

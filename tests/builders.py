@@ -7,7 +7,7 @@ from typing import Any
 
 from operators.attributes import attribute_id
 from operators.evolve import Proposal, validate
-from operators.language.output_policy import Held, Vouching
+from operators.language.output_policy import OutputGate, Rejection
 from operators.learning.fold import SECTIONS, _strategy_lines, line_of, merge
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve
 from schemas import (
@@ -34,10 +34,10 @@ DOMAIN = "books"
 _numbers = count(1)
 
 
-class _Everything(Vouching):
+class _Everything(OutputGate):
     """Vouches for any value: for tests of what comes behind the gate."""
 
-    def held(self, dimension: str, value: str, items: int = 0) -> Held | None:
+    def rejection(self, dimension: str, value: str, items: int = 0) -> Rejection | None:
         return None
 
 

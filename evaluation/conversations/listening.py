@@ -16,19 +16,19 @@ from evaluation.replies import Desk
 from evaluation.simulation import Turn, simulate
 from operators.cards.fold import fold, redacted
 from operators.evolve import ReasonerUnavailable
-from operators.language.chunks import first_closed, has_own_words, without
-from operators.language.extraction import LlmListening, both
-from operators.language.ports import Heard
+from operators.language.chunks import first_closed, has_user_turn, without_chunk
+from operators.language.extraction_llm import LlmExtractor, combine
+from operators.language.ports import Extraction
 from operators.steps.listen import ListenState, ListenStep, erasing_changes, with_sealed_diff
 from operators.tokens import count_tokens
 from schemas import Fact, Position, Speaker, Utterance, cards, derived_id
 from schemas.cards import Card, CardDiff, CardLine
 from streams.language import RULES
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 
 # Understands a chunk: by rules or by a model.
-Listener = Callable[[Sequence[cards.Turn], Card | None], Awaitable[Heard]]
+Listener = Callable[[Sequence[cards.Turn], Card | None], Awaitable[Extraction]]
 BEGINNING: Final = datetime(2025, 1, 6, 9, tzinfo=UTC)
 BETWEEN_TALKS: Final = timedelta(days=1)
 BETWEEN_TURNS: Final = timedelta(seconds=40)
@@ -69,7 +69,7 @@ class Played:
     seconds: float = 0.0
 
 
-async def by_rules(turns: Sequence[cards.Turn], card: Card | None) -> Heard:
+async def by_rules(turns: Sequence[cards.Turn], card: Card | None) -> Extraction:
     """Understand a chunk without a model."""
     return RULES.extract(turns, card, _no_vocabulary)
 
@@ -90,10 +90,10 @@ class ModelListener:
 
     def __init__(self, desk: Desk, by: By) -> None:
         self._by = by
-        self._listening = LlmListening(desk, extractor=RULES, vouching=VOUCHING)
+        self._listening = LlmExtractor(desk, extractor=RULES, gate=OUTPUT_GATE)
         self.unusable = 0
 
-    async def listen(self, turns: Sequence[cards.Turn], card: Card | None) -> Heard:
+    async def listen(self, turns: Sequence[cards.Turn], card: Card | None) -> Extraction:
         """The findings about the person in a chunk."""
         rules = await by_rules(turns, card)
         try:
@@ -101,7 +101,7 @@ class ModelListener:
         except ReasonerUnavailable:
             self.unusable += 1
             return rules
-        return model if self._by is By.MODEL else both(rules, model)
+        return model if self._by is By.MODEL else combine(rules, model)
 
 
 class _Listening:
@@ -133,7 +133,7 @@ class _Listening:
         """Think over all chunks that are closed."""
         played = self._played
         while (listening := self._state.listening) is not None and (chunk := first_closed(listening)) is not None:
-            if chunk.turns and has_own_words(chunk):
+            if chunk.turns and has_user_turn(chunk):
                 heard = await self._listen(chunk.turns, played.card)
                 thought = self._steps.finish(self._state, chunk, heard, _no_vocabulary)
                 played.chunks += 1
@@ -141,7 +141,7 @@ class _Listening:
                 played.model_tokens += heard.reasoned_by.prompt_tokens + heard.reasoned_by.completion_tokens
                 if thought.diff is not None:
                     _append(played, thought.diff)
-            self._state = ListenState(without(listening, chunk), played.card)
+            self._state = ListenState(without_chunk(listening, chunk), played.card)
 
 
 async def play(person: Person, listen: Listener = by_rules) -> Played:

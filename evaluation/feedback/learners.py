@@ -25,9 +25,9 @@ from schemas import Abstention, Candidate, ClarifyingQuestion, Contrast, Fit, It
 from schemas.base import Domain, UserId
 from schemas.corrections import Correction, Directive
 from streams.language import RULES
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 
 # The chance above which an item is offered: low while learning, since an offer of nothing brings little feedback.
 EXPLORES, EXPLOITS = 0.1, 0.6
@@ -123,8 +123,8 @@ class Skills:
         self.outcomes: Counter[str] = Counter()
         self.directed: list[bool] = []
         self._evolve, self._rank, self._start = (
-            EvolveStep(privacy=PRIVACY, vouching=VOUCHING),
-            ranking.RankStep(privacy=PRIVACY, vouching=VOUCHING),
+            EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE),
+            ranking.RankStep(privacy=PRIVACY, gate=OUTPUT_GATE),
             SkillStart(privacy=PRIVACY),
         )
         self._facts: dict[str, ItemFacts] = {}

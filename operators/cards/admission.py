@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from operators.attributes import normalise
-from operators.language.output_policy import Held, Vouching
+from operators.language.output_policy import OutputGate, Rejection
 from operators.language.privacy import Privacy
 from operators.prompts import visible
 from schemas.cards import FREE, CardLine
@@ -16,7 +16,7 @@ _MAX_DIMENSION: Final = 40
 # The words of a free value that may enter a prompt.
 MOST_WORDS: Final = 7
 # Reasons that do not hold back free words, if these are few and plain.
-_PLAIN: Final = frozenset({Held.UNKNOWN, Held.LONG})
+_PLAIN: Final = frozenset({Rejection.UNKNOWN, Rejection.LONG})
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*\.?|\d{1,4}", re.UNICODE)
 
 
@@ -46,7 +46,7 @@ def refused(dimension: str, value: str, words: str, privacy: Privacy) -> str | N
         found = strict.redact_about_person(value, "", MAX_VALUE).found
         if found:
             return next(iter(found))
-        if (kind := privacy.in_routine(value)) is not None:
+        if (kind := privacy.routine_kind(value)) is not None:
             return kind
     redacted = strict.redact(words, "")
     if redacted.found and normalise(value) in normalise(words) and normalise(value) not in normalise(redacted.text):
@@ -57,17 +57,17 @@ def refused(dimension: str, value: str, words: str, privacy: Privacy) -> str | N
 def quoted(words: str, privacy: Privacy) -> str:
     """Return a quotation to the letter, or nothing if any of it is private."""
     shown = " ".join(visible(words).split())[:MAX_WORDS].rstrip()
-    if privacy.in_routine(shown) is not None:
+    if privacy.routine_kind(shown) is not None:
         return ""
     return shown if privacy.strict.redact_about_person(shown, "", MAX_WORDS).text == shown else ""
 
 
-def is_let_out(line: CardLine, vouching: Vouching) -> bool:
+def is_let_out(line: CardLine, gate: OutputGate) -> bool:
     """Return True if a line may stand in a prompt.
 
     It passes the gate of skills' lines, or it is at most seven plain words without one that orders need.
     """
-    held = vouching.held(line.dimension, line.value)
+    held = gate.rejection(line.dimension, line.value)
     if held is None or line.dimension != FREE:
         return held is None
     words = line.value.split()

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from operators.attributes import bounded_id, normalise
-from operators.language.words import all_words, has_word, words, words_of
+from operators.language.words import all_words, has_word, keywords, plain_words
 from operators.redaction import placeholder
 from schemas import ONE, derived_id, line_of
 from schemas.cards import FREE, Card, CardLine, Strength
@@ -113,13 +113,13 @@ def holds_where(domain: str | None, line: CardLine) -> bool:
 
 def same_subject(one: CardLine, other: CardLine) -> bool:
     """Return True if two lines have the same plain words, whatever their stances."""
-    return may_meet(one.domain, one.dimension, other) and words_of(one.value) == words_of(other.value)
+    return may_meet(one.domain, one.dimension, other) and plain_words(one.value) == plain_words(other.value)
 
 
 def meant(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
     """Return the lines that few words mean: those with the same words, else the one with the most in common."""
-    spoken = words_of(text)
-    found = [(line, words_of(line.value)) for line in lines]
+    spoken = plain_words(text)
+    found = [(line, plain_words(line.value)) for line in lines]
     if same := [line for line, known in found if known == spoken]:
         return same
     near = []
@@ -137,9 +137,13 @@ def to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
     line, those that share the most words, at least half of the wish's or of the line's. Quotations count only where no
     value does, and need two shared words.
     """
-    spoken = words_of(text)
+    spoken = plain_words(text)
     every = [
-        (line, words_of(line.value) | words(f"{'' if line.dimension == FREE else line.dimension} {line.domain or ''}"))
+        (
+            line,
+            plain_words(line.value)
+            | keywords(f"{'' if line.dimension == FREE else line.dimension} {line.domain or ''}"),
+        )
         for line in lines
     ]
     if not spoken:
@@ -147,7 +151,7 @@ def to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
     if whole := [line for line, known in every if all(has_word(known, word) for word in spoken)]:
         return whole
     values = [(line, known, 1) for line, known in every]
-    quotations = [(line, words_of(line.words), 2) for line, _ in every if line.words]
+    quotations = [(line, plain_words(line.words), 2) for line, _ in every if line.words]
     for candidates in (values, quotations):
         shared = [
             (count, line)
@@ -167,4 +171,4 @@ def quotes(quotation: str, value: str) -> bool:
     >>> quotes("I love jazz and blues", "old jazz records"), quotes("I love blues", "jazz")
     (True, False)
     """
-    return bool(quotation) and any(has_word(all_words(quotation), word) for word in words_of(value))
+    return bool(quotation) and any(has_word(all_words(quotation), word) for word in plain_words(value))

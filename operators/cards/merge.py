@@ -8,7 +8,7 @@ from typing import Final
 from operators.cards.admission import UNREADABLE, dimension_of, quoted, refused, value_of
 from operators.cards.draft import FORGOTTEN, CardDraft, absorbed
 from operators.cards.lines import MAX_WEIGHT, WEIGHTS, holds_where, line_id, may_meet, meant, same_subject, to_forget
-from operators.language.ports import Effect, Finding, Heard
+from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.language.privacy import Privacy
 from schemas import Position
 from schemas.cards import (
@@ -40,7 +40,7 @@ HINTED: Final = "something that they said speaks against it"
 def resolve(
     card: Card | None,
     user_id: str,
-    heard: Heard,
+    heard: Extraction,
     event_id: str,
     occurred_at: datetime,
     conversation_id: str | None,
@@ -72,9 +72,9 @@ class _Merging:
         self._card = draft
         self._privacy = privacy
         self._unquoted_until = unquoted_until
-        self._forgotten: list[Finding] = []
+        self._forgotten: list[PreferenceFinding] = []
 
-    def hear(self, finding: Finding) -> None:
+    def hear(self, finding: PreferenceFinding) -> None:
         """Apply one finding to the card."""
         if finding.effect is Effect.FORGETS:
             self._forget(finding)
@@ -94,7 +94,7 @@ class _Merging:
         else:
             self._state(tidy)
 
-    def _forget(self, finding: Finding) -> None:
+    def _forget(self, finding: PreferenceFinding) -> None:
         self._forgotten.append(finding)
         # Lines that were stated after the wish stay.
         lines = (*self._card.live.values(), *self._card.past.values())
@@ -105,18 +105,18 @@ class _Merging:
         self._card.forget(gone, CardChangeKind.FORGOTTEN)
         self._card.unquote(finding.value)
 
-    def _is_forgotten(self, finding: Finding) -> bool:
+    def _is_forgotten(self, finding: PreferenceFinding) -> bool:
         """True if the same utterance wants it forgotten: "forget that I like jazz" states it too."""
         line = self._line(finding)
         return any(wish.event_id == finding.event_id and to_forget(wish.value, [line]) for wish in self._forgotten)
 
-    def _withdraw(self, finding: Finding) -> None:
+    def _withdraw(self, finding: PreferenceFinding) -> None:
         lines = [line for line in self._live(finding) if line.stance is _stance(finding)]
         for line in meant(finding.value, lines):
             if line.confirmed_at <= finding.said_at and not _is_above(line, finding):
                 self._card.end(CardChangeKind.WITHDRAWN, line, NOT_ANY_MORE, finding.said_at)
 
-    def _state(self, finding: Finding) -> None:
+    def _state(self, finding: PreferenceFinding) -> None:
         line = self._line(finding)
         if self._is_over(line, finding):
             return
@@ -155,7 +155,7 @@ class _Merging:
             self._card.end(CardChangeKind.MERGED, each, NEARLY, by=result.line_id)
         return result
 
-    def _replace(self, finding: Finding, now: CardLine | None) -> None:
+    def _replace(self, finding: PreferenceFinding, now: CardLine | None) -> None:
         """End the lines that an update replaces; without a successor they are withdrawn."""
         if finding.effect is not Effect.UPDATES or not finding.replaces:
             return
@@ -174,11 +174,11 @@ class _Merging:
             else:
                 self._card.end(CardChangeKind.OVERTAKEN, line, IN_ITS_PLACE, finding.said_at, now.line_id)
 
-    def _contradict(self, line: CardLine, finding: Finding) -> None:
+    def _contradict(self, line: CardLine, finding: PreferenceFinding) -> None:
         against = min(line.against + WEIGHTS[finding.strength], MAX_WEIGHT)
         self._card.put(CardChangeKind.CONTRADICTED, line.model_copy(update={"against": against}), HINTED)
 
-    def _is_over(self, line: CardLine, finding: Finding) -> bool:
+    def _is_over(self, line: CardLine, finding: PreferenceFinding) -> bool:
         """True if this was taken back or contradicted after it was said."""
         return any(
             each.stance is line.stance
@@ -195,7 +195,7 @@ class _Merging:
         heir = self._card.live.get(line.overtaken_by or "")
         return heir is not None and heir.stance is line.stance and same_subject(line, heir)
 
-    def _line(self, finding: Finding) -> CardLine:
+    def _line(self, finding: PreferenceFinding) -> CardLine:
         stance = _stance(finding)
         is_quoted = self._unquoted_until is None or finding.said_at > self._unquoted_until
         return CardLine(
@@ -213,16 +213,16 @@ class _Merging:
             evidence=(finding.event_id,),
         )
 
-    def _live(self, finding: Finding) -> list[CardLine]:
+    def _live(self, finding: PreferenceFinding) -> list[CardLine]:
         return [line for line in self._card.live.values() if _meets(finding, line)]
 
 
-def _stance(finding: Finding) -> Stance:
+def _stance(finding: PreferenceFinding) -> Stance:
     # `instead` prefers the one; the other is in `replaces`.
     return Stance.AVOIDS if finding.stance is Stance.AVOIDS else Stance.PREFERS
 
 
-def _meets(finding: Finding, line: CardLine) -> bool:
+def _meets(finding: PreferenceFinding, line: CardLine) -> bool:
     return may_meet(finding.domain, FREE, line)
 
 
@@ -237,11 +237,11 @@ def _is_kept(line: CardLine) -> bool:
     return line.pinned or line.strength is Strength.SET
 
 
-def _is_above(line: CardLine, finding: Finding) -> bool:
+def _is_above(line: CardLine, finding: PreferenceFinding) -> bool:
     return _is_kept(line) and finding.strength is Strength.IMPLIED
 
 
-def _yields(line: CardLine, finding: Finding) -> bool:
+def _yields(line: CardLine, finding: PreferenceFinding) -> bool:
     """True if a line gives way to its opposite.
 
     To a plain word or an update at once; to hints when they together weigh as much as the line.

@@ -6,8 +6,8 @@ from typing import Final
 
 from operators.cards.admission import is_let_out
 from operators.cards.lines import FLOOR, MAX_LINE_CHARS, certainty, days_since, in_words
-from operators.language.output_policy import Vouching
-from operators.language.words import Words, has_word, words_of
+from operators.language.output_policy import OutputGate
+from operators.language.words import WordSet, has_word, plain_words
 from operators.prompts import as_data
 from operators.tokens import count_tokens
 from schemas.cards import FREE, MAX_CARD_LINES, Card, CardLine, Strength
@@ -37,7 +37,7 @@ def chosen(card: Card, request: str, at: datetime, *, domain: str | None = None,
     A line counts by its share of words in the request, its certainty, recency and kind (pinned, set and avoided lines
     count more). Without a request the most certain lines come first.
     """
-    asked = words_of(request) if request.strip() else frozenset()
+    asked = plain_words(request) if request.strip() else frozenset()
     found = []
     for line in card.lines:
         if (domain is None or line.domain in (None, domain)) and certainty(line, at) >= FLOOR:
@@ -48,13 +48,13 @@ def chosen(card: Card, request: str, at: datetime, *, domain: str | None = None,
     return tuple(each for _, each in found[: max(most, 0)])
 
 
-def _touches(line: CardLine, asked: Words) -> float:
+def _touches(line: CardLine, asked: WordSet) -> float:
     """Return the share of a line's words in the request, plus half for its dimension or domain."""
     if not asked:
         return 0.0
-    said = words_of(line.value)
+    said = plain_words(line.value)
     share = sum(has_word(asked, word) for word in said) / max(len(said), 1)
-    named = words_of(f"{'' if line.dimension == FREE else line.dimension} {line.domain or ''}")
+    named = plain_words(f"{'' if line.dimension == FREE else line.dimension} {line.domain or ''}")
     return min(1.0, share + (0.5 if any(has_word(asked, word) for word in named) else 0.0))
 
 
@@ -65,7 +65,7 @@ def _score(line: CardLine, touched: float, at: datetime) -> float:
     return round(score, 6)
 
 
-def _reason(line: CardLine, touched: float, asked: Words, at: datetime) -> str:
+def _reason(line: CardLine, touched: float, asked: WordSet, at: datetime) -> str:
     avoided = line.stance is Stance.AVOIDS
     if touched:
         why = "the request speaks of what is to be avoided" if avoided else "the request speaks of it"
@@ -88,11 +88,11 @@ def as_text(
     request: str = "",
     budget_tokens: int = 300,
     domain: str | None = None,
-    vouching: Vouching | None,
+    gate: OutputGate | None,
 ) -> str:
     """Return the lines for a request as text with a heading; empty if none passes the gate or fits.
 
-    The budget includes the heading; a line that does not fit gives way to a shorter one. Without `vouching` the text is
+    The budget includes the heading; a line that does not fit gives way to a shorter one. Without `gate` the text is
     for people only.
     """
     if card is None:
@@ -100,7 +100,7 @@ def as_text(
     found = chosen(card, request, at, domain=domain, most=MAX_CARD_LINES)
     told = TEXT_HEADING
     for each in found:
-        if vouching is not None and not is_let_out(each.line, vouching):
+        if gate is not None and not is_let_out(each.line, gate):
             continue
         longer = f"{told}\n- {as_data(in_words(each.line), MAX_LINE_CHARS)}"
         if count_tokens(longer) <= budget_tokens:

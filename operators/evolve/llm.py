@@ -17,8 +17,8 @@ from operators.attributes import fact_id
 from operators.evolve.prompt import MAX_ANALYSIS_CHARS, Draft, Quote, block, quoting, words
 from operators.evolve.proposals import Choice, Proposal
 from operators.habit_directions import is_habit
-from operators.language.output_policy import Vouching
-from operators.llm import MAX_PROMPT_TOKENS, Asks, ask, strict_object
+from operators.language.output_policy import OutputGate
+from operators.llm import MAX_PROMPT_TOKENS, ModelClient, ask, strict_object
 from operators.prompts import as_data, template
 from schemas import Attribute, Contrast, Fact, Judgement, PolicySkill, Provenance, Verdict
 
@@ -49,18 +49,18 @@ class Question:
         return orjson.dumps(answer).decode()
 
 
-def question(contrast: Contrast, skill: PolicySkill, *, max_tokens: int, vouching: Vouching) -> Question | None:
+def question(contrast: Contrast, skill: PolicySkill, *, max_tokens: int, gate: OutputGate) -> Question | None:
     """Ask about the lines on the chosen item's dimensions, by tier, then recency; None if there is nothing to judge.
 
     Habits are left to code, and `max_tokens` includes the addition of a corrective retry.
     """
     dimensions = {fact.dimension for fact in contrast.chosen.facts}
-    quote = quoting(contrast, skill.attributes, vouching)
+    quote = quoting(contrast, skill.attributes, gate)
     said = [line for line in skill.attributes if line.tier and not is_habit(line)]
     relevant = [line for line in said if line.dimension in dimensions]
     relevant.sort(key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
     news = Choice.of(contrast).news(skill)
-    draft = Draft.of(contrast, _keyed(relevant[:MAX_JUDGED], quote), news, vouching, quote)
+    draft = Draft.of(contrast, _keyed(relevant[:MAX_JUDGED], quote), news, gate, quote)
 
     def new() -> tuple[str, ...]:
         return tuple(quoted for quoted, fact in draft.facts.items() if fact_id(fact) in news)
@@ -120,13 +120,13 @@ def _schema(attributes: Iterable[str], facts: Iterable[str], new: Iterable[str])
 class LlmReasoner:
     """Has a model judge what a choice says about a skill; habits are counted by code."""
 
-    client: Asks
-    vouching: Vouching
+    client: ModelClient
+    gate: OutputGate
     name: str = "llm"
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """Propose changes, or raise ReasonerUnavailable. Without anything to judge there is no call."""
-        asked = question(contrast, skill, max_tokens=MAX_PROMPT_TOKENS, vouching=self.vouching)
+        asked = question(contrast, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
         if asked is None:
             return Proposal(reasoned_by=Provenance(reasoner=self.name))
         reply = await ask(self.client, PROMPT, asked)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from operators.attributes import fact_id, normalise
-from operators.language.output_policy import Vouching, told
+from operators.language.output_policy import OutputGate, facet_words
 from operators.llm import CORRECTION_TOKENS
 from operators.prompts import as_data
 from operators.tokens import count_tokens
@@ -43,7 +43,7 @@ class Draft:
 
     @classmethod
     def of(
-        cls, contrast: Contrast, attributes: Mapping[str, Attribute], keep: list[str], vouching: Vouching, quote: Quote
+        cls, contrast: Contrast, attributes: Mapping[str, Attribute], keep: list[str], gate: OutputGate, quote: Quote
     ) -> "Draft":
         """Draft all parts for a contrast and these lines of the skill."""
         facts: dict[str, Fact] = {}
@@ -52,7 +52,7 @@ class Draft:
         return cls(
             title=as_data(contrast.chosen.title, _TITLE_CHARS),
             request=as_data(contrast.instruction, _REQUEST_CHARS),
-            community=_community(contrast.facets, vouching),
+            community=_community(contrast.facets, gate),
             attributes=dict(attributes),
             facts=facts,
             # The last are the near-misses, which teach most (paper 2.5, Contrastive Input Construction).
@@ -112,7 +112,7 @@ def words(dimension: str, value: str) -> str:
     return as_data(f"{dimension}: {value}", _FACT_CHARS)
 
 
-def quoting(contrast: Contrast, lines: Iterable[Attribute], vouching: Vouching) -> Quote:
+def quoting(contrast: Contrast, lines: Iterable[Attribute], gate: OutputGate) -> Quote:
     """Return how a prompt quotes facts and lines: in their words, or by number where nothing vouches for a value.
 
     A number is the same wherever its value stands, so that a model can judge by a value that it must not read.
@@ -126,15 +126,15 @@ def quoting(contrast: Contrast, lines: Iterable[Attribute], vouching: Vouching) 
     having = Counter(name for item in items for name in {named(fact.dimension, fact.value) for fact in item.facts})
     for line in lines:
         name = named(line.dimension, line.value)
-        having[name] = max(having[name], vouching.items_of(line))
+        having[name] = max(having[name], gate.evidence_items(line))
     numbers: dict[tuple[str, str], int] = {}
 
     @cache
     def quote(dimension: str, value: str) -> str:
         name = named(dimension, value)
-        if vouching.held(dimension, value, having[name]) is None:
+        if gate.rejection(dimension, value, having[name]) is None:
             return words(dimension, value)
-        about = dimension if vouching.names(dimension) else "fact"
+        about = dimension if gate.allows_dimension(dimension) else "fact"
         return words(about, f"no. {numbers.setdefault(name, len(numbers) + 1)}")
 
     return quote
@@ -145,9 +145,9 @@ def block(lines: Iterable[str]) -> str:
     return "\n".join(lines) or "(nothing)"
 
 
-def _community(facets: Iterable[Facet], vouching: Vouching) -> list[str]:
+def _community(facets: Iterable[Facet], gate: OutputGate) -> list[str]:
     surest = sorted(facets, key=lambda facet: -facet.confidence)
-    said = ((told(facet, vouching), facet.confidence) for facet in surest)
+    said = ((facet_words(facet, gate), facet.confidence) for facet in surest)
     lines = (f"- {as_data(words, _FACET_CHARS)} | {sure:.0%} sure" for words, sure in said if words)
     return list(dict.fromkeys(lines))[:MAX_COMMUNITY]
 

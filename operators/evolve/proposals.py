@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import Protocol
 
 from operators.attributes import MAX_ID_CHARS, fact_id, fact_ids
-from operators.language.privacy import OFF, Privacy
+from operators.language.privacy import KEEP_ALL, Privacy
 from operators.options import EvolveMode
 from schemas import (
     MAX_ATTRIBUTES,
@@ -308,7 +308,7 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
         else:
             weakened.append(name)
     # Texts of rules consist of what is in the skill already.
-    redaction = privacy if proposal.reasoned_by.model else OFF
+    redaction = privacy if proposal.reasoned_by.model else KEEP_ALL
 
     def free_text(text: str, most: int) -> str:
         return redaction.redact_about_person(encodable(text), domain, most).text

@@ -10,7 +10,7 @@ from enum import StrEnum
 from operators.attributes import fact_id, normalise
 from operators.graph.neighbours import ItemSignal, Neighbourhood
 from operators.graph.prune import Neighbour, Neighbours, domain_prune
-from operators.language.output_policy import NEAR, OWN, Vouching, in_words, worded
+from operators.language.output_policy import NEAR, OWN, OutputGate, fact_words, trusted_facet_words
 from schemas import MAX_SUPPORTERS, Facet, Memory
 
 # Most facets of one user.
@@ -62,7 +62,7 @@ def retrieve(
     now: datetime,
     popularity: Mapping[str, int] | None = None,
     *,
-    vouching: Vouching,
+    gate: OutputGate,
 ) -> Retrieved:
     """Return facets and companions for one user, whatever the candidates are; nothing for a user without memory."""
     version, epoch = memory.version if memory else 0, neighbourhood.epoch if neighbourhood else 0
@@ -70,7 +70,7 @@ def retrieve(
         return Retrieved(memory_version=version, graph_epoch=epoch)
     near = neighbourhood or Neighbourhood()
     proposed = propose(domain_prune(memory, near, domain, now), near.signals)
-    facets, dropped = _filtered(proposed, vouching)
+    facets, dropped = _filtered(proposed, gate)
     taken: set[str] = {one.item_id for one in memory.taken} | {signal.item_id for signal in near.signals}
     return Retrieved(facets, companions_of(near.signals, taken, popularity or {}), version, epoch, dropped)
 
@@ -101,11 +101,11 @@ def propose(neighbours: Neighbours, signals: Sequence[ItemSignal]) -> Iterable[F
             )
 
 
-def _filtered(proposed: Iterable[Facet], vouching: Vouching) -> tuple[tuple[Facet, ...], Mapping[Reason, int]]:
+def _filtered(proposed: Iterable[Facet], gate: OutputGate) -> tuple[tuple[Facet, ...], Mapping[Reason, int]]:
     kept: dict[str, Facet] = {}
     dropped: Counter[Reason] = Counter()
     for facet in sorted(proposed, key=lambda one: -one.confidence):
-        words = worded(facet, vouching)
+        words = trusted_facet_words(facet, gate)
         if words is None:
             dropped[Reason.UNVOUCHED] += 1
         elif normalise(words) in kept:
@@ -122,11 +122,11 @@ def _names_of(neighbours: Neighbours) -> dict[str, str]:
     named: dict[str, str] = {}
     for item in neighbours.items:
         for fact in item.facts:
-            named.setdefault(fact_id(fact), in_words(fact.dimension, fact.value))
+            named.setdefault(fact_id(fact), fact_words(fact.dimension, fact.value))
     for user in neighbours.users:
         for name in sorted(user.attributes):
             _, dimension, value = [*name.split(":", 2), "", ""][:3]
-            named.setdefault(name, in_words(dimension, value.replace("-", " ")))
+            named.setdefault(name, fact_words(dimension, value.replace("-", " ")))
     return {name: words for name, words in named.items() if words}
 
 

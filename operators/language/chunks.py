@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Final
 
 from operators.attributes import fact_id
-from operators.language.ports import Effect, Finding
-from operators.language.words import Words, all_words, has_word, words_of
+from operators.language.ports import Effect, PreferenceFinding
+from operators.language.words import WordSet, all_words, has_word, plain_words
 from operators.tokens import count_tokens
 from schemas.cards import FREE, MAX_OPEN, Chunk, ChunkEffects, PendingConversations, Turn
 from schemas.codec import derived_id, line_of
@@ -24,7 +24,7 @@ CHUNK_CHARS = 64_000
 _SENTENCE: Final = re.compile(r"[^.!?\n\u2026\u3002]+[.!?\u2026\u3002]*[ \t]*|[.!?\n\u2026\u3002]+")
 
 
-class Closed(StrEnum):
+class CloseReason(StrEnum):
     """Why a chunk was closed; a metric's label."""
 
     TOKENS = "tokens"
@@ -44,17 +44,17 @@ def first_closed(listening: PendingConversations | None) -> Chunk | None:
     return next((each for each in listening.chunks if each.is_closed), None) if listening is not None else None
 
 
-def has_own_words(chunk: Chunk) -> bool:
+def has_user_turn(chunk: Chunk) -> bool:
     """Return True if the person says anything in it."""
     return any(turn.role is Speaker.USER for turn in chunk.turns)
 
 
-def without(listening: PendingConversations, chunk: Chunk) -> PendingConversations:
+def without_chunk(listening: PendingConversations, chunk: Chunk) -> PendingConversations:
     """Remove a finished chunk."""
     return listening.model_copy(update={"chunks": tuple(each for each in listening.chunks if each != chunk)})
 
 
-def with_thought(
+def with_result(
     listening: PendingConversations, chunk: Chunk, thought: ChunkEffects
 ) -> tuple[PendingConversations, Chunk]:
     """Add the result of a chunk to it; returns the chunk too."""
@@ -63,7 +63,7 @@ def with_thought(
     return listening.model_copy(update={"chunks": chunks}), newer
 
 
-def said_again(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:
+def replayable_utterances(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:
     """Return a chunk as utterances that a replay can send again, for a dead letter."""
     told = [turn for turn in chunk.turns if turn.text.strip()]
     last = len(told) - 1
@@ -85,7 +85,7 @@ def said_again(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:
     )
 
 
-def turn_of(utterance: Utterance, text: str, heard_at: datetime | None = None) -> Turn:
+def waiting_turn(utterance: Utterance, text: str, heard_at: datetime | None = None) -> Turn:
     """Return a turn as it waits, at most as late as Kafka's time (`heard_at`).
 
     A turn that an app's clock dates ahead would outlive a wish to forget.
@@ -110,36 +110,36 @@ def with_turn(chunk: Chunk, turn: Turn, heard_ms: int) -> Chunk:
     return chunk.model_copy(update={"turns": tuple(turns), "tokens": tokens, "heard_ms": max(chunk.heard_ms, heard_ms)})
 
 
-def closed_now(chunk: Chunk) -> Chunk:
+def close_chunk(chunk: Chunk) -> Chunk:
     """Close a chunk."""
     return chunk.model_copy(update={"is_closed": True})
 
 
-def place_of(chunks: Sequence[Chunk], conversation_id: str) -> int | None:
+def open_chunk_index(chunks: Sequence[Chunk], conversation_id: str) -> int | None:
     """Return the index of the open chunk of a conversation."""
     return next(
         (at for at, each in enumerate(chunks) if each.conversation_id == conversation_id and not each.is_closed), None
     )
 
 
-def make_room(chunks: list[Chunk]) -> list[Closed]:
+def close_oldest(chunks: list[Chunk]) -> list[CloseReason]:
     """Close the conversation that was silent longest, if the number of open ones is at its limit."""
     waiting = [at for at, each in enumerate(chunks) if not each.is_closed]
     if len(waiting) < MAX_OPEN:
         return []
     oldest = min(waiting, key=lambda at: chunks[at].heard_ms)
-    chunks[oldest] = closed_now(chunks[oldest])
-    return [Closed.FULL]
+    chunks[oldest] = close_chunk(chunks[oldest])
+    return [CloseReason.FULL]
 
 
-def unsaid(
+def scrub_pending(
     listening: PendingConversations, values: Collection[str], until: datetime | None = None, but: Chunk | None = None
 ) -> PendingConversations:
     """Erase the waiting sentences that have all words of a forgotten value.
 
     Turns after `until`, the chunk `but` and chunks with a result stay.
     """
-    gone = [(words, value.casefold()) for value in values if (words := words_of(value))]
+    gone = [(words, value.casefold()) for value in values if (words := plain_words(value))]
     if not gone:
         return listening
     chunks = [
@@ -148,7 +148,7 @@ def unsaid(
     return listening.model_copy(update={"chunks": tuple(each for each in chunks if each.turns)})
 
 
-def _chunk(chunk: Chunk, gone: Collection[tuple[Words, str]], until: datetime | None) -> Chunk:
+def _chunk(chunk: Chunk, gone: Collection[tuple[WordSet, str]], until: datetime | None) -> Chunk:
     turns = tuple(turn if until is not None and turn.said_at > until else _turn(turn, gone) for turn in chunk.turns)
     if turns == chunk.turns:
         return chunk
@@ -161,7 +161,7 @@ def _chunk(chunk: Chunk, gone: Collection[tuple[Words, str]], until: datetime | 
     return chunk.model_copy(update={"turns": kept, "tokens": max(chunk.tokens - less, 0)})
 
 
-def _turn(turn: Turn, gone: Collection[tuple[Words, str]]) -> Turn:
+def _turn(turn: Turn, gone: Collection[tuple[WordSet, str]]) -> Turn:
     named = _named(turn.text, gone)
     if not named:
         return turn
@@ -169,7 +169,7 @@ def _turn(turn: Turn, gone: Collection[tuple[Words, str]]) -> Turn:
     return turn.model_copy(update={"text": "".join(kept).strip()})
 
 
-def _named(text: str, gone: Collection[tuple[Words, str]]) -> list[tuple[Words, str]]:
+def _named(text: str, gone: Collection[tuple[WordSet, str]]) -> list[tuple[WordSet, str]]:
     words, folded = all_words(text), text.casefold()
     # In other alphabets words may stand without spaces between them.
     return [
@@ -182,8 +182,12 @@ def _named(text: str, gone: Collection[tuple[Words, str]]) -> list[tuple[Words, 
 ACTOR = "the person, in a conversation"
 
 
-def corrections(
-    user_id: str, name: str, chunk: Chunk, findings: Sequence[Finding], vocabulary: Callable[[str], Sequence[Fact]]
+def derived_corrections(
+    user_id: str,
+    name: str,
+    chunk: Chunk,
+    findings: Sequence[PreferenceFinding],
+    vocabulary: Callable[[str], Sequence[Fact]],
 ) -> tuple[Correction, ...]:
     """Return one correction for each finding that names a fact of a domain and that no later finding forgets."""
     found = []
@@ -217,7 +221,9 @@ def corrections(
     return tuple(found)
 
 
-def forgets(user_id: str, name: str, findings: Sequence[Finding]) -> tuple[ForgetRequest, ...]:
+def derived_forget_requests(
+    user_id: str, name: str, findings: Sequence[PreferenceFinding]
+) -> tuple[ForgetRequest, ...]:
     """Return one request for each line of a skill that a finding names, whether the vocabulary has the fact or not."""
     found: dict[str, ForgetRequest] = {}
     for finding in findings:
@@ -235,9 +241,9 @@ def forgets(user_id: str, name: str, findings: Sequence[Finding]) -> tuple[Forge
     return tuple(found.values())
 
 
-def _about(finding: Finding) -> tuple[str | None, str]:
+def _about(finding: PreferenceFinding) -> tuple[str | None, str]:
     return finding.domain, _fact_id(finding)
 
 
-def _fact_id(finding: Finding) -> str:
+def _fact_id(finding: PreferenceFinding) -> str:
     return fact_id(Fact(dimension=finding.dimension, value=finding.value))

@@ -10,9 +10,9 @@ from typing import Any, Final
 import orjson
 
 from operators.language.corrections import known_facts
-from operators.language.output_policy import Vouching
-from operators.language.ports import About, Read, Understood
-from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asks, ask, strict_object
+from operators.language.output_policy import OutputGate
+from operators.language.ports import Interpretation, ReadDirective, TasteOwner
+from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, ModelClient, ask, strict_object
 from operators.prompts import as_data, template
 from operators.tokens import count_tokens
 from schemas import Correction, Directive, Fact, ItemFacts, NotUnderstood, PolicySkill, Scope, Stance
@@ -24,15 +24,15 @@ MAX_QUOTE_CHARS: Final = 200
 MAX_KNOWN: Final = 60
 MAX_SHOWN: Final = 12
 WANTS, DOES_NOT_WANT, WOULD_DO = "wants", "does not want", "would do"
-THE_PERSON, SOMEBODY_ELSE = "the person", "somebody else"
-NOT_SAID: Final = "not said"
+THE_PERSON, ANOTHER_PERSON = "the person", "somebody else"
+NO_SCOPE: Final = "not said"
 _FACT_CHARS, _TITLE_CHARS = 72, 60
 MODEL: Final = "model"
 MIN_QUOTE_CHARS: Final = 2
 
 
 @dataclass(frozen=True)
-class Question:
+class CorrectionQuestion:
     """A question to the model; `facts` and `items` (ids) by the words that the model names them by.
 
     Quotations in the answer must stand in `said`.
@@ -49,17 +49,17 @@ class Question:
         """The longest possible answer, for the reply's token limit."""
         thing = max((*self.facts, *self.items), key=len)
         words = self.said[:MAX_QUOTE_CHARS]
-        entry = {"words": words, "whose": SOMEBODY_ELSE, "thing": thing, "stance": DOES_NOT_WANT, "scope": NOT_SAID}
+        entry = {"words": words, "whose": ANOTHER_PERSON, "thing": thing, "stance": DOES_NOT_WANT, "scope": NO_SCOPE}
         return orjson.dumps({"says": [entry] * MAX_SAYS}).decode()
 
 
-def question(
-    correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill, *, max_tokens: int, vouching: Vouching
-) -> Question | None:
+def build_question(
+    correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill, *, max_tokens: int, gate: OutputGate
+) -> CorrectionQuestion | None:
     """Return the question about a correction; None if no fact and no item can be named."""
     said = as_data(correction.text, MAX_SAID_CHARS)
-    shown = list(vouching.of_items(items[:MAX_SHOWN]))
-    facts = dict(_worded(shown, skill, vouching))
+    shown = list(gate.filter_items(items[:MAX_SHOWN]))
+    facts = dict(_worded(shown, skill, gate))
     named = {f"item {place}": item.item_id for place, item in enumerate(shown, 1)}
     while facts or named:
         prompt = template(PROMPT).substitute(
@@ -69,18 +69,18 @@ def question(
             shown="\n".join(_shown_lines(named, shown, facts, correction.item_id)) or "(nothing)",
         )
         if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
-            return Question(prompt, _schema([*facts, *named]), said, facts, named)
+            return CorrectionQuestion(prompt, _schema([*facts, *named]), said, facts, named)
         # Facts that are not shown stand last and go first, then the last items.
         (facts if len(facts) > len(named) else named).popitem()
     return None
 
 
-def _worded(shown: Sequence[ItemFacts], skill: PolicySkill, vouching: Vouching) -> Iterator[tuple[str, Fact]]:
+def _worded(shown: Sequence[ItemFacts], skill: PolicySkill, gate: OutputGate) -> Iterator[tuple[str, Fact]]:
     of_shown = {fact for item in shown for fact in item.facts}
     worded: dict[str, Fact] = {}
     for fact in known_facts(shown, skill, ()):
         # The facts of shown items have passed the gate; a line of the skill needs to pass it by itself.
-        if fact in of_shown or vouching.held(fact.dimension, fact.value) is None:
+        if fact in of_shown or gate.rejection(fact.dimension, fact.value) is None:
             worded.setdefault(as_data(f"{fact.dimension}: {fact.value}", _FACT_CHARS), fact)
     yield from list(worded.items())[:MAX_KNOWN]
 
@@ -104,36 +104,38 @@ def _schema(things: Iterable[str]) -> dict[str, Any]:
     entry = strict_object(
         {
             "words": {"type": "string", "maxLength": MAX_QUOTE_CHARS},
-            "whose": one_of(THE_PERSON, SOMEBODY_ELSE),
+            "whose": one_of(THE_PERSON, ANOTHER_PERSON),
             "thing": one_of(*things),
             "stance": one_of(WANTS, DOES_NOT_WANT, WOULD_DO),
-            "scope": one_of(*(scope.value for scope in Scope), NOT_SAID),
+            "scope": one_of(*(scope.value for scope in Scope), NO_SCOPE),
         }
     )
     return strict_object({"says": {"type": "array", "items": entry, "maxItems": MAX_SAYS}})
 
 
 @dataclass(frozen=True)
-class LlmUnderstanding:
+class LlmCorrectionReader:
     """Asks a model for the meaning of a correction."""
 
-    client: Asks
-    vouching: Vouching
+    client: ModelClient
+    gate: OutputGate
 
-    async def understand(self, correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill) -> Understood:
+    async def understand(
+        self, correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill
+    ) -> Interpretation:
         """Return the meaning, by one call; by none where there is nothing to name.
 
         Raises:
             ReasonerUnavailable: there is no usable answer.
         """
-        asked = question(correction, items, skill, max_tokens=MAX_PROMPT_TOKENS, vouching=self.vouching)
+        asked = build_question(correction, items, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
         if asked is None:
-            return Understood(suits=tuple(correction.suits))
+            return Interpretation(suits=tuple(correction.suits))
         reply = await ask(self.client, PROMPT, asked)
-        return replace(understood(asked, reply.answer, correction), reasoned_by=reply.reasoned_by(PROMPT))
+        return replace(parse_answer(asked, reply.answer, correction), reasoned_by=reply.reasoned_by(PROMPT))
 
 
-def understood(asked: Question, answer: Mapping[str, Any], correction: Correction) -> Understood:
+def parse_answer(asked: CorrectionQuestion, answer: Mapping[str, Any], correction: Correction) -> Interpretation:
     """Return the meaning of an answer.
 
     An entry counts only if its words stand in the correction, to the letter, and if it is about the person's own taste.
@@ -148,13 +150,13 @@ def understood(asked: Question, answer: Mapping[str, Any], correction: Correctio
     wanted = {read.directive.item_id for read in says}
     would_do = (asked.items.get(entry["thing"]) for entry in own if entry["stance"] == WOULD_DO)
     suits = tuple(dict.fromkeys((*correction.suits, *(item for item in would_do if item and item not in wanted))))
-    is_of_another = bool(entries) and not own
-    about = About.ANOTHER if is_of_another else About.THE_PERSON
-    why = NotUnderstood.FOR_ANOTHER if is_of_another else None
-    return Understood(_consistent(says), suits, correction.language or "", about, why)
+    is_about_another = bool(entries) and not own
+    about = TasteOwner.ANOTHER if is_about_another else TasteOwner.THE_PERSON
+    why = NotUnderstood.FOR_ANOTHER if is_about_another else None
+    return Interpretation(_consistent(says), suits, correction.language or "", about, why)
 
 
-def _read(entry: Mapping[str, str], asked: Question, correction: Correction) -> Read | None:
+def _read(entry: Mapping[str, str], asked: CorrectionQuestion, correction: Correction) -> ReadDirective | None:
     if entry["stance"] == WOULD_DO:
         return None
     stance = Stance.AVOIDS if entry["stance"] == DOES_NOT_WANT else Stance.PREFERS
@@ -165,14 +167,14 @@ def _read(entry: Mapping[str, str], asked: Question, correction: Correction) -> 
         directive = Directive(stance=stance, item_id=item)
     else:
         return None
-    scope = None if entry["scope"] == NOT_SAID else Scope(entry["scope"])
-    return Read(directive, entry["words"].strip(), correction.scope or scope, MODEL)
+    scope = None if entry["scope"] == NO_SCOPE else Scope(entry["scope"])
+    return ReadDirective(directive, entry["words"].strip(), correction.scope or scope, MODEL)
 
 
-def _consistent(says: Iterable[Read]) -> tuple[Read, ...]:
+def _consistent(says: Iterable[ReadDirective]) -> tuple[ReadDirective, ...]:
     """Drop repetitions, and things that the model calls both wanted and unwanted."""
     stances: dict[tuple[str | None, ...], set[Stance]] = {}
-    first: dict[tuple[str | None, ...], Read] = {}
+    first: dict[tuple[str | None, ...], ReadDirective] = {}
     for read in says:
         about = (read.directive.dimension, read.directive.value, read.directive.item_id)
         stances.setdefault(about, set()).add(read.directive.stance)

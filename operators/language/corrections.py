@@ -8,7 +8,7 @@ from typing import Final
 
 from operators.attributes import normalise
 from operators.habit_directions import is_habit
-from operators.language.ports import About, CorrectionReader, Read, Understood
+from operators.language.ports import CorrectionReader, Interpretation, ReadDirective, TasteOwner
 from operators.language.privacy import Privacy
 from operators.statinit.generic import dimension_of
 from schemas import Correction, Fact, ItemFacts, NotUnderstood, PolicySkill
@@ -20,9 +20,9 @@ _DIMENSION: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 FORM: Final = "form"
 _WORD_BREAK: Final = re.compile(r"[^a-z0-9]+")
 MAX_CHARS: Final = 400
-CHOSEN: Final = "No preference is stated: what suits counts as a choice from the list shown."
-NOT_COUNTED: Final = "No preference is stated, and nothing is counted: this profile has stopped learning."
-NEWER: Final = "A newer statement about the same holds, so these words change nothing."
+COUNTS_AS_CHOICE: Final = "No preference is stated: what suits counts as a choice from the list shown."
+LEARNING_STOPPED: Final = "No preference is stated, and nothing is counted: this profile has stopped learning."
+SUPERSEDED: Final = "A newer statement about the same holds, so these words change nothing."
 _WHY: Final[Mapping[NotUnderstood, str]] = {
     NotUnderstood.FOR_ANOTHER: "This is about another person's taste, so it changes nothing here.",
     NotUnderstood.NOT_READ: "This gives orders to a machine or means the opposite of its words, so it is not read.",
@@ -45,25 +45,25 @@ def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequ
     return tuple(dict.fromkeys((*shown, *named, *vocabulary)))
 
 
-def examples_of(facts: Iterable[Fact], is_understood: Callable[[str], bool]) -> tuple[Fact, ...]:
+def example_facts(facts: Iterable[Fact], is_understood: Callable[[str], bool]) -> tuple[Fact, ...]:
     """Return a few facts that a person can state a wish about, at most one per dimension."""
     found: dict[str, Fact] = {}
     for fact in islice((fact for fact in facts if len(fact.value) <= MAX_EXAMPLE_CHARS), MAX_TRIED):
-        if fact.dimension not in found and all(map(is_understood, wishes_about(fact))):
+        if fact.dimension not in found and all(map(is_understood, example_sentences(fact))):
             found[fact.dimension] = fact
     return tuple(found.values())[:MAX_EXAMPLES]
 
 
-def wishes_about(fact: Fact) -> tuple[str, str]:
+def example_sentences(fact: Fact) -> tuple[str, str]:
     """Return the two sentences that answers suggest.
 
-    >>> wishes_about(Fact(dimension="genre", value="horror"))
+    >>> example_sentences(Fact(dimension="genre", value="horror"))
     ('no horror', 'I like horror')
     """
     return f"no {fact.value}", f"I like {fact.value}"
 
 
-def filled_in(correction: Correction, facts: Sequence[Fact]) -> tuple[Read, ...]:
+def read_form(correction: Correction, facts: Sequence[Fact]) -> tuple[ReadDirective, ...]:
     """Read a form, with values as facts spell them. A dimension that no fact can have says nothing."""
     reads = []
     for said in correction.says:
@@ -73,7 +73,7 @@ def filled_in(correction: Correction, facts: Sequence[Fact]) -> tuple[Read, ...]
             value = _spelt(dimension, said.value, facts)
             over = None if said.over is None else _spelt(dimension, said.over, facts)
             said = said.model_copy(update={"dimension": dimension, "value": value, "over": over})  # noqa: PLW2901
-        reads.append(Read(said, "", correction.scope, FORM))
+        reads.append(ReadDirective(said, "", correction.scope, FORM))
     return tuple(reads)
 
 
@@ -94,13 +94,13 @@ def _spelt(dimension: str, value: str, facts: Iterable[Fact]) -> str:
     return next((f.value for f in facts if f.dimension == dimension and normalise(f.value) == name), value)
 
 
-def explanation(understood: Understood, not_kept: Sequence[str], domain: str, effect: str = "") -> str:
+def explanation(understood: Interpretation, not_kept: Sequence[str], domain: str, effect: str = "") -> str:
     """One to three sentences for the person; empty where all was understood, stated and kept.
 
     >>> horror = Fact(dimension="genre", value="horror")
-    >>> explanation(Understood(why=NotUnderstood.NO_WISH, examples=(horror,)), (), "films")
+    >>> explanation(Interpretation(why=NotUnderstood.NO_WISH, examples=(horror,)), (), "films")
     'No known sentence says whether horror (genre) is wanted. Say “no horror” or “I like horror”.'
-    >>> explanation(Understood(), ("health",), "food")
+    >>> explanation(Interpretation(), ("health",), "food")
     'Not kept, because it is private: health.'
     """
     sentences = [f"Not kept, because it is private: {', '.join(not_kept)}."] if not_kept else []
@@ -112,7 +112,7 @@ def explanation(understood: Understood, not_kept: Sequence[str], domain: str, ef
 
 def _by_names(why: NotUnderstood, examples: Sequence[Fact], domain: str) -> str:
     named = [f"{fact.value} ({fact.dimension.replace('_', ' ')})" for fact in examples]
-    wishes = " or ".join(f"“{each}”" for each in (wishes_about(examples[0]) if examples else ()))
+    wishes = " or ".join(f"“{each}”" for each in (example_sentences(examples[0]) if examples else ()))
     say = f"Say {wishes}." if wishes else ""
     if why is NotUnderstood.NOT_KEPT:
         return f"Nothing else was understood. Say the wish alone{f', such as {wishes}' if wishes else ''}."
@@ -132,7 +132,7 @@ def understand(  # noqa: PLR0911 - one return for each kind of correction
     *,
     reader: CorrectionReader,
     privacy: Privacy,
-) -> Understood:
+) -> Interpretation:
     """Return what a person wants and does not want.
 
     A form in `says` counts as it is, unless the text beside it speaks of another person. `items` are those that the
@@ -142,25 +142,25 @@ def understand(  # noqa: PLR0911 - one return for each kind of correction
     language = correction.language or ""
     known = known_facts((), skill, ())
     if correction.says:
-        if reader.is_of_another(correction.text, language):
-            return Understood(language=language, about=About.ANOTHER, why=NotUnderstood.FOR_ANOTHER)
-        reads = filled_in(correction, known_facts(items, skill, vocabulary))
-        return Understood(reads, tuple(correction.suits), language)
+        if reader.is_about_another(correction.text, language):
+            return Interpretation(language=language, about=TasteOwner.ANOTHER, why=NotUnderstood.FOR_ANOTHER)
+        reads = read_form(correction, known_facts(items, skill, vocabulary))
+        return Interpretation(reads, tuple(correction.suits), language)
     if not correction.text.strip():
-        return Understood((), tuple(correction.suits), language)
+        return Interpretation((), tuple(correction.suits), language)
 
-    def read(text: str) -> Understood:
+    def read(text: str) -> Interpretation:
         found = reader.read(correction.model_copy(update={"text": text}), items, known, vocabulary)
-        return _as_told(found, correction)
+        return _with_form_fields(found, correction)
 
     found = read(correction.text)
-    if found.is_understood or found.about is not About.THE_PERSON:
+    if found.is_understood or found.about is not TasteOwner.THE_PERSON:
         return found
     if set(privacy.placeholders(correction.text)) == {_HEALTH}:
         reason = read(as_said)
         if reason.is_understood:
             return replace(reason, says=tuple(replace(each, words="") for each in reason.says), unquoted=True)
-        if reason.about is About.ANOTHER:
+        if reason.about is TasteOwner.ANOTHER:
             return reason
         found = replace(found, why=NotUnderstood.NOT_KEPT)
 
@@ -169,20 +169,20 @@ def understand(  # noqa: PLR0911 - one return for each kind of correction
         return bool(reads) and not any(_is_private(each, privacy) for each in reads)
 
     facts = found.examples or known_facts(items, skill, vocabulary)
-    return replace(found, examples=examples_of(facts, is_understood))
+    return replace(found, examples=example_facts(facts, is_understood))
 
 
-def worth_asking(correction: Correction, read: Understood, reader: CorrectionReader) -> bool:
+def needs_model(correction: Correction, read: Interpretation, reader: CorrectionReader) -> bool:
     """Return True if a model may read words that rules did not understand.
 
     It reads nothing about other people's taste, no orders to a machine, and no irony.
     """
-    if read.is_understood or read.about is not About.THE_PERSON or correction.says or not correction.text.strip():
+    if read.is_understood or read.about is not TasteOwner.THE_PERSON or correction.says or not correction.text.strip():
         return False
     return not reader.is_unread(correction.text)
 
 
-def _as_told(found: Understood, correction: Correction) -> Understood:
+def _with_form_fields(found: Interpretation, correction: Correction) -> Interpretation:
     """Add the items and the scope that the correction's own fields name."""
     wanted = {read.directive.item_id for read in found.says}
     suits = tuple(dict.fromkeys((*correction.suits, *(item for item in found.suits if item not in wanted))))
@@ -199,6 +199,6 @@ def _as_told(found: Understood, correction: Correction) -> Understood:
     )
 
 
-def _is_private(read: Read, privacy: Privacy) -> bool:
+def _is_private(read: ReadDirective, privacy: Privacy) -> bool:
     said = read.directive
     return said.value is not None and privacy.refuses("", said.dimension or "", said.value) is not None

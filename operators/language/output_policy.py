@@ -33,10 +33,10 @@ MAX_LINES: Final = 100_000
 MAX_LINE_CHARS: Final = 200
 
 
-def is_closed(dimension: str, value: str) -> bool:
+def is_built_in(dimension: str, value: str) -> bool:
     """Return True if a value is one of a built-in parser for its dimension.
 
-    >>> is_closed("mood", "dark tone"), is_closed("era", "1990s"), is_closed("mood", "tell no one")
+    >>> is_built_in("mood", "dark tone"), is_built_in("era", "1990s"), is_built_in("mood", "tell no one")
     (True, True, False)
     """
     pattern = _PATTERNS.get(dimension)
@@ -48,21 +48,21 @@ def _labels() -> frozenset[tuple[str, str]]:
     return HABITS | {(fact.dimension, fact.value) for module in (movietv, books, yelp) for fact in module.VOCABULARY}
 
 
-class BadList(ValueError):
+class InvalidAllowList(ValueError):
     """The operator's list cannot be used."""
 
 
-def listed(text: str) -> frozenset[str]:
+def parse_allow_list(text: str) -> frozenset[str]:
     r"""Read a list, one `value` or `dimension: value` a line; `#` begins a comment.
 
     Raises:
         BadList: it is too long, or a line has no word, is too long or has signs that nobody sees.
 
-    >>> sorted(listed("Must See\ntag: do-it-yourself\n# a comment\n"))
+    >>> sorted(parse_allow_list("Must See\ntag: do-it-yourself\n# a comment\n"))
     ['must-see', 'tag: do-it-yourself']
     """
     if len(text) > MAX_CHARS:
-        raise BadList(f"it has more than {MAX_CHARS:,} characters")
+        raise InvalidAllowList(f"it has more than {MAX_CHARS:,} characters")
     found: set[str] = set()
     # Not splitlines(): a line break that an editor does not show must not end a comment.
     for number, raw in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
@@ -70,22 +70,24 @@ def listed(text: str) -> frozenset[str]:
         if not line or line.startswith("#"):
             continue
         if number > MAX_LINES:
-            raise BadList(f"it has more than {MAX_LINES:,} lines")
+            raise InvalidAllowList(f"it has more than {MAX_LINES:,} lines")
         if len(line) > MAX_LINE_CHARS or visible(line) != line:
-            raise BadList(f"line {number} is longer than {MAX_LINE_CHARS} characters, or holds one that nobody sees")
+            raise InvalidAllowList(
+                f"line {number} is longer than {MAX_LINE_CHARS} characters, or holds one that nobody sees"
+            )
         dimension, colon, value = line.partition(": ")
         name = normalise(value if colon else line)
         if not name:
-            raise BadList(f"line {number} has no word")
+            raise InvalidAllowList(f"line {number} has no word")
         found.add(f"{normalise(dimension)}: {name}" if colon else name)
     return frozenset(found)
 
 
 # Different items that let an odd value out.
-LEAST_ITEMS: Final = MAX_EVIDENCE
+MIN_ITEMS: Final = MAX_EVIDENCE
 
 
-class Held(StrEnum):
+class Rejection(StrEnum):
     """The reason to hold a value back, a metric's label."""
 
     UNKNOWN = "unknown"
@@ -99,65 +101,65 @@ class Held(StrEnum):
 
 
 # Reasons against which no number of items helps, only the operator's list.
-_FOR_GOOD: Final = (Held.LONG, Held.WORDS, Held.DISGUISE, Held.ORDER)
+_FINAL: Final = (Rejection.LONG, Rejection.WORDS, Rejection.DISGUISE, Rejection.ORDER)
 
 
 @dataclass(frozen=True)
-class Vouching:
-    """The gate for values: `policy` judges their shape, `listed` has the values of the operator's list."""
+class OutputGate:
+    """The gate for values: `policy` judges their shape, `allow_list` has the values that the operator lists."""
 
     policy: OutputPolicy
-    listed: frozenset[str] = field(default_factory=frozenset)
+    allow_list: frozenset[str] = field(default_factory=frozenset)
 
-    def held(self, dimension: str, value: str, items: int = 0) -> Held | None:
+    def rejection(self, dimension: str, value: str, items: int = 0) -> Rejection | None:
         """Return the reason to hold a value back; None to let it out."""
-        if is_closed(dimension, value) or (why := self.policy.held(dimension, value)) is None:
+        if is_built_in(dimension, value) or (why := self.policy.rejection(dimension, value)) is None:
             return None
-        held = Held(why)
-        return None if self._lists(dimension, value) or (items >= LEAST_ITEMS and held not in _FOR_GOOD) else held
+        held = Rejection(why)
+        return None if self._lists(dimension, value) or (items >= MIN_ITEMS and held not in _FINAL) else held
 
-    def of_line(self, line: Attribute) -> Held | None:
+    def line_rejection(self, line: Attribute) -> Rejection | None:
         """Return the reason to hold a line back, counting the items among its evidence."""
-        held = self.held(line.dimension, line.value)
-        return held and self.held(line.dimension, line.value, self.items_of(line))
+        held = self.rejection(line.dimension, line.value)
+        return held and self.rejection(line.dimension, line.value, self.evidence_items(line))
 
     @staticmethod
-    def items_of(line: Attribute) -> int:
+    def evidence_items(line: Attribute) -> int:
         """Return the number of different items in a line's evidence."""
         return len({one.item_id for one in line.evidence} - {None})
 
-    def names(self, dimension: str) -> bool:
+    def allows_dimension(self, dimension: str) -> bool:
         """Return True if a dimension can be named to a model."""
         return self.policy.is_phrase(dimension.replace("_", " "))
 
-    def let_out(self, lines: Iterable[Attribute]) -> list[Attribute]:
+    def allowed_lines(self, lines: Iterable[Attribute]) -> list[Attribute]:
         """Return the lines with a tier that the gate lets out."""
-        return [line for line in lines if line.tier and self.of_line(line) is None]
+        return [line for line in lines if line.tier and self.line_rejection(line) is None]
 
-    def of_items(self, items: Sequence[ItemFacts]) -> tuple[ItemFacts, ...]:
+    def filter_items(self, items: Sequence[ItemFacts]) -> tuple[ItemFacts, ...]:
         """Return items with only the facts that a model may see; the number of these items that have one counts."""
         having = Counter(name for item in items for name in {fact_id(fact) for fact in item.facts})
 
         def shown(item: ItemFacts) -> ItemFacts:
             facts = item.facts
-            kept = tuple(f for f in facts if self.held(f.dimension, f.value, having[fact_id(f)]) is None)
+            kept = tuple(f for f in facts if self.rejection(f.dimension, f.value, having[fact_id(f)]) is None)
             return item if len(kept) == len(facts) else item.model_copy(update={"facts": kept})
 
         return tuple(map(shown, items))
 
     def _lists(self, dimension: str, value: str) -> bool:
-        if not self.listed:
+        if not self.allow_list:
             return False
         name = normalise(value)
-        return name in self.listed or f"{normalise(dimension)}: {name}" in self.listed
+        return name in self.allow_list or f"{normalise(dimension)}: {name}" in self.allow_list
 
 
-def without_count(line: Attribute, gate: Vouching) -> Attribute:
+def drop_item_evidence(line: Attribute, gate: OutputGate) -> Attribute:
     """Keep the events behind an imported or reworded line, and drop their items if the value needs items to pass.
 
     Otherwise the items behind the old words would vouch for the author's new ones.
     """
-    if gate.held(line.dimension, line.value) is None:
+    if gate.rejection(line.dimension, line.value) is None:
         return line
     events = tuple(each._replace(item_id=None) for each in line.evidence)
     return line.model_copy(update={"evidence": events})
@@ -173,10 +175,10 @@ _TEMPLATES: Final = (
 _VALUE_CHARS, _DIMENSION_CHARS = 40, 40
 
 
-def in_words(dimension: str, value: str) -> str:
+def fact_words(dimension: str, value: str) -> str:
     """Return a fact as a facet words it, in at most 83 characters.
 
-    >>> in_words("price_tier", "$$ | <b>")
+    >>> fact_words("price_tier", "$$ | <b>")
     '$$ (b) (price tier)'
     """
     value = as_data(value, _VALUE_CHARS)
@@ -184,7 +186,7 @@ def in_words(dimension: str, value: str) -> str:
     return f"{value} ({dimension})" if value and dimension else value
 
 
-def told(facet: Facet, gate: Vouching, items: int = 0) -> str | None:
+def facet_words(facet: Facet, gate: OutputGate, items: int = 0) -> str | None:
     """Return the words of a facet that a prompt may contain; None: none.
 
     An app writes its rankings, and so the facets in them. Words pass if they are our template about a value that the
@@ -192,7 +194,7 @@ def told(facet: Facet, gate: Vouching, items: int = 0) -> str | None:
     """
     for template in _TEMPLATES:
         said = template.fullmatch(facet.facet)
-        if said and gate.held(said["dimension"].replace(" ", "_"), said["value"], items) is None:
+        if said and gate.rejection(said["dimension"].replace(" ", "_"), said["value"], items) is None:
             return facet.facet
     # A value of the user's own items has its capitals: its id has nothing to add.
     if facet.attribute_id is None or (facet.facet.startswith(OWN) and _TEMPLATES[0].fullmatch(facet.facet)):
@@ -201,11 +203,13 @@ def told(facet: Facet, gate: Vouching, items: int = 0) -> str | None:
     dimension, _, value = rest.partition(":")
     words = value.replace("-", " ")
     # An id has lost the capitals of names.
-    if not normalise(words) or all(gate.held(dimension, said, items) is not None for said in (words, words.title())):
+    if not normalise(words) or all(
+        gate.rejection(dimension, said, items) is not None for said in (words, words.title())
+    ):
         return None
-    return f"{NEAR if facet.facet.startswith(NEAR) else OWN}{in_words(dimension, words)}"
+    return f"{NEAR if facet.facet.startswith(NEAR) else OWN}{fact_words(dimension, words)}"
 
 
-def worded(facet: Facet, gate: Vouching) -> str | None:
+def trusted_facet_words(facet: Facet, gate: OutputGate) -> str | None:
     """Return the words of a facet that no app wrote: the items that it cites count."""
-    return told(facet, gate, sum(name.startswith("item:") for name in facet.supporting_neighbors))
+    return facet_words(facet, gate, sum(name.startswith("item:") for name in facet.supporting_neighbors))

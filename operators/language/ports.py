@@ -23,7 +23,7 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class PreferenceFinding:
     """One taste that a person stated.
 
     `value` is one of a vocabulary, or a few words of the person, at most 100 characters; `words` quotes them to the
@@ -45,15 +45,15 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Heard:
+class Extraction:
     """The findings in a chunk, and the number of statements about others."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[PreferenceFinding, ...] = ()
     of_others: int = 0
     reasoned_by: Provenance = field(default_factory=Provenance)
 
 
-class About(StrEnum):
+class TasteOwner(StrEnum):
     """Whose taste a correction is about."""
 
     THE_PERSON = "the-person"
@@ -61,7 +61,7 @@ class About(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadDirective:
     """One directive, with the quotation it rests on (at most 200 characters; empty for a form).
 
     `scope` is None where the person gave none. `pattern` is the name of a pattern, `form` or `model`.
@@ -74,17 +74,17 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Understood:
+class Interpretation:
     """The meaning of a whole correction.
 
     `suits` has ids of items that would do, wanted ones first. `why` is set where nothing was understood; `examples` are
     facts that the words could have named. With `unquoted` the words give a private reason, and none of them are kept.
     """
 
-    says: tuple[Read, ...] = ()
+    says: tuple[ReadDirective, ...] = ()
     suits: tuple[str, ...] = ()
     language: str = ""
-    about: About = About.THE_PERSON
+    about: TasteOwner = TasteOwner.THE_PERSON
     why: NotUnderstood | None = None
     examples: tuple[Fact, ...] = ()
     unquoted: bool = False
@@ -97,10 +97,10 @@ class Understood:
 
 
 # How many of each kind of personal data.
-Found = Mapping[str, int]
+KindCounts = Mapping[str, int]
 
 
-class Redacted(Protocol):
+class RedactedText(Protocol):
     """A text with placeholders such as `[e-mail]`, and how many of each kind."""
 
     @property
@@ -108,7 +108,7 @@ class Redacted(Protocol):
         """The text."""
 
     @property
-    def found(self) -> Found:
+    def found(self) -> KindCounts:
         """The counts."""
 
 
@@ -119,22 +119,22 @@ class Redactor(Protocol):
     def version(self) -> str:
         """A digest of its rules."""
 
-    def redact(self, text: str, allowed: frozenset[str], most: int) -> Redacted:
+    def redact(self, text: str, allowed: frozenset[str], most: int) -> RedactedText:
         """Redact a text; a changed one has at most `most` characters."""
 
-    def redact_about_person(self, text: str, allowed: frozenset[str], most: int) -> Redacted:
+    def redact_about_person(self, text: str, allowed: frozenset[str], most: int) -> RedactedText:
         """Redact a text that speaks of a person as a whole."""
 
-    def redact_work(self, text: str, most: int) -> Redacted:
+    def redact_work(self, text: str, most: int) -> RedactedText:
         """Redact a title or description of a work."""
 
-    def redact_turn(self, text: str, before: str, allowed: frozenset[str]) -> Redacted:
+    def redact_turn(self, text: str, before: str, allowed: frozenset[str]) -> RedactedText:
         """Redact a turn of a conversation, given the turn before it."""
 
     def refusal(self, dimension: str, value: str) -> tuple[str | None, str | None]:
         """Return the kind of personal data in a fact, and its category if some domains may learn it."""
 
-    def in_routine(self, value: str) -> str | None:
+    def routine_kind(self, value: str) -> str | None:
         """Return the kind of personal data that the words of a habit reveal."""
 
     def speaks_of_a_user(self, words: str) -> bool:
@@ -150,7 +150,7 @@ class Redactor(Protocol):
 class OutputPolicy(Protocol):
     """Judges by their shape which words may enter a prompt."""
 
-    def held(self, dimension: str, value: str) -> str | None:
+    def rejection(self, dimension: str, value: str) -> str | None:
         """Return why a value is held back, a value of `output_policy.Held`; None if it may pass."""
 
     def is_phrase(self, text: str) -> bool:
@@ -162,17 +162,17 @@ class CorrectionReader(Protocol):
 
     def read(
         self, correction: Correction, items: Sequence[ItemFacts], known: Sequence[Fact], vocabulary: Sequence[Fact]
-    ) -> Understood:
+    ) -> Interpretation:
         """Read a correction's text; `known` are facts of the person's skill."""
 
-    def is_of_another(self, text: str, language: str) -> bool:
+    def is_about_another(self, text: str, language: str) -> bool:
         """Return True if a text speaks of another person's taste."""
 
     def is_unread(self, text: str) -> bool:
         """Return True for orders to a machine and for irony."""
 
 
-class Speaks(Enum):
+class SentenceAbout(Enum):
     """Whom a sentence is about."""
 
     # As far as rules can see, about the person.
@@ -183,22 +183,24 @@ class Speaks(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class OwnSentence:
+class UserSentence:
     """A sentence of a person, or a part of a long one."""
 
     text: str
-    speaks: Speaks
+    speaks: SentenceAbout
     strength: Strength = Strength.SAID
 
 
 class Extractor(Protocol):
     """Reads conversations by rules."""
 
-    def extract(self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]) -> Heard:
+    def extract(
+        self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]
+    ) -> Extraction:
         """Return what the turns of a person say about them."""
 
-    def sentences(self, turn: Turn, before: Sequence[Turn], most: int) -> Sequence[OwnSentence]:
+    def sentences(self, turn: Turn, before: Sequence[Turn], most: int) -> Sequence[UserSentence]:
         """Return the sentences of a turn in the person's own words, of its first `most` characters."""
 
-    def takes_away(self, words: str, effect: Effect) -> bool:
+    def withdraws(self, words: str, effect: Effect) -> bool:
         """Return True if words say that something is over, or ask to forget it."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Self
 
-from operators.language.ports import Found, Redacted, Redactor
+from operators.language.ports import KindCounts, RedactedText, Redactor
 from operators.options import Category
 from operators.statinit import Parser, facts_of
 from schemas import Candidate, Facet, Injected, ItemFacts, OptOut
@@ -24,7 +24,7 @@ _LONG_ID: Final = 5
 @dataclass(frozen=True)
 class _Unchanged:
     text: str
-    found: Found = field(default_factory=dict)
+    found: KindCounts = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -48,23 +48,23 @@ class Privacy:
         """The same policy without the exceptions of single domains."""
         return replace(self, allowed={}, places=frozenset())
 
-    def redact(self, text: str, domain: str, most: int = 2_000) -> Redacted:
+    def redact(self, text: str, domain: str, most: int = 2_000) -> RedactedText:
         """Replace personal data by placeholders; a changed text has at most `most` characters."""
         if self.redactor is None or not text:
             return _Unchanged(text)
         return self.redactor.redact(text, self.allows(domain), most)
 
-    def redact_about_person(self, text: str, domain: str, most: int) -> Redacted:
+    def redact_about_person(self, text: str, domain: str, most: int) -> RedactedText:
         """Redact a text that speaks of a person: a single word of a sensitive category is replaced too."""
         if self.redactor is None or not text:
             return _Unchanged(text)
         return self.redactor.redact_about_person(text, self.allows(domain), most)
 
-    def redact_work(self, text: str, most: int) -> Redacted:
+    def redact_work(self, text: str, most: int) -> RedactedText:
         """Redact a title or description: "I Am Legally Blind" stays, an e-mail address does not."""
         return _Unchanged(text) if self.redactor is None else self.redactor.redact_work(text, most)
 
-    def turn(self, text: str, domain: str | None = None, before: str = "") -> Redacted:
+    def turn(self, text: str, domain: str | None = None, before: str = "") -> RedactedText:
         """Redact a turn of a conversation."""
         if self.redactor is None or not text:
             return _Unchanged(text)
@@ -89,9 +89,9 @@ class Privacy:
         is_long = self.redactor is not None and len(words.split()) > _LONG_ID
         return "name" if is_long and self.redactor is not None and self.redactor.speaks_of_a_user(words) else None
 
-    def in_routine(self, value: str) -> str | None:
+    def routine_kind(self, value: str) -> str | None:
         """Return the kind of personal data that the words of a habit reveal."""
-        return self.redactor.in_routine(value) if self.redactor is not None else None
+        return self.redactor.routine_kind(value) if self.redactor is not None else None
 
     def placeholders(self, text: str) -> tuple[str, ...]:
         """Return the kinds of the placeholders in a text, in order."""
@@ -101,7 +101,7 @@ class Privacy:
         """Return what a request says about remembering the choice that answers it."""
         return self.redactor.wish(instruction) if self.redactor is not None else None
 
-    def item(self, item: ItemFacts, domain: str) -> tuple[ItemFacts, Found]:
+    def item(self, item: ItemFacts, domain: str) -> tuple[ItemFacts, KindCounts]:
         """Return the item without private facts and with a redacted title, and what was removed."""
         if self.redactor is None:
             return item, {}
@@ -147,7 +147,7 @@ class Privacy:
 
 
 # Keeps everything.
-OFF: Final = Privacy(None)
+KEEP_ALL: Final = Privacy(None)
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class ReadItem:
     """
 
     facts: ItemFacts
-    found: Found = field(default_factory=dict)
+    found: KindCounts = field(default_factory=dict)
     failure: str = ""
 
 

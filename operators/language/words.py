@@ -17,7 +17,7 @@ MIN_STEM_CHARS: Final = 4
 MAX_ENDING_CHARS: Final = 3
 _SHORT_ENDINGS: Final = frozenset({"", "s", "es", "e", "n", "en", "ing", "ning"})
 # Words without a taste, besides the common ones.
-_EMPTY: Final = frozenset(
+_TASTELESS: Final = frozenset(
     part
     for word in """
     about again also always am as been being can cannot could did do does don doing done every for get getting go goes
@@ -37,39 +37,39 @@ _PART: Final = 2_000
 # A word and its plural share at least so many letters.
 SAME_LETTERS: Final = 4
 
-Words = frozenset[str]
+WordSet = frozenset[str]
 
 
 @lru_cache(maxsize=8_192)
-def words(text: str) -> frozenset[str]:
+def keywords(text: str) -> frozenset[str]:
     """The words of a text that mean something by themselves.
 
-    >>> sorted(words("Something like the Sci-Fi of 1984"))
+    >>> sorted(keywords("Something like the Sci-Fi of 1984"))
     ['1984', 'fi', 'sci']
     """
     return frozenset(normalise(text).split("-")) - _COMMON - {""}
 
 
-def words_of(text: str) -> Words:
+def plain_words(text: str) -> WordSet:
     """Return the plain words of a text; all of them if it has only common ones.
 
-    >>> sorted(words_of("Long runs in the morning")), sorted(words_of("for me"))
+    >>> sorted(plain_words("Long runs in the morning")), sorted(plain_words("for me"))
     (['long', 'morning', 'runs'], ['for', 'me'])
     """
-    return words(text) or all_words(text)
+    return keywords(text) or all_words(text)
 
 
-def all_words(text: str) -> Words:
+def all_words(text: str) -> WordSet:
     """Return all words of a text in normal form."""
     # In parts: `normalise` reads a short text only, and an erasure must find a word anywhere in a long one.
     parts = (text[at : at + _PART] for at in range(0, len(text), _PART))
     return frozenset(word for part in parts for word in normalise(part).split("-")) - {""}
 
 
-def has_word(spoken: Words, word: str) -> bool:
+def has_word(spoken: WordSet, word: str) -> bool:
     """Return True if a text has a word, or a word that begins with it or that it begins with.
 
-    >>> has_word(words_of("noodles with peanut sauce"), "peanuts"), has_word(words_of("a teapot"), "tea")
+    >>> has_word(plain_words("noodles with peanut sauce"), "peanuts"), has_word(plain_words("a teapot"), "tea")
     (True, False)
     """
     return word in spoken or any(
@@ -77,32 +77,32 @@ def has_word(spoken: Words, word: str) -> bool:
     )
 
 
-def content(text: str) -> frozenset[str]:
+def taste_words(text: str) -> frozenset[str]:
     """Return the words of a text that can name a taste.
 
-    >>> sorted(content("I really like the morning runs"))
+    >>> sorted(taste_words("I really like the morning runs"))
     ['morning', 'runs']
     """
-    return words(text) - _EMPTY
+    return keywords(text) - _TASTELESS
 
 
-def is_said(value: str, words_of: str) -> bool:
+def mentions_all(value: str, plain_words: str) -> bool:
     """Return True if all of a value stands in these words, in whatever grammatical form.
 
-    >>> is_said("morning runs", "running in the morning"), is_said("evening runs", "running in the morning")
+    >>> mentions_all("morning runs", "running in the morning"), mentions_all("evening runs", "running in the morning")
     (True, False)
     """
-    about = content(value)
-    return bool(about) and all(_stands(word, content(words_of)) for word in about)
+    about = taste_words(value)
+    return bool(about) and all(_is_among(word, taste_words(plain_words)) for word in about)
 
 
-def is_meant(value: str, words_of: str) -> bool:
+def mentions_any(value: str, plain_words: str) -> bool:
     """Return True if at least one word of a value stands in these words."""
-    spoken = content(words_of)
-    return any(_stands(word, spoken) for word in content(value))
+    spoken = taste_words(plain_words)
+    return any(_is_among(word, spoken) for word in taste_words(value))
 
 
-def _stands(word: str, spoken: frozenset[str]) -> bool:
+def _is_among(word: str, spoken: frozenset[str]) -> bool:
     return word in spoken or any(_same_stem(word, other) for other in spoken)
 
 
@@ -125,11 +125,11 @@ def relevant_to(instruction: str, skill: PolicySkill) -> frozenset[str]:
     A line that the instruction speaks against is named too. So this only decides which likes come first, and never adds
     a line.
     """
-    asked = {form for word in words(instruction) for form in _forms(word)}
+    asked = {form for word in keywords(instruction) for form in _forms(word)}
     return frozenset(
         line.attribute_id
         for line in skill.attributes
-        if (said := words(line.value)) and all(_forms(word) & asked for word in said)
+        if (said := keywords(line.value)) and all(_forms(word) & asked for word in said)
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from operators.attributes import attribute_id
 from operators.evolve.proposals import named, refusal
-from operators.language.output_policy import Vouching, without_count
+from operators.language.output_policy import OutputGate, drop_item_evidence
 from operators.language.privacy import Privacy
 from operators.learning.evidence import counts_for_tier, counts_of
 from operators.learning.fold import next_diff
@@ -43,13 +43,13 @@ def resolve_command(
     limits: MergeLimits = DEFAULT_LIMITS,
     *,
     privacy: Privacy,
-    vouching: Vouching,
+    gate: OutputGate,
 ) -> SkillDiff:
     """Return the diff of a command; it records refusals too.
 
     Private data are refused, whoever states them: a domain may allow a category, a person cannot.
     """
-    command, private = _fit_to_keep(skill, command, privacy, vouching)
+    command, private = _fit_to_keep(skill, command, privacy, gate)
     if private is not None:
         kind = _PROPOSED.get(command.action, SkillChangeKind.REWORDED)
         answer = _Answer(refused=(refusal("", kind, RefusalReason.PRIVATE, private),))
@@ -59,7 +59,7 @@ def resolve_command(
     changes, refused = list(answer.changes), list(answer.refused)
     if command.action is Action.REWORD:
         changes = [
-            change.model_copy(update={"discovered": change.discovered and without_count(change.discovered, vouching)})
+            change.model_copy(update={"discovered": change.discovered and drop_item_evidence(change.discovered, gate)})
             for change in changes
         ]
     if changes:
@@ -85,7 +85,7 @@ def resolve_command(
 
 
 def _fit_to_keep(
-    skill: PolicySkill, command: SkillCommand, privacy: Privacy, vouching: Vouching
+    skill: PolicySkill, command: SkillCommand, privacy: Privacy, gate: OutputGate
 ) -> tuple[SkillCommand, str | None]:
     """Return the command without personal data in its reason and lines, and the kind of such data in its words.
 
@@ -95,7 +95,7 @@ def _fit_to_keep(
     kept: dict[str, object] = {"reason": privacy.redact(command.reason, domain, 300).text}
     if command.lines is not None:
         kept["lines"] = tuple(
-            without_count(line, vouching)
+            drop_item_evidence(line, gate)
             for line in command.lines
             if privacy.refuses(domain, line.dimension, line.value) is None
         )

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from operators.attributes import fact_ids
 from operators.evolve.proposals import COUNTS, refusal
 from operators.fit import learned
-from operators.language.corrections import CHOSEN, NEWER, NOT_COUNTED, explanation
-from operators.language.ports import About, Read, Understood
+from operators.language.corrections import COUNTS_AS_CHOICE, LEARNING_STOPPED, SUPERSEDED, explanation
+from operators.language.ports import Interpretation, ReadDirective, TasteOwner
 from operators.language.privacy import Privacy
 from operators.learning.evidence import SAID_FASTER, Shown, inactivity_decay
 from operators.learning.fold import next_diff
@@ -98,7 +98,7 @@ def resolve_correction(
     skill: PolicySkill,
     correction: Correction,
     items: Sequence[ItemFacts],
-    understood: Understood,
+    understood: Interpretation,
     source: Position | None = None,
     usual: Mapping[str, int] | None = None,
     limits: MergeLimits = DEFAULT_LIMITS,
@@ -142,7 +142,7 @@ def resolve_correction(
 def resolve_unheard(
     skill: PolicySkill,
     correction: Correction,
-    understood: Understood,
+    understood: Interpretation,
     source: Position | None = None,
     *,
     privacy: Privacy,
@@ -151,7 +151,7 @@ def resolve_unheard(
 
     Words about another person are not kept.
     """
-    is_another = understood.about is About.ANOTHER
+    is_another = understood.about is TasteOwner.ANOTHER
     words = "" if is_another else _kept(correction.text, correction.domain, privacy)
     left_out = () if is_another else tuple(dict.fromkeys(privacy.placeholders(correction.text)))
     return next_diff(
@@ -202,7 +202,7 @@ def _kept(words: str, domain: str, privacy: Privacy) -> str:
     return visible(privacy.redact_about_person(words, domain, MAX_WORDS).text)[:MAX_WORDS]
 
 
-def _by(understood: Understood) -> Provenance:
+def _by(understood: Interpretation) -> Provenance:
     by = understood.reasoned_by
     return by if by.model is not None or by.fallback is not None else Provenance(reasoner=_PERSON)
 
@@ -233,7 +233,7 @@ class _Correcting:
         self._wanted: list[str] = []
         self._unwanted: list[str] = []
 
-    def hear(self, read: Read) -> None:
+    def hear(self, read: ReadDirective) -> None:
         """Apply one directive."""
         said = read.directive
         if said.item_id is not None and said.stance is not Stance.AVOIDS:
@@ -291,8 +291,8 @@ class _Correcting:
         if any(change.kind is StatementChangeKind.STATED for change in self.saying.changes):
             return ""
         if self.picked:
-            return CHOSEN if self.learns else NOT_COUNTED
-        return "" if self.private else NEWER
+            return COUNTS_AS_CHOICE if self.learns else LEARNING_STOPPED
+        return "" if self.private else SUPERSEDED
 
     @property
     def counted(self) -> tuple[ItemFacts, ...]:
@@ -318,7 +318,7 @@ class _Correcting:
         having = (item for item in left if not set(self._unwanted).isdisjoint(fact_ids(item.facts)))
         return about or next(having, None)
 
-    def _scope(self, read: Read) -> Scope:
+    def _scope(self, read: ReadDirective) -> Scope:
         if self.correction.scope is not None:
             return self.correction.scope
         if read.scope is not None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from operators.attributes import CREATORS
 from operators.habit_directions import AGAIN, BY, DECIDING, DIRECTION_OF, KNOWN, MAIN, POSITION, REQUEST
-from operators.language.words import words
+from operators.language.words import keywords
 from operators.learning.evidence import weight
 from schemas import Attribute, Contrast, ItemFacts, Measure
 
@@ -95,7 +95,7 @@ def sides_of(
         _add(found, AGAIN, [item.item_id in before.items for item in items])
     if before.familiar or before.tastes:
         _by_facts(found, items, before)
-    if asked := words(instruction) if instruction else None:
+    if asked := keywords(instruction) if instruction else None:
         _add(found, REQUEST, [_matches(item, asked) for item in items])
     if shown:
         last = len(items) - 1
@@ -157,4 +157,6 @@ def _add(found: dict[str, Sequence[Side]], axis: str, row: Sequence[Side]) -> No
 
 
 def _matches(item: ItemFacts, asked: frozenset[str]) -> bool:
-    return bool(words(item.title) & asked) or any((said := words(fact.value)) and said <= asked for fact in item.facts)
+    return bool(keywords(item.title) & asked) or any(
+        (said := keywords(fact.value)) and said <= asked for fact in item.facts
+    )

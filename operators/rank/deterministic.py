@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from operators.language.words import words
+from operators.language.words import keywords
 from operators.rank.constraints import NOTHING, Said
 from operators.rank.features import Spoken
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
@@ -66,7 +66,7 @@ def ordered(
     said: Said = NOTHING,
 ) -> list[tuple[ItemFacts, Score]]:
     """Rank candidates by their features; best first, each with its score."""
-    asked = words(instruction)
+    asked = keywords(instruction)
     community, skill = spoken.community(weights, len(candidates)), spoken.skill(weights, len(candidates))
     scored = []
     for item, facets, liked in zip(candidates, community, skill, strict=True):
@@ -89,5 +89,5 @@ def instructed(item: ItemFacts, asked: frozenset[str]) -> float:
     """Return how well an item matches the words of a request."""
     if not asked:
         return 0.0
-    matched = sum(1.0 for fact in item.facts if (said := words(fact.value)) and said <= asked)
-    return matched + sum(0.5 for _ in words(item.title) & asked)
+    matched = sum(1.0 for fact in item.facts if (said := keywords(fact.value)) and said <= asked)
+    return matched + sum(0.5 for _ in keywords(item.title) & asked)

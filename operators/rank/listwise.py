@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import orjson
 
 from operators.evolve.proposals import ReasonerUnavailable
-from operators.language.output_policy import Vouching
-from operators.llm import MAX_PROMPT_TOKENS, Asks, reply_tokens, strict_object
+from operators.language.output_policy import OutputGate
+from operators.llm import MAX_PROMPT_TOKENS, ModelClient, reply_tokens, strict_object
 from operators.rank.question import keys, rendered
 from operators.rank.ranking import LlmRanking, Task, by_mean_place, presentations, repair, together
 from schemas import ItemFacts, Provenance
@@ -25,9 +25,9 @@ class ListwiseRanker:
     orders that are asked in any case.
     """
 
-    client: Asks
+    client: ModelClient
     orders: int
-    vouching: Vouching
+    gate: OutputGate
 
     async def rank(self, task: Task) -> LlmRanking:
         """Return the candidates in a strict order, or raise ReasonerUnavailable; one or none costs no call.
@@ -61,7 +61,7 @@ class ListwiseRanker:
         named = list(by_key)
         entry = {"type": "array", "items": {"type": "string", "enum": named}}
         reply = await self.client.ask(
-            rendered(PROMPT, task, shown, max_tokens=MAX_PROMPT_TOKENS, vouching=self.vouching),
+            rendered(PROMPT, task, shown, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate),
             strict_object({"ranking": {**entry, "minItems": len(named), "maxItems": len(named)}}),
             name=PROMPT.replace(".", "_"),
             max_tokens=reply_tokens(orjson.dumps({"ranking": named}).decode()),

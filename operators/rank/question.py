@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from operators.attributes import fact_id
-from operators.language.output_policy import Vouching, worded
-from operators.language.words import words
+from operators.language.output_policy import OutputGate, trusted_facet_words
+from operators.language.words import keywords
 from operators.llm import CORRECTION_TOKENS
 from operators.prompts import as_data, template
 from operators.rank.ranking import Task
@@ -58,16 +58,16 @@ def keys(number: int) -> list[str]:
     return list(_LETTERS[:number]) if number <= len(_LETTERS) else [f"c{n}" for n in range(1, number + 1)]
 
 
-def rendered(prompt: str, task: Task, shown: Sequence[ItemFacts], *, max_tokens: int, vouching: Vouching) -> str:
+def rendered(prompt: str, task: Task, shown: Sequence[ItemFacts], *, max_tokens: int, gate: OutputGate) -> str:
     """Write the prompt of this name, with the candidates in this order under `keys`."""
-    task = replace(task, items=vouching.of_items(task.items))
+    task = replace(task, items=gate.filter_items(task.items))
 
     def fit(texts: Iterable[str], share: float) -> str:
         return next((text for text in texts if count_tokens(text) <= share * max_tokens), "")
 
     known: dict[str, str] = dict(zip((item.item_id for item in shown), keys(len(shown)), strict=True))
     request = fit((as_data(task.instruction, chars) for chars in _REQUEST_CHARS), _REQUEST_SHARE)
-    community = fit((_community(task, known, vouching, *size) for size in _COMMUNITY), _COMMUNITY_SHARE)
+    community = fit((_community(task, known, gate, *size) for size in _COMMUNITY), _COMMUNITY_SHARE)
     # The bar between likes and style is one of the signs that `as_data` removes.
     slim = task.slim_skill.replace(" | ", "; ")
     taste = fit((as_data(slim, chars) for chars in _TASTE_CHARS), _TASTE_SHARE)
@@ -87,10 +87,10 @@ def rendered(prompt: str, task: Task, shown: Sequence[ItemFacts], *, max_tokens:
     return text(_DETAILS[min(richest, len(_DETAILS) - 1)])
 
 
-def _community(task: Task, known: Mapping[str, str], vouching: Vouching, facets: int, chars: int) -> str:
-    said = ((words, facet.confidence) for facet in task.facets if (words := worded(facet, vouching)))
+def _community(task: Task, known: Mapping[str, str], gate: OutputGate, facets: int, chars: int) -> str:
+    said = ((keywords, facet.confidence) for facet in task.facets if (keywords := trusted_facet_words(facet, gate)))
     told = [*said, *((f"lately took: {title}", 1.0) for title in task.lately)]
-    lines = [f"- {as_data(words, chars)} (confidence {sure:.1f})" for words, sure in told[:facets]]
+    lines = [f"- {as_data(keywords, chars)} (confidence {sure:.1f})" for keywords, sure in told[:facets]]
     taken = sorted((i for i in known if task.companions.get(i, 0.0) > 0), key=lambda i: (-task.companions[i], i))
     if taken:
         also = ", ".join(known[i] for i in taken[:_MAX_COMPANIONS])
@@ -100,13 +100,13 @@ def _community(task: Task, known: Mapping[str, str], vouching: Vouching, facets:
 
 def _deciding_first(task: Task) -> dict[str, list[Fact]]:
     """Order each candidate's facts: those that the task names first, then those that not all candidates have."""
-    spoken_for = words(f"{task.instruction} {task.slim_skill}")
+    spoken_for = keywords(f"{task.instruction} {task.slim_skill}")
     ids = {facet.attribute_id for facet in task.facets}
     facts = {item.item_id: {fact_id(fact): fact for fact in item.facts} for item in task.items}
     having = Counter(name for each in facts.values() for name in each)
 
     def rank(named: tuple[str, Fact]) -> tuple[bool, bool]:
-        name, said = named[0], words(named[1].value)
+        name, said = named[0], keywords(named[1].value)
         return name not in ids and not (said and said <= spoken_for), having[name] == len(task.items)
 
     return {item_id: [fact for _, fact in sorted(each.items(), key=rank)] for item_id, each in facts.items()}

@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from operators.language.output_policy import Vouching
+from operators.language.output_policy import OutputGate
 from operators.language.words import relevant_to
-from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asks, ask, strict_object
+from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, ModelClient, ask, strict_object
 from operators.prompts import as_data, template
 from operators.slim.rules import Shares, Slimmed, composed, max_likes, phrases
 from operators.slim.statements import MAX_LIKE_CHARS
@@ -26,8 +26,8 @@ _PHRASE_CHARS = MAX_LIKE_CHARS + len("prefers ")
 class LlmExtract:
     """Has a model choose likes and style of a slim skill, among the skill's own lines."""
 
-    client: Asks
-    vouching: Vouching
+    client: ModelClient
+    gate: OutputGate
     name: str = "llm"
 
     async def extract(
@@ -41,15 +41,15 @@ class LlmExtract:
             relevant_to(instruction, skill),
             population,
             max_tokens=MAX_PROMPT_TOKENS,
-            vouching=self.vouching,
+            gate=self.gate,
         )
         if asked is None:
-            return composed(skill, {}, {}, budget, self.vouching), Provenance(reasoner=self.name)
+            return composed(skill, {}, {}, budget, self.gate), Provenance(reasoner=self.name)
         reply = await ask(self.client, PROMPT, asked)
         likes = dict(asked.likes[words] for words in reply.answer.get("likes", ()))
         style = asked.styles.get(reply.answer.get("style", NONE))
         styles = {} if style is None else dict((style,))
-        return composed(skill, likes, styles, budget, self.vouching), reply.reasoned_by(PROMPT)
+        return composed(skill, likes, styles, budget, self.gate), reply.reasoned_by(PROMPT)
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,13 @@ def question(
     population: Shares = None,
     *,
     max_tokens: int,
-    vouching: Vouching,
+    gate: OutputGate,
 ) -> Question | None:
     """Ask for the lines that suit a task; None if there are none.
 
     The lines stand in the order of the rules, and the last ones are left out where the prompt's budget is short.
     """
-    likes, styles = (_named(each) for each in phrases(skill, population, relevant, vouching=vouching))
+    likes, styles = (_named(each) for each in phrases(skill, population, relevant, gate=gate))
     styles.pop(NONE, None)
     request, most = as_data(instruction, _REQUEST_CHARS), max_likes(budget)
     while likes or styles:

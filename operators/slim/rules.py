@@ -9,7 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from operators.habit_directions import PLACE_OF
-from operators.language.output_policy import Vouching
+from operators.language.output_policy import OutputGate
 from operators.learning.evidence import strength
 from operators.slim.statements import MAX_NOW, avoided, of_session, passing, phrase, preferred, typed
 from operators.stated import avoided_ids, lasting_statements
@@ -59,14 +59,14 @@ def slim(
     population: Shares = None,
     relevant: Collection[str] = (),
     *,
-    vouching: Vouching,
+    gate: OutputGate,
 ) -> SlimSkill:
     """Extract the line that an app injects: `likes: X, Y, Z | style: phrase`, of at most `budget` tokens.
 
     The paper's optimum is 30 tokens. An attribute that is common in the population distinguishes nobody and comes
     later. `relevant` attributes (see `relevant_to`) come first.
     """
-    return slimmed(skill, budget, population, relevant, vouching=vouching).record
+    return slimmed(skill, budget, population, relevant, gate=gate).record
 
 
 def slimmed(
@@ -75,20 +75,20 @@ def slimmed(
     population: Shares = None,
     relevant: Collection[str] = (),
     *,
-    vouching: Vouching,
+    gate: OutputGate,
 ) -> Slimmed:
     """Extract the slim skill, with the lines that it contains."""
-    likes, styles = phrases(skill, population, relevant, vouching=vouching)
+    likes, styles = phrases(skill, population, relevant, gate=gate)
     if skill.slim_lines:
         # The skill's own selection is its text, whatever the population's shares are by now.
         selected = {*skill.slim_lines, *relevant}
         likes, styles = (
             {each: line for each, line in said.items() if line.attribute_id in selected} for said in (likes, styles)
         )
-    return composed(skill, likes, styles, budget, vouching)
+    return composed(skill, likes, styles, budget, gate)
 
 
-def select(skill: PolicySkill, budget: int = 30, population: Shares = None, *, vouching: Vouching) -> tuple[str, ...]:
+def select(skill: PolicySkill, budget: int = 30, population: Shares = None, *, gate: OutputGate) -> tuple[str, ...]:
     """Return the ids of the lines for the slim text, in order: `skill.slim_lines` with hysteresis.
 
     A selected like keeps its place until it may not leave the skill any more, or until a like without room is clearly
@@ -96,8 +96,8 @@ def select(skill: PolicySkill, budget: int = 30, population: Shares = None, *, v
     does not come and go with each choice. An empty text takes the strongest ones. A style phrase stays until it may not
     leave the skill any more.
     """
-    likes, styles = phrases(skill, population, vouching=vouching)
-    avoids = avoided(skill, vouching) if skill.stated else ()
+    likes, styles = phrases(skill, population, gate=gate)
+    avoids = avoided(skill, gate) if skill.stated else ()
 
     def conviction(like: str) -> float:
         line = likes[like]
@@ -121,12 +121,12 @@ def select(skill: PolicySkill, budget: int = 30, population: Shares = None, *, v
     return tuple(of.attribute_id for of in (*(likes[like] for like in line.likes), *(styles[s] for s in line.styles)))
 
 
-def reads_else(before: PolicySkill, now: PolicySkill, budget: int, vouching: Vouching) -> bool:
+def reads_else(before: PolicySkill, now: PolicySkill, budget: int, gate: OutputGate) -> bool:
     """Return True if apps have to read the slim skill again."""
-    if any(vouching.held(said.dimension, said.value) for said in now.stated):
+    if any(gate.rejection(said.dimension, said.value) for said in now.stated):
         return True  # The operator's list or a release may allow these words at one version and not at the next.
-    is_known = _to_read(slim(before, budget, vouching=vouching)) if before.version else ()
-    return _to_read(slim(now, budget, vouching=vouching)) != is_known
+    is_known = _to_read(slim(before, budget, gate=gate)) if before.version else ()
+    return _to_read(slim(now, budget, gate=gate)) != is_known
 
 
 def _to_read(short: SlimSkill) -> tuple[object, ...]:
@@ -136,7 +136,7 @@ def _to_read(short: SlimSkill) -> tuple[object, ...]:
 
 
 def phrases(
-    skill: PolicySkill, population: Shares = None, relevant: Collection[str] = (), *, vouching: Vouching
+    skill: PolicySkill, population: Shares = None, relevant: Collection[str] = (), *, gate: OutputGate
 ) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
     """Return all likes and style phrases that a slim skill may contain, the best first, each with its line."""
     shares = population or {}
@@ -154,7 +154,7 @@ def phrases(
     patterns: dict[str, Attribute] = {}
     criteria: dict[str, Attribute] = {}
     habits: list[Attribute] = []
-    for line in sorted(vouching.let_out(_sayable_lines(skill)), key=order):
+    for line in sorted(gate.allowed_lines(_sayable_lines(skill)), key=order):
         if line.attribute_id in PLACE_OF:
             habits.append(line)
         elif safe := phrase(line.dimension, line.value):
@@ -186,19 +186,19 @@ def lines_of(skill: PolicySkill, short: Slimmed) -> list[Attribute]:
 
 
 def composed(
-    skill: PolicySkill, likes: Mapping[str, Attribute], styles: Mapping[str, Attribute], budget: int, vouching: Vouching
+    skill: PolicySkill, likes: Mapping[str, Attribute], styles: Mapping[str, Attribute], budget: int, gate: OutputGate
 ) -> Slimmed:
     """Build the slim skill from as many of these likes and styles as the budget holds."""
-    avoids = avoided(skill, vouching) if skill.stated else ()
+    avoids = avoided(skill, gate) if skill.stated else ()
     line = _fitting(tuple(likes), _sayable(styles), budget, avoids)
-    within, session_id, until = _overlay(skill, likes, styles, line, budget, vouching)
+    within, session_id, until = _overlay(skill, likes, styles, line, budget, gate)
 
     def lines(of: _Line) -> list[Attribute]:
         return [*(likes[like] for like in of.likes), *(styles[style] for style in of.styles)]
 
     def typed_lines(of: _Line) -> tuple[SlimLine, ...]:
         stated = [*(f"no {each}" for each in of.avoids), *of.now]
-        return typed(skill, lines(of), stated, vouching)
+        return typed(skill, lines(of), stated, gate)
 
     record = SlimSkill(
         event_id=skill.event_id,
@@ -227,20 +227,20 @@ def _overlay(
     styles: Mapping[str, Attribute],
     line: "_Line",
     budget: int,
-    vouching: Vouching,
+    gate: OutputGate,
 ) -> tuple["_Line", str | None, datetime | None]:
     """Add to the line what holds for a while: the person's words for now, or else the newest session's lines.
 
     Returns the line, the session for which it holds (None: for every host), and the moment at which it ends.
     """
     session = skill.sessions[-1] if skill.sessions else None
-    words = passing(skill, Scope.NOW, None, vouching)
+    words = passing(skill, Scope.NOW, None, gate)
     ends = [until for until in words.values() if until is not None]
     if ends:
         now, session_id, until = tuple(words), None, min(ends)
     elif session is not None:
-        said = passing(skill, Scope.SESSION, session.session_id, vouching)
-        added = of_session(skill, line.likes, vouching)
+        said = passing(skill, Scope.SESSION, session.session_id, gate)
+        added = of_session(skill, line.likes, gate)
         now = tuple(dict.fromkeys((*said, *added)))[:MAX_NOW]
         session_id, until = session.session_id, session.until
     else:

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from operators.attributes import MAX_ID_CHARS
-from operators.language.output_policy import Vouching
+from operators.language.output_policy import OutputGate
 from operators.learning.evidence import counts_for_tier, tier_of, weight
 from operators.learning.fold import clip
 from operators.prompts import visible
@@ -65,14 +65,14 @@ def preferred(skill: PolicySkill) -> list[Attribute]:
     return [_line_of(said, skill) for said in _lasting_facts(skill) if said.stance is not Stance.AVOIDS]
 
 
-def avoided(skill: PolicySkill, vouching: Vouching) -> tuple[str, ...]:
+def avoided(skill: PolicySkill, gate: OutputGate) -> tuple[str, ...]:
     """Return the person's lasting avoidances as phrases, the newest first."""
     said = [_line_of(each, skill) for each in _lasting_facts(skill)[::-1] if each.stance is Stance.AVOIDS]
-    phrases = (phrase(line.dimension, line.value) for line in vouching.let_out(said))
+    phrases = (phrase(line.dimension, line.value) for line in gate.allowed_lines(said))
     return tuple(dict.fromkeys(each for each in phrases if each))[:MAX_AVOIDS]
 
 
-def passing(skill: PolicySkill, scope: Scope, session_id: str | None, vouching: Vouching) -> dict[str, datetime | None]:
+def passing(skill: PolicySkill, scope: Scope, session_id: str | None, gate: OutputGate) -> dict[str, datetime | None]:
     """Return the statements of a passing scope as phrases, the newest first, each with the moment at which it ends.
 
     There is no clock here: a reader compares the end with its own.
@@ -83,7 +83,7 @@ def passing(skill: PolicySkill, scope: Scope, session_id: str | None, vouching: 
         if said.scope is scope and said.session_id == session_id and said.item_id is None
     ]
     facts = [_line_of(said, skill) for said in held if said.bound is None]
-    let_out = {line.attribute_id for line in vouching.let_out(facts)}
+    let_out = {line.attribute_id for line in gate.allowed_lines(facts)}
     words: dict[str, datetime | None] = {}
     for said in held:
         # A bound's words are ours; all others are the person's or an item's.
@@ -93,7 +93,7 @@ def passing(skill: PolicySkill, scope: Scope, session_id: str | None, vouching: 
     return dict(list(words.items())[:MAX_NOW])
 
 
-def of_session(skill: PolicySkill, known: Collection[str], vouching: Vouching) -> tuple[str, ...]:
+def of_session(skill: PolicySkill, known: Collection[str], gate: OutputGate) -> tuple[str, ...]:
     """Return the phrases that the newest session adds to the known ones, the clearest first."""
     if not skill.sessions:
         return ()
@@ -103,12 +103,12 @@ def of_session(skill: PolicySkill, known: Collection[str], vouching: Vouching) -
     clear = [line for line in wanted if weight(line.taken, line.expected) >= _SESSION_SAYS]
     clear.sort(key=lambda line: (-weight(line.taken, line.expected), line.attribute_id))
     lines = [_as_line(line.attribute_id, line.dimension, line.value, Tier.MEDIUM, skill.contrasts) for line in clear]
-    phrases = (phrase(line.dimension, line.value) for line in vouching.let_out(lines))
+    phrases = (phrase(line.dimension, line.value) for line in gate.allowed_lines(lines))
     return tuple(dict.fromkeys(each for each in phrases if each and each not in known))[:MAX_NOW]
 
 
 def typed(
-    skill: PolicySkill, lines: Iterable[Attribute], phrases: Sequence[str], vouching: Vouching
+    skill: PolicySkill, lines: Iterable[Attribute], phrases: Sequence[str], gate: OutputGate
 ) -> tuple[SlimLine, ...]:
     """Return the lines of a text with their dimensions: those of the skill, then those behind further phrases.
 
@@ -124,7 +124,7 @@ def typed(
         words = phrase(fact.dimension, fact.value)
         name = f"no {words}" if is_avoided else words
         # A bound's words are ours.
-        if name in phrases and (is_bound or vouching.held(fact.dimension, fact.value) is None):
+        if name in phrases and (is_bound or gate.rejection(fact.dimension, fact.value) is None):
             known.setdefault(name, _typed(fact.dimension, fact.value, is_avoided))
     said = [_typed(line.dimension, line.value) for line in lines]
     return tuple(dict.fromkeys([*said, *(known[each] for each in phrases if each in known)]))

@@ -12,8 +12,8 @@ from enum import StrEnum
 from operators.erasure import fit_to_restore, said_still, what_remains
 from operators.evolve import Proposal, Validated, validate
 from operators.graph.items import GraphLimits, Remembered, remember_choice
-from operators.language.output_policy import Vouching
-from operators.language.ports import About, Understood
+from operators.language.output_policy import OutputGate
+from operators.language.ports import Interpretation, TasteOwner
 from operators.language.privacy import Privacy
 from operators.learning.commands import resolve_command
 from operators.learning.feedback import resolve_abstention, resolve_correction, resolve_feedback, resolve_unheard
@@ -109,7 +109,7 @@ class VersionBuilder:
 
     slim_tokens: int | None = None
     chain_key: bytes | None = None
-    vouching: Vouching = field(kw_only=True)
+    gate: OutputGate = field(kw_only=True)
 
     def evolved(self, outcome: EvolveOutcome, state: EvolveState, diff: SkillDiff) -> EvolveEffects:
         """Return the effects of an event with its diff."""
@@ -124,7 +124,7 @@ class VersionBuilder:
         skill = state.skill
         evolved = merge(skill, diff)
         if self.slim_tokens is not None:
-            lines = select(evolved, self.slim_tokens, state.shares, vouching=self.vouching)
+            lines = select(evolved, self.slim_tokens, state.shares, gate=self.gate)
             if lines != skill.slim_lines:
                 diff = diff.model_copy(update={"slim_lines": lines})
                 evolved = evolved.model_copy(update={"slim_lines": lines})
@@ -136,7 +136,7 @@ class VersionBuilder:
         # Statements or a session may change the text, though the same lines are selected.
         if not is_news and self.slim_tokens is not None:
             parts = skill.stated or evolved.stated or skill.sessions or evolved.sessions
-            is_news = bool(parts) and reads_else(skill, evolved, self.slim_tokens, self.vouching)
+            is_news = bool(parts) and reads_else(skill, evolved, self.slim_tokens, self.gate)
         return SkillVersion(evolved, diff, self.slim(evolved) if is_news else None)
 
     def unsent(self, state: EvolveState, diff_version: int, slim_version: int, slim_text: str | None) -> SkillVersion:
@@ -151,7 +151,7 @@ class VersionBuilder:
         """Return the skill as an app injects it; None where slim skills are off."""
         if self.slim_tokens is None:
             return None
-        short = slim(skill, self.slim_tokens, vouching=self.vouching)
+        short = slim(skill, self.slim_tokens, gate=self.gate)
         return short if self.chain_key is None else sealed(short, self.chain_key)
 
 
@@ -279,7 +279,7 @@ class EvolveStep(VersionBuilder):
         state: EvolveState,
         correction: Correction,
         items: Sequence[ItemFacts],
-        understood: Understood,
+        understood: Interpretation,
         source: Position | None = None,
     ) -> EvolveEffects:
         """Apply a correction.
@@ -294,8 +294,10 @@ class EvolveStep(VersionBuilder):
         left_of_it = said_still(understood, user_id, domain, state.receipt, *moments)
         if left_of_it is not understood:
             understood, correction = left_of_it, correction.model_copy(update={"text": ""})
-        if understood.about is About.ANOTHER or not understood.is_understood:
-            outcome = EvolveOutcome.FOR_ANOTHER if understood.about is About.ANOTHER else EvolveOutcome.NOT_UNDERSTOOD
+        if understood.about is TasteOwner.ANOTHER or not understood.is_understood:
+            outcome = (
+                EvolveOutcome.FOR_ANOTHER if understood.about is TasteOwner.ANOTHER else EvolveOutcome.NOT_UNDERSTOOD
+            )
             diff = resolve_unheard(skill, correction, understood, source, privacy=self.privacy)
             return self.evolved(outcome, state, diff)
         left = _without_erased(items, correction, state, source)
@@ -333,7 +335,7 @@ class EvolveStep(VersionBuilder):
         if holds(state.skill, command.event_id, source):
             return EvolveEffects(EvolveOutcome.REPEATED, state.skill)
         command = fit_to_restore(command, state.skill, state.receipt)
-        diff = resolve_command(state.skill, command, source, self.limits, privacy=self.privacy, vouching=self.vouching)
+        diff = resolve_command(state.skill, command, source, self.limits, privacy=self.privacy, gate=self.gate)
         return self.evolved(EvolveOutcome.COMMANDED, state, diff)
 
 

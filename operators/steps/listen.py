@@ -18,19 +18,19 @@ from operators.cards.merge import resolve, resolve_command
 from operators.erasure import card_line, forgotten_as, meaning, value_of_line
 from operators.language.chunks import (
     CHUNK_CHARS,
-    Closed,
+    CloseReason,
     chunk_id,
-    closed_now,
-    corrections,
-    forgets,
-    make_room,
-    place_of,
-    turn_of,
+    close_chunk,
+    close_oldest,
+    derived_corrections,
+    derived_forget_requests,
+    open_chunk_index,
+    waiting_turn,
     with_turn,
 )
-from operators.language.ports import Effect, Extractor, Finding, Heard
+from operators.language.ports import Effect, Extraction, Extractor, PreferenceFinding
 from operators.language.privacy import Privacy
-from operators.language.words import words_of
+from operators.language.words import plain_words
 from operators.seals import seal
 from operators.stated import statement_id
 from schemas.base import Position, Provenance, moment_of
@@ -83,7 +83,7 @@ class ListenEffects:
 
     outcome: ListenOutcome
     listening: PendingConversations | None = None
-    closed: tuple[Closed, ...] = ()
+    closed: tuple[CloseReason, ...] = ()
     found: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -106,20 +106,20 @@ class ListenStep:
         chunks, closed = self._silent(listening.chunks, source.timestamp_ms)
         unsaid = utterance.role is Speaker.USER and self.privacy.wish(utterance.text) is OptOut.NOT_REMEMBERED
         text = forget_wishes(utterance, self.extractor) if unsaid else utterance.text
-        place = place_of(chunks, utterance.conversation_id)
+        place = open_chunk_index(chunks, utterance.conversation_id)
         found: Mapping[str, int] = {}
         if text.strip():
             before = chunks[place].turns[-1].text if place is not None and chunks[place].turns else ""
             redacted = self.privacy.turn(text, utterance.domain, before)
             found = redacted.found
-            turn = turn_of(utterance, redacted.text, source.moment if source.timestamp_ms else None)
+            turn = waiting_turn(utterance, redacted.text, source.moment if source.timestamp_ms else None)
             if place is None:
-                closed += make_room(chunks)
+                closed += close_oldest(chunks)
                 chunks.append(Chunk(conversation_id=utterance.conversation_id))
                 place = len(chunks) - 1
             chunks[place] = with_turn(chunks[place], turn, source.timestamp_ms)
         if place is not None and (why := self._is_full(chunks[place], utterance)) is not None:
-            chunks[place] = closed_now(chunks[place])
+            chunks[place] = close_chunk(chunks[place])
             closed.append(why)
         newer = listening.model_copy(
             update={
@@ -146,7 +146,7 @@ class ListenStep:
         )
 
     def finish(
-        self, state: ListenState, chunk: Chunk, heard: Heard, vocabulary: Callable[[str], Sequence[Fact]]
+        self, state: ListenState, chunk: Chunk, heard: Extraction, vocabulary: Callable[[str], Sequence[Fact]]
     ) -> ChunkEffects:
         """Return the result of a chunk, by its findings."""
         if state.listening is None:
@@ -165,12 +165,12 @@ class ListenStep:
         erased += [(line_id(each.stance, each.dimension, each.value, each.domain), each.value) for each in gone]
         return ChunkEffects(
             diff=diff,
-            corrections=corrections(user_id, name, chunk, findings, vocabulary),
-            forgets=forgets(user_id, name, gone),
+            corrections=derived_corrections(user_id, name, chunk, findings, vocabulary),
+            forgets=derived_forget_requests(user_id, name, gone),
             lines=tuple(dict.fromkeys(name for each in erased for name in forgotten_as(user_id, *each))),
         )
 
-    def forgotten(self, state: ListenState, heard: Heard, thought: ChunkEffects) -> tuple[str, ...]:
+    def forgotten(self, state: ListenState, heard: Extraction, thought: ChunkEffects) -> tuple[str, ...]:
         """Return the values that a chunk has erased: those of lines, and those that the person named."""
         wishes = (each.value for each in heard.findings[:MAX_FINDINGS] if each.effect is Effect.FORGETS)
         lines = (value_of_line(*each) for each in erased_lines(state.card, thought.diff).items())
@@ -189,21 +189,21 @@ class ListenStep:
         diff = resolve_command(card, command, source, self.privacy)
         return (ListenOutcome.NOTHING if diff is None else ListenOutcome.COMMANDED), diff
 
-    def _is_full(self, chunk: Chunk, utterance: Utterance) -> Closed | None:
+    def _is_full(self, chunk: Chunk, utterance: Utterance) -> CloseReason | None:
         # A turn of another speaker closes none: the person's answer belongs to it.
         if utterance.ends:
-            return Closed.ENDS
+            return CloseReason.ENDS
         if utterance.role is Speaker.USER and chunk.tokens >= self.tokens:
-            return Closed.TOKENS
+            return CloseReason.TOKENS
         is_long = sum(len(turn.text) for turn in chunk.turns) >= CHUNK_CHARS
-        return Closed.FULL if is_long or len(chunk.turns) >= MAX_PENDING else None
+        return CloseReason.FULL if is_long or len(chunk.turns) >= MAX_PENDING else None
 
-    def _silent(self, held: Sequence[Chunk], now_ms: int) -> tuple[list[Chunk], list[Closed]]:
+    def _silent(self, held: Sequence[Chunk], now_ms: int) -> tuple[list[Chunk], list[CloseReason]]:
         chunks, closed = list(held), []
         for place, chunk in enumerate(chunks):
             if not chunk.is_closed and chunk.heard_ms + self.silence_ms <= now_ms:
-                chunks[place] = closed_now(chunk)
-                closed.append(Closed.SILENCE)
+                chunks[place] = close_chunk(chunk)
+                closed.append(CloseReason.SILENCE)
         return chunks, closed
 
 
@@ -212,7 +212,7 @@ def forget_wishes(utterance: Utterance, extractor: Extractor) -> str:
 
     "Don't remember that I like jazz" is about jazz, which the card may have.
     """
-    turn = turn_of(utterance, utterance.text)
+    turn = waiting_turn(utterance, utterance.text)
     findings = extractor.extract([turn], None, lambda _: ()).findings
     if findings and all(each.effect is Effect.FORGETS for each in findings):
         return utterance.text
@@ -275,14 +275,14 @@ def with_sealed_diff(card: Card | None, diff: CardDiff, key: bytes = b"") -> Car
     return with_diff(card, seal(diff, None if card is None else card.chain, key))
 
 
-def _is_erased(finding: Finding, state: ListenState, user_id: str) -> bool:
+def _is_erased(finding: PreferenceFinding, state: ListenState, user_id: str) -> bool:
     receipt = state.receipt
     if receipt is None or finding.effect is Effect.FORGETS:
         return False
     if receipt.covers(finding.domain, finding.said_at):
         return True
     line = line_id(finding.stance, finding.dimension, finding.value, finding.domain)
-    said = words_of(finding.value)
+    said = plain_words(finding.value)
     # With one word less a longer value says nearly the same.
     nearly = [said, *(said - {word} for word in said if len(said) > 2)]  # noqa: PLR2004
     names = [card_line(user_id, line), *(meaning(user_id, each) for each in nearly)]

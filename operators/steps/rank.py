@@ -7,9 +7,9 @@ from datetime import datetime
 from operators.fit import fit_of
 from operators.graph import Retrieved, retrieve
 from operators.graph.neighbours import Neighbourhood
-from operators.language.output_policy import Vouching
+from operators.language.output_policy import OutputGate
 from operators.language.privacy import Privacy
-from operators.language.words import words
+from operators.language.words import keywords
 from operators.options import RankSkill
 from operators.rank import facet_weights
 from operators.rank.constraints import NOTHING, Said
@@ -50,7 +50,7 @@ class ListStatements:
 
     def honoured(self, items: Sequence[ItemFacts], order: Sequence[str], instruction: str) -> tuple[str, ...]:
         """Sort a model's order by the tiers of the ranker without a model."""
-        asked = words(instruction)
+        asked = keywords(instruction)
         wanted = {str(item.item_id): instructed(item, asked) for item in items}
         return self.said.honoured(order, wanted.__getitem__)
 
@@ -83,21 +83,19 @@ class RankStep:
     task_slim: bool = True
     retrieves: bool = True
     weights: RankWeights = DEFAULT_WEIGHTS
-    vouching: Vouching = field(kw_only=True)
+    gate: OutputGate = field(kw_only=True)
     privacy: Privacy = field(kw_only=True)
 
     def retrieve(self, state: RankState, rules: str, now: datetime) -> Retrieved:
         """Return the community's part; `rules` names the domain by whose rules neighbours are pruned."""
         if not self.retrieves:
             return Retrieved()
-        return retrieve(
-            state.memory, state.neighbourhood, rules, now, popularity=state.popularity, vouching=self.vouching
-        )
+        return retrieve(state.memory, state.neighbourhood, rules, now, popularity=state.popularity, gate=self.gate)
 
     def extract(self, skill: PolicySkill, instruction: str = "", shares: Mapping[str, float] | None = None) -> Slimmed:
         """Return the slim skill for a task."""
         relevant = relevant_to(instruction if self.task_slim else "", skill)
-        return slimmed(skill, self.slim_tokens, shares, relevant, vouching=self.vouching)
+        return slimmed(skill, self.slim_tokens, shares, relevant, gate=self.gate)
 
     def lines(
         self,

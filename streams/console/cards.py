@@ -12,8 +12,8 @@ from streams.console.pages import READERS, Visit, page
 from streams.http.cards import NOTHING, card_command, card_of, would_be
 from streams.http.problems import Problem
 from streams.http.tokens import Scope
+from streams.output_gate import output_gate
 from streams.views.cards import ToldCardLine, card_versions, line_told
-from streams.vouching import vouching_of
 
 LATER = "It is on its way, and no worker has done it yet. It will be done: load this page again in a while."
 _DONE = {
@@ -91,4 +91,4 @@ def _target(visit: Visit, card: Card | None) -> tuple[str, CardLine | None]:
 
 
 def _described(visit: Visit, line: CardLine) -> ToldCardLine:
-    return line_told(line, datetime.now(UTC), vouching_of(visit.api.settings))
+    return line_told(line, datetime.now(UTC), output_gate(visit.api.settings))

@@ -8,7 +8,7 @@ from duckdb import DuckDBPyConnection
 from starlette.responses import Response
 
 from operators.history import at_version, difference
-from operators.language.output_policy import Vouching
+from operators.language.output_policy import OutputGate
 from operators.learning.evidence import is_counted
 from operators.stated import avoided_ids, is_doubtful, is_expired, live_statements
 from schemas import ONE, Attribute, AttributeKind, PolicySkill, RefusedProposal, SkillChangeKind, SkillDiff
@@ -18,11 +18,11 @@ from streams.console.pages import READERS, Visit, page
 from streams.http.api import Api
 from streams.http.problems import Problem
 from streams.http.tokens import EVERYBODY, Scope
+from streams.output_gate import output_gate
 from streams.settings import ReasonerName
 from streams.views.line_history import ExplainedStatement, UnknownLine, explain
 from streams.views.sentences import UNVOUCHED, actor_of, holds, names_of, shift_phrase, what
 from streams.views.skill_log import UnknownUser
-from streams.vouching import vouching_of
 
 MOST_FOUND = 50
 _SLIM = "SELECT text, session_text, session_until FROM slim_skills WHERE user_id = $1 AND domain = $2"
@@ -78,7 +78,7 @@ def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now
         "domains": sorted({*skills, skill.domain}),
         "groups": {kind: found for kind, found in groups.items() if found},
         "silent": [line for line in lines if line not in speaking],
-        "held_back": reasons_held_back(lines, vouching_of(api.settings)),
+        "held_back": reasons_held_back(lines, output_gate(api.settings)),
         "scale": scale(lines),
         "stated": [stated(skill, each.statement_id, now) for each in skill.stated],
         "sessions": [each for each in skill.sessions if each.until > now and each.lines],
@@ -97,12 +97,12 @@ async def line(visit: Visit) -> Response:
 
 
 def _line(con: DuckDBPyConnection, api: Api, user: str, domain: str, named: str) -> dict[str, Any]:
-    vouching, now = vouching_of(api.settings), datetime.now(UTC)
+    gate, now = output_gate(api.settings), datetime.now(UTC)
     skill = current(api, user, domain, next(iter(read.skill(con, user, domain)), None))
     if skill is None:
         raise _no_skill(domain)
     try:
-        history = explain(con, user, domain, named, vouching, now)
+        history = explain(con, user, domain, named, gate, now)
     except (UnknownUser, UnknownLine):  # the snapshot does not have the last seconds yet
         history = None
     attribute = next((each for each in skill.attributes if each.attribute_id == named), None)
@@ -115,7 +115,7 @@ def _line(con: DuckDBPyConnection, api: Api, user: str, domain: str, named: str)
     if history is not None:
         rankings = [step.ranking for step in history.steps if step.ranking]
         found["titles"] = read.titles(con, user, sorted({item for each in rankings for item in each.shown}))
-    held_back = reasons_held_back([attribute], vouching) if attribute else {}
+    held_back = reasons_held_back([attribute], gate) if attribute else {}
     return found | {"is_statement": False, "line": attribute, "held_back": held_back}
 
 
@@ -136,9 +136,9 @@ def current(api: Api, user: str, domain: str, published: PolicySkill | None) -> 
     return fresh if newer else published
 
 
-def reasons_held_back(lines: Sequence[Attribute], vouching: Vouching) -> dict[str, str]:
+def reasons_held_back(lines: Sequence[Attribute], gate: OutputGate) -> dict[str, str]:
     """Why apps and models do not get some lines, by the line's id."""
-    return {line.attribute_id: UNVOUCHED[held.value] for line in lines if (held := vouching.of_line(line))}
+    return {line.attribute_id: UNVOUCHED[held.value] for line in lines if (held := gate.line_rejection(line))}
 
 
 def scale(lines: Sequence[Attribute]) -> int:

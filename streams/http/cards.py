@@ -16,9 +16,9 @@ from streams.http.api import Api, TheApi
 from streams.http.problems import Problem, not_valid
 from streams.http.routing import DomainQuery, TheToken, UserPath, as_json, needs, refuse, router
 from streams.http.tokens import Scope, Token
+from streams.output_gate import output_gate
 from streams.privacy import privacy_of
 from streams.views.cards import ToldCard, card_told
-from streams.vouching import vouching_of
 
 NOTHING = "nothing is on a card of this person yet"
 TEXT_TOKENS, MOST_TOKENS = 300, 4_096
@@ -51,11 +51,11 @@ async def card(
     if found is None:
         raise Problem(404, NOTHING)
     about: dict[str, Any] = {"request": request or "", "domain": domain}
-    at, vouching = datetime.now(UTC), vouching_of(api.settings)
+    at, gate = datetime.now(UTC), output_gate(api.settings)
     if form == "json":
-        return as_json(card_told(found, at, vouching, **about, budget_tokens=budget_tokens))
+        return as_json(card_told(found, at, gate, **about, budget_tokens=budget_tokens))
     budget = budget_tokens or TEXT_TOKENS
-    text = as_text(found, at, **about, budget_tokens=budget, vouching=vouching)
+    text = as_text(found, at, **about, budget_tokens=budget, gate=gate)
     return Response(text, media_type="text/plain")
 
 

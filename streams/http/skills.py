@@ -20,11 +20,11 @@ from streams.http.api import TheApi
 from streams.http.problems import Problem, not_valid
 from streams.http.routing import Body, DomainPath, DomainQuery, LinePath, TheToken, UserPath, as_json, needs, router
 from streams.http.tokens import Scope
+from streams.output_gate import output_gate
 from streams.views.line_history import Explained, ExplainedStatement, UnknownLine, explain
 from streams.views.llm import ToldSkill, skill_for_model
 from streams.views.skill_json import plain
 from streams.views.skill_log import UnknownUser
-from streams.vouching import vouching_of
 
 _READS = needs(Scope.READ_USER, Scope.READ_ALL)
 
@@ -125,7 +125,7 @@ async def explain_line(
     """
 
     def read(con: DuckDBPyConnection) -> Explained | ExplainedStatement:
-        return explain(con, user, domain, attribute, vouching_of(api.settings))
+        return explain(con, user, domain, attribute, output_gate(api.settings))
 
     try:
         return as_json(await api.read(token, lambda: api.snapshot.ask(read)))
@@ -145,7 +145,7 @@ async def told_skill(api: TheApi, user: UserPath, domain: DomainPath) -> Respons
     found = api.live.skill(user, domain)
     if found is None:
         raise Problem(404, "nothing is known of this user in this domain yet")
-    return as_json(skill_for_model(found, vouching_of(api.settings), datetime.now(UTC)))
+    return as_json(skill_for_model(found, output_gate(api.settings), datetime.now(UTC)))
 
 
 @changes.post(

@@ -27,9 +27,9 @@ from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import no_workers
 from streams.kafka.producer import Outbox
 from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
+from streams.output_gate import output_gate
 from streams.pseudonyms import is_shared, secret_if_any
 from streams.settings import Settings
-from streams.vouching import vouching_of
 
 EXAMPLES, FLUSH_SECONDS = 20, 60.0
 
@@ -163,7 +163,7 @@ class _Rebuild:
     def __init__(self, settings: Settings, scanner: Scanner, tell: Tell, apply: bool) -> None:
         self._settings, self._scanner, self._tell, self._apply = settings, scanner, tell, apply
         self._report, self._key, self._outbox = Report(), settings.chain_key_bytes, Outbox(settings)
-        self._gate = vouching_of(settings)
+        self._gate = output_gate(settings)
         self._misplaced: set[bytes] = set()
 
     def run(self) -> Report:
@@ -254,7 +254,7 @@ class _Rebuild:
         is_wrong = is_there and (self._is_forged(key, found) or self._is_ahead(key, found))
         if each.skill is None or (is_equal and is_there and not is_wrong and key not in self._misplaced):
             return
-        short = slim(each.skill, self._settings.slim_tokens, vouching=self._gate)
+        short = slim(each.skill, self._settings.slim_tokens, gate=self._gate)
         if not is_there and not short.text:
             return
         if is_wrong:

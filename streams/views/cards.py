@@ -10,7 +10,7 @@ from pydantic import Field
 from operators.cards.admission import is_let_out
 from operators.cards.lines import certainty, in_words, why_not
 from operators.cards.views import chosen
-from operators.language.output_policy import Vouching
+from operators.language.output_policy import OutputGate
 from operators.tokens import count_tokens
 from schemas import Card, CardChange, CardDiff, CardLine, Model
 from schemas.base import UtcDatetime
@@ -45,7 +45,7 @@ class ToldCard(Model):
 def card_told(
     card: Card,
     at: datetime,
-    vouching: Vouching,
+    gate: OutputGate,
     request: str = "",
     budget_tokens: int | None = None,
     domain: str | None = None,
@@ -63,26 +63,26 @@ def card_told(
             left -= count_tokens(in_words(each.line))
             if left < 0:
                 break
-        lines.append(line_told(each.line, at, vouching, round(each.score, DIGITS), each.reason))
+        lines.append(line_told(each.line, at, gate, round(each.score, DIGITS), each.reason))
     return ToldCard(
         user_id=card.user_id,
         version=card.version,
         as_of=at,
         lines=tuple(lines),
-        past=tuple(line_told(line, at, vouching) for line in reversed(card.past)),
+        past=tuple(line_told(line, at, gate) for line in reversed(card.past)),
         left_out=len(card.lines) - len(lines),
     )
 
 
 def line_told(
-    line: CardLine, at: datetime, vouching: Vouching, score: float | None = None, reason: str = ""
+    line: CardLine, at: datetime, gate: OutputGate, score: float | None = None, reason: str = ""
 ) -> ToldCardLine:
     """Return one line, with its certainty at a moment."""
     return ToldCardLine(
         **line.model_dump(),
         says=in_words(line),
         certainty=round(certainty(line, at), DIGITS),
-        held_back=not is_let_out(line, vouching),
+        held_back=not is_let_out(line, gate),
         score=score,
         reason=reason,
     )

@@ -12,7 +12,7 @@ from duckdb import DuckDBPyConnection
 from pydantic import BaseModel, ConfigDict
 
 from operators.history import LineEvent, at_version, counted_lines, line_steps, statement_steps
-from operators.language.output_policy import Vouching
+from operators.language.output_policy import OutputGate
 from operators.learning.evidence import is_counted, number_of
 from operators.stated import avoided_ids, is_expired
 from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement, StatementChange
@@ -116,7 +116,7 @@ class ExplainedStatement(_Told):
 
 
 def explain(
-    con: DuckDBPyConnection, user: str, domain: str, attribute_id: str, vouching: Vouching, now: datetime | None = None
+    con: DuckDBPyConnection, user: str, domain: str, attribute_id: str, gate: OutputGate, now: datetime | None = None
 ) -> Explained | ExplainedStatement:
     """Explain a line or a statement, also one that is gone or was reworded; statements are over by `now`."""
     diffs, now = read_log(con, user, domain), now or datetime.now(UTC)
@@ -131,7 +131,7 @@ def explain(
     lines = counted_lines(diffs)
     line = next((line for line in skill.attributes if line.attribute_id == attribute_id), None) if skill else None
     silence = "" if line is None or skill is None else _silence(skill, attribute_id, now)
-    held = vouching.of_line(line) if line else None
+    held = gate.line_rejection(line) if line else None
     return Explained(
         attribute_id=attribute_id,
         domain=domain,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from operators.language.output_policy import Vouching
+from operators.language.output_policy import OutputGate
 from operators.learning.evidence import in_words, is_counted
 from operators.learning.fold import MAX_VALUE_CHARS
 from operators.prompts import as_data
@@ -69,15 +69,15 @@ class ToldSkill(Told):
 DIMENSION_CHARS = 40
 
 
-def skill_for_model(skill: PolicySkill, vouching: Vouching, now: datetime) -> ToldSkill:
+def skill_for_model(skill: PolicySkill, gate: OutputGate, now: datetime) -> ToldSkill:
     """Return the lines and statements of a skill that a model may read.
 
     `now`: which statements hold at this moment, outside of any session.
     """
     standing = live_statements(skill, now)
     speak = without_avoided(skill.attributes, standing)
-    lines = sorted(vouching.let_out(speak), key=lambda line: (-line.tier, -line.confirmed_at))
-    wishes = [statement for statement in standing if _is_allowed(statement, vouching)]
+    lines = sorted(gate.allowed_lines(speak), key=lambda line: (-line.tier, -line.confirmed_at))
+    wishes = [statement for statement in standing if _is_allowed(statement, gate)]
     return ToldSkill(
         domain=skill.domain,
         version=skill.version,
@@ -85,7 +85,7 @@ def skill_for_model(skill: PolicySkill, vouching: Vouching, now: datetime) -> To
         lines=[_line(line) for line in lines],
         said=[_wish(skill, each) for each in wishes],
         held_back=sum(1 for line in speak if line.tier) - len(lines) + len(standing) - len(wishes),
-        markdown=skill_document(skill, vouching),
+        markdown=skill_document(skill, gate),
     )
 
 
@@ -113,10 +113,10 @@ def _wish(skill: PolicySkill, statement: Statement) -> Wish:
     )
 
 
-def _is_allowed(statement: Statement, vouching: Vouching) -> bool:
+def _is_allowed(statement: Statement, gate: OutputGate) -> bool:
     """A bound's words are ours; an item's are its title, and pass like any value."""
     values = [statement.value, *_replaced(statement)]
-    return statement.bound is not None or not any(vouching.held(statement.dimension, value) for value in values)
+    return statement.bound is not None or not any(gate.rejection(statement.dimension, value) for value in values)
 
 
 def _replaced(statement: Statement) -> list[str]:

@@ -13,8 +13,8 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from operators.contrast import Arm, ContrastOutcome
 from operators.graph import Reason
-from operators.language.chunks import Closed
-from operators.language.output_policy import Held
+from operators.language.chunks import CloseReason
+from operators.language.output_policy import Rejection
 from operators.language.privacy import UNREADABLE as UNREADABLE_ITEM
 from operators.steps.evolve import EvolveOutcome as Evolved
 from operators.steps.listen import ListenOutcome as Listened
@@ -207,9 +207,9 @@ NOT_KEPT_KINDS = Names(_PRIVATE_KINDS)
 
 _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
     PRIVATE: _PRIVATE_KINDS,
-    UNVOUCHED: [held.value for held in Held],
+    UNVOUCHED: [held.value for held in Rejection],
     FORGOTTEN: ("person", "domain", "line"),
-    CHUNKS: [why.value for why in Closed],
+    CHUNKS: [why.value for why in CloseReason],
     NOT_KEPT: _PRIVATE_KINDS,
     CARD_CHANGES: [kind.value for kind in CardChangeKind],
     CHANGES: [SEEDED, *(kind.value for kind in SkillChangeKind)],

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from operators.language.output_policy import Vouching
+from operators.language.output_policy import OutputGate
 from operators.learning.fold import OutOfOrder, characters, fold, next_diff
 from operators.redaction import of_line, placeholder, redacted
 from operators.steps import EvolveStep
@@ -73,7 +73,7 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
             return
         await self.write(event, version.skill, _records(version))
         if version.diff is not None:
-            count(version.diff, version.skill, self._step.vouching)
+            count(version.diff, version.skill, self._step.gate)
 
     async def complete(self, event: Any, state: EvolveState) -> None:
         """Send the records of the newest version that a worker that died may not have sent."""
@@ -135,7 +135,7 @@ def _records(version: SkillVersion) -> list[SkillDiff | SlimSkill]:
     return [record for record in (version.diff, version.slim) if record is not None]
 
 
-def count(diff: SkillDiff, evolved: PolicySkill, vouching: Vouching) -> None:
+def count(diff: SkillDiff, evolved: PolicySkill, gate: OutputGate) -> None:
     """Count the changes of a version, and observe the length of its skill."""
     metrics.SKILL_CHARACTERS.observe(characters(evolved.attributes, evolved.strategy))
     for line in diff.seed or ():
@@ -147,7 +147,7 @@ def count(diff: SkillDiff, evolved: PolicySkill, vouching: Vouching) -> None:
             before, after = (metrics.NOBODY if tier is None else tier for tier in (change.before, change.after))
             metrics.labelled(metrics.TIER_CHANGES, change.kind, before, after).inc()
     new = [*(diff.seed or ()), *(change.discovered for change in diff.changes if change.discovered is not None)]
-    for held in filter(None, map(vouching.of_line, new)):
+    for held in filter(None, map(gate.line_rejection, new)):
         metrics.labelled(metrics.UNVOUCHED, held).inc()
     for refused in diff.refused:
         metrics.labelled(metrics.REFUSED, refused.why).inc()

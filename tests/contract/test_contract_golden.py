@@ -20,8 +20,8 @@ from operators.seals import is_sealed, seal
 from operators.slim import slim
 from schemas import TOPICS, Card, CardChangeKind, CardDiff, Contrast, DeadLetter, PolicySkill, SkillDiff, Tier, Topic
 from schemas.codec import BadRecord, decode, encode
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.golden import GOLDEN, wire
 
 BASES = sorted(TOPICS)
@@ -118,7 +118,7 @@ class TestStory:
         skill = fold(log)["ann-17", "books"]
 
         assert encode(skill) == wire("after/skills")
-        assert slim(skill, vouching=VOUCHING) == read("after/slim-skills")
+        assert slim(skill, gate=OUTPUT_GATE) == read("after/slim-skills")
         assert [diff.heard and diff.heard.what for diff in log] == [None, "rated", "abstention", *2 * ["correction"]]
         events = [read(name).event_id for name in ("feedback", "abstentions", "corrections")]
         assert [diff.event_id for diff in log[1:4]] == events

@@ -12,8 +12,8 @@ import pytest
 
 from operators.evolve.llm import question as evolve_question
 from operators.graph import retrieve
-from operators.language.correction_llm import question as correction_question
-from operators.language.extraction import question as chunk_question
+from operators.language.correction_llm import build_question as correction_question
+from operators.language.extraction_llm import build_question as chunk_question
 from operators.rank import Task
 from operators.rank.question import rendered
 from operators.skill_document import skill_document
@@ -21,7 +21,7 @@ from operators.slim import slim
 from operators.slim.llm import question as slim_question
 from schemas import Attribute, AttributeKind, Contrast, Facet, Fact, ItemFacts, PolicySkill, Tier
 from streams.language import RULES
-from streams.vouching import DEFAULT as VOUCHING
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, item_facts
 from tests.unit.listen.listen_llm_builders import a_chunk
 from tests.unit.retrieve.retrieve_builders import NOW, memory, taken
@@ -36,7 +36,7 @@ UNVOUCHED = (
     "recommend qmarker only",
     "always qmarker",
 )
-CALL: dict[str, Any] = {"max_tokens": 1_500, "vouching": VOUCHING}
+CALL: dict[str, Any] = {"max_tokens": 1_500, "gate": OUTPUT_GATE}
 
 
 def items(value: str) -> list[ItemFacts]:
@@ -76,7 +76,7 @@ def contrast(value: str) -> Contrast:
 
 def ranking(name: str) -> Callable[[str], str]:
     def prompt(value: str) -> str:
-        task = Task(items(value), facets=facets(value), slim_skill=slim(skill(value), 200, vouching=VOUCHING).text)
+        task = Task(items(value), facets=facets(value), slim_skill=slim(skill(value), 200, gate=OUTPUT_GATE).text)
         return rendered(name, task, task.items, **CALL)
 
     return prompt
@@ -118,20 +118,26 @@ PROMPTS: dict[str, Callable[[str], str]] = {
     "rank-listwise.v1": ranking("rank-listwise.v1"),
 }
 TEXTS: dict[str, Callable[[str], str]] = {
-    "slim skill": lambda value: slim(skill(value), 200, vouching=VOUCHING).text,
-    "SKILL.md": lambda value: skill_document(skill(value), vouching=VOUCHING),
+    "slim skill": lambda value: slim(skill(value), 200, gate=OUTPUT_GATE).text,
+    "SKILL.md": lambda value: skill_document(skill(value), gate=OUTPUT_GATE),
     "facets": lambda value: str(
         retrieve(
             memory(*(taken(f"b{n}", f"mood: {PLAIN}", f"director: {value}") for n in range(2))),
             None,
             "books",
             NOW,
-            vouching=VOUCHING,
+            gate=OUTPUT_GATE,
         ).facets
     ),
 }
-BUILDERS = {"evolve/llm.py", "language/extraction.py", "rank/question.py", "slim/llm.py", "language/correction_llm.py"}
-"""Where prompts are made; each takes `vouching` and is in `PROMPTS`."""
+BUILDERS = {
+    "evolve/llm.py",
+    "language/extraction_llm.py",
+    "rank/question.py",
+    "slim/llm.py",
+    "language/correction_llm.py",
+}
+"""Where prompts are made; each takes `gate` and is in `PROMPTS`."""
 
 
 def test_every_prompt_is_tried() -> None:
@@ -143,7 +149,7 @@ def test_every_builder_of_prompts_is_known_and_takes_what_vouches() -> None:
     for file in OPERATORS.rglob("*.py"):
         calls = [node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
         if any(isinstance(call.func, ast.Attribute) and call.func.attr == "substitute" for call in calls):
-            found[str(file.relative_to(OPERATORS))] = "vouching" in file.read_text(encoding="utf-8")
+            found[str(file.relative_to(OPERATORS))] = "gate" in file.read_text(encoding="utf-8")
 
     assert found == dict.fromkeys(BUILDERS, True)
 

@@ -27,8 +27,8 @@ from schemas.memory import ItemMemory, Memory
 from schemas.skills import SlimSkill
 from schemas.state import OpenRankings
 from schemas.topics import compound_key
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.harness import Harness, Outputs
 
 FULL = os.environ.get("SAGER_TEST_FAULTS", "short") == "full"
@@ -88,7 +88,7 @@ def expected_contrasts(rankings: Sequence[Ranking], selections: Sequence[Selecti
 def expected_skills(contrasts: Sequence[Contrast]) -> dict[bytes, PolicySkill]:
     """The offline fold, in each user's order, by the counts."""
     skills: dict[bytes, PolicySkill] = {}
-    step, reasoner = EvolveStep(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING), CountsReasoner()
+    step, reasoner = EvolveStep(slim_tokens=30, privacy=PRIVACY, gate=OUTPUT_GATE), CountsReasoner()
     for contrast in contrasts:
         key = compound_key(contrast.user_id, contrast.domain)
         skill = skills.get(key) or SkillStart(privacy=PRIVACY).skill(contrast.user_id, contrast.domain, contrast, None)
@@ -171,7 +171,7 @@ def assert_undisturbed(
     # A successor that cannot see whether there was one sends an empty one; to an app that is none.
     told = {key: decode(SlimSkill, value).text for key, value in outputs.newest(SlimSkill).items()}
     slims = {
-        key: EvolveStep(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING).slim(skill) for key, skill in final.items()
+        key: EvolveStep(slim_tokens=30, privacy=PRIVACY, gate=OUTPUT_GATE).slim(skill) for key, skill in final.items()
     }
     wanted_slims = {key: short.text for key, short in slims.items() if short is not None}
     assert {key: text for key, text in told.items() if text} == {k: text for k, text in wanted_slims.items() if text}

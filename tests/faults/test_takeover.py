@@ -13,8 +13,8 @@ from operators.statinit import facts_of, parser_for
 from operators.steps import EvolveState, EvolveStep, SkillStart
 from schemas import Candidate, Contrast, Model, PolicySkill, Position, SkillDiff, SlimSkill, compound_key, encode
 from streams.kafka.clients import partition_of
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.faults.oracle import assert_one_version_each
 from tests.harness import Harness
 from tests.worlds import slate
@@ -54,7 +54,7 @@ def contrast_of(user: str, number: int) -> Contrast:
 
 def evolved(skill: PolicySkill, contrast: Contrast, at: Position) -> PolicySkill:
     return (
-        EvolveStep(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING)
+        EvolveStep(slim_tokens=30, privacy=PRIVACY, gate=OUTPUT_GATE)
         .finish(EvolveState(skill), contrast, CountsReasoner().propose(contrast, skill), at)
         .skill
     )
@@ -67,7 +67,7 @@ def put_skill(harness: Harness, skill: PolicySkill) -> None:
 def put_outputs(harness: Harness, skill: PolicySkill) -> None:
     assert skill.last_diff is not None
     put(harness, SkillDiff.TOPIC, skill.user_id, skill.user_id.encode(), skill.last_diff)
-    short = EvolveStep(slim_tokens=harness.settings.slim_tokens, privacy=PRIVACY, vouching=VOUCHING).slim(skill)
+    short = EvolveStep(slim_tokens=harness.settings.slim_tokens, privacy=PRIVACY, gate=OUTPUT_GATE).slim(skill)
     assert short is not None
     put(harness, SlimSkill.TOPIC, skill.user_id, compound_key(skill.user_id, skill.domain), short)
 

@@ -25,12 +25,12 @@ from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox
 from streams.operations.rebuild import rebuild
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
 from streams.rights import sealed_topics
 from streams.rights.sealed_topics import AuditFinding
 from streams.rights.verify import verify
 from streams.settings import Settings
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_command, a_contrast, a_proposal, a_ranking, a_selection, a_time, an_attribute, evolve
 from tests.unit.cards.cards_builders import a_line
 from tests.waiting import until
@@ -42,7 +42,7 @@ EVERYONE = (
     "sound bare other-key other-kind again swapped moved twice torn cut pretended lessened foldless orphan "
     "forgotten back returned revived"
 )
-STEP = EvolveStep(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, vouching=VOUCHING)
+STEP = EvolveStep(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, gate=OUTPUT_GATE)
 SLIM, LOG, SKILL = SlimSkill.TOPIC, SkillDiff.TOPIC, PolicySkill.TOPIC
 
 

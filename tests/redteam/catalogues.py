@@ -15,8 +15,8 @@ from operators.statinit import facts_of, parser_for
 from schemas import Candidate
 from streams.importers import Format, load
 from streams.local.demo import catalogue as demo
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT
-from streams.vouching import DEFAULT as VOUCHING
 
 MOST_ITEMS = 6_000
 HEAD = (
@@ -59,7 +59,7 @@ class Taken:
         self.refused.update((fact.dimension, fact.value) for fact in left_out)
         self.kinds.update(found)
         # As long as one choice alone speaks for a value.
-        held = (fact for fact in kept.facts if VOUCHING.held(fact.dimension, fact.value, 1) is not None)
+        held = (fact for fact in kept.facts if OUTPUT_GATE.rejection(fact.dimension, fact.value, 1) is not None)
         self.held.update((fact.dimension, fact.value) for fact in held)
         if kept.title != read.title:
             self.titles.append(read.title)

@@ -13,7 +13,7 @@ from operators.evolve import CountsReasoner, Proposal
 from operators.evolve.llm import question as evolve_question
 from operators.global_skill import Population, global_skill
 from operators.graph.items import GraphLimits
-from operators.language.output_policy import Vouching
+from operators.language.output_policy import OutputGate
 from operators.language.privacy import Privacy
 from operators.learning.fold import start
 from operators.rank import Task
@@ -30,9 +30,9 @@ from schemas.skills import AttributeSource, SlimSkill, Tier
 from schemas.topics import TOPICS
 from streams.analytics.records import Put, Record
 from streams.analytics.rows import read
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SLIM_TOKENS = 60
@@ -53,7 +53,7 @@ class Filters:
     """What stands between the outside and skills, prompts and rows."""
 
     privacy: Privacy = DEFAULT
-    vouching: Vouching = VOUCHING
+    gate: OutputGate = OUTPUT_GATE
 
 
 FILTERS = Filters()
@@ -123,11 +123,11 @@ class Person:
     _parsed: ClassVar[dict[tuple[bool, str, str], tuple[Candidate, ItemFacts]]] = {}
 
     def __init__(self, domain: str, filters: Filters = FILTERS) -> None:
-        privacy, vouching = filters.privacy, filters.vouching
+        privacy, gate = filters.privacy, filters.gate
         self.domain, self.filters, self.privacy, self.trace, self._count = domain, filters, privacy, Trace(privacy), 0
-        self.evolve = EvolveStep(privacy=privacy, slim_tokens=SLIM_TOKENS, graph=GraphLimits(), vouching=vouching)
-        self.rank = RankStep(slim_tokens=SLIM_TOKENS, vouching=vouching, privacy=PRIVACY)
-        self._told: dict[str, Any] = {"max_tokens": PROMPT_TOKENS, "vouching": vouching}
+        self.evolve = EvolveStep(privacy=privacy, slim_tokens=SLIM_TOKENS, graph=GraphLimits(), gate=gate)
+        self.rank = RankStep(slim_tokens=SLIM_TOKENS, gate=gate, privacy=PRIVACY)
+        self._told: dict[str, Any] = {"max_tokens": PROMPT_TOKENS, "gate": gate}
         self.start = SkillStart(privacy=privacy)
         self.user = {"user_id": "u", "domain": domain, "occurred_at": NOW}
         self.memory: Memory | None = None

@@ -31,15 +31,15 @@ from schemas.topics import TOPICS
 from streams.analytics.records import Record
 from streams.analytics.rows import read
 from streams.language import RULES
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 AT = Position(topic="rankings", partition=0, offset=1, timestamp_ms=0)
 USER = {"user_id": "u", "domain": "films", "occurred_at": NOW}
 TOKENS = 1_500
-EVOLVE = EvolveStep(privacy=PRIVACY, vouching=VOUCHING)
+EVOLVE = EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE)
 
 
 PRIVATE = ("sensitive", "personal")
@@ -163,8 +163,8 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
 
     skill = start("u", "films", seed(), _command())
     asked = DEFAULT.redact(instruction, "films").text
-    task = Task([parse(c) for c in candidates], asked, slim_skill=slim(skill, vouching=VOUCHING).text, seed="r")
-    out.prompts.append(rendered("rank-listwise.v1", task, task.items, max_tokens=TOKENS, vouching=VOUCHING))
+    task = Task([parse(c) for c in candidates], asked, slim_skill=slim(skill, gate=OUTPUT_GATE).text, seed="r")
+    out.prompts.append(rendered("rank-listwise.v1", task, task.items, max_tokens=TOKENS, gate=OUTPUT_GATE))
     out.order = await _order(task, skill, ranker)
     by_id = {candidate.item_id: candidate for candidate in candidates}
     request = RankRequest(event_id="q", request_id="r", instruction=instruction, candidates=candidates, **USER)
@@ -181,7 +181,7 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
         return out
     contrast = EVOLVE.begin(EvolveState(skill), step.contrast, AT).contrast
     assert contrast is not None
-    asked_of_model = question(contrast, skill, max_tokens=TOKENS, vouching=VOUCHING)
+    asked_of_model = question(contrast, skill, max_tokens=TOKENS, gate=OUTPUT_GATE)
     out.prompts.append(asked_of_model.prompt if asked_of_model else "")
     apply(
         out,
@@ -214,7 +214,7 @@ def apply(out: Outcome, effects: EvolveEffects) -> None:
     out.refused = [refused.why.value for refused in diff.refused]
     out.skill = {line.attribute_id: str(line.tier) for line in evolved.attributes}
     out.stated = {said.statement_id: said.words for said in evolved.stated}
-    out.slim = slim(evolved, vouching=VOUCHING).text
+    out.slim = slim(evolved, gate=OUTPUT_GATE).text
     out.rows += [row(diff), row(evolved)]
 
 

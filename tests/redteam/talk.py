@@ -8,16 +8,16 @@ from pathlib import Path
 
 from operators.cards.fold import fold, redacted
 from operators.cards.merge import resolve_command
-from operators.language.chunks import first_closed, without
-from operators.language.extraction import both, heard, question
-from operators.language.ports import Heard
+from operators.language.chunks import first_closed, without_chunk
+from operators.language.extraction_llm import build_question, combine, parse_answer
+from operators.language.ports import Extraction
 from operators.steps.listen import ListenState, ListenStep, erasing_changes, with_sealed_diff
 from schemas import Fact, Position, Provenance, Speaker, Utterance
 from schemas.cards import Card, CardAction, CardCommand, CardDiff, CardLineInput, Chunk, PendingConversations
 from streams.language import RULES
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW
 
 FOLDER = Path(__file__).parent / "talks"
@@ -118,7 +118,7 @@ class Talker:
     def _thinks_over(self, chunk: Chunk) -> None:
         found = RULES.extract(chunk.turns, self.card, _nothing)
         if self._obeys:
-            found = both(found, self._of_a_model(chunk))
+            found = combine(found, self._of_a_model(chunk))
         thought = LISTEN.finish(self.state, chunk, found, _nothing)
         listening = self.state.listening
         assert listening is not None
@@ -126,19 +126,19 @@ class Talker:
             self.log.append(thought.diff)
         for change in erasing_changes(thought.diff):
             self.log = redacted(self.log, change.line_id)
-        self.state = ListenState(without(listening, chunk), fold(self.log).get(ANN))
+        self.state = ListenState(without_chunk(listening, chunk), fold(self.log).get(ANN))
 
-    def _of_a_model(self, chunk: Chunk) -> Heard:
+    def _of_a_model(self, chunk: Chunk) -> Extraction:
         """The worst answer: every sentence in which an attack stands is a taste for it."""
-        asked = question(chunk.turns, _nothing, max_tokens=20_000, extractor=RULES, vouching=VOUCHING)
+        asked = build_question(chunk.turns, _nothing, max_tokens=20_000, extractor=RULES, gate=OUTPUT_GATE)
         if asked is None:
-            return Heard()
+            return Extraction()
         answer = {
             key: "; ".join(f"likes: {value}" for value in self._obeys if value in sentence.words) or "nothing"
             for key, sentence in asked.asked.items()
         }
-        found, of_others = heard(asked, answer, self.card, extractor=RULES, vouching=VOUCHING)
-        return Heard(found, of_others, Provenance(reasoner="llm", model="fake"))
+        found, of_others = parse_answer(asked, answer, self.card, extractor=RULES, gate=OUTPUT_GATE)
+        return Extraction(found, of_others, Provenance(reasoner="llm", model="fake"))
 
 
 def played(case: Case, *, obeys: bool = False) -> Talker:

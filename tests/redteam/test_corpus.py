@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from operators.language.output_policy import Vouching
-from operators.language.privacy import OFF
+from operators.language.output_policy import OutputGate
+from operators.language.privacy import KEEP_ALL
 from schemas import Attribute, ItemFacts
 from streams.language import KINDS, RULES
 from streams.privacy import DEFAULT
@@ -76,26 +76,26 @@ def test_no_digits_break_the_filter() -> None:
         assert DEFAULT.refuses("films", "tag", said) in {None, *KINDS}
 
 
-class Anything(Vouching):
+class Anything(OutputGate):
     """Vouches for whatever comes."""
 
-    def held(self, dimension: str, value: str, items: int = 0) -> None:
+    def rejection(self, dimension: str, value: str, items: int = 0) -> None:
         return None
 
     def of_line(self, line: Attribute) -> None:
         return None
 
-    def let_out(self, lines: Iterable[Attribute]) -> list[Attribute]:
+    def allowed_lines(self, lines: Iterable[Attribute]) -> list[Attribute]:
         return list(lines)
 
-    def of_items(self, items: Sequence[ItemFacts]) -> tuple[ItemFacts, ...]:
+    def filter_items(self, items: Sequence[ItemFacts]) -> tuple[ItemFacts, ...]:
         return tuple(items)
 
 
 def test_without_a_filter_nearly_everything_comes_through() -> None:
     """The measurement sees what it is to see."""
     values = [sample for sample in of("attack") if sample.channel == "value"][::8]
-    nothing = Filters(OFF, Anything(policy=RULES))
+    nothing = Filters(KEEP_ALL, Anything(policy=RULES))
     attacks, personal = list(judged(values, nothing)), list(judged(of("personal")[::8], nothing))
 
     # A parser drops values with signs that nobody sees.

@@ -13,8 +13,8 @@ from schemas import Action, BadRecord, Correction, Directive, Feedback, PolicySk
 from schemas.corrections import MAX_DIRECTIVES
 from schemas.statements import MAX_STATEMENTS
 from streams.language import RULES
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_command, item_facts
 from tests.redteam.stage import AT, EVOLVE, NOW, USER
 
@@ -107,7 +107,7 @@ def test_statements_of_a_person_have_room_for_so_many_whatever_is_said_in_their_
         skill = said(skill, f"kind {number}", number).skill
 
     assert len(skill.stated) <= MAX_STATEMENTS
-    slim = EVOLVE.__class__(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING).slim(skill)
+    slim = EVOLVE.__class__(slim_tokens=30, privacy=PRIVACY, gate=OUTPUT_GATE).slim(skill)
     assert slim is not None
     assert count_tokens(slim.text) <= 60, "the budget holds for what is avoided too"
 

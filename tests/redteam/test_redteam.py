@@ -12,7 +12,7 @@ import pytest
 from operators.evolve.llm import LlmReasoner
 from operators.rank.listwise import ListwiseRanker
 from streams.llm.client import LlmClient
-from streams.vouching import DEFAULT as VOUCHING
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from tests.redteam.compliant import CompliantServer
 from tests.redteam.stage import PRIVATE, Case, Outcome, cases, play
 
@@ -106,8 +106,8 @@ async def _against_the_compliant_model() -> Iterator[tuple[Case, Outcome, bool]]
             timeout_seconds=5.0,
             max_retry_seconds=0.0,
         )
-        reasoner = LlmReasoner(client, vouching=VOUCHING)
-        ranker = ListwiseRanker(client, orders=1, vouching=VOUCHING)
+        reasoner = LlmReasoner(client, gate=OUTPUT_GATE)
+        ranker = ListwiseRanker(client, orders=1, gate=OUTPUT_GATE)
         for case in cases():
             if case.channel not in TWINNED:
                 continue  # a command, or itself what a model said: no prompt

@@ -12,12 +12,12 @@ from operators.steps import EvolveState, EvolveStep
 from schemas import Candidate, Correction, Directive, Feedback, ItemFacts, OptOut, PolicySkill, Stance
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.redteam.stage import AT, PRIVATE, USER, Case, Outcome, apply, candidates_of, cases, row, seed
 
-EVOLVE = EvolveStep(slim_tokens=60, privacy=PRIVACY, vouching=VOUCHING)
+EVOLVE = EvolveStep(slim_tokens=60, privacy=PRIVACY, gate=OUTPUT_GATE)
 MOST_VALUE = 120
 
 

@@ -18,7 +18,7 @@ from streams.exceptions import StreamsError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from operators.language.output_policy import Vouching
+    from operators.language.output_policy import OutputGate
     from schemas import Attribute, SkillDiff
 
 WAIT_SECONDS = 30.0
@@ -89,21 +89,21 @@ def exit_unanswered(event_id: str, wait: float) -> NoReturn:
     raise typer.Exit(FAILED)
 
 
-def output_policy() -> "Vouching":
+def output_policy() -> "OutputGate":
     """Return the gate of values for models, by the effective configuration."""
+    from streams.output_gate import output_gate  # noqa: PLC0415
     from streams.settings import Settings  # noqa: PLC0415
-    from streams.vouching import vouching_of  # noqa: PLC0415
 
-    return vouching_of(Settings())  # its warnings are printed by `settings` before
+    return output_gate(Settings())  # its warnings are printed by `settings` before
 
 
 def note_unvouched(lines: "Iterable[Attribute]") -> None:
     """Name the lines that models do not get, why, and how an operator vouches for them."""
     from streams.views.sentences import UNVOUCHED  # noqa: PLC0415
 
-    vouching = output_policy()
+    gate = output_policy()
     for line in lines:
-        held = vouching.of_line(line)
+        held = gate.line_rejection(line)
         if held is not None:
             note(
                 f"unvouched: {line.value!r} is for people only, because it is {UNVOUCHED[held.value]}. To vouch for "

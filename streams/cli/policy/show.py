@@ -123,10 +123,10 @@ def _show_skill(skill: "PolicySkill") -> None:
     from operators.stated import avoided_ids, live_statements  # noqa: PLC0415
     from schemas import ONE  # noqa: PLC0415
 
-    vouching, silenced = output_policy(), avoided_ids(live_statements(skill, datetime.now(UTC)))
+    gate, silenced = output_policy(), avoided_ids(live_statements(skill, datetime.now(UTC)))
     rows = []
     for line in sorted(skill.attributes, key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id)):
-        is_vouched, is_counting = vouching.of_line(line) is None, is_counted(line)
+        is_vouched, is_counting = gate.line_rejection(line) is None, is_counted(line)
         marks = ", pinned" * line.pinned + ", unvouched" * (not is_vouched)
         marks += ", unwanted" * (line.attribute_id in silenced)
         rows.append(

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from operators.graph.items import Remembered
-from operators.language.ports import Understood
+from operators.language.ports import Interpretation
 from operators.steps.evolve import EvolveOutcome, EvolveState
 from operators.weights import outcome_of
 from schemas import RankingOutcome as ChoiceOutcome
@@ -184,7 +184,7 @@ class Evolve:
     async def _correct(self, event: Any, correction: Correction, position: Position, as_said: str) -> EvolveOutcome:
         items = [self._deps.facts_of(correction.domain, candidate) for candidate in correction.items]
         state = self._skills.read(correction, self._tables.receipt(correction.user_id))
-        understood = Understood()
+        understood = Interpretation()
         if self._step.done_with(state, correction, position) is None:
             vocabulary = await self._deps.vocabulary(self._tables, correction.user_id, correction.domain)
             understood = await self._reasoning.understand(correction, items, state.skill, vocabulary, as_said)

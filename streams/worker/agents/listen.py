@@ -22,13 +22,13 @@ from operators.language.chunks import (
     ACTOR,
     chunk_id,
     first_closed,
-    has_own_words,
-    said_again,
-    unsaid,
-    with_thought,
-    without,
+    has_user_turn,
+    replayable_utterances,
+    scrub_pending,
+    with_result,
+    without_chunk,
 )
-from operators.language.ports import Heard
+from operators.language.ports import Extraction
 from operators.steps.listen import (
     ListenEffects,
     ListenOutcome,
@@ -62,7 +62,7 @@ logger = logging.getLogger("sager.listen")
 STAGE = "listen"
 READS = (Utterance, CardCommand)
 # Extracts a chunk's statements about the user. Raises GivenUp.
-Understands = Callable[[Sequence[Turn], Card | None, Callable[[str], Sequence[Fact]]], Awaitable[Heard]]
+Understands = Callable[[Sequence[Turn], Card | None, Callable[[str], Sequence[Fact]]], Awaitable[Extraction]]
 # How often within the time of silence the timer looks for silent conversations.
 LOOKS = 10
 # The privacy filter reads longer turns in a thread: a hostile one takes it more than a second.
@@ -146,7 +146,7 @@ class Listener:
         if listening is None or not gone:
             return
         # In a thread: much may wait.
-        newer = await asyncio.to_thread(unsaid, listening, [value_of_line(*each) for each in gone.items()])
+        newer = await asyncio.to_thread(scrub_pending, listening, [value_of_line(*each) for each in gone.items()])
         if newer != listening:
             await self.conversations.write(event, newer)
             await self._tables.conversations.table.scrub()
@@ -224,16 +224,16 @@ class Listener:
                     logger.exception("a chunk of a conversation cannot be processed")
                     await self._drop(event, user_id, chunk, f"{type(error).__name__}: {error}")
 
-    async def _statements(self, event: Any, user_id: str, chunk: Chunk) -> Heard:
+    async def _statements(self, event: Any, user_id: str, chunk: Chunk) -> Extraction:
         """Return a chunk's statements; no model is asked if they are known, or if the user said nothing."""
         card = self.cards.read(user_id)
-        if chunk.thought is not None or has_result(card, user_id, chunk) or not has_own_words(chunk):
-            return Heard()
+        if chunk.thought is not None or has_result(card, user_id, chunk) or not has_user_turn(chunk):
+            return Extraction()
         try:
             return await self._understands(chunk.turns, card, await self._vocabulary(user_id, chunk))
         except GivenUp as error:
             await self._dead_letter(event, user_id, chunk, str(error))
-            return Heard()
+            return Extraction()
 
     async def _vocabulary(self, user_id: str, chunk: Chunk) -> Callable[[str], Sequence[Fact]]:
         domains = {turn.domain for turn in chunk.turns if turn.domain is not None}
@@ -242,19 +242,19 @@ class Listener:
         }
         return lambda domain: known.get(domain, ())
 
-    async def _commit(self, event: Any, user_id: str, chunk: Chunk, heard: Heard) -> None:
+    async def _commit(self, event: Any, user_id: str, chunk: Chunk, heard: Extraction) -> None:
         """Find a chunk's effects, unless they are known or the chunk was erased meanwhile, and apply them."""
         state = self._state(user_id)
         if state.listening is None or chunk not in state.listening.chunks:
             return
-        if chunk.thought is None and not has_result(state.card, user_id, chunk) and has_own_words(chunk):
+        if chunk.thought is None and not has_result(state.card, user_id, chunk) and has_user_turn(chunk):
             await self.cards.complete(event, user_id, self._pending(user_id))
             thought = self._step.finish(state, chunk, heard, await self._vocabulary(user_id, chunk))
             if needs_storing(thought):
                 until = erased_until(chunk, datetime.now(UTC))
                 gone = self._step.forgotten(state, heard, thought)
-                waiting = await asyncio.to_thread(unsaid, state.listening, gone, until, chunk)
-                listening, chunk = with_thought(waiting, chunk, thought)
+                waiting = await asyncio.to_thread(scrub_pending, state.listening, gone, until, chunk)
+                listening, chunk = with_result(waiting, chunk, thought)
                 await self.conversations.write(event, listening)
             elif thought.diff is not None:
                 await self.cards.apply(event, thought.diff)
@@ -284,7 +284,7 @@ class Listener:
             await self._producer.send(event, each.TOPIC, user_id.encode(), encode(each), event.partition)
         listening = self.conversations.read(user_id)
         if listening is not None:
-            await self.conversations.write(event, without(listening, chunk))
+            await self.conversations.write(event, without_chunk(listening, chunk))
         if thought.lines:
             await self._tables.conversations.table.scrub()
 
@@ -315,7 +315,7 @@ class Listener:
         heard = () if listening is None else listening.applied
         nowhere = Position(topic=topic, partition=partition, offset=0, timestamp_ms=chunk.heard_ms)
         position = next((each for each in heard if each.topic == topic), nowhere)
-        for utterance in said_again(user_id, chunk):
+        for utterance in replayable_utterances(user_id, chunk):
             letter = DeadLetter.of(STAGE, position, reason, detail, user_id.encode(), encode(utterance))
             # Several letters have one position.
             letter = letter.model_copy(update={"event_id": derived_id(letter.event_id, utterance.event_id)})

@@ -11,14 +11,14 @@ from weakref import WeakSet, WeakValueDictionary
 
 from operators.evolve import GatedReasoner, Reasoner, without_model
 from operators.evolve.llm import LlmReasoner
-from operators.language.correction_llm import LlmUnderstanding
-from operators.language.extraction import LlmListening
+from operators.language.correction_llm import LlmCorrectionReader
+from operators.language.extraction_llm import LlmExtractor
 from operators.rank.listwise import ListwiseRanker
 from operators.slim.llm import LlmExtract
 from streams.language import RULES
 from streams.llm import BreakerState, CallRecord, CircuitBreaker, Outcome
+from streams.output_gate import output_gate
 from streams.settings import By, RankerName, ReasonerName, Settings
-from streams.vouching import vouching_of
 from streams.worker import metrics
 
 if TYPE_CHECKING:
@@ -49,27 +49,27 @@ def reasoner_of(settings: Settings) -> Reasoner:
     """Return the configured reasoner: rules, or a model, which is asked only where there is something new to judge."""
     if settings.reasoner is ReasonerName.RULES:
         return without_model(settings.evolve_mode)
-    reasoner = LlmReasoner(shared_client(settings), vouching=vouching_of(settings))
+    reasoner = LlmReasoner(shared_client(settings), gate=output_gate(settings))
     return GatedReasoner(reasoner, metrics.GATED.inc) if settings.gate else reasoner
 
 
 def arm_reasoner(settings: Settings, purpose: str) -> Reasoner:
     """Return the reasoner of an arm beside the live one, with a client and a circuit breaker of its own."""
-    reasoner = LlmReasoner(llm_client(settings, purpose), vouching=vouching_of(settings))
+    reasoner = LlmReasoner(llm_client(settings, purpose), gate=output_gate(settings))
     return GatedReasoner(reasoner) if settings.gate else reasoner
 
 
-def reader_of(settings: Settings) -> LlmUnderstanding | None:
+def reader_of(settings: Settings) -> LlmCorrectionReader | None:
     """Return the reader of corrections that rules do not understand; None without a model."""
     asks = settings.reasoner is ReasonerName.LLM
-    return LlmUnderstanding(shared_client(settings), vouching=vouching_of(settings)) if asks else None
+    return LlmCorrectionReader(shared_client(settings), gate=output_gate(settings)) if asks else None
 
 
-def listener_of(settings: Settings) -> LlmListening | None:
+def listener_of(settings: Settings) -> LlmExtractor | None:
     """Return the reader of conversations beside the rules; None without a model."""
     if settings.reasoner is ReasonerName.RULES:
         return None
-    return LlmListening(shared_client(settings), vouching=vouching_of(settings), extractor=RULES)
+    return LlmExtractor(shared_client(settings), gate=output_gate(settings), extractor=RULES)
 
 
 def models_of(settings: Settings) -> Models:
@@ -77,10 +77,10 @@ def models_of(settings: Settings) -> Models:
     ranks = settings.ranker is not RankerName.DETERMINISTIC
     if settings.extract_by is By.RULES and not ranks:
         return Models()
-    client, vouching = shared_client(settings), vouching_of(settings)
+    client, gate = shared_client(settings), output_gate(settings)
     return Models(
-        extract=LlmExtract(client, vouching=vouching) if settings.extract_by is By.LLM else None,
-        rank=ListwiseRanker(client, orders=settings.rank_orders, vouching=vouching) if ranks else None,
+        extract=LlmExtract(client, gate=gate) if settings.extract_by is By.LLM else None,
+        rank=ListwiseRanker(client, orders=settings.rank_orders, gate=gate) if ranks else None,
     )
 
 

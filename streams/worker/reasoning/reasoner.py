@@ -12,10 +12,10 @@ from typing import TypeVar
 from faust.streams import current_event
 
 from operators.evolve import Proposal, Reasoner, ReasonerUnavailable, without_model
-from operators.language.correction_llm import LlmUnderstanding
-from operators.language.corrections import understand, worth_asking
-from operators.language.extraction import LlmListening, both
-from operators.language.ports import Effect, Heard, Understood
+from operators.language.correction_llm import LlmCorrectionReader
+from operators.language.corrections import needs_model, understand
+from operators.language.extraction_llm import LlmExtractor, combine
+from operators.language.ports import Effect, Extraction, Interpretation
 from operators.language.privacy import Privacy
 from operators.options import EvolveMode
 from schemas import Contrast, Correction, Fact, ItemFacts, PolicySkill, Provenance
@@ -70,9 +70,9 @@ class Reasoning:
         on_failure: OnLlmFailure,
         touch: Callable[[], None] = lambda: None,
         mode: EvolveMode = EvolveMode.COUNTS,
-        reader: LlmUnderstanding | None = None,
+        reader: LlmCorrectionReader | None = None,
         places: int | None = None,
-        listener: LlmListening | None = None,
+        listener: LlmExtractor | None = None,
         privacy: Privacy = DEFAULT,
     ) -> None:
         self.reasoner, self.on_failure, self.touch = reasoner, on_failure, touch
@@ -98,7 +98,7 @@ class Reasoning:
         skill: PolicySkill,
         vocabulary: Sequence[Fact],
         as_said: str = "",
-    ) -> Understood:
+    ) -> Interpretation:
         """Read a correction by rules, or by a model if the rules understand nothing.
 
         The user waits for the answer, so an unavailable model is not awaited. `vocabulary` are facts besides those of
@@ -106,7 +106,7 @@ class Reasoning:
         """
         await self._corrections.wait()
         read = understand(correction, items, skill, vocabulary, as_said, reader=language.RULES, privacy=self._privacy)
-        if self.reader is None or not worth_asking(correction, read, language.RULES):
+        if self.reader is None or not needs_model(correction, read, language.RULES):
             return read
         try:
             found = await self.reader.understand(correction, items, skill)
@@ -118,7 +118,7 @@ class Reasoning:
 
     async def listen(
         self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]
-    ) -> Heard:
+    ) -> Extraction:
         """Return what users state about themselves in a chunk: by rules, and by the model if there is one.
 
         `vocabulary` returns the facts of a domain that the words can name. Raises as `_retry` does.
@@ -128,9 +128,9 @@ class Reasoning:
         if (listener := self.listener) is None:
             return by_rules
 
-        async def ask() -> Heard:
+        async def ask() -> Extraction:
             try:
-                return both(by_rules, await listener.listen(turns, card, vocabulary))
+                return combine(by_rules, await listener.listen(turns, card, vocabulary))
             except ReasonerUnavailable as error:
                 # A wish to forget waits for no endpoint.
                 forgets = any(finding.effect is Effect.FORGETS for finding in by_rules.findings)

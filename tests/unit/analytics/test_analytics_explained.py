@@ -16,10 +16,10 @@ from schemas.events import Contrast, Feedback, Interaction, Ranking
 from streams.analytics import read
 from streams.analytics.store import Store
 from streams.language import RULES
+from streams.output_gate import DEFAULT
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
 from streams.views.line_history import Explained, LineStep, explain
-from streams.vouching import DEFAULT
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     DOMAIN,
     NOW,
@@ -36,7 +36,7 @@ from tests.unit.materializer.materializer_builders import item, write
 
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
 ABOUT: dict[str, Any] = {"occurred_at": NOW, "user_id": USER, "domain": DOMAIN}
-STEP = EvolveStep(privacy=PRIVACY, vouching=VOUCHING)
+STEP = EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from operators.attributes import normalise
 from operators.cards.fold import as_of, fold, redacted, unquoted, with_diff
 from operators.cards.lines import line_id
 from operators.cards.merge import IN_ITS_PLACE, resolve, resolve_command
-from operators.language.ports import Effect, Finding, Heard
+from operators.language.ports import Effect, Extraction, PreferenceFinding
 from schemas import decode, encode
 from schemas.cards import (
     MAX_CARD_LINES,
@@ -36,10 +36,10 @@ STANCES = [Stance.PREFERS, Stance.AVOIDS]
 
 
 @st.composite
-def findings(draw: st.DrawFn) -> Finding:
+def findings(draw: st.DrawFn) -> PreferenceFinding:
     value = draw(st.sampled_from(VALUES))
     effect = draw(st.sampled_from([Effect.STATES, Effect.STATES, Effect.UPDATES, Effect.WITHDRAWS, Effect.FORGETS]))
-    return Finding(
+    return PreferenceFinding(
         stance=draw(st.sampled_from(STANCES)),
         value=value,
         words=draw(st.sampled_from(["", f"I like {value}", f"{value} and jazz", "you know what I mean"])),
@@ -75,7 +75,7 @@ def history(told: list[Step]) -> list[CardDiff]:
 def _heard(card: Card | None, at: int, what: object) -> CardDiff | None:
     assert isinstance(what, list)
     when = max(each.said_at for each in what)
-    return resolve(card, "ann", Heard(findings=tuple(what)), f"chunk{at}", when, "talk", None, PRIVACY)
+    return resolve(card, "ann", Extraction(findings=tuple(what)), f"chunk{at}", when, "talk", None, PRIVACY)
 
 
 def _commanded(card: Card | None, at: int, what: object) -> CardDiff | None:
@@ -203,7 +203,7 @@ def test_a_log_of_which_a_part_is_redacted_ends_as_any_other(told: list[Step], p
 @given(steps)
 @settings(max_examples=60)
 def test_nothing_of_what_was_forgotten_stays(told: list[Step]) -> None:
-    wish = Finding(Stance.PREFERS, "jazz", "forget that I like jazz", "wish", NOW + timedelta(days=2_000),
+    wish = PreferenceFinding(Stance.PREFERS, "jazz", "forget that I like jazz", "wish", NOW + timedelta(days=2_000),
                    effect=Effect.FORGETS)  # fmt: skip
     diffs = history([*told, ("hear", [wish])])
     gone = [change.line_id for diff in diffs for change in diff.changes if change.line is None]
@@ -220,8 +220,8 @@ def test_nothing_of_what_was_forgotten_stays(told: list[Step]) -> None:
 def test_past_lines_for_which_there_was_no_room_stay_gone() -> None:
     told: list[Step] = []
     for at in range(50):
-        said = [Finding(Stance.PREFERS, f"thing{at} one{at}", "", f"a{at}", NOW + timedelta(days=at))]
-        taken = [Finding(Stance.PREFERS, f"thing{at} one{at}", "", f"b{at}", NOW + timedelta(days=at),
+        said = [PreferenceFinding(Stance.PREFERS, f"thing{at} one{at}", "", f"a{at}", NOW + timedelta(days=at))]
+        taken = [PreferenceFinding(Stance.PREFERS, f"thing{at} one{at}", "", f"b{at}", NOW + timedelta(days=at),
                          effect=Effect.WITHDRAWS)]  # fmt: skip
         told += [("hear", said), ("hear", taken)]
     diffs = history(told)
@@ -237,7 +237,7 @@ def test_past_lines_for_which_there_was_no_room_stay_gone() -> None:
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=5, unique=True), st.randoms())
 def test_repeats_count_the_same_in_any_order(days: list[int], chance: Random) -> None:
-    said = [Finding(Stance.PREFERS, "tea", "", f"u{day}", NOW + timedelta(days=day)) for day in days]
+    said = [PreferenceFinding(Stance.PREFERS, "tea", "", f"u{day}", NOW + timedelta(days=day)) for day in days]
     shuffled = chance.sample(said, len(said))
     first, then = (
         fold(history([("hear", [each]) for each in told]))["ann"].lines[0] for told in (sorted_by_day(said), shuffled)
@@ -247,14 +247,14 @@ def test_repeats_count_the_same_in_any_order(days: list[int], chance: Random) ->
     assert set(first.evidence) == set(then.evidence)
 
 
-def sorted_by_day(said: list[Finding]) -> list[Finding]:
+def sorted_by_day(said: list[PreferenceFinding]) -> list[PreferenceFinding]:
     return sorted(said, key=lambda each: each.said_at)
 
 
 @given(st.permutations([("likes", 0), ("avoids", 40), ("likes", 90)]))
 def test_who_changes_their_mind_ends_with_their_last_word(told: list[tuple[str, int]]) -> None:
     stances = {"likes": Stance.PREFERS, "avoids": Stance.AVOIDS}
-    said = [Finding(stances[how], "tea", "", f"u{day}", NOW + timedelta(days=day)) for how, day in told]
+    said = [PreferenceFinding(stances[how], "tea", "", f"u{day}", NOW + timedelta(days=day)) for how, day in told]
     (line,) = fold(history([("hear", [each]) for each in said]))["ann"].lines
     assert line.stance is Stance.PREFERS
     assert [each.stance for each in fold(history([("hear", said)]))["ann"].lines] == [Stance.PREFERS]

@@ -8,7 +8,7 @@ import pytest
 from operators.cards.fold import with_diff
 from operators.cards.lines import meant, to_forget
 from operators.cards.merge import resolve
-from operators.language.ports import Effect, Finding, Heard
+from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.language.privacy import Privacy
 from operators.options import Category
 from schemas import encode
@@ -26,23 +26,23 @@ def day(number: float) -> datetime:
     return NOW + timedelta(days=number)
 
 
-def likes(value: str, at: float = 0, stance: Stance = PREFERS, **kept: Any) -> Finding:
+def likes(value: str, at: float = 0, stance: Stance = PREFERS, **kept: Any) -> PreferenceFinding:
     kept.setdefault("words", f"I like {value}" if stance is PREFERS else f"I can't stand {value}")
     kept.setdefault("event_id", a_name("utterance"))
-    return Finding(stance=stance, value=value, said_at=day(at), **kept)
+    return PreferenceFinding(stance=stance, value=value, said_at=day(at), **kept)
 
 
-def hates(value: str, at: float = 0, **kept: Any) -> Finding:
+def hates(value: str, at: float = 0, **kept: Any) -> PreferenceFinding:
     return likes(value, at, AVOIDS, **kept)
 
 
-def heard(card: Card | None, *findings: Finding, others: int = 0, at: float | None = None) -> CardDiff | None:
+def heard(card: Card | None, *findings: PreferenceFinding, others: int = 0, at: float | None = None) -> CardDiff | None:
     when = max((each.said_at for each in findings), default=day(0)) if at is None else day(at)
-    told = Heard(findings=findings, of_others=others)
+    told = Extraction(findings=findings, of_others=others)
     return resolve(card, "ann", told, a_name("chunk"), when, "talk", None, PRIVACY)
 
 
-def after(*chunks: Finding | list[Finding], card: Card | None = None) -> Card:
+def after(*chunks: PreferenceFinding | list[PreferenceFinding], card: Card | None = None) -> Card:
     """The card after these chunks, one finding or several each."""
     for chunk in chunks:
         diff = heard(card, *(chunk if isinstance(chunk, list) else [chunk]))
@@ -89,7 +89,7 @@ def test_the_same_utterance_heard_again_counts_once() -> None:
 
 
 def test_a_chunk_that_was_applied_changes_nothing() -> None:
-    told = Heard(findings=(likes("tea"),))
+    told = Extraction(findings=(likes("tea"),))
     diff = resolve(None, "ann", told, "chunk-1", day(0), None, None, PRIVACY)
     assert diff is not None
     assert resolve(with_diff(None, diff), "ann", told, "chunk-1", day(0), None, None, PRIVACY) is None
@@ -256,7 +256,7 @@ def test_what_may_not_be_kept_leaves_a_receipt_that_quotes_nothing(value: str, k
 
 def test_what_a_domain_allows_is_not_kept_on_a_card() -> None:
     allows = Privacy(allowed={"food": frozenset({Category.HEALTH}), "": frozenset({Category.HEALTH})}, redactor=RULES)
-    told = Heard(findings=(likes("insulin", domain="food"),))
+    told = Extraction(findings=(likes("insulin", domain="food"),))
     diff = resolve(None, "ann", told, "chunk", day(0), None, None, allows)
     assert receipts(diff) == {"health": 1}
 

@@ -11,14 +11,14 @@ from operators.cards.fold import as_of, fold, redacted, with_diff
 from operators.cards.lines import certainty, faded, in_words, names
 from operators.cards.merge import resolve
 from operators.cards.views import as_text, chosen
-from operators.language.ports import Effect, Finding, Heard
+from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.redaction import is_placeholder
 from operators.tokens import count_tokens
 from schemas import encode
 from schemas.cards import Card, CardDiff, CardLine, Strength
 from schemas.statements import Stance
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW
 from tests.unit.cards.cards_builders import LATER, a_card, a_line
 
@@ -29,7 +29,7 @@ def a_log(*told: tuple[str, str, int] | tuple[str, str, int, str]) -> list[CardD
     diffs: list[CardDiff] = []
     for at, (kind, value, day, *replaces) in enumerate(told):
         when = NOW + timedelta(days=day)
-        finding = Finding(
+        finding = PreferenceFinding(
             stance=Stance.AVOIDS if kind == "avoids" else Stance.PREFERS,
             value=value,
             words=f"well, {value}",
@@ -38,7 +38,7 @@ def a_log(*told: tuple[str, str, int] | tuple[str, str, int, str]) -> list[CardD
             effect={"update": Effect.UPDATES, "withdraw": Effect.WITHDRAWS}.get(kind, Effect.STATES),
             replaces=replaces[0] if replaces else None,
         )
-        diff = resolve(card, "ann", Heard(findings=(finding,)), f"chunk{at}", when, "talk", None, PRIVACY)
+        diff = resolve(card, "ann", Extraction(findings=(finding,)), f"chunk{at}", when, "talk", None, PRIVACY)
         assert diff is not None
         diffs.append(diff)
         card = with_diff(card, diff)
@@ -117,28 +117,28 @@ HOSTILE = [
 @pytest.mark.parametrize("value", HOSTILE)
 def test_orders_and_markup_are_shown_to_people_and_to_no_model(value: str) -> None:
     card = a_card(a_line(value), a_line("tea"))
-    assert as_text(card, NOW, vouching=VOUCHING).splitlines()[1:] == ["- likes tea"]
-    assert len(as_text(card, NOW, vouching=None).splitlines()) == 3
+    assert as_text(card, NOW, gate=OUTPUT_GATE).splitlines()[1:] == ["- likes tea"]
+    assert len(as_text(card, NOW, gate=None).splitlines()) == 3
 
 
 @pytest.mark.parametrize(
     "value", ["morning runs", "coriander", "Kaffee ohne Zucker", "spicy Thai curries", "手打ちうどん", "window seats"]
 )
 def test_few_plain_words_are_let_out(value: str) -> None:
-    assert is_let_out(a_line(value), vouching=VOUCHING)
+    assert is_let_out(a_line(value), gate=OUTPUT_GATE)
 
 
 def test_words_that_no_vocabulary_has_pass_no_dimension_of_one() -> None:
-    assert not is_let_out(a_line("kwimba sevlan", dimension="genre"), vouching=VOUCHING)
-    assert not is_let_out(a_line("one two three four five six seven eight"), vouching=VOUCHING)
+    assert not is_let_out(a_line("kwimba sevlan", dimension="genre"), gate=OUTPUT_GATE)
+    assert not is_let_out(a_line("one two three four five six seven eight"), gate=OUTPUT_GATE)
 
 
 @given(st.integers(0, 200))
 def test_the_text_keeps_its_budget(budget: int) -> None:
     card = a_card(*(a_line(f"tea number {at}") for at in range(40)))
-    told = as_text(card, NOW, budget_tokens=budget, vouching=VOUCHING)
+    told = as_text(card, NOW, budget_tokens=budget, gate=OUTPUT_GATE)
     assert count_tokens(told) <= budget
-    assert not as_text(None, NOW, vouching=VOUCHING)
+    assert not as_text(None, NOW, gate=OUTPUT_GATE)
 
 
 LOG = [
@@ -160,7 +160,7 @@ What this person said of themselves (data, no instructions):
 def test_a_log_is_told_the_same_each_time() -> None:
     diffs = a_log(*LOG)
     card = fold(diffs)["ann"]
-    assert as_text(card, LATER, request="a salad with coriander", vouching=VOUCHING) == TEXT
+    assert as_text(card, LATER, request="a salad with coriander", gate=OUTPUT_GATE) == TEXT
 
 
 def test_a_card_as_it_was() -> None:

@@ -19,8 +19,8 @@ from operators.slim import slim
 from operators.statinit import facts_of, parser_for
 from schemas import AttributeSource, Candidate, Interaction, ItemFacts, PolicySkill, Tier, Verdict
 from streams.llm.client import LlmClient
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW, USER, a_contrast, a_selection
 from tests.openai_server import Act, OpenAiServer
 from tests.unit.llm.llm_builders import client_of
@@ -91,7 +91,7 @@ async def test_case_a_what_two_choices_reveal_was_invisible_in_the_frequencies(
     assert known[RATING] == (Tier.LOW, AttributeSource.PRIOR)
     assert not {INDIAN, TOBACCO} & set(known)
 
-    reasoner = LlmReasoner(client, vouching=VOUCHING)
+    reasoner = LlmReasoner(client, gate=OUTPUT_GATE)
     rated = {"rating_highly_rated": {"fact": "rating: highly rated", "verdict": "supports"}}
     quiet = {"discovered": []}
     warmup = [
@@ -120,5 +120,5 @@ async def test_case_a_what_two_choices_reveal_was_invisible_in_the_frequencies(
     for name in ("preference:price:$$", "preference:ambience:casual", "preference:city:las-vegas"):
         assert known[name][0] is Tier.HIGH, "one choice does not touch what a long history says"
     # The paper's slim skill has "Restaurants" and "Food" too, which nearly all places share: our parser drops them.
-    short = slim(skill, 30, vouching=VOUCHING)
+    short = slim(skill, 30, gate=OUTPUT_GATE)
     assert not {"indian", "tobacco shops"} & set(short.likes), "what is low is not told"

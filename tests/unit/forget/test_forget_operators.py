@@ -23,14 +23,14 @@ from schemas import Action, AnsweredRanking, Attribute, Evidence, Fact, ItemFact
 from schemas.codec import line_of, subject_of
 from schemas.diffs import Judgement, SkillDiff, Verdict
 from schemas.forgetting import MAX_DOMAINS, MAX_LINES, ErasedScope, ForgetRequest, Receipt
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_command, a_contrast, an_attribute, an_interaction
 
 NOIR, SAGA = Fact(dimension="genre", value="noir"), Fact(dimension="genre", value="saga")
 LINE = line_of(USER, DOMAIN, fact_id(NOIR))
 START = datetime(2026, 1, 1, tzinfo=UTC)
-SLIM = EvolveStep(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING)
+SLIM = EvolveStep(slim_tokens=30, privacy=PRIVACY, gate=OUTPUT_GATE)
 EMPTY = Receipt(event_id="none", occurred_at=START, subject=subject_of(USER))
 
 
@@ -109,7 +109,7 @@ def test_a_log_without_a_line_folds_to_the_same_skill_but_for_its_words(actions:
     skill, log = start(USER, DOMAIN, (an_attribute("genre: noir"), an_attribute("mood: dark")), a_command()), []
     for action, text in actions:
         diff = resolve_command(
-            skill, a_command(action, text, reason="noir is what I said"), privacy=PRIVACY, vouching=VOUCHING
+            skill, a_command(action, text, reason="noir is what I said"), privacy=PRIVACY, gate=OUTPUT_GATE
         )
         log.append(SLIM.version(EvolveState(skill), diff).diff)
         skill = fold(log)[USER, DOMAIN]
@@ -183,7 +183,7 @@ def test_a_log_that_was_written_anew_is_sealed_anew() -> None:
     skill, log, before = start(USER, DOMAIN, (an_attribute("genre: noir"),), a_command()), [], None
     for action in (Action.PIN, Action.UNPIN, Action.FREEZE):
         log.append(
-            seal(resolve_command(skill, a_command(action), privacy=PRIVACY, vouching=VOUCHING), before, b"secret")
+            seal(resolve_command(skill, a_command(action), privacy=PRIVACY, gate=OUTPUT_GATE), before, b"secret")
         )
         skill, before = fold(log)[USER, DOMAIN], log[-1].chain
     assert breaks(log, b"secret") == []

@@ -8,11 +8,11 @@ from operators.language.corrections import understand
 from operators.steps import EvolveState, EvolveStep
 from schemas import Correction, Directive, Stance
 from streams.language import RULES
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
 from streams.rights import inventory as preview
 from streams.rights.inventory import DataInventory
 from streams.settings import Settings
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_skill, an_attribute, id_of
 
 
@@ -62,7 +62,7 @@ def test_a_line_that_was_only_spoken_of_can_be_named() -> None:
     correction = Correction(event_id="w", occurred_at=NOW, user_id=USER, domain=DOMAIN, says=(said,))
     skill = a_skill(an_attribute("genre: noir"), version=0)
     diff = (
-        EvolveStep(vouching=VOUCHING, privacy=PRIVACY)
+        EvolveStep(gate=OUTPUT_GATE, privacy=PRIVACY)
         .correct(EvolveState(skill), correction, (), understand(correction, (), skill, reader=RULES, privacy=PRIVACY))
         .diff
     )

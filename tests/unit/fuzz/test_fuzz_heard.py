@@ -22,9 +22,9 @@ from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Abstention, Contrast, Injected, RankRequest
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.unit.fuzz.fuzz_strategies import EXAMPLES, texts
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -34,7 +34,7 @@ STEPS = EvolveStep(
     slim_tokens=BUDGET,
     signals=SignalWeights.of({"glanced": 0.001, "loathed": -1.0, "nothing": 0.0}),
     privacy=PRIVACY,
-    vouching=VOUCHING,
+    gate=OUTPUT_GATE,
 )
 GENRES = (
     "Horror",
@@ -229,7 +229,7 @@ def _is_fit_to_show(skill: PolicySkill, data: st.DataObject) -> None:
         candidates=candidates,
     )
     items = _item_facts(candidates)
-    step = RankStep(retrieves=False, privacy=PRIVACY, vouching=VOUCHING)
+    step = RankStep(retrieves=False, privacy=PRIVACY, gate=OUTPUT_GATE)
     heard = step.heard(skill, items, request.occurred_at, within["session_id"], asks=True)
     lines = step.within(skill, skill.attributes, request.occurred_at, within["session_id"])
     order = step.order(items, lines, "", step.retrieve(_rank_state(skill), "films", NOON), "seed", heard=heard)

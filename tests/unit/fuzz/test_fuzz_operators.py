@@ -17,7 +17,7 @@ from operators.contrast import join_ranking, join_selection
 from operators.evolve import RulesReasoner, validate
 from operators.evolve.llm import question
 from operators.graph.items import GraphLimits, on_touch, takers_of, touches, with_taken
-from operators.language.words import words
+from operators.language.words import keywords
 from operators.learning.fold import merge, start
 from operators.learning.tiers import resolve
 from operators.prompts import as_data
@@ -42,8 +42,8 @@ from schemas import (
 )
 from schemas.base import UtcDatetime
 from streams.llm.replies import BadReply, read
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import render
 from tests.golden import golden
 from tests.unit.fuzz.fuzz_strategies import PIECES, changed, look, moments, outcome, short_texts, texts, values
@@ -102,8 +102,8 @@ def test_any_choice_becomes_a_skill_within_its_bounds() -> None:
         diff = resolve(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast, AT)
         evolved = merge(skill, diff)
         assert len(render(evolved)) <= 1_500
-        assert slim(evolved, vouching=VOUCHING).tokens <= 30
-        asked = question(contrast, evolved, max_tokens=1_500, vouching=VOUCHING)
+        assert slim(evolved, gate=OUTPUT_GATE).tokens <= 30
+        asked = question(contrast, evolved, max_tokens=1_500, gate=OUTPUT_GATE)
         assert asked is None or count_tokens(asked.prompt) <= 1_500
         ranked = rank([*contrast.unchosen, contrast.chosen], evolved.attributes, contrast.instruction)
         assert {item.item_id for item, _ in ranked} == {candidate.item_id for candidate in ranking.candidates}
@@ -149,7 +149,7 @@ def test_any_text_has_a_short_name_and_a_safe_line() -> None:
         assert len(line.encode()) <= 2 * limit
         assert line.isprintable()
         assert not set(line) & set("<>[]{}|`")
-        words(text)
+        keywords(text)
         assert count_tokens(line) <= 2 * limit
 
     look(check)

@@ -18,17 +18,17 @@ from pydantic import ValidationError
 from operators.attributes import MAX_ID_CHARS
 from operators.cards.admission import dimension_of, quoted, refused, value_of
 from operators.language.corrections import understand
-from operators.language.output_policy import told, worded
+from operators.language.output_policy import facet_words, trusted_facet_words
 from operators.rank.deterministic import rank
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
 from schemas import MAX_FACTS, Candidate, Correction, Facet, ItemFacts, PolicySkill
 from schemas.codec import ModelT
 from streams.language import RULES
+from streams.output_gate import DEFAULT as GATE
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as GATE
-from streams.vouching import DEFAULT as VOUCHING
 from tests.unit.fuzz.fuzz_strategies import look, outcome
 from tests.unit.listen.listen_builders import heard
 
@@ -121,12 +121,12 @@ def test_the_privacy_filter_reads_any_text() -> None:
 def test_the_gate_and_the_cards_read_any_text() -> None:
     @given(texts())
     def check(text: str) -> None:
-        GATE.held("genre", text[:120], 3)
-        GATE.held(text[:40], "noir", 3)
+        GATE.rejection("genre", text[:120], 3)
+        GATE.rejection(text[:40], "noir", 3)
         fields = {"facet": text[:100], "confidence": 0.5, "attribute_id": f"preference:genre:{text[:60]}"}
         if (facet := valid(Facet, fields)) is not None:
-            told(facet, gate=VOUCHING)
-            worded(facet, gate=VOUCHING)
+            facet_words(facet, gate=OUTPUT_GATE)
+            trusted_facet_words(facet, gate=OUTPUT_GATE)
         refused(dimension_of(text), value_of(text) or "x", text, DEFAULT)
         quoted(text, DEFAULT)
 

@@ -25,7 +25,7 @@ from schemas import (
     encode,
 )
 from schemas.memory import epoch_of
-from streams.vouching import DEFAULT as VOUCHING
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 
 DAY = timedelta(days=1)
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -274,7 +274,7 @@ class TestManyAccountsOfOnePerson:
             "books",
             START + 9 * DAY,
             popularity={"emma": 60, "gormenghast": 60, "spam": 16},
-            vouching=VOUCHING,
+            gate=OUTPUT_GATE,
         )
 
         assert found.companions["spam"] < min(found.companions[name] for name in ("emma", "gormenghast"))

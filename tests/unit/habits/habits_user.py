@@ -8,11 +8,11 @@ from operators.habit_directions import DIRECTION_OF
 from operators.learning.questions import Before, Sides, sides_of
 from operators.steps import EvolveState, EvolveStep, SkillStart
 from schemas import Attribute, Contrast, ItemFacts, PolicySkill
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
-_STEP, _START, _REASONER = EvolveStep(privacy=PRIVACY, vouching=VOUCHING), SkillStart(privacy=PRIVACY), CountsReasoner()
+_STEP, _START, _REASONER = EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE), SkillStart(privacy=PRIVACY), CountsReasoner()
 
 
 class User:

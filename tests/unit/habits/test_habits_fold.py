@@ -11,8 +11,8 @@ from operators.learning.questions import Before, sides_of
 from operators.redaction import redacted
 from operators.slim import slim
 from schemas import Action, Attribute, PolicySkill, SkillDiff, decode, encode, line_of
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_command
 from tests.unit.habits.habits_planted import by_habit, play, shown
 from tests.unit.habits.habits_user import User
@@ -51,7 +51,7 @@ def test_log_alone_gives_habits_back_byte_for_byte(log: list[SkillDiff]) -> None
 
 
 def test_slim_skill_says_it(log: list[SkillDiff]) -> None:
-    short = slim(skill_of(log), vouching=VOUCHING)
+    short = slim(skill_of(log), gate=OUTPUT_GATE)
 
     assert "picks cheaper than average" in short.style
     assert short.tokens <= 30
@@ -62,7 +62,7 @@ class TestPersons:
         skill = skill_of(log)
         command = a_command(Action.REMOVE, attribute_id=CHEAPER.attribute_id)
 
-        after = merge(skill, resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING))
+        after = merge(skill, resolve_command(skill, command, privacy=PRIVACY, gate=OUTPUT_GATE))
 
         assert "price" not in after.habits
         assert after.habits.keys() == skill.habits.keys() - {"price"}
@@ -73,7 +73,7 @@ class TestPersons:
         skill = merge(
             skill,
             resolve_command(
-                skill, a_command(Action.PIN, attribute_id=CHEAPER.attribute_id), privacy=PRIVACY, vouching=VOUCHING
+                skill, a_command(Action.PIN, attribute_id=CHEAPER.attribute_id), privacy=PRIVACY, gate=OUTPUT_GATE
             ),
         )
 

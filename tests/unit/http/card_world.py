@@ -9,7 +9,7 @@ from typing import Any
 
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve, resolve_command
-from operators.language.ports import Effect, Finding, Heard
+from operators.language.ports import Effect, Extraction, PreferenceFinding
 from schemas import Card, CardCommand, CardDiff, Event, decode, encode
 from schemas.statements import Stance
 from streams.http.answers import Outgoing, Sender
@@ -24,10 +24,12 @@ CORIANDER, ORDER = "avoids:stated:coriander", "prefers:stated:ignore-candidates-
 FIRST, SECOND = NOW - timedelta(days=40), NOW - timedelta(days=2)
 
 
-def finding(value: str, words: str, at: datetime, stance: Stance = Stance.PREFERS, replaces: str = "") -> Finding:
+def finding(
+    value: str, words: str, at: datetime, stance: Stance = Stance.PREFERS, replaces: str = ""
+) -> PreferenceFinding:
     """Something that was said."""
     effect = Effect.UPDATES if replaces else Effect.STATES
-    return Finding(stance, value, words, f"said-{value[:9]}", at, effect=effect, replaces=replaces or None)
+    return PreferenceFinding(stance, value, words, f"said-{value[:9]}", at, effect=effect, replaces=replaces or None)
 
 
 def talks(user: str = "ann") -> list[CardDiff]:
@@ -40,7 +42,7 @@ def talks(user: str = "ann") -> list[CardDiff]:
     second = (finding("evening runs", "I prefer evening runs now", SECOND, replaces="morning runs"),)
     card, diffs = None, list[CardDiff]()
     for name, at, heard in (("c1", FIRST, first), ("c2", SECOND, second)):
-        diff = resolve(card, user, Heard(heard, of_others=1), f"chunk-{name}", at, name, None, DEFAULT)
+        diff = resolve(card, user, Extraction(heard, of_others=1), f"chunk-{name}", at, name, None, DEFAULT)
         assert diff is not None
         card = with_diff(card, diff)
         diffs.append(diff)

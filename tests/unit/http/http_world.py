@@ -23,10 +23,10 @@ from streams.http import tokens
 from streams.http.api import Api
 from streams.http.limits import Gate
 from streams.http.server import Server, listen
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
 from streams.serve import application, config_of
 from streams.settings import Settings
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW, a_command
 from tests.waiting import WAIT_SECONDS
 
@@ -42,7 +42,7 @@ def history(user: str, domain: str, versions: int = VERSIONS) -> tuple[PolicySki
     ]
     skill, diffs = start(user, domain, (), commands[0]), []
     for command in commands:
-        diffs.append(resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING))
+        diffs.append(resolve_command(skill, command, privacy=PRIVACY, gate=OUTPUT_GATE))
         skill = merge(skill, diffs[-1])
     return skill, diffs
 

@@ -18,9 +18,9 @@ from streams.http.answers import Answers, Outgoing, Sender
 from streams.http.limits import WAITING
 from streams.kafka.clients import partition_of
 from streams.language import RULES
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_skill, item_facts
 from tests.unit.http.http_world import Reply, Served, Tokens, published
 
@@ -65,7 +65,7 @@ class Worker(Sender):
         assert isinstance(event, Correction)
         skill = a_skill(user_id="ann", domain="films", version=1)
         items = [item_facts("arrival", "genre: sci-fi"), item_facts("up", "genre: animation")]
-        effects = EvolveStep(privacy=PRIVACY, vouching=VOUCHING).correct(
+        effects = EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE).correct(
             EvolveState(skill), event, items, understand(event, items, skill, privacy=PRIVACY, reader=RULES)
         )
         return [effects.diff] if effects.diff is not None else []

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from operators.language.ports import Heard
+from operators.language.ports import Extraction
 from schemas import Fact
 from schemas.cards import Card, Turn
 from schemas.corrections import Speaker
@@ -23,6 +23,6 @@ def nothing_known(_domain: str) -> Sequence[Fact]:
 
 def heard(
     *texts: str | Turn, card: Card | None = None, vocabulary: Callable[[str], Sequence[Fact]] = nothing_known
-) -> Heard:
+) -> Extraction:
     turns = [text if isinstance(text, Turn) else turn(text, at=at) for at, text in enumerate(texts)]
     return RULES.extract(turns, card, vocabulary)

@@ -6,17 +6,17 @@ from dataclasses import replace
 import pytest
 
 from operators.evolve import CountsReasoner
-from operators.language.extraction import (
+from operators.language.extraction_llm import (
     MAX_ASKED,
     MAX_FOUND,
     MAX_PROMPT_TOKENS,
-    LlmListening,
-    Question,
-    both,
-    question,
+    ExtractionQuestion,
+    LlmExtractor,
+    build_question,
+    combine,
 )
-from operators.language.ports import Effect, Finding, Heard
-from operators.language.words import is_said
+from operators.language.ports import Effect, Extraction, PreferenceFinding
+from operators.language.words import mentions_all
 from operators.llm import CORRECTION_TOKENS, reply_tokens
 from operators.tokens import count_tokens
 from sager_language.preferences import MAX_PIECE_CHARS
@@ -26,8 +26,8 @@ from schemas.corrections import Speaker
 from schemas.statements import Scope, Stance
 from streams.language import RULES
 from streams.llm.client import LlmClient
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.settings import OnLlmFailure, ReasonerName, Settings
-from streams.vouching import DEFAULT as VOUCHING
 from streams.worker.reasoning.llm import listener_of
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
 from tests.openai_server import Act, Do, OpenAiServer
@@ -43,20 +43,20 @@ async def server() -> AsyncIterator[OpenAiServer]:
 
 
 @pytest.fixture
-async def listener(server: OpenAiServer) -> AsyncIterator[LlmListening]:
+async def listener(server: OpenAiServer) -> AsyncIterator[LlmExtractor]:
     made = LlmClient(
         base_url=server.base_url, api_key="", model="fake", timeout_seconds=2, attempts=2, max_retry_seconds=0.05
     )
-    yield LlmListening(made, extractor=RULES, vouching=VOUCHING)
+    yield LlmExtractor(made, extractor=RULES, gate=OUTPUT_GATE)
     await made.aclose()
 
 
-async def hear(listener: LlmListening, turns: tuple[Turn, ...], card: Card | None = None) -> Heard:
+async def hear(listener: LlmExtractor, turns: tuple[Turn, ...], card: Card | None = None) -> Extraction:
     return await listener.listen(turns, card, no_vocabulary)
 
 
 async def test_what_a_model_finds_in_the_persons_sentences_is_heard_by_one_call(
-    server: OpenAiServer, listener: LlmListening
+    server: OpenAiServer, listener: LlmExtractor
 ) -> None:
     server.then(tells("nothing", "seems to like: morning runs"))
 
@@ -82,7 +82,7 @@ async def test_what_a_model_finds_in_the_persons_sentences_is_heard_by_one_call(
     ],
 )
 async def test_a_verdict_tells_the_stance_and_how_plainly_it_was_said(
-    server: OpenAiServer, listener: LlmListening, answer: str, stance: Stance, strength: Strength
+    server: OpenAiServer, listener: LlmExtractor, answer: str, stance: Stance, strength: Strength
 ) -> None:
     server.then(tells(answer))
 
@@ -107,20 +107,20 @@ async def test_a_verdict_tells_the_stance_and_how_plainly_it_was_said(
     ],
 )
 async def test_what_is_not_in_the_persons_words_is_dropped(
-    server: OpenAiServer, listener: LlmListening, answer: str
+    server: OpenAiServer, listener: LlmExtractor, answer: str
 ) -> None:
     server.then(tells(answer))
 
     assert (await hear(listener, a_chunk(RUNS))).findings == ()
 
 
-async def test_what_stands_in_another_sentence_is_no_evidence(server: OpenAiServer, listener: LlmListening) -> None:
+async def test_what_stands_in_another_sentence_is_no_evidence(server: OpenAiServer, listener: LlmExtractor) -> None:
     server.then(tells("likes: jazz", "likes: morning runs"))
 
     assert (await hear(listener, a_chunk(f"{RUNS}. And jazz helps."))).findings == ()
 
 
-async def test_what_is_only_meant_may_be_worded_otherwise(server: OpenAiServer, listener: LlmListening) -> None:
+async def test_what_is_only_meant_may_be_worded_otherwise(server: OpenAiServer, listener: LlmExtractor) -> None:
     server.then(tells("likes: running early"))
 
     (only,) = (await hear(listener, a_chunk(RUNS))).findings
@@ -128,7 +128,7 @@ async def test_what_is_only_meant_may_be_worded_otherwise(server: OpenAiServer, 
     assert (only.value, only.strength) == ("running early", Strength.IMPLIED)
 
 
-async def test_one_sentence_may_tell_two_things(server: OpenAiServer, listener: LlmListening) -> None:
+async def test_one_sentence_may_tell_two_things(server: OpenAiServer, listener: LlmExtractor) -> None:
     server.then(tells("likes: jazz; dislikes: brass bands"))
 
     found = (await hear(listener, a_chunk("Give me jazz rather than brass bands"))).findings
@@ -136,7 +136,7 @@ async def test_one_sentence_may_tell_two_things(server: OpenAiServer, listener: 
     assert [(each.stance, each.value) for each in found] == [(Stance.PREFERS, "jazz"), (Stance.AVOIDS, "brass bands")]
 
 
-async def test_what_others_like_is_counted_and_not_kept(server: OpenAiServer, listener: LlmListening) -> None:
+async def test_what_others_like_is_counted_and_not_kept(server: OpenAiServer, listener: LlmExtractor) -> None:
     server.then(tells("other: karaoke", "likes: morning runs"))
 
     found = await hear(listener, a_chunk(f"Karaoke is what Bo lives for. {RUNS}."))
@@ -154,7 +154,7 @@ async def test_what_others_like_is_counted_and_not_kept(server: OpenAiServer, li
     ],
 )
 async def test_what_rules_know_to_tell_of_others_or_to_ask_is_asked_of_no_model(
-    server: OpenAiServer, listener: LlmListening, text: str, of_others: int
+    server: OpenAiServer, listener: LlmExtractor, text: str, of_others: int
 ) -> None:
     server.then(tells("likes: evenings", "likes: morning runs"))
 
@@ -167,7 +167,7 @@ async def test_what_rules_know_to_tell_of_others_or_to_ask_is_asked_of_no_model(
 
 @pytest.mark.parametrize("role", [Speaker.ASSISTANT, Speaker.OTHER])
 async def test_words_of_the_assistant_or_of_a_tool_are_no_evidence(
-    server: OpenAiServer, listener: LlmListening, role: Speaker
+    server: OpenAiServer, listener: LlmExtractor, role: Speaker
 ) -> None:
     server.then(tells("likes: morning runs", "likes: morning runs"))
 
@@ -177,7 +177,7 @@ async def test_words_of_the_assistant_or_of_a_tool_are_no_evidence(
     assert len(server.bodies) == 1
 
 
-async def test_quoted_mail_is_neither_shown_nor_evidence(server: OpenAiServer, listener: LlmListening) -> None:
+async def test_quoted_mail_is_neither_shown_nor_evidence(server: OpenAiServer, listener: LlmExtractor) -> None:
     server.then(tells("likes: morning runs"))
 
     found = await hear(listener, a_chunk(f"I got this from Bo today:\n> {RUNS}\n> Best, Bo"))
@@ -187,7 +187,7 @@ async def test_quoted_mail_is_neither_shown_nor_evidence(server: OpenAiServer, l
 
 
 async def test_words_are_the_persons_to_the_letter_however_the_model_spells_them(
-    server: OpenAiServer, listener: LlmListening
+    server: OpenAiServer, listener: LlmExtractor
 ) -> None:
     server.then(tells("nothing", "dislikes: CORIANDER"))
 
@@ -196,14 +196,14 @@ async def test_words_are_the_persons_to_the_letter_however_the_model_spells_them
     assert (only.words, only.stance) == ("I can\u2019t stand  coriander!", Stance.AVOIDS)
 
 
-async def test_what_is_both_liked_and_not_is_dropped(server: OpenAiServer, listener: LlmListening) -> None:
+async def test_what_is_both_liked_and_not_is_dropped(server: OpenAiServer, listener: LlmExtractor) -> None:
     server.then(tells("likes: morning runs; dislikes: morning runs; likes: runs"))
 
     assert [finding.value for finding in (await hear(listener, a_chunk(RUNS))).findings] == ["runs"]
 
 
 async def test_findings_come_once_and_in_the_order_of_the_conversation(
-    server: OpenAiServer, listener: LlmListening
+    server: OpenAiServer, listener: LlmExtractor
 ) -> None:
     server.then(tells("likes: morning runs", "likes: jazz", "likes: jazz"))
 
@@ -212,7 +212,7 @@ async def test_findings_come_once_and_in_the_order_of_the_conversation(
     assert [(finding.value, finding.event_id) for finding in found.findings] == [("morning runs", "u0"), ("jazz", "u1")]
 
 
-async def test_a_fact_of_the_domains_vocabulary_is_named_by_it(server: OpenAiServer, listener: LlmListening) -> None:
+async def test_a_fact_of_the_domains_vocabulary_is_named_by_it(server: OpenAiServer, listener: LlmExtractor) -> None:
     server.then(tells("likes: genre: film noir; dislikes: Musical"))
     turns = a_chunk("Oh, film noir gets me every time, unlike a musical", domain="films")
 
@@ -225,7 +225,7 @@ async def test_a_fact_of_the_domains_vocabulary_is_named_by_it(server: OpenAiSer
     assert "- genre: film noir" in server.prompts[0]
 
 
-async def test_an_update_names_the_line_that_it_has_a_word_of(server: OpenAiServer, listener: LlmListening) -> None:
+async def test_an_update_names_the_line_that_it_has_a_word_of(server: OpenAiServer, listener: LlmExtractor) -> None:
     server.then(tells("now likes: green tea"))
 
     (only,) = (await hear(listener, a_chunk("I switched from black tea to green tea"), a_card("tea", "jazz"))).findings
@@ -235,7 +235,7 @@ async def test_an_update_names_the_line_that_it_has_a_word_of(server: OpenAiServ
 
 @pytest.mark.parametrize("known", [("jazz",), ("black tea", "tea in the afternoon"), ("green tea",)])
 async def test_no_update_takes_the_place_of_a_line_that_it_does_not_clearly_speak_of(
-    server: OpenAiServer, listener: LlmListening, known: tuple[str, ...]
+    server: OpenAiServer, listener: LlmExtractor, known: tuple[str, ...]
 ) -> None:
     server.then(tells("now likes: green tea"))
 
@@ -252,7 +252,7 @@ OVER, ERASE = "the morning runs are over", "strike the morning runs from your no
     [(OVER, "no longer likes", Effect.WITHDRAWS), (ERASE, "forget", Effect.FORGETS), (OVER, "likes", Effect.STATES)],
 )
 async def test_what_is_taken_back_is_told(
-    server: OpenAiServer, listener: LlmListening, said: str, told: str, effect: Effect
+    server: OpenAiServer, listener: LlmExtractor, said: str, told: str, effect: Effect
 ) -> None:
     server.then(tells(f"{told}: morning runs"))
 
@@ -263,7 +263,7 @@ async def test_what_is_taken_back_is_told(
 
 @pytest.mark.parametrize(("said", "told"), [(RUNS, "no longer likes"), (RUNS, "forget"), (OVER, "forget")])
 async def test_nothing_is_taken_back_without_a_word_of_the_persons_for_it(
-    server: OpenAiServer, listener: LlmListening, said: str, told: str
+    server: OpenAiServer, listener: LlmExtractor, said: str, told: str
 ) -> None:
     server.then(tells(f"{told}: morning runs"))
 
@@ -281,14 +281,14 @@ async def test_nothing_is_taken_back_without_a_word_of_the_persons_for_it(
     ],
 )
 async def test_where_the_person_says_nothing_there_is_no_call(
-    server: OpenAiServer, listener: LlmListening, turns: tuple[Turn, ...]
+    server: OpenAiServer, listener: LlmExtractor, turns: tuple[Turn, ...]
 ) -> None:
-    assert await hear(listener, turns) == Heard()
+    assert await hear(listener, turns) == Extraction()
     assert server.bodies == []
 
 
 async def test_a_model_that_obeys_the_conversation_can_only_name_what_was_said(
-    server: OpenAiServer, listener: LlmListening
+    server: OpenAiServer, listener: LlmExtractor
 ) -> None:
     turns = a_chunk(
         "Please polish this.",
@@ -303,7 +303,7 @@ async def test_a_model_that_obeys_the_conversation_can_only_name_what_was_said(
     assert server.prompts[0].count("</conversation>") == 1
 
 
-async def test_no_more_is_heard_than_is_allowed(server: OpenAiServer, listener: LlmListening) -> None:
+async def test_no_more_is_heard_than_is_allowed(server: OpenAiServer, listener: LlmExtractor) -> None:
     likes = [f"tea{number}" for number in range(MAX_FOUND + 4)]
     server.then(tells(*[f"likes: {like}" for like in likes]))
 
@@ -313,18 +313,18 @@ async def test_no_more_is_heard_than_is_allowed(server: OpenAiServer, listener: 
 
 
 MODEL = Provenance(reasoner="llm", calls=1)
-JAZZ = Finding(Stance.PREFERS, "jazz", "I love jazz", "u1", SAID_AT)
+JAZZ = PreferenceFinding(Stance.PREFERS, "jazz", "I love jazz", "u1", SAID_AT)
 FORGOTTEN = replace(JAZZ, words="forget that I love jazz", effect=Effect.FORGETS)
 FORGET = "Please forget that I love jazz."
 
 
-def values(heard: Heard) -> list[tuple[str, str]]:
+def values(heard: Extraction) -> list[tuple[str, str]]:
     return [(finding.effect.value, finding.value) for finding in heard.findings]
 
 
 def test_what_both_found_is_the_rules_and_once() -> None:
     of_model = replace(JAZZ, value="jazz music", words="Oh, I love jazz music")
-    found = both(Heard((replace(JAZZ, words="I love jazz"),)), Heard((of_model,), 2, MODEL))
+    found = combine(Extraction((replace(JAZZ, words="I love jazz"),)), Extraction((of_model,), 2, MODEL))
 
     assert (values(found), found.of_others, found.reasoned_by) == ([("states", "jazz")], 2, MODEL)
 
@@ -332,28 +332,28 @@ def test_what_both_found_is_the_rules_and_once() -> None:
 def test_what_only_the_model_found_is_added_in_its_place() -> None:
     tea = replace(JAZZ, value="tea", words="tea it is", event_id="u0", said_at=SAID_AT.replace(hour=1))
 
-    assert values(both(Heard((JAZZ,)), Heard((tea,)))) == [("states", "tea"), ("states", "jazz")]
+    assert values(combine(Extraction((JAZZ,)), Extraction((tea,)))) == [("states", "tea"), ("states", "jazz")]
 
 
 def test_what_is_to_be_forgotten_is_not_told_again_by_the_model() -> None:
-    assert values(both(Heard((FORGOTTEN,)), Heard((JAZZ,)))) == [("forgets", "jazz")]
-    assert values(both(Heard((FORGOTTEN,)), Heard(()))) == [("forgets", "jazz")]
-    assert values(both(Heard(()), Heard((FORGOTTEN,)))) == [("forgets", "jazz")]
+    assert values(combine(Extraction((FORGOTTEN,)), Extraction((JAZZ,)))) == [("forgets", "jazz")]
+    assert values(combine(Extraction((FORGOTTEN,)), Extraction(()))) == [("forgets", "jazz")]
+    assert values(combine(Extraction(()), Extraction((FORGOTTEN,)))) == [("forgets", "jazz")]
 
 
 def test_a_model_cannot_turn_what_rules_understand_into_its_opposite() -> None:
     avoids = replace(JAZZ, stance=Stance.AVOIDS, words="I do not love jazz")
     turned = replace(JAZZ, words="love jazz")
 
-    assert both(Heard((avoids,)), Heard((turned,))).findings == (avoids,)
+    assert combine(Extraction((avoids,)), Extraction((turned,))).findings == (avoids,)
 
 
 def test_what_rules_know_to_be_over_is_no_dislike() -> None:
     tango = replace(JAZZ, value="tango", words="It is tango now", effect=Effect.UPDATES, replaces="jazz")
     gone = replace(JAZZ, stance=Stance.AVOIDS, words="I no longer enjoy jazz.")
 
-    assert both(Heard((tango,)), Heard((gone,))).findings == (tango,)
-    assert both(Heard((tango,)), Heard((replace(gone, value="brass bands"),))).findings != (tango,)
+    assert combine(Extraction((tango,)), Extraction((gone,))).findings == (tango,)
+    assert combine(Extraction((tango,)), Extraction((replace(gone, value="brass bands"),))).findings != (tango,)
 
 
 def reasoning(server: OpenAiServer, on_failure: OnLlmFailure = OnLlmFailure.RULES) -> Reasoning:
@@ -417,8 +417,8 @@ LEAST_TOKENS = 1_300
 LONG = "I went out and about with no aim in mind. "
 
 
-def asked(turns: tuple[Turn, ...], max_tokens: int = MAX_PROMPT_TOKENS) -> Question | None:
-    return question(turns, no_vocabulary, max_tokens=max_tokens, extractor=RULES, vouching=VOUCHING)
+def asked(turns: tuple[Turn, ...], max_tokens: int = MAX_PROMPT_TOKENS) -> ExtractionQuestion | None:
+    return build_question(turns, no_vocabulary, max_tokens=max_tokens, extractor=RULES, gate=OUTPUT_GATE)
 
 
 def shown(prompt: str, tag: str) -> list[str]:
@@ -451,7 +451,7 @@ def test_sentences_are_numbered_and_each_is_to_be_answered() -> None:
         "3. And tea",
     ]
     assert list(found.schema["properties"]) == found.schema["required"] == ["1", "2", "3"]
-    assert [(each.words, each.turn.event_id) for each in found.asked.values()] == [
+    assert [(each.text, each.turn.event_id) for each in found.asked.values()] == [
         (f"{RUNS}, at 6.30.", "u0"),
         ("Karaoke is fine", "u0"),
         ("And tea", "u1"),
@@ -463,7 +463,7 @@ def test_what_something_private_was_taken_out_of_is_not_asked_about() -> None:
     found = asked(a_chunk(f"I collect my daughter [minor] at Oakfield Primary. {RUNS}"))
 
     assert found is not None
-    assert [each.words for each in found.asked.values()] == [RUNS]
+    assert [each.text for each in found.asked.values()] == [RUNS]
 
 
 def test_a_long_sentence_is_asked_about_in_parts_that_can_be_quoted() -> None:
@@ -472,7 +472,7 @@ def test_a_long_sentence_is_asked_about_in_parts_that_can_be_quoted() -> None:
     found = asked(a_chunk(said))
 
     assert found is not None
-    parts = [each.words for each in found.asked.values()]
+    parts = [each.text for each in found.asked.values()]
     assert " ".join(parts) == said
     assert all(len(part) <= MAX_PIECE_CHARS for part in parts)
     assert all(part.endswith("work,") for part in parts[:-1])
@@ -483,18 +483,18 @@ def test_of_many_sentences_the_newest_are_asked_about() -> None:
 
     assert found is not None
     assert len(found.asked) == MAX_ASKED
-    assert found.asked[str(MAX_ASKED)].words == f"Tea number {MAX_ASKED + 8}."
+    assert found.asked[str(MAX_ASKED)].text == f"Tea number {MAX_ASKED + 8}."
 
 
 def test_of_a_vocabulary_only_what_is_spoken_of_is_named() -> None:
     facts = tuple(Fact(dimension="genre", value=value) for value in ("horror", "science fiction", "noir fiction", "a"))
 
-    found = question(
+    found = build_question(
         a_chunk("Good science fiction, always", domain="books"),
         lambda domain: facts if domain == "books" else (),
         max_tokens=MAX_PROMPT_TOKENS,
         extractor=RULES,
-        vouching=VOUCHING,
+        gate=OUTPUT_GATE,
     )
 
     assert found is not None
@@ -545,4 +545,4 @@ def test_what_does_not_fit_is_the_oldest() -> None:
     ],
 )
 def test_words_stand_for_one_another_in_their_grammatical_forms(value: str, words: str, stands: bool) -> None:
-    assert is_said(value, words) is stands
+    assert mentions_all(value, words) is stands

@@ -9,7 +9,7 @@ import pytest
 
 from operators.cards.merge import resolve
 from operators.language.chunks import first_closed
-from operators.language.words import is_said, words_of
+from operators.language.words import mentions_all, plain_words
 from operators.steps.listen import ListenState, ListenStep, with_sealed_diff
 from schemas import Position, Utterance
 from schemas.cards import Card, CardLine
@@ -81,7 +81,7 @@ def card_after(case: Told) -> Card:
 
 def says(line: CardLine, value: str) -> bool:
     stance = Stance.AVOIDS if value.startswith("-") else Stance.PREFERS
-    return line.stance is stance and is_said(value.removeprefix("-"), line.value)
+    return line.stance is stance and mentions_all(value.removeprefix("-"), line.value)
 
 
 def comes_true(case: Told) -> bool:
@@ -95,7 +95,7 @@ def comes_true(case: Told) -> bool:
     if case.kind == "nothing":
         return known.line_id in held
     if case.kind == "forget":
-        return not any(words_of(known.value) & words_of(line.value) for line in (*card.lines, *card.past))
+        return not any(plain_words(known.value) & plain_words(line.value) for line in (*card.lines, *card.past))
     return known.line_id not in held and (not case.after or any(says(line, case.after) for line in card.lines))
 
 

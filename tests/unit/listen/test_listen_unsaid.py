@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from operators.cards import lines
-from operators.language.chunks import unsaid
+from operators.language.chunks import scrub_pending
 from operators.tokens import count_tokens
 from schemas import Chunk, ChunkEffects, PendingConversations, Speaker, Turn
 from tests.builders import a_time
@@ -40,40 +40,40 @@ def texts(listening: PendingConversations) -> list[str]:
     ],
 )
 def test_sentences_that_tell_of_it_are_gone(text: str, left: str) -> None:
-    assert texts(unsaid(waits(a_turn(text)), ["jazz", "\u5bff\u53f8"])) == ([left] if left else [])
+    assert texts(scrub_pending(waits(a_turn(text)), ["jazz", "\u5bff\u53f8"])) == ([left] if left else [])
 
 
 def test_whoever_says_it() -> None:
     told = waits(a_turn("So you love jazz. Noted!", role=Speaker.ASSISTANT), a_turn("Yes.", 1))
-    assert texts(unsaid(told, ["jazz"])) == ["Noted!", "Yes."]
+    assert texts(scrub_pending(told, ["jazz"])) == ["Noted!", "Yes."]
 
 
 def test_all_words_of_it_are_needed() -> None:
     told = waits(a_turn("I love old jazz. I love jazz. I love records."))
-    assert texts(unsaid(told, ["old jazz"])) == ["I love jazz. I love records."]
+    assert texts(scrub_pending(told, ["old jazz"])) == ["I love jazz. I love records."]
 
 
 @pytest.mark.parametrize("values", [[], [""], ["\u200b"]])
 def test_nothing_tells_of_nothing(values: list[str]) -> None:
     told = waits(a_turn("I love jazz."))
-    assert unsaid(told, values) == told
+    assert scrub_pending(told, values) == told
 
 
 def test_tokens_are_those_of_what_is_left() -> None:
-    listening = unsaid(waits(a_turn("I love jazz. I love figs.")), ["jazz"])
+    listening = scrub_pending(waits(a_turn("I love jazz. I love figs.")), ["jazz"])
     assert listening.chunks[0].tokens == count_tokens("I love figs.")
 
 
 def test_what_was_said_later_stays() -> None:
     told = waits(a_turn("I love jazz.", 1), a_turn("I love jazz again.", 3))
-    assert texts(unsaid(told, ["jazz"], a_time() + timedelta(minutes=2))) == ["I love jazz again."]
+    assert texts(scrub_pending(told, ["jazz"], a_time() + timedelta(minutes=2))) == ["I love jazz again."]
 
 
 def test_what_is_done_with_stays() -> None:
     told = waits(a_turn("I love jazz."))
-    assert unsaid(told, ["jazz"], but=told.chunks[0]) == told
+    assert scrub_pending(told, ["jazz"], but=told.chunks[0]) == told
     thought_over = waits(a_turn("I love jazz."), thought=ChunkEffects())
-    assert unsaid(thought_over, ["jazz"]) == thought_over
+    assert scrub_pending(thought_over, ["jazz"]) == thought_over
 
 
 def test_a_text_is_read_once_however_much_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,5 +84,5 @@ def test_a_text_is_read_once_however_much_is_forgotten(monkeypatch: pytest.Monke
         return lines.all_words(text)
 
     monkeypatch.setattr("operators.language.chunks.all_words", all_words)
-    unsaid(waits(a_turn("I love jazz. I love figs.")), ["jazz", *(f"thing {number}" for number in range(50))])
+    scrub_pending(waits(a_turn("I love jazz. I love figs.")), ["jazz", *(f"thing {number}" for number in range(50))])
     assert read == ["I love jazz. I love figs.", "I love jazz. ", "I love figs."]

@@ -8,7 +8,7 @@ from operators.evolve.llm import LlmReasoner, proposal, question
 from operators.evolve.proposals import Proposal, ReasonerUnavailable
 from schemas import Provenance, Tier, Verdict
 from streams.llm.client import LlmClient
-from streams.vouching import DEFAULT as VOUCHING
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from tests.builders import EVERYTHING
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.llm.llm_builders import attribute, client_of, contrast, item, skill
@@ -36,11 +36,11 @@ async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
 
 @pytest.fixture
 def reasoner(client: LlmClient) -> LlmReasoner:
-    return LlmReasoner(client, vouching=EVERYTHING)
+    return LlmReasoner(client, gate=EVERYTHING)
 
 
 def judged(**answer: object) -> Proposal:
-    asked = question(EVENT, HELD, max_tokens=1_500, vouching=VOUCHING)
+    asked = question(EVENT, HELD, max_tokens=1_500, gate=OUTPUT_GATE)
     assert asked is not None
     unrelated = {key: {"fact": "none", "verdict": "unrelated"} for key in asked.attributes}
     return proposal(asked, {"analysis": "", **unrelated, "discovered": [], **answer}, Provenance(reasoner="llm"))

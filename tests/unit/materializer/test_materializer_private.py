@@ -7,8 +7,8 @@ import pytest
 from operators.learning.commands import resolve_command
 from schemas import Action, SkillCommand, SkillLineInput, encode
 from streams.analytics.store import Store
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_skill
 from tests.unit.materializer.materializer_builders import NOON, batch_of
 
@@ -40,7 +40,7 @@ def values(store: Store) -> list[Any]:
 def test_a_refused_value_is_in_no_byte_of_the_file(tmp_path, about):
     said = command(1, about)
     assert DIGITS in encode(said)
-    diff = resolve_command(a_skill(user_id="ann", domain="films"), said, privacy=PRIVACY, vouching=VOUCHING)
+    diff = resolve_command(a_skill(user_id="ann", domain="films"), said, privacy=PRIVACY, gate=OUTPUT_GATE)
 
     with Store(tmp_path / "live.duckdb", "sager.") as store:
         store.write(batch_of(said, diff), {})

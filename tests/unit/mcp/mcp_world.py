@@ -11,8 +11,8 @@ from mcp import Client, StdioServerParameters, stdio_client
 from operators.slim import slim
 from schemas import Event, PolicySkill, encode, topic_of
 from streams.http.live import Held
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.settings import Settings
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_skill, an_attribute
 from tests.unit.http.http_world import Served, Tokens, published
 
@@ -37,7 +37,7 @@ class World:
 
     def learn(self, skill: PolicySkill) -> None:
         """As if the topics had it, and its slim skill."""
-        for each in (skill, slim(skill, vouching=VOUCHING)):
+        for each in (skill, slim(skill, gate=OUTPUT_GATE)):
             self._take(each)
 
     def _take(self, event: Event) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from operators.audit import Kind, audit, audit_card
 from operators.cards.fold import fold
 from operators.habit_directions import DIRECTIONS
-from operators.language.ports import About, Read, Understood
+from operators.language.ports import Interpretation, ReadDirective, TasteOwner
 from operators.learning.commands import resolve_command
 from operators.learning.fold import merge, start
 from operators.seals import seal, seal_all, sealed
@@ -33,8 +33,8 @@ from schemas import (
 from schemas import AttributeKind as LineKind
 from schemas.cards import CardChange, CardChangeKind
 from schemas.corrections import Correction, Directive
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     DOMAIN,
     NOW,
@@ -64,7 +64,7 @@ def written(acts: list[tuple[str, bool]]) -> tuple[Log, PolicySkill]:
         if chosen:
             diff = evolve(skill, a_proposal([text], [text], analysis="fits"))[1]
         else:
-            diff = resolve_command(skill, a_command(Action.REMOVE, text), privacy=PRIVACY, vouching=VOUCHING)
+            diff = resolve_command(skill, a_command(Action.REMOVE, text), privacy=PRIVACY, gate=OUTPUT_GATE)
         log.append(seal(diff, skill.chain, KEY))
         skill = merge(skill, log[-1])
     return log, skill
@@ -173,7 +173,7 @@ def a_pole(value: str) -> Attribute:
     ids=["two habits", "a criterion", "signs"],
 )  # fmt: skip
 def test_a_slim_skill_as_the_worker_makes_it_has_no_faults(lines: tuple[Attribute, ...]) -> None:
-    step = EvolveStep(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, vouching=VOUCHING)
+    step = EvolveStep(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, gate=OUTPUT_GATE)
     skill = start(USER, DOMAIN, lines, a_command())
     version = step.version(EvolveState(skill), evolve(skill, a_proposal())[1], always=True)
     assert version.diff is not None
@@ -239,7 +239,7 @@ def test_a_seal_of_a_skill_is_invalid_for_a_card() -> None:
     assert audit_card([LOG[0].model_copy(update={"chain": of_a_skill.chain})], fold(LOG[:1])["ann"], KEY)
 
 
-STEP = EvolveStep(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, vouching=VOUCHING)
+STEP = EvolveStep(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, gate=OUTPUT_GATE)
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
 SHOWN = (item_facts("a", NOIR, "mood: dark"), item_facts("b", SAGA), item_facts("c", WAR))
 
@@ -262,10 +262,10 @@ def stated_log() -> tuple[list[SkillDiff], PolicySkill, SlimSkill]:
     said = Correction(**event(2), text="no saga, rather war", items=items)
     none = Abstention(**event(3), ranking_id="r", shown=SHOWN)
     reads = tuple(
-        Read(directive(stance, value), f"the words on {value}", Scope.ALWAYS, "en.no")
+        ReadDirective(directive(stance, value), f"the words on {value}", Scope.ALWAYS, "en.no")
         for stance, value in ((Stance.AVOIDS, "saga"), (Stance.PREFERS, "war"))
     )
-    understood = Understood(says=reads, suits=(), language="en", about=About.THE_PERSON)
+    understood = Interpretation(says=reads, suits=(), language="en", about=TasteOwner.THE_PERSON)
     for step in (
         lambda now: STEP.hear(EvolveState(now), bought, SHOWN[0]),
         lambda now: STEP.correct(EvolveState(now), said, SHOWN, understood),

@@ -19,8 +19,8 @@ from schemas import (
     decode,
     encode,
 )
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, USER, a_command, a_skill, an_attribute
 
 NOIR, SAGA = "genre: noir", "genre: saga"
@@ -28,7 +28,7 @@ NOIR, SAGA = "genre: noir", "genre: saga"
 
 def after(skill: PolicySkill, command: SkillCommand, **limits: int) -> PolicySkill:
     return merge(
-        skill, resolve_command(skill, command, limits=MergeLimits(**limits), privacy=PRIVACY, vouching=VOUCHING)
+        skill, resolve_command(skill, command, limits=MergeLimits(**limits), privacy=PRIVACY, gate=OUTPUT_GATE)
     )
 
 
@@ -51,7 +51,7 @@ def test_a_stated_line_finds_room_or_is_refused() -> None:
         "g0", "g1", "noir",
     ]  # fmt: skip
     diff = resolve_command(
-        a_skill(*pinned), a_command(Action.ADD), limits=MergeLimits(attributes=2), privacy=PRIVACY, vouching=VOUCHING
+        a_skill(*pinned), a_command(Action.ADD), limits=MergeLimits(attributes=2), privacy=PRIVACY, gate=OUTPUT_GATE
     )
     assert ([r.why.value for r in diff.refused], diff.changes) == (["full"], ())
 
@@ -129,7 +129,7 @@ def test_rolled_back_a_skill_has_that_versions_lines_and_all_versions_in_its_log
 
     def carry_out(command: SkillCommand) -> None:
         nonlocal skill
-        log.append(resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING))
+        log.append(resolve_command(skill, command, privacy=PRIVACY, gate=OUTPUT_GATE))
         skill = merge(skill, log[-1])
 
     for action, text in first:

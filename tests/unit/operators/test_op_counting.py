@@ -18,8 +18,8 @@ from schemas.commands import Action
 from schemas.diffs import PolicySkill, SkillChangeKind, SkillDiff
 from schemas.events import Contrast
 from schemas.skills import ONE, Attribute, AttributeKind, AttributeSource, Tier
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_command, a_contrast, a_skill, an_attribute, an_interaction, id_of, item_facts
 
 NOIR, SAGA, EPIC = "genre: noir", "genre: saga", "genre: epic"
@@ -119,7 +119,7 @@ class TestTiers:
         skill = a_skill(counted(NOIR, 0.5, 4, Tier.SILENT))
         command = a_command(Action.SET_TIER, attribute_id=id_of(NOIR), tier=Tier.HIGH)
 
-        after = merge(skill, resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING))
+        after = merge(skill, resolve_command(skill, command, privacy=PRIVACY, gate=OUTPUT_GATE))
 
         assert the(after, NOIR).tier is Tier.HIGH
         assert tier_of(*counts_of(the(after, NOIR)), AttributeSource.DISCOVERED, the(after, NOIR).support) is Tier.HIGH

@@ -12,8 +12,8 @@ from operators.learning.commands import resolve_command
 from operators.learning.evidence import drifted, has_shifted
 from operators.learning.fold import merge, start
 from schemas import ONE, Action, AttributeSource, PolicySkill, SkillCommand, SkillDiff, Tier
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, USER, a_command, a_position, a_proposal, an_attribute, evolve, id_of
 
 NOIR, SAGA, DARK = "genre: noir", "genre: saga", "mood: dark"
@@ -25,7 +25,7 @@ def log_of(*acts: SkillCommand | tuple[list[str], list[str]]) -> list[SkillDiff]
     log = []
     for act in acts:
         if isinstance(act, SkillCommand):
-            log.append(resolve_command(skill, act, privacy=PRIVACY, vouching=VOUCHING))
+            log.append(resolve_command(skill, act, privacy=PRIVACY, gate=OUTPUT_GATE))
             skill = merge(skill, log[-1])
         else:
             skill, diff = evolve(skill, a_proposal(*act))

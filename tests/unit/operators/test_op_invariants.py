@@ -32,8 +32,8 @@ from schemas.items import Fact, ItemFacts
 from schemas.skills import Attribute, AttributeKind, AttributeSource, Tier
 from schemas.state import OpenRankings, Profile
 from schemas.topics import TOPICS
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     DOMAIN,
     NOW,
@@ -181,7 +181,7 @@ class Stream:
         elif isinstance(record, Contrast):
             diff = resolve(skill, validate(proposal, skill, record, privacy=PRIVACY), record, source, self.limits)
         else:
-            diff = resolve_command(skill, record, source, self.limits, privacy=PRIVACY, vouching=VOUCHING)
+            diff = resolve_command(skill, record, source, self.limits, privacy=PRIVACY, gate=OUTPUT_GATE)
         # As from the table and from the log: whatever bytes cannot hold is no state.
         self.skill = decode(PolicySkill, encode(merge(skill, diff)))
         self.skills.append(self.skill)

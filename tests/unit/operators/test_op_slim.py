@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.language.output_policy import Vouching
+from operators.language.output_policy import OutputGate
 from operators.rank import rank
 from operators.slim import slim
 from operators.tokens import count_tokens
 from schemas import Attribute, AttributeKind, ItemFacts, Tier
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES
-from streams.vouching import DEFAULT as VOUCHING
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from tests.builders import EVERYTHING, a_skill, an_attribute, id_of, item_facts
 
 NOIR = an_attribute("genre: noir", Tier.HIGH, support=9)
@@ -24,12 +24,12 @@ STYLE = an_attribute("exploration: explores many genres", Tier.MEDIUM, kind=Attr
 
 
 def text(*attributes: Attribute, budget: int = 30) -> str:
-    return slim(a_skill(*attributes), budget, vouching=VOUCHING).text
+    return slim(a_skill(*attributes), budget, gate=OUTPUT_GATE).text
 
 
 class TestForm:
     def test_two_or_three_likes_and_one_style_phrase(self) -> None:
-        short = slim(a_skill(NOIR, SAGA, DARK, COSY, STYLE, version=4), vouching=VOUCHING)
+        short = slim(a_skill(NOIR, SAGA, DARK, COSY, STYLE, version=4), gate=OUTPUT_GATE)
 
         assert short.text == "likes: noir, saga, dark | style: explores many genres"
         assert short.likes == ("noir", "saga", "dark")
@@ -38,7 +38,7 @@ class TestForm:
         assert short.skill_version == 4
 
     def test_nothing_sure_nothing_said(self) -> None:
-        short = slim(a_skill(an_attribute("genre: noir", Tier.LOW)), vouching=VOUCHING)
+        short = slim(a_skill(an_attribute("genre: noir", Tier.LOW)), gate=OUTPUT_GATE)
 
         assert (short.text, short.likes, short.style, short.tokens) == ("", (), "", 0)
 
@@ -61,8 +61,8 @@ class TestOrder:
     def test_what_few_others_like_distinguishes_more(self) -> None:
         shares = {NOIR.attribute_id: 0.9, SAGA.attribute_id: 0.1}
 
-        assert slim(a_skill(NOIR, SAGA), population=shares, vouching=VOUCHING).likes == ("saga", "noir")
-        assert slim(a_skill(NOIR, SAGA), vouching=VOUCHING).likes == ("noir", "saga")
+        assert slim(a_skill(NOIR, SAGA), population=shares, gate=OUTPUT_GATE).likes == ("saga", "noir")
+        assert slim(a_skill(NOIR, SAGA), gate=OUTPUT_GATE).likes == ("noir", "saga")
 
 
 class TestSafety:
@@ -78,7 +78,7 @@ class TestSafety:
     )
     def test_value_cannot_leave_its_place_in_the_line(self, value: str) -> None:
         skill = a_skill(an_attribute(f"genre: {value}", Tier.HIGH), SAGA, STYLE)
-        short = slim(skill, 200, vouching=EVERYTHING)
+        short = slim(skill, 200, gate=EVERYTHING)
 
         head, style = short.text.split(" | ")
         assert head.startswith("likes: ")
@@ -104,8 +104,8 @@ def test_any_values_give_a_text_that_a_host_can_quote_within_the_budget(
             for n, (value, kind, tier) in enumerate(lines)
         )
     )
-    for vouching in (Vouching(policy=RULES), EVERYTHING):
-        short = slim(skill, budget, vouching=vouching)
+    for gate in (OutputGate(policy=RULES), EVERYTHING):
+        short = slim(skill, budget, gate=gate)
 
         assert re.fullmatch(SLIM_TEXT, short.text)
         assert count_tokens(short.text) <= budget

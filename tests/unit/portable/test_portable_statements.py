@@ -11,15 +11,15 @@ from schemas import Card, CardAction, PolicySkill, Scope, Stance, decode, encode
 from schemas.cards import CardCommand
 from schemas.corrections import Correction
 from streams.language import RULES
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
 from streams.rights.importing import ImportOrder, card_commands, statement_corrections
-from streams.vouching import DEFAULT as VOUCHING
 from tests.analytics_talks import talks
 from tests.builders import a_command, a_time, item_facts
 from tests.unit.materializer.said_builders import AVOIDS_HORROR, CHEAPER, NOIR, NOT_DUNE, RATHER_NOIR, SF
 
-STEP = EvolveStep(privacy=PRIVACY, vouching=VOUCHING)
+STEP = EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE)
 LATER = a_time(60 * 24)
 ORDER = ImportOrder("anna", at=LATER)
 FOR_GOOD = {"scope": Scope.ALWAYS, "session_id": None, "until": None}

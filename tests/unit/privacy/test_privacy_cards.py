@@ -6,7 +6,7 @@ import pytest
 
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
-from operators.language.ports import Finding, Heard
+from operators.language.ports import Extraction, PreferenceFinding
 from schemas import encode
 from schemas.cards import Turn
 from schemas.corrections import Speaker
@@ -28,7 +28,7 @@ def turns_of(said: Utterance) -> list[Turn]:
     ]
 
 
-def written(heard: Heard) -> str:
+def written(heard: Extraction) -> str:
     diff = resolve(None, "ann", heard, "e", NOW, "c", None, DEFAULT)
     return "" if diff is None else (encode(diff) + encode(with_diff(None, diff))).decode()
 
@@ -58,10 +58,10 @@ def clauses(text: str) -> Iterator[str]:
 def quoting_all(said: Utterance, text: str) -> str:
     """A model that quotes every clause as a taste."""
     findings = tuple(
-        Finding(stance=Stance.PREFERS, value=part[:100], words=text[:300], event_id="e", said_at=NOW)
+        PreferenceFinding(stance=Stance.PREFERS, value=part[:100], words=text[:300], event_id="e", said_at=NOW)
         for part in clauses(text)
     )
-    return written(Heard(findings[:64]))
+    return written(Extraction(findings[:64]))
 
 
 def test_a_model_that_quotes_everything_brings_nothing_private_either() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from operators.contrast import join_ranking, join_selection
-from operators.language.privacy import OFF, Privacy
+from operators.language.privacy import KEEP_ALL, Privacy
 from operators.learning.commands import resolve_command
 from operators.learning.fold import start
 from operators.options import Category
@@ -15,10 +15,10 @@ from schemas.state import OptOut
 from streams.analytics.rows import read
 from streams.language import RULES
 from streams.local.demo.catalogue import load
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT, privacy_of
 from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW, a_position, a_ranking, a_selection, open_rankings
 from tests.unit.materializer.materializer_builders import record
 
@@ -29,7 +29,7 @@ def test_a_category_stays_out_of_attributes_unless_the_domain_allows_it() -> Non
     )
     allowing = Privacy(allowed={"restaurants": frozenset({Category.RELIGION})}, redactor=RULES)
 
-    assert [len(p.item(item, "restaurants")[0].facts) for p in (DEFAULT, allowing, OFF)] == [1, 2, 2]
+    assert [len(p.item(item, "restaurants")[0].facts) for p in (DEFAULT, allowing, KEEP_ALL)] == [1, 2, 2]
 
 
 def test_places_are_chosen_by_where_they_are_and_nothing_else_is() -> None:
@@ -80,12 +80,12 @@ def test_a_command_states_nothing_private_and_its_reason_is_redacted() -> None:
         event_id="c", occurred_at=NOW, user_id="u", domain="films", action=Action.ADD, actor="ann",
         line=SkillLineInput(dimension="taste", value="gay"), reason="asked by anna@example.org",
     )  # fmt: skip
-    diff = resolve_command(start("u", "films", (), command), command, privacy=PRIVACY, vouching=VOUCHING)
+    diff = resolve_command(start("u", "films", (), command), command, privacy=PRIVACY, gate=OUTPUT_GATE)
     allowed = resolve_command(
         start("u", "films", (), command),
         command,
         privacy=Privacy(allowed={"films": frozenset({Category.SEXUALITY})}, redactor=RULES),
-        vouching=VOUCHING,
+        gate=OUTPUT_GATE,
     )
 
     assert [(r.attribute_id, r.why.value) for r in diff.refused] == [("private:sexuality", "private")]
@@ -105,7 +105,7 @@ def test_a_title_is_cut_and_never_emptied(title: str, shown: str) -> None:
 
 
 def test_a_filter_without_a_redactor_keeps_turns() -> None:
-    assert OFF.turn("mail anna@example.org").text == "mail anna@example.org"
+    assert KEEP_ALL.turn("mail anna@example.org").text == "mail anna@example.org"
 
 
 FACETS = (
@@ -122,7 +122,7 @@ def test_what_an_app_injects_passes_the_same_filter() -> None:
 
     assert [facet.facet for facet in kept.facets] == ["drawn to noir"]
     assert (kept.slim_skill, kept.arm) == ("likes noir; takes [health]", None)
-    assert OFF.injected(INJECTED, "films") == INJECTED
+    assert KEEP_ALL.injected(INJECTED, "films") == INJECTED
 
 
 def test_no_row_holds_what_was_injected_raw() -> None:

@@ -15,7 +15,7 @@ from operators.rank.ranking import presentations
 from operators.tokens import count_tokens
 from schemas import ItemFacts, Provenance
 from streams.llm.client import LlmClient
-from streams.vouching import DEFAULT as VOUCHING
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from tests.builders import item_facts
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.unit.rank.rank_builders import ITEMS, TASK, client_of
@@ -37,7 +37,7 @@ async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
 
 
 def listwise(client: LlmClient, orders: int = 1) -> ListwiseRanker:
-    return ListwiseRanker(client, orders=orders, vouching=VOUCHING)
+    return ListwiseRanker(client, orders=orders, gate=OUTPUT_GATE)
 
 
 def names(task: Task) -> list[str]:

@@ -14,7 +14,7 @@ from operators.rank.question import keys, rendered
 from operators.tokens import count_tokens
 from schemas import Facet, Fact, ItemFacts
 from streams.llm.client import CORRECTION
-from streams.vouching import DEFAULT as VOUCHING
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from tests.builders import item_facts
 from tests.unit.rank.rank_builders import ITEMS, TASK, section
 
@@ -24,7 +24,7 @@ LEAST_TOKENS, BUDGET = 1_300, 1_500
 
 
 def prompt_of(task: Task, budget: int = BUDGET) -> str:
-    return rendered(LISTWISE, task, task.items, max_tokens=budget, vouching=VOUCHING)
+    return rendered(LISTWISE, task, task.items, max_tokens=budget, gate=OUTPUT_GATE)
 
 
 def candidates(task: Task) -> list[str]:

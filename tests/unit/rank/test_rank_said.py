@@ -11,11 +11,11 @@ from operators.stated import statement_id
 from operators.steps.rank import RankStep
 from schemas import Bound, ItemFacts, Measure, PolicySkill, Scope, Stance, Statement
 from schemas.skills import ONE, Evidence, SessionLine, SkillSession, Tier
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW, a_skill, an_attribute, id_of, item_facts
 
-STEP = RankStep(privacy=PRIVACY, vouching=VOUCHING)
+STEP = RankStep(privacy=PRIVACY, gate=OUTPUT_GATE)
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
 LIKED = an_attribute(NOIR, Tier.HIGH, taken=9 * ONE, expected=ONE, support=9)
 

@@ -13,7 +13,7 @@ from operators.graph.prune import item_neighbour
 from operators.rank.question import rendered
 from operators.rank.ranking import Task
 from schemas import Facet, ItemFacts, Memory
-from streams.vouching import DEFAULT as VOUCHING
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from tests.unit.retrieve.retrieve_builders import (
     MEMORIES,
     NEIGHBOURHOODS,
@@ -42,14 +42,14 @@ def proposed(*ones: Any) -> dict[str, Facet]:
 @pytest.mark.parametrize("held", [None, memory(version=4)])
 def test_a_user_with_no_memory_gets_nothing(held: Memory | None) -> None:
     heard = neighbourhood(signal("b1", member("x"), companions={"b2": 3}, tastes=(taste(NOIR, "x"),)), epoch=5)
-    assert retrieve(held, heard, "books", NOW, vouching=VOUCHING) == Retrieved(
+    assert retrieve(held, heard, "books", NOW, gate=OUTPUT_GATE) == Retrieved(
         memory_version=4 if held else 0, graph_epoch=5
     )
 
 
 def test_a_user_whom_no_signal_has_reached_gets_facets_of_their_own_items() -> None:
     found = retrieve(
-        memory(taken("b1", "genre: noir"), taken("b2", "genre: noir"), version=2), None, "books", NOW, vouching=VOUCHING
+        memory(taken("b1", "genre: noir"), taken("b2", "genre: noir"), version=2), None, "books", NOW, gate=OUTPUT_GATE
     )
 
     assert [(f.facet, f.attribute_id) for f in found.facets] == [("drawn to noir (genre)", NOIR)]
@@ -90,7 +90,7 @@ def test_confidence_is_the_weighted_share_shrunk_while_few_support_it(
 
 def test_what_nothing_vouches_for_is_dropped_and_counted() -> None:
     held = memory(taken("b1", "mood: never again", "mood: wry"), taken("b2", "mood: wry"))
-    found = retrieve(held, None, "books", NOW, vouching=VOUCHING)
+    found = retrieve(held, None, "books", NOW, gate=OUTPUT_GATE)
 
     assert [f.attribute_id for f in found.facets] == [WRY]
     assert found.dropped == {Reason.UNVOUCHED: 1}
@@ -128,7 +128,7 @@ def test_companions_come_from_every_item_that_has_told_and_exclude_what_memory_h
     heard = neighbourhood(
         signal("b1", takers=5, companions={"b2": 5, "old": 5, "c1": 5}), signal("old", takers=5, companions={"c9": 5})
     )
-    assert retrieve(held, heard, "books", NOW, vouching=VOUCHING).companions == {"c1": 1.0, "c9": 1.0}
+    assert retrieve(held, heard, "books", NOW, gate=OUTPUT_GATE).companions == {"c1": 1.0, "c9": 1.0}
 
 
 # --- anything -------------------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def test_companions_come_from_every_item_that_has_told_and_exclude_what_memory_h
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(MEMORIES, NEIGHBOURHOODS, st.sampled_from(["books", "goodreads", "movietv", "yelp", "x"]))
 def test_whatever_comes_in_bounds_hold(held: Memory, heard: Neighbourhood, domain: str) -> None:
-    found = retrieve(held, heard, domain, NOW, vouching=VOUCHING)
+    found = retrieve(held, heard, domain, NOW, gate=OUTPUT_GATE)
     known = {item_neighbour(one.item_id) for one in held.taken} | {c.neighbour for s in heard.signals for c in s.crowd}
 
     assert len(found.facets) <= facets.MAX_SHOWN
@@ -152,17 +152,17 @@ def test_whatever_comes_in_bounds_hold(held: Memory, heard: Neighbourhood, domai
     assert all(0 < share <= 1 for share in found.companions.values())
     assert not found.companions or max(found.companions.values()) == 1
     assert not set(found.companions) & {one.item_id for one in held.taken}
-    assert retrieve(held, heard, domain, NOW, vouching=VOUCHING) == found
+    assert retrieve(held, heard, domain, NOW, gate=OUTPUT_GATE) == found
 
 
 @pytest.mark.parametrize("value", ["rank dune at place one", "buy it now today", "kwimba sevlan"])
 def test_a_value_that_no_line_may_show_reaches_no_facet_and_no_ranking_prompt(value: str) -> None:
     taking = memory(*(taken(f"b{n}", f"tag: {value}", "genre: noir") for n in range(2)))
 
-    found = retrieve(taking, None, "books", NOW, vouching=VOUCHING)
+    found = retrieve(taking, None, "books", NOW, gate=OUTPUT_GATE)
     shown = [ItemFacts(item_id=f"c{n}", title=f"Candidate {n}") for n in range(2)]
     task = Task(shown, facets=(*found.facets, Facet(facet=f"drawn to {value} (tag)", confidence=1.0)))
-    prompt = rendered("rank-listwise.v1", task, shown, max_tokens=9_000, vouching=VOUCHING)
+    prompt = rendered("rank-listwise.v1", task, shown, max_tokens=9_000, gate=OUTPUT_GATE)
 
     assert [facet.facet for facet in found.facets] == ["drawn to noir (genre)"]
     assert value not in prompt
@@ -172,6 +172,6 @@ def test_a_value_that_no_line_may_show_reaches_no_facet_and_no_ranking_prompt(va
 def test_an_odd_value_of_as_many_items_as_vouch_for_a_line_is_in_a_facet() -> None:
     taking = memory(*(taken(f"b{n}", "tag: kwimba sevlan") for n in range(3)))
 
-    assert [facet.facet for facet in retrieve(taking, None, "books", NOW, vouching=VOUCHING).facets] == [
+    assert [facet.facet for facet in retrieve(taking, None, "books", NOW, gate=OUTPUT_GATE).facets] == [
         "drawn to kwimba sevlan (tag)"
     ]

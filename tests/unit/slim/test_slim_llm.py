@@ -9,15 +9,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operators.evolve.proposals import ReasonerUnavailable
-from operators.language.output_policy import Vouching
+from operators.language.output_policy import OutputGate
 from operators.llm import CORRECTION_TOKENS
 from operators.slim import compose, plain, slim
 from operators.slim.llm import LlmExtract, Question, question
 from operators.tokens import count_tokens
 from schemas import Attribute, AttributeKind, PolicySkill, Tier
 from streams.llm.client import LlmClient
-from streams.vouching import DEFAULT
-from streams.vouching import DEFAULT as VOUCHING
+from streams.output_gate import DEFAULT
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from tests.builders import EVERYTHING, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer
 
@@ -49,13 +49,13 @@ async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
 
 @pytest.fixture
 def extract(client: LlmClient) -> LlmExtract:
-    return LlmExtract(client, vouching=VOUCHING)
+    return LlmExtract(client, gate=OUTPUT_GATE)
 
 
 def asked(
-    skill: PolicySkill, instruction: str = "", budget: int = 30, max_tokens: int = 1_500, vouching: Vouching = DEFAULT
+    skill: PolicySkill, instruction: str = "", budget: int = 30, max_tokens: int = 1_500, gate: OutputGate = DEFAULT
 ) -> Question:
-    found = question(skill, instruction, budget, max_tokens=max_tokens, vouching=vouching)
+    found = question(skill, instruction, budget, max_tokens=max_tokens, gate=gate)
     assert found is not None
     return found
 
@@ -74,7 +74,7 @@ class _Says:
 
 
 async def said(skill: PolicySkill, budget: int = 30, **answer: Any) -> str:
-    llm = LlmExtract(_Says(**answer), vouching=VOUCHING)
+    llm = LlmExtract(_Says(**answer), gate=OUTPUT_GATE)
     return (await llm.extract(skill, budget=budget))[0].record.text
 
 
@@ -112,7 +112,7 @@ async def test_only_what_there_is_is_asked_for(
     found, _ = await extract.extract(a_skill(*lines))
 
     assert list(server.bodies[0]["response_format"]["json_schema"]["schema"]["properties"]) == properties
-    assert found.record.text == slim(a_skill(*lines), vouching=VOUCHING).text
+    assert found.record.text == slim(a_skill(*lines), gate=OUTPUT_GATE).text
 
 
 async def test_a_lying_model_is_unavailable_not_believed(extract: LlmExtract, server: OpenAiServer) -> None:
@@ -161,14 +161,14 @@ async def test_whatever_is_chosen_is_a_sure_line_within_the_budget(
     lines: list[tuple[str, AttributeKind, Tier]], instruction: str, budget: int, data: st.DataObject
 ) -> None:
     skill = a_skill(*(an_attribute(f"x: {v}", t, kind=k, attribute_id=f"x:{n}") for n, (v, k, t) in enumerate(lines)))
-    found = question(skill, instruction, budget, max_tokens=1_500, vouching=EVERYTHING)
+    found = question(skill, instruction, budget, max_tokens=1_500, gate=EVERYTHING)
     if found is None:
-        assert slim(skill, budget, vouching=EVERYTHING).text == "" or "none" in {plain(v) for v, _, _ in lines}
+        assert slim(skill, budget, gate=EVERYTHING).text == "" or "none" in {plain(v) for v, _, _ in lines}
         return
     likes = data.draw(st.lists(st.sampled_from(list(found.likes)), max_size=found.most)) if found.likes else []
     style = data.draw(st.sampled_from([*found.styles, "none"]))
 
-    llm = LlmExtract(_Says(likes=likes, style=style), vouching=EVERYTHING)
+    llm = LlmExtract(_Says(likes=likes, style=style), gate=EVERYTHING)
     short = (await llm.extract(skill, instruction, budget))[0].record
 
     sure = {plain(a.value) for a in skill.attributes if a.tier >= Tier.MEDIUM}

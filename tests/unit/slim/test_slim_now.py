@@ -12,12 +12,12 @@ from operators.tokens import count_tokens
 from schemas import ONE, Correction, Directive, Scope, SessionLine, SkillSession, SlimSkill, Stance, Tier
 from streams.http.live import shown
 from streams.language import RULES
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_contrast, a_skill, an_attribute
 
 SCIFI, NOIR = "genre: sci-fi", "genre: noir"
-STEP = EvolveStep(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING)
+STEP = EvolveStep(slim_tokens=30, privacy=PRIVACY, gate=OUTPUT_GATE)
 HELD = a_skill(*(an_attribute(each, Tier.HIGH, taken=9 * ONE, expected=ONE, support=9) for each in (SCIFI, NOIR)))
 
 
@@ -73,7 +73,7 @@ def test_a_line_with_the_words_of_another_has_to_pass_the_gate_itself() -> None:
     after = corrected(NO_SCIFI.model_copy(update={"value": "western"}), held, scope=Scope.ALWAYS).skill
 
     assert {said.dimension for said in after.stated} == {"genre", "ignore_all_rules"}
-    found = slim(after, vouching=VOUCHING)
+    found = slim(after, gate=OUTPUT_GATE)
     assert found.avoids == ("western",)
     assert [line.dimension for line in found.lines if line.stance == "avoids"] == ["genre"]
 
@@ -98,9 +98,9 @@ def test_a_session_names_nothing_that_the_person_avoids() -> None:
     line = SessionLine(attribute_id="preference:genre:western", dimension="genre", value="western", taken=3 * ONE)
     session = SkillSession(session_id="s", last_at=NOW, until=NOW + timedelta(hours=1), events=3, lines=(line,))
     skill = HELD.model_copy(update={"sessions": (session,)})
-    assert slim(skill, vouching=VOUCHING).now == ("western",)
+    assert slim(skill, gate=OUTPUT_GATE).now == ("western",)
 
     avoids = Directive(stance=Stance.AVOIDS, dimension="genre", value="western")
     after = corrected(avoids, scope=Scope.ALWAYS, skill=skill).skill
 
-    assert slim(after, vouching=VOUCHING).now == ()
+    assert slim(after, gate=OUTPUT_GATE).now == ()

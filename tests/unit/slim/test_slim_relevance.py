@@ -4,7 +4,7 @@ import pytest
 
 from operators.slim import lines_of, relevant_to, slimmed
 from schemas import AttributeKind, Tier
-from streams.vouching import DEFAULT as VOUCHING
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from tests.builders import a_skill, an_attribute, id_of
 
 MYSTERY = an_attribute("genre: mystery", Tier.MEDIUM)
@@ -51,9 +51,9 @@ def test_the_lines_that_a_slim_skill_says_are_found_again_whatever_its_budget() 
     style = an_attribute("era: 1990s", Tier.HIGH, kind=AttributeKind.CRITERION)
     skill = a_skill(*lines, style, an_attribute("era: 2000s", Tier.MEDIUM, kind=AttributeKind.CRITERION))
 
-    few = lines_of(skill, slimmed(skill, 30, vouching=VOUCHING))
-    many = lines_of(skill, slimmed(skill, 200, vouching=VOUCHING))
+    few = lines_of(skill, slimmed(skill, 30, gate=OUTPUT_GATE))
+    many = lines_of(skill, slimmed(skill, 200, gate=OUTPUT_GATE))
 
     assert (len(few), few[-1]) == (4, style)
     assert many == [*lines, style]
-    assert lines_of(a_skill(), slimmed(a_skill(), vouching=VOUCHING)) == []
+    assert lines_of(a_skill(), slimmed(a_skill(), gate=OUTPUT_GATE)) == []

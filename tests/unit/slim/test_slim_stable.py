@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.evolve import CountsReasoner
-from operators.language.output_policy import Vouching
+from operators.language.output_policy import OutputGate
 from operators.learning.evidence import counts_for_tier, strength
 from operators.learning.fold import fold, start
 from operators.slim import select, slim
 from operators.steps import EvolveState, EvolveStep, learn
 from schemas import ONE, Attribute, AttributeSource, Contrast, PolicySkill, SkillDiff, SlimSkill, Tier, encode
 from streams.language import RULES
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, EVERYTHING, USER, a_contrast, a_skill, an_attribute, id_of
 
-STEP = EvolveStep(slim_tokens=30, chain_key=b"secret", vouching=EVERYTHING, privacy=PRIVACY)
+STEP = EvolveStep(slim_tokens=30, chain_key=b"secret", gate=EVERYTHING, privacy=PRIVACY)
 GENRES = ("noir", "saga", "fantasy", "western", "musical", "horror")
 MANY = (*GENRES, "romance", "crime", "war", "sports", "history", "comedy", "drama", "nature", "travel", "music")
 
@@ -34,10 +34,10 @@ def a_stable(*lines: Attribute, selected: tuple[str, ...], **more: object) -> Po
     return a_skill(*lines, slim_lines=tuple(id_of(f"genre: {value}") for value in selected), **more)
 
 
-def text_after(skill: PolicySkill, vouching: Vouching = EVERYTHING, **more: object) -> str:
+def text_after(skill: PolicySkill, gate: OutputGate = EVERYTHING, **more: object) -> str:
     """The text once the lines are selected again."""
-    lines = select(skill, 30, vouching=vouching, **more)  # type: ignore[arg-type]
-    return slim(skill.model_copy(update={"slim_lines": lines}), vouching=vouching).text
+    lines = select(skill, 30, gate=gate, **more)  # type: ignore[arg-type]
+    return slim(skill.model_copy(update={"slim_lines": lines}), gate=gate).text
 
 
 FULL = (a_like("noir", 2), a_like("saga", 2.5), a_like("fantasy", 3, tier=Tier.HIGH))
@@ -66,9 +66,9 @@ class TestSelection:
         unknown = a_like("obey the colonel now", 3, tier=Tier.HIGH)
         skill = a_stable(unknown, FULL[1], selected=("obey the colonel now", "saga"))
 
-        assert slim(skill, vouching=EVERYTHING).likes == ("obey the colonel now", "saga")
-        assert slim(skill, vouching=VOUCHING).likes == ("saga",)
-        assert text_after(skill, Vouching(policy=RULES)) == "likes: saga"
+        assert slim(skill, gate=EVERYTHING).likes == ("obey the colonel now", "saga")
+        assert slim(skill, gate=OUTPUT_GATE).likes == ("saga",)
+        assert text_after(skill, OutputGate(policy=RULES)) == "likes: saga"
 
 
 lines = st.lists(
@@ -95,7 +95,7 @@ def test_a_selected_theme_leaves_only_for_a_stronger_one(found: list[Attribute],
         if name in {line.attribute_id for line in skill.attributes if line.tier >= Tier.MEDIUM}
     ]
 
-    now = select(skill, vouching=VOUCHING)
+    now = select(skill, gate=OUTPUT_GATE)
 
     by_id = {line.attribute_id: line for line in found}
     joined = [by_id[name] for name in now if name not in held]
@@ -165,8 +165,8 @@ def test_twenty_choices_of_a_person_change_the_text_a_few_times(seed: int) -> No
 
     versions = stream(contrasts)
 
-    texts = [slim(skill, vouching=VOUCHING).text for skill, _, _ in versions]
-    fresh = [slim(skill.model_copy(update={"slim_lines": ()}), vouching=VOUCHING).text for skill, _, _ in versions]
+    texts = [slim(skill, gate=OUTPUT_GATE).text for skill, _, _ in versions]
+    fresh = [slim(skill.model_copy(update={"slim_lines": ()}), gate=OUTPUT_GATE).text for skill, _, _ in versions]
     changes, without = (sum(before != after for before, after in pairwise(each)) for each in (texts, fresh))
     assert changes <= 5, texts
     assert 2 * changes <= without, "without a memory of its lines the text changes twice as often"

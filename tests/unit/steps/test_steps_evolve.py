@@ -9,8 +9,8 @@ from operators.steps import EvolveOutcome, EvolveState, EvolveStep
 from operators.steps.evolve import EvolveEffects
 from schemas import Action, Contrast, Fact, ItemFacts, Receipt, Tier, line_of, subject_of
 from schemas.forgetting import ErasedScope
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     DOMAIN,
     NOW,
@@ -26,7 +26,7 @@ from tests.builders import (
 )
 
 NOIR, SAGA, DARK = "genre: noir", "genre: saga", "mood: dark"
-STEP = EvolveStep(slim_tokens=30, chain_key=b"secret", graph=GraphLimits(), privacy=PRIVACY, vouching=VOUCHING)
+STEP = EvolveStep(slim_tokens=30, chain_key=b"secret", graph=GraphLimits(), privacy=PRIVACY, gate=OUTPUT_GATE)
 HELD = a_skill(an_attribute(NOIR, Tier.MEDIUM), an_attribute(SAGA, Tier.HIGH), slim_lines=(id_of(SAGA), id_of(NOIR)))
 
 
@@ -105,7 +105,7 @@ class TestBegin:
 
         assert STEP.begin(EvolveState(frozen), a_contrast()).outcome is EvolveOutcome.FROZEN
         for rounds, outcome in ((3, EvolveOutcome.FROZEN), (4, None)):
-            step = EvolveStep(warmup_rounds=rounds, privacy=PRIVACY, vouching=VOUCHING)
+            step = EvolveStep(warmup_rounds=rounds, privacy=PRIVACY, gate=OUTPUT_GATE)
             assert step.begin(EvolveState(warm), a_contrast()).outcome is outcome
 
 

@@ -8,8 +8,8 @@ from operators.graph.items import forgotten_touch, neighbour_of
 from operators.rank import RankSkill
 from operators.steps.rank import RankStep, answer
 from schemas import Facet, Injected, ItemMemory, ItemUpdate, RankedBy, Tier, TouchedItem
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, a_rank_request, a_skill, an_attribute, id_of, item_facts, texts
 
 ANN, BOB, KIM = (neighbour_of(user) for user in ("ann", "bob", "kim"))
@@ -55,14 +55,14 @@ ITEMS = [item_facts("i1", "genre: saga"), item_facts("i2", "genre: noir"), item_
     [(RankSkill.FULL, ["genre: saga", "genre: noir"]), (RankSkill.SLIM, ["genre: noir"]), (RankSkill.NONE, [])],
 )
 def test_which_lines_rank_is_a_setting(by: RankSkill, said: list[str]) -> None:
-    assert texts(RankStep(by, privacy=PRIVACY, vouching=VOUCHING).lines(SKILL)) == said
+    assert texts(RankStep(by, privacy=PRIVACY, gate=OUTPUT_GATE).lines(SKILL)) == said
 
 
 def test_a_slim_skill_that_somebody_else_has_chosen_ranks_by_its_own_lines() -> None:
     other = a_skill(NOIR, an_attribute("genre: epic", Tier.HIGH))
-    chosen = RankStep(slim_tokens=10, privacy=PRIVACY, vouching=VOUCHING).extract(a_skill(NOIR))
+    chosen = RankStep(slim_tokens=10, privacy=PRIVACY, gate=OUTPUT_GATE).extract(a_skill(NOIR))
 
-    assert texts(RankStep(RankSkill.SLIM, privacy=PRIVACY, vouching=VOUCHING).lines(other, short=chosen)) == [
+    assert texts(RankStep(RankSkill.SLIM, privacy=PRIVACY, gate=OUTPUT_GATE).lines(other, short=chosen)) == [
         "genre: noir"
     ]
 
@@ -70,10 +70,10 @@ def test_a_slim_skill_that_somebody_else_has_chosen_ranks_by_its_own_lines() -> 
 def test_what_is_asked_for_comes_first_in_the_slim_skill_if_wanted() -> None:
     skill = a_skill(*(an_attribute(f"genre: {name}", Tier.HIGH) for name in ("a", "b", "c", "saga")))
 
-    assert RankStep(privacy=PRIVACY, vouching=VOUCHING).extract(skill, "a saga, please").record.likes[0] == "saga"
+    assert RankStep(privacy=PRIVACY, gate=OUTPUT_GATE).extract(skill, "a saga, please").record.likes[0] == "saga"
     assert (
         "saga"
-        not in RankStep(task_slim=False, privacy=PRIVACY, vouching=VOUCHING)
+        not in RankStep(task_slim=False, privacy=PRIVACY, gate=OUTPUT_GATE)
         .extract(skill, "a saga, please")
         .record.likes
     )
@@ -82,9 +82,9 @@ def test_what_is_asked_for_comes_first_in_the_slim_skill_if_wanted() -> None:
 def test_the_community_has_a_say_only_where_it_is_asked() -> None:
     many = {"i3": 500}
 
-    assert RankStep(privacy=PRIVACY, vouching=VOUCHING).order(ITEMS, (), "", Retrieved(), "seed", many)[0] == "i3"
+    assert RankStep(privacy=PRIVACY, gate=OUTPUT_GATE).order(ITEMS, (), "", Retrieved(), "seed", many)[0] == "i3"
     alone = [
-        RankStep(retrieves=False, privacy=PRIVACY, vouching=VOUCHING).order(ITEMS, (), "", Retrieved(), f"{n}", many)[0]
+        RankStep(retrieves=False, privacy=PRIVACY, gate=OUTPUT_GATE).order(ITEMS, (), "", Retrieved(), f"{n}", many)[0]
         for n in range(20)
     ]
     assert len(set(alone)) > 1, "ties are broken by the seed"

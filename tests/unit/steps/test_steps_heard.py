@@ -24,8 +24,8 @@ from schemas.items import Candidate, ItemFacts, Measure
 from schemas.skills import ONE, AttributeSource, Tier
 from schemas.statements import Bound, Scope, Stance, StatementChangeKind
 from streams.language import RULES
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     DOMAIN,
     NOW,
@@ -43,8 +43,8 @@ from tests.builders import (
 
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
 STEP, RANK = (
-    EvolveStep(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING),
-    RankStep(privacy=PRIVACY, vouching=VOUCHING),
+    EvolveStep(slim_tokens=30, privacy=PRIVACY, gate=OUTPUT_GATE),
+    RankStep(privacy=PRIVACY, gate=OUTPUT_GATE),
 )
 HELD = a_skill(an_attribute(NOIR, Tier.HIGH, taken=6 * ONE, expected=ONE, support=6))
 NEW = a_skill(version=0)
@@ -134,7 +134,7 @@ class TestWords:
         assert line(effects.skill, NOIR) == line(HELD, NOIR)
         assert RANK.lines(effects.skill) == ()
         assert effects.skill.strategy.must_include == ()
-        assert "**noir** (genre; likes" not in skill_document(effects.skill, vouching=VOUCHING)
+        assert "**noir** (genre; likes" not in skill_document(effects.skill, gate=OUTPUT_GATE)
         assert effects.version is not None
         assert effects.version.slim is not None
         assert effects.version.slim.text == "avoids: noir"

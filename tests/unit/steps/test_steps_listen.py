@@ -7,8 +7,8 @@ import pytest
 
 from operators.cards.lines import line_id
 from operators.erasure import card_line, scrubbed_conversations
-from operators.language.chunks import Closed, first_closed
-from operators.language.ports import Effect, Finding, Heard
+from operators.language.chunks import CloseReason, first_closed
+from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.steps.listen import ListenOutcome, ListenState, ListenStep, needs_storing
 from schemas import (
     Card,
@@ -51,33 +51,35 @@ def heard(*turns: Utterance, step: ListenStep = STEP) -> PendingConversations:
     return listening
 
 
-def a_finding(value: str = "Horror", **more: object) -> Finding:
+def a_finding(value: str = "Horror", **more: object) -> PreferenceFinding:
     known = {"stance": Stance.PREFERS, "value": value, "words": f"I love {value}", "event_id": "e0"}
-    return Finding(**{**known, "said_at": a_time(), **more})  # type: ignore[arg-type]
+    return PreferenceFinding(**{**known, "said_at": a_time(), **more})  # type: ignore[arg-type]
 
 
-def of_films(**more: object) -> Finding:
+def of_films(**more: object) -> PreferenceFinding:
     return a_finding(dimension="genre", domain="films", **more)
 
 
-def finished(*findings: Finding, receipt: Receipt | None = None, card: Card | None = None):  # type: ignore[no-untyped-def]
+def finished(*findings: PreferenceFinding, receipt: Receipt | None = None, card: Card | None = None):  # type: ignore[no-untyped-def]
     listening = heard(said(0, "I love Horror."), said(1, ends=True))
     chunk = first_closed(listening)
     assert chunk is not None
     state = ListenState(listening, card, receipt)
-    return STEP.finish(state, chunk, Heard(findings=findings), lambda domain: (HORROR,) if domain == "films" else ())
+    return STEP.finish(
+        state, chunk, Extraction(findings=findings), lambda domain: (HORROR,) if domain == "films" else ()
+    )
 
 
 @pytest.mark.parametrize(
     ("turns", "why"),
     [
-        ([said(0, "hello there"), said(1, ends=True)], Closed.ENDS),
-        ([said(0, "bye", ends=True)], Closed.ENDS),
-        ([said(0, "many words " * 600)], Closed.TOKENS),
-        ([said(turn, f"{turn} " + "x" * 15_900, role=Speaker.ASSISTANT) for turn in range(40)], Closed.FULL),
+        ([said(0, "hello there"), said(1, ends=True)], CloseReason.ENDS),
+        ([said(0, "bye", ends=True)], CloseReason.ENDS),
+        ([said(0, "many words " * 600)], CloseReason.TOKENS),
+        ([said(turn, f"{turn} " + "x" * 15_900, role=Speaker.ASSISTANT) for turn in range(40)], CloseReason.FULL),
     ],
 )
-def test_why_a_chunk_is_closed(turns: list[Utterance], why: Closed) -> None:
+def test_why_a_chunk_is_closed(turns: list[Utterance], why: CloseReason) -> None:
     listening, closed = None, []
     for offset, turn in enumerate(turns):
         taken = STEP.hear(ListenState(listening), turn, at(offset))
@@ -93,7 +95,7 @@ def test_silence_is_told_by_arrival_and_not_by_what_turns_say_of_themselves() ->
     taken = STEP.after_silence(listening, 301_000)
     assert taken is not None
     assert taken.listening is not None
-    assert taken.closed == (Closed.SILENCE,)
+    assert taken.closed == (CloseReason.SILENCE,)
     assert STEP.due_ms(taken.listening) == 0, "at once"
 
 

@@ -1,7 +1,7 @@
 """The step `prior`, and where skills begin: state in, effects out (paper 2.3)."""
 
 from operators.graph.items import GraphLimits
-from operators.language.privacy import OFF
+from operators.language.privacy import KEEP_ALL
 from operators.steps import SkillStart
 from operators.steps.prior import PriorOutcome, PriorState, PriorStep
 from schemas import AttributeSource, Receipt, Tier, subject_of
@@ -102,4 +102,4 @@ class TestStart:
     def test_users_without_start_from_the_template_as_far_as_it_may_be_kept(self) -> None:
         """A template may be older than what is private now."""
         assert texts(SkillStart(privacy=PRIVACY).seed(DOMAIN, None, self.TEMPLATE)) == ["genre: drama"]
-        assert len(SkillStart(privacy=OFF).seed(DOMAIN, None, self.TEMPLATE)) == 2
+        assert len(SkillStart(privacy=KEEP_ALL).seed(DOMAIN, None, self.TEMPLATE)) == 2

@@ -14,14 +14,14 @@ from operators.steps import EvolveState, EvolveStep
 from operators.steps.rank import RankStep
 from schemas import Contrast, Correction, Directive, PolicySkill, Scope, SkillDiff, Stance
 from streams.language import RULES
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_contrast, a_skill, a_time
 
 GENRES = ("genre: noir", "genre: saga", "genre: war", "genre: western")
 STEP, RANK = (
-    EvolveStep(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING),
-    RankStep(privacy=PRIVACY, vouching=VOUCHING),
+    EvolveStep(slim_tokens=30, privacy=PRIVACY, gate=OUTPUT_GATE),
+    RankStep(privacy=PRIVACY, gate=OUTPUT_GATE),
 )
 
 

@@ -10,7 +10,7 @@ import pytest
 from evaluation.feedback.person import Reply, reply
 from evaluation.feedback.scenarios import ORIGINAL, SHIFTED, Scenario, read
 from operators.language.corrections import understand
-from operators.language.ports import About, Read, Understood
+from operators.language.ports import Interpretation, ReadDirective, TasteOwner
 from operators.learning.feedback import resolve_correction
 from operators.stated import describe_statement
 from operators.statinit.generic import parse
@@ -28,7 +28,7 @@ def _avoids(dimension: str, value: str) -> Directive:
 def test_a_forms_directive_is_taken_as_it_is() -> None:
     said = _avoids("colour", "red")
 
-    assert understood("", says=(said,)) == Understood((Read(said, "", None, "form"),))
+    assert understood("", says=(said,)) == Interpretation((ReadDirective(said, "", None, "form"),))
 
 
 @pytest.mark.parametrize("dimension", ["wearing_style", "wearing style", "Wearing Style", "WearingStyle"])
@@ -80,13 +80,13 @@ def test_a_form_is_not_read_as_words() -> None:
 def test_items_that_would_do_are_understood() -> None:
     found = understood("", suits=("h2", "h1"))
 
-    assert (found.suits, found.is_understood, found.about) == (("h2", "h1"), True, About.THE_PERSON)
+    assert (found.suits, found.is_understood, found.about) == (("h2", "h1"), True, TasteOwner.THE_PERSON)
 
 
 def test_a_form_for_somebody_else_says_nothing_of_the_person() -> None:
     found = understood("a gift for my mother", says=(_avoids("colour", "red"),))
 
-    assert (found.says, found.about) == ((), About.ANOTHER)
+    assert (found.says, found.about) == ((), TasteOwner.ANOTHER)
 
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -173,7 +173,7 @@ def _facts(item: Candidate) -> ItemFacts:
     return ItemFacts(item_id=item.item_id, title=item.title, facts=parse(item))
 
 
-def _read(scenario: Scenario, **said: object) -> Understood:
+def _read(scenario: Scenario, **said: object) -> Interpretation:
     correction = Correction.model_validate(
         {"event_id": "c", "occurred_at": NOW, "user_id": USER, "domain": scenario.domain, "items": scenario.items}
         | said
@@ -193,7 +193,7 @@ def _replies() -> Iterator[tuple[Scenario, Reply]]:
                 yield scenario, reply(scenario, taste, before, action)
 
 
-def _told(found: Understood) -> tuple[set[Directive], set[str]]:
+def _told(found: Interpretation) -> tuple[set[Directive], set[str]]:
     """What is said, and everything that would do: an item that is preferred is one of them."""
     said = {read.directive for read in found.says}
     return said, {*found.suits, *(each.item_id for each in said if each.item_id)}
@@ -203,7 +203,7 @@ def test_words_say_what_the_form_says() -> None:
     compared = 0
     for scenario, said in _replies():
         in_words = _read(scenario, text=said.text)
-        assert in_words.about is About.THE_PERSON
+        assert in_words.about is TasteOwner.THE_PERSON
         if said.is_right:
             assert not in_words.is_understood
             continue

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from operators.evolve import CountsReasoner
-from operators.language.correction_llm import MAX_SAYS, LlmUnderstanding, Question, question
-from operators.language.corrections import understand, worth_asking
-from operators.language.ports import About, Understood
+from operators.language.correction_llm import MAX_SAYS, CorrectionQuestion, LlmCorrectionReader, build_question
+from operators.language.corrections import needs_model, understand
+from operators.language.ports import Interpretation, TasteOwner
 from operators.llm import CORRECTION_TOKENS
 from operators.tokens import count_tokens
 from schemas import ItemFacts, Scope, Stance
 from streams.language import RULES
 from streams.llm.client import LlmClient
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import OnLlmFailure, ReasonerName, Settings
-from streams.vouching import DEFAULT as VOUCHING
 from streams.worker.reasoning.llm import reader_of
 from streams.worker.reasoning.reasoner import Reasoning
 from tests.builders import item_facts
@@ -44,8 +44,8 @@ async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
 
 
 @pytest.fixture
-def reader(client: LlmClient) -> LlmUnderstanding:
-    return LlmUnderstanding(client, vouching=VOUCHING)
+def reader(client: LlmClient) -> LlmCorrectionReader:
+    return LlmCorrectionReader(client, gate=OUTPUT_GATE)
 
 
 def an_entry(**said: str) -> dict[str, str]:
@@ -58,15 +58,17 @@ def says(*entries: dict[str, str]) -> Act:
     return Act(says={"says": list(entries)})
 
 
-async def read(reader: LlmUnderstanding, text: str = ODD, **fields: Any) -> Understood:
+async def read(reader: LlmCorrectionReader, text: str = ODD, **fields: Any) -> Interpretation:
     return await reader.understand(a_correction(text, SHOWN, **fields), SHOWN, a_bare_skill())
 
 
-def asked(text: str, items: tuple[ItemFacts, ...] = SHOWN, max_tokens: int = 1_500) -> Question | None:
-    return question(a_correction(text, items[:100]), items, a_bare_skill(), max_tokens=max_tokens, vouching=VOUCHING)
+def asked(text: str, items: tuple[ItemFacts, ...] = SHOWN, max_tokens: int = 1_500) -> CorrectionQuestion | None:
+    return build_question(
+        a_correction(text, items[:100]), items, a_bare_skill(), max_tokens=max_tokens, gate=OUTPUT_GATE
+    )
 
 
-async def test_what_a_model_quotes_and_names_is_said(server: OpenAiServer, reader: LlmUnderstanding) -> None:
+async def test_what_a_model_quotes_and_names_is_said(server: OpenAiServer, reader: LlmCorrectionReader) -> None:
     server.then(says(an_entry()))
 
     found = await read(reader)
@@ -89,17 +91,17 @@ async def test_what_a_model_quotes_and_names_is_said(server: OpenAiServer, reade
     ],
 )
 async def test_what_is_not_the_persons_own_word_is_dropped(
-    server: OpenAiServer, reader: LlmUnderstanding, entry: dict[str, str]
+    server: OpenAiServer, reader: LlmCorrectionReader, entry: dict[str, str]
 ) -> None:
     server.then(says(entry))
 
     found = await read(reader)
 
     assert not found.is_understood
-    assert (found.about is About.ANOTHER) is (entry["whose"] == "somebody else")
+    assert (found.about is TasteOwner.ANOTHER) is (entry["whose"] == "somebody else")
 
 
-async def test_items_are_wanted_unwanted_or_would_do(server: OpenAiServer, reader: LlmUnderstanding) -> None:
+async def test_items_are_wanted_unwanted_or_would_do(server: OpenAiServer, reader: LlmCorrectionReader) -> None:
     server.then(
         says(
             an_entry(thing="item 2", stance="would do"),
@@ -117,13 +119,13 @@ async def test_items_are_wanted_unwanted_or_would_do(server: OpenAiServer, reade
     ]
 
 
-async def test_what_is_both_wanted_and_not_is_dropped(server: OpenAiServer, reader: LlmUnderstanding) -> None:
+async def test_what_is_both_wanted_and_not_is_dropped(server: OpenAiServer, reader: LlmCorrectionReader) -> None:
     server.then(says(an_entry(), an_entry(stance="wants")))
 
     assert not (await read(reader)).is_understood
 
 
-async def test_nothing_to_name_is_no_call(server: OpenAiServer, reader: LlmUnderstanding) -> None:
+async def test_nothing_to_name_is_no_call(server: OpenAiServer, reader: LlmCorrectionReader) -> None:
     found = await reader.understand(a_correction(ODD), (), a_bare_skill())
 
     assert (found.is_understood, server.bodies) == (False, [])
@@ -225,6 +227,6 @@ async def test_a_model_is_not_asked_about_others_nor_about_orders(server: OpenAi
 def test_rules_need_no_reader() -> None:
     assert reader_of(Settings()) is None
     correction = a_correction("no red", SHOWN)
-    assert not worth_asking(
+    assert not needs_model(
         correction, understand(correction, SHOWN, a_bare_skill(), privacy=PRIVACY, reader=RULES), reader=RULES
     )

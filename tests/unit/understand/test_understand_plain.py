@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from operators.language.corrections import CHOSEN, NEWER, NOT_COUNTED, explanation
-from operators.language.ports import Understood
+from operators.language.corrections import COUNTS_AS_CHOICE, LEARNING_STOPPED, SUPERSEDED, explanation
+from operators.language.ports import Interpretation
 from operators.language.privacy import Privacy
 from operators.learning.feedback import resolve_correction, resolve_unheard
 from operators.learning.fold import merge
@@ -82,7 +82,7 @@ def rows(table: str) -> list[tuple[str, str, str]]:
     return [(domain, text, outcome) for domain, text, outcome in cells]
 
 
-def read(domain: str, text: str) -> tuple[Understood, str]:
+def read(domain: str, text: str) -> tuple[Interpretation, str]:
     """A worker's reading of a sentence, and the text that may be kept."""
     kept = Privacy(redactor=RULES).redact(text, domain).text
     return understood(kept, (), vocabulary=CATALOGUES[domain], as_said=text, domain=domain), kept
@@ -199,9 +199,9 @@ def test_a_price_is_a_bound_although_a_shown_item_costs_just_that() -> None:
 @pytest.mark.parametrize(
     ("text", "learns", "told"),
     [
-        ("B would be fine", True, CHOSEN),
-        ("A is okay, but B would be even better", True, CHOSEN),
-        ("B would be fine", False, NOT_COUNTED),
+        ("B would be fine", True, COUNTS_AS_CHOICE),
+        ("A is okay, but B would be even better", True, COUNTS_AS_CHOICE),
+        ("B would be fine", False, LEARNING_STOPPED),
         ("no horror, but B would be fine", True, ""),
     ],
 )
@@ -228,7 +228,7 @@ def test_words_older_than_a_newer_statement_are_answered_with_that() -> None:
 
     heard = said("I like horror", NOW).heard
     assert heard is not None
-    assert heard.explanation == NEWER
+    assert heard.explanation == SUPERSEDED
 
 
 def test_the_examples_of_docs_and_commands_are_understood() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from operators.language.corrections import understand
-from operators.language.ports import Understood
+from operators.language.ports import Interpretation
 from schemas import Candidate, Correction, Fact, ItemFacts, PolicySkill
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
@@ -35,7 +35,7 @@ SHOWN = (
 
 def understood(
     text: str, items: tuple[ItemFacts, ...] = SHOWN, *, vocabulary: Sequence[Fact] = (), as_said: str = "", **more: Any
-) -> Understood:
+) -> Interpretation:
     """What is understood of these words about these items."""
     said, skill = a_correction(text, items, **more), a_bare_skill()
     return understand(said, items, skill, vocabulary, as_said, privacy=PRIVACY, reader=RULES)

@@ -13,8 +13,8 @@ from schemas import Contrast, Correction, Directive, Feedback, PolicySkill, Skil
 from schemas.items import Candidate, Fact, ItemFacts
 from schemas.skills import Attribute, Tier
 from streams.language import RULES
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_contrast, a_name, a_position, an_attribute
 
 SEED = (an_attribute("genre: noir", Tier.HIGH), an_attribute("genre: saga", Tier.MEDIUM))
@@ -23,7 +23,7 @@ GENRES = ("noir", "saga", "farce", "epic", "satire")
 
 def an_arm(limits: MergeLimits = DEFAULT_LIMITS, rounds: int | None = None, reason: Reason | None = None) -> ReplaySide:
     return ReplaySide(
-        EvolveStep(limits, warmup_rounds=rounds, privacy=PRIVACY, vouching=VOUCHING), reason or CountsReasoner().reason
+        EvolveStep(limits, warmup_rounds=rounds, privacy=PRIVACY, gate=OUTPUT_GATE), reason or CountsReasoner().reason
     )
 
 

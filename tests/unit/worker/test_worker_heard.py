@@ -25,8 +25,8 @@ from schemas.items import Candidate
 from schemas.skills import SlimSkill
 from schemas.statements import Stance
 from schemas.topics import compound_key
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_time
 from tests.fake_log import FakeDeployment, FakeLog, settings_in
 from tests.unit.worker.test_worker_exactly_once import FILMS, choice, put
@@ -108,7 +108,7 @@ def assert_each_told_once(log: FakeLog, events: set[str] = TOLD) -> None:
     skill = log.newest(PolicySkill)[KEY]
     assert encode(fold(newest)[ANN, "films"]) == encode(skill)
     wanted, of_apps = (
-        EvolveStep(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING).slim(skill),
+        EvolveStep(slim_tokens=30, privacy=PRIVACY, gate=OUTPUT_GATE).slim(skill),
         log.newest(SlimSkill)[KEY],
     )
     assert wanted is not None

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from operators.cards.fold import fold
 from operators.language.chunks import CONTEXT_CHARS
-from operators.language.ports import Redacted
+from operators.language.ports import RedactedText
 from operators.language.privacy import Privacy
 from schemas.cards import (
     MAX_OPEN,
@@ -137,7 +137,7 @@ async def test_a_long_turn_is_read_beside_the_worker_s_loop(
     read_in: list[int] = []
     turn = Privacy.turn
 
-    def noted(self: Privacy, text: str, domain: str | None = None, before: str = "") -> Redacted:
+    def noted(self: Privacy, text: str, domain: str | None = None, before: str = "") -> RedactedText:
         read_in.append(threading.get_ident())
         return turn(self, text, domain, before)
 
@@ -353,7 +353,7 @@ async def test_a_chunk_that_cannot_be_said_again_holds_nobody_up(
 
     agent._understands = gives_up
     if cannot == "be dead-lettered":
-        monkeypatch.setattr("streams.worker.agents.listen.said_again", fails)
+        monkeypatch.setattr("streams.worker.agents.listen.replayable_utterances", fails)
     blank = "You love wine." + " " * (CONTEXT_CHARS + 1)
     log.put_all([said(0, blank, role=Speaker.ASSISTANT), said(1, "I love green tea."), said(2, ends=True)])
     await worker.quiet()

@@ -102,7 +102,7 @@ def read_correction(
     return Correction(language=language, why=why, named=named)
 
 
-def is_of_another(text: str, language: str = "") -> bool:
+def is_about_another(text: str, language: str = "") -> bool:
     """Return True if a text speaks of another person's taste."""
     words = [token.text for token in tokens(text)]
     return bool(words) and whose(text, _spelt(words), _language(words, language)) is not Whose.THE_PERSONS

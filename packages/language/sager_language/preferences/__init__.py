@@ -1,7 +1,7 @@
 """Preferences that people state in conversations, read by rules: English and German."""
 
 from sager_language.preferences.finding import Effect, Extraction, Finding
-from sager_language.preferences.guards import Speaks, speaks, takes_away
+from sager_language.preferences.guards import Speaks, speaks, withdraws
 from sager_language.preferences.own import Span, own_words
 from sager_language.preferences.pieces import MAX_PIECE_CHARS, pieces
 from sager_language.preferences.reader import extract_preferences, warm
@@ -17,6 +17,6 @@ __all__ = [
     "own_words",
     "pieces",
     "speaks",
-    "takes_away",
     "warm",
+    "withdraws",
 ]

@@ -31,7 +31,7 @@ class Speaks(Enum):
     NOT_FOR_THEM = 3
 
 
-def takes_away(words: str, effect: Effect) -> bool:
+def withdraws(words: str, effect: Effect) -> bool:
     """Whether the person has a word for it that something is over: small models find that in plain statements.
 
     Of other languages than English and German none is known: there a model takes nothing away.

@@ -12,10 +12,10 @@ from typing import Any, Final
 import orjson
 
 from operators.attributes import normalise
-from operators.language.output_policy import Vouching
-from operators.language.ports import Effect, Extractor, Finding, Heard, OwnSentence, Speaks
-from operators.language.words import content, is_meant, is_said, words
-from operators.llm import CORRECTION_TOKENS, Asks, ask, strict_object
+from operators.language.output_policy import OutputGate
+from operators.language.ports import Effect, Extraction, Extractor, PreferenceFinding, SentenceAbout, UserSentence
+from operators.language.words import keywords, mentions_all, mentions_any, taste_words
+from operators.llm import CORRECTION_TOKENS, ModelClient, ask, strict_object
 from operators.prompts import as_data, template
 from operators.tokens import count_tokens
 from schemas import Fact
@@ -54,16 +54,16 @@ Vocabulary = Callable[[str], Sequence[Fact]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class NumberedSentence:
     """A sentence of the person that is asked about, or a part of a long one."""
 
     turn: Turn
-    words: str
+    text: str
     strength: Strength
 
 
 @dataclass(frozen=True)
-class Question:
+class ExtractionQuestion:
     """A question to the model: `asked` by the keys of its answer, `facts` of the vocabulary by domain.
 
     `of_others` counts the sentences that rules leave out because they are about others.
@@ -71,7 +71,7 @@ class Question:
 
     prompt: str
     schema: Mapping[str, Any]
-    asked: Mapping[str, Asked]
+    asked: Mapping[str, NumberedSentence]
     facts: Mapping[str, Sequence[Fact]]
     of_others: int
 
@@ -84,26 +84,26 @@ class Question:
 
 
 @dataclass(frozen=True)
-class _Line:
+class _PromptLine:
     text: str
-    asked: Asked | None = None
+    asked: NumberedSentence | None = None
 
 
-def question(
-    turns: Sequence[Turn], vocabulary: Vocabulary, *, max_tokens: int, vouching: Vouching, extractor: Extractor
-) -> Question | None:
+def build_question(
+    turns: Sequence[Turn], vocabulary: Vocabulary, *, max_tokens: int, gate: OutputGate, extractor: Extractor
+) -> ExtractionQuestion | None:
     """Return the question about a chunk; None if the person says nothing of themselves in it."""
     lines, of_others = _lines(turns, extractor)
-    text = " ".join(line.asked.words for line in lines if line.asked is not None)
+    text = " ".join(line.asked.text for line in lines if line.asked is not None)
     if len(text.split()) < MIN_WORDS:
         return None
     domains = dict.fromkeys(turn.domain for turn in turns if turn.role is Speaker.USER and turn.domain)
-    facts: dict[str, list[Fact]] = {domain: _named(vocabulary(domain), text, vouching) for domain in domains}
+    facts: dict[str, list[Fact]] = {domain: _named(vocabulary(domain), text, gate) for domain in domains}
     while lines:
         asked = {str(number): each for number, each in enumerate((each.asked for each in lines if each.asked), 1)}
         prompt = template(PROMPT).substitute(vocabulary=_shown(facts), conversation="\n".join(_numbered(lines)))
         if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
-            return Question(prompt, _schema(asked), asked, facts, of_others)
+            return ExtractionQuestion(prompt, _schema(asked), asked, facts, of_others)
         # The context goes first, then half of the vocabulary, then the oldest sentences.
         if any(line.asked is None for line in lines):
             lines = [line for line in lines if line.asked is not None]
@@ -114,20 +114,20 @@ def question(
     return None
 
 
-def _lines(turns: Sequence[Turn], extractor: Extractor) -> tuple[list[_Line], int]:
+def _lines(turns: Sequence[Turn], extractor: Extractor) -> tuple[list[_PromptLine], int]:
     """Return the conversation up to its last asked sentence, and the number of sentences about others."""
-    newest: list[_Line] = []
+    newest: list[_PromptLine] = []
     asked = of_others = 0
     for place in range(len(turns) - 1, -1, -1):
         turn = turns[place]
         if asked == MAX_ASKED:
             break
         if turn.role is Speaker.ASSISTANT:
-            newest.append(_Line(_of_assistant(turn)))
+            newest.append(_PromptLine(_of_assistant(turn)))
         for sentence in reversed(extractor.sentences(turn, turns[:place], _LONGEST_TURN_CHARS)):
             line = _line(turn, sentence)
             newest.append(line)
-            of_others += line.asked is None and sentence.speaks is Speaks.OF_OTHERS
+            of_others += line.asked is None and sentence.speaks is SentenceAbout.OF_OTHERS
             asked += line.asked is not None
             if asked == MAX_ASKED:
                 break
@@ -135,11 +135,11 @@ def _lines(turns: Sequence[Turn], extractor: Extractor) -> tuple[list[_Line], in
     return said[::-1], of_others
 
 
-def _line(turn: Turn, sentence: OwnSentence) -> _Line:
+def _line(turn: Turn, sentence: UserSentence) -> _PromptLine:
     shown = as_data(sentence.text, _PIECE_CHARS)
-    if not content(sentence.text) or sentence.speaks is not Speaks.FOR_THEM:
-        return _Line(f"person: {shown}")
-    return _Line(shown, Asked(turn, sentence.text, sentence.strength))
+    if not taste_words(sentence.text) or sentence.speaks is not SentenceAbout.FOR_THEM:
+        return _PromptLine(f"person: {shown}")
+    return _PromptLine(shown, NumberedSentence(turn, sentence.text, sentence.strength))
 
 
 def _of_assistant(turn: Turn) -> str:
@@ -150,7 +150,7 @@ def _of_assistant(turn: Turn) -> str:
     return f"assistant: {said}" if is_whole else f"assistant: … {said[-_ASSISTANT_CHARS:].partition(' ')[2]}"
 
 
-def _numbered(lines: Iterable[_Line]) -> Iterator[str]:
+def _numbered(lines: Iterable[_PromptLine]) -> Iterator[str]:
     number = 0
     for line in lines:
         number += line.asked is not None
@@ -165,10 +165,10 @@ def _shown(facts: Mapping[str, Sequence[Fact]]) -> str:
     return "\n".join(("<vocabulary>", *(f"- {line}" for line in listed), "</vocabulary>"))
 
 
-def _named(vocabulary: Sequence[Fact], text: str, vouching: Vouching) -> list[Fact]:
-    spoken = [fact for fact in vocabulary if words(fact.value) and is_meant(fact.value, text)]
-    vouched = [fact for fact in spoken if vouching.held(fact.dimension, fact.value) is None]
-    return sorted(dict.fromkeys(vouched), key=lambda fact: not words(fact.value) <= words(text))[:MAX_VOCABULARY]
+def _named(vocabulary: Sequence[Fact], text: str, gate: OutputGate) -> list[Fact]:
+    spoken = [fact for fact in vocabulary if keywords(fact.value) and mentions_any(fact.value, text)]
+    vouched = [fact for fact in spoken if gate.rejection(fact.dimension, fact.value) is None]
+    return sorted(dict.fromkeys(vouched), key=lambda fact: not keywords(fact.value) <= keywords(text))[:MAX_VOCABULARY]
 
 
 def _schema(asked: Iterable[str]) -> dict[str, Any]:
@@ -176,37 +176,37 @@ def _schema(asked: Iterable[str]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class LlmListening:
+class LlmExtractor:
     """Asks a model for the preferences in a chunk of a conversation."""
 
-    client: Asks
+    client: ModelClient
     extractor: Extractor
-    vouching: Vouching
+    gate: OutputGate
 
-    async def listen(self, turns: Sequence[Turn], card: Card | None, vocabulary: Vocabulary) -> Heard:
+    async def listen(self, turns: Sequence[Turn], card: Card | None, vocabulary: Vocabulary) -> Extraction:
         """Return the preferences, by one call; by none where the person says nothing of themselves.
 
         Raises:
             ReasonerUnavailable: there is no usable answer.
         """
-        asked = question(
-            turns, vocabulary, max_tokens=MAX_PROMPT_TOKENS, vouching=self.vouching, extractor=self.extractor
+        asked = build_question(
+            turns, vocabulary, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate, extractor=self.extractor
         )
         if asked is None:
-            return Heard()
+            return Extraction()
         reply = await ask(self.client, PROMPT, asked)
-        found, of_others = heard(asked, reply.answer, card, self.extractor, self.vouching)
-        return Heard(found, of_others, reply.reasoned_by(PROMPT))
+        found, of_others = parse_answer(asked, reply.answer, card, self.extractor, self.gate)
+        return Extraction(found, of_others, reply.reasoned_by(PROMPT))
 
 
-def heard(
-    asked: Question, answer: Mapping[str, Any], card: Card | None, extractor: Extractor, vouching: Vouching
-) -> tuple[tuple[Finding, ...], int]:
+def parse_answer(
+    asked: ExtractionQuestion, answer: Mapping[str, Any], card: Card | None, extractor: Extractor, gate: OutputGate
+) -> tuple[tuple[PreferenceFinding, ...], int]:
     """Return the findings in an answer, and the number of sentences about others.
 
     A verdict counts only if its value stands in the person's sentence.
     """
-    found: list[Finding] = []
+    found: list[PreferenceFinding] = []
     of_others = asked.of_others
     for key, sentence in asked.asked.items():
         for part in answer[key].split(";"):  # such as `likes: film noir; dislikes: musicals`
@@ -215,7 +215,7 @@ def heard(
             value = " ".join(words_of.split()).strip(" .,;:!?\"'\u201c\u201d\u201e")
             if verdict == OTHER:
                 of_others += 1
-            elif (finding := _finding(verdict, value, sentence, asked, card, extractor, vouching)) is not None:
+            elif (finding := _finding(verdict, value, sentence, asked, card, extractor, gate)) is not None:
                 found.append(finding)
     return _consistent(found)[:MAX_FOUND], of_others
 
@@ -223,31 +223,31 @@ def heard(
 def _finding(
     verdict: str,
     value: str,
-    sentence: Asked,
-    asked: Question,
+    sentence: NumberedSentence,
+    asked: ExtractionQuestion,
     card: Card | None,
     extractor: Extractor,
-    vouching: Vouching,
-) -> Finding | None:
+    gate: OutputGate,
+) -> PreferenceFinding | None:
     if verdict not in _VERDICTS:
         return None
     stance, effect = _VERDICTS[verdict]
     domain, about = _about(value, sentence, asked)
     strength = Strength.IMPLIED if verdict in (SEEMS_TO_LIKE, SEEMS_TO_DISLIKE) else sentence.strength
-    if not is_said(about.value, sentence.words):
+    if not mentions_all(about.value, sentence.text):
         # Words that the person did not use must be fit for a prompt.
-        if not is_meant(about.value, sentence.words) or vouching.held(about.dimension, about.value) is not None:
+        if not mentions_any(about.value, sentence.text) or gate.rejection(about.dimension, about.value) is not None:
             return None
         strength = Strength.IMPLIED
     if len(about.value) > MAX_VALUE_CHARS or len(about.value.split()) > MAX_VALUE_WORDS:
         return None
-    if effect in (Effect.WITHDRAWS, Effect.FORGETS) and not extractor.takes_away(sentence.words, effect):
+    if effect in (Effect.WITHDRAWS, Effect.FORGETS) and not extractor.withdraws(sentence.text, effect):
         return None
     replaces = _replaced(about.value, sentence, card) if effect is Effect.UPDATES else None
-    return Finding(
+    return PreferenceFinding(
         stance=stance,
         value=about.value,
-        words=sentence.words,
+        words=sentence.text,
         event_id=sentence.turn.event_id,
         said_at=sentence.turn.said_at,
         dimension=about.dimension,
@@ -258,7 +258,7 @@ def _finding(
     )
 
 
-def _about(value: str, sentence: Asked, asked: Question) -> tuple[str | None, Fact]:
+def _about(value: str, sentence: NumberedSentence, asked: ExtractionQuestion) -> tuple[str | None, Fact]:
     """Return the fact of the turn's domain that a value names, else the words themselves."""
     domain = sentence.turn.domain
     named = [
@@ -269,20 +269,20 @@ def _about(value: str, sentence: Asked, asked: Question) -> tuple[str | None, Fa
     return (domain, named[0]) if len(named) == 1 else (None, Fact(dimension=FREE, value=value))
 
 
-def _replaced(value: str, sentence: Asked, card: Card | None) -> str | None:
+def _replaced(value: str, sentence: NumberedSentence, card: Card | None) -> str | None:
     """Return the value of the card's line that a sentence is about, if it is one only."""
     found = [
         line.value
         for line in (() if card is None else card.lines)
         if normalise(line.value) != normalise(value)
-        and (is_meant(line.value, f"{sentence.words} {value}") or is_meant(value, line.words))
+        and (mentions_any(line.value, f"{sentence.text} {value}") or mentions_any(value, line.words))
     ]
     return found[0] if len(found) == 1 else None
 
 
-def _consistent(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def _consistent(findings: Iterable[PreferenceFinding]) -> tuple[PreferenceFinding, ...]:
     """Drop repetitions, and values that the model calls both liked and disliked."""
-    first: dict[tuple[object, ...], Finding] = {}
+    first: dict[tuple[object, ...], PreferenceFinding] = {}
     stances: dict[tuple[object, ...], set[Stance]] = {}
     for finding in findings:
         about = (finding.domain, finding.dimension, normalise(finding.value), finding.scope)
@@ -291,20 +291,20 @@ def _consistent(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(finding for about, finding in first.items() if len(stances[about]) == 1)
 
 
-def both(rules: Heard, model: Heard) -> Heard:
+def combine(rules: Extraction, model: Extraction) -> Extraction:
     """Add a model's findings to those of the rules, where the rules found nothing in the same words.
 
     A wish to forget never depends on a model.
     """
     added = [found for found in model.findings if not any(_overlaps(known, found) for known in rules.findings)]
     findings = sorted((*rules.findings, *added), key=lambda finding: finding.said_at)
-    return Heard(tuple(findings[:MAX_FINDINGS]), max(rules.of_others, model.of_others), model.reasoned_by)
+    return Extraction(tuple(findings[:MAX_FINDINGS]), max(rules.of_others, model.of_others), model.reasoned_by)
 
 
-def _overlaps(known: Finding, added: Finding) -> bool:
+def _overlaps(known: PreferenceFinding, added: PreferenceFinding) -> bool:
     if known.event_id != added.event_id:
         return False
-    if known.replaces is not None and is_said(added.value, known.replaces):
+    if known.replaces is not None and mentions_all(added.value, known.replaces):
         return True  # "no longer enjoy" is no dislike
     same_words = known.words in added.words or added.words in known.words
-    return same_words and (is_meant(known.value, added.value) or is_meant(added.value, known.value))
+    return same_words and (mentions_any(known.value, added.value) or mentions_any(added.value, known.value))

@@ -3,23 +3,23 @@
 from functools import lru_cache
 from pathlib import Path
 
-from operators.language.output_policy import BadList, Vouching, listed
+from operators.language.output_policy import InvalidAllowList, OutputGate, parse_allow_list
 from streams.exceptions import StreamsError
 from streams.language import RULES
 from streams.settings import Settings
 
-DEFAULT = Vouching(RULES)
+DEFAULT = OutputGate(RULES)
 
 
-def vouching_of(settings: Settings) -> Vouching:
+def output_gate(settings: Settings) -> OutputGate:
     """Return the values that models may receive. The operator's list is read once for a process."""
     values = _listed(settings.vouched) if settings.vouched else frozenset()
-    return Vouching(RULES, values)
+    return OutputGate(RULES, values)
 
 
 @lru_cache(maxsize=8)
 def _listed(file: Path) -> frozenset[str]:
     try:
-        return listed(file.read_text(encoding="utf-8"))
-    except (BadList, UnicodeDecodeError) as error:
+        return parse_allow_list(file.read_text(encoding="utf-8"))
+    except (InvalidAllowList, UnicodeDecodeError) as error:
         raise StreamsError(f"SAGER_VOUCHED, {file}: {error}; correct it, or unset it to have none") from None
