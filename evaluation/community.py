@@ -10,8 +10,16 @@ from evaluation.simulation import Progress
 from evaluation.split import Split
 from operators.global_skill import Population, global_skill
 from operators.graph import Retrieved
-from operators.graph.items import GraphLimits, heard, neighbour_of, sampled, takers_of, touches, with_taken
-from operators.graph.neighbours import Gathered, Neighbourhood, near
+from operators.graph.items import (
+    GraphLimits,
+    add_taken,
+    merge_taker,
+    neighbour_of,
+    sample_takers,
+    takers_of,
+    touch_items,
+)
+from operators.graph.neighbours import ItemSummary, Neighbourhood, neighbourhood_of
 from operators.learning.prior import observe
 from operators.statinit.parsers import facts_of, parser_for
 from operators.steps import SkillStart
@@ -53,15 +61,15 @@ class World:
     population: GlobalSkill | None = None
     contexts: dict[tuple[str, bool], Retrieved] = field(default_factory=dict)
     _takers: dict[str, dict[str, Taker]] = field(default_factory=dict)
-    _items: dict[str, Gathered] = field(default_factory=dict)
+    _items: dict[str, ItemSummary] = field(default_factory=dict)
 
     def take(self, user_id: str, visit: Visit, facts: ItemFacts, event_id: str) -> None:
         """Apply a visit to the user's memory and to the items that it touches."""
-        memory = with_taken(self.memories.get(user_id), user_id, self.domain, facts, visit.at, event_id)
+        memory = add_taken(self.memories.get(user_id), user_id, self.domain, facts, visit.at, event_id)
         self.memories[user_id] = memory
-        for item_id, taker in takers_of(touches(memory, visit.item_id, _LIMITS)):
+        for item_id, taker in takers_of(touch_items(memory, visit.item_id, _LIMITS)):
             takers = self._takers.setdefault(item_id, {})
-            takers[user_id] = heard(takers.get(user_id), taker)
+            takers[user_id] = merge_taker(takers.get(user_id), taker)
             self._items.pop(item_id, None)
 
     def near(self, user_id: str, memory: Memory | None = None) -> Neighbourhood | None:
@@ -69,14 +77,16 @@ class World:
         memory = memory or self.memories.get(user_id)
         if memory is None:
             return None
-        return near((self._item(taken.item_id) for taken in memory.taken), neighbour_of(user_id, _LIMITS.secret))
+        return neighbourhood_of(
+            (self._item(taken.item_id) for taken in memory.taken), neighbour_of(user_id, _LIMITS.secret)
+        )
 
-    def _item(self, item_id: str) -> Gathered:
+    def _item(self, item_id: str) -> ItemSummary:
         known = self._items.get(item_id)
         if known is None:
-            takers = sampled(item_id, list(self._takers.get(item_id, {}).values()))
+            takers = sample_takers(item_id, list(self._takers.get(item_id, {}).values()))
             item = ItemMemory(domain=self.domain, item_id=item_id, takers=takers)
-            known = self._items[item_id] = Gathered(item, _LIMITS)
+            known = self._items[item_id] = ItemSummary(item, _LIMITS)
         return known
 
 
@@ -165,13 +175,13 @@ class Community:
         visits = self._found.visits[user_id][:last]
         for place in range(len(visits) + 1):
             if place >= first:
-                near = self._world.near(user_id, memory) if memory else None
-                state = ranking.RankState(unread, memory, near, popularity=popularity)
+                neighbourhood_of = self._world.near(user_id, memory) if memory else None
+                state = ranking.RankState(unread, memory, neighbourhood_of, popularity=popularity)
                 now = memory.taken[-1].at if memory else BEGINNING
                 yield self._rank.retrieve(state, domain, now + timedelta(seconds=1))
             if place < len(visits):
                 visit, event_id = visits[place], derived_id("visit", user_id, str(place))
-                memory = with_taken(memory, user_id, domain, self.facts[visit.item_id], visit.at, event_id)
+                memory = add_taken(memory, user_id, domain, self.facts[visit.item_id], visit.at, event_id)
 
 
 def taken_by(population: GlobalSkill | None) -> dict[str, int]:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from operators.attributes import fact_id
 from operators.prompts import as_data
-from operators.rank import LlmRanking, Task
+from operators.rank import LlmRanking, RankTask
 from schemas import Facet, Fact, ItemFacts
 
 LAST_TITLES = 5
@@ -69,7 +69,7 @@ class HostRequest:
 class Ranks(Protocol):
     """A ranker with a model, such as `operators.rank.listwise.ListwiseRanker`."""
 
-    async def rank(self, task: Task) -> LlmRanking:
+    async def rank(self, task: RankTask) -> LlmRanking:
         """The candidates in a strict order."""
         ...
 
@@ -93,7 +93,7 @@ class Host:
                 rankers.
         """
         context, titles = self._memory(request)
-        task = Task(
+        task = RankTask(
             request.candidates,
             request.instruction,
             context,

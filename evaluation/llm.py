@@ -17,7 +17,7 @@ from evaluation.skill_arms import By, Ranked, Rule, SkillArm
 from evaluation.warm_up import ArmOptions, WarmedUp
 from operators.evolve import GatedReasoner, Proposal, ReasonerUnavailable
 from operators.evolve.llm import LlmReasoner
-from operators.rank import Task
+from operators.rank import RankTask
 from operators.rank.listwise import ListwiseRanker
 from operators.steps import Reason
 from schemas import Contrast, PolicySkill
@@ -76,7 +76,7 @@ class LlmSkillArm(SkillArm):
         near = choice.context.companions
         companions = {item_id: near[item_id] for item_id in choice.candidates if item_id in near}
         text = self.slim(user_id, task=instruction) if self.rule.ranks else ""
-        task = Task(items, instruction, choice.context.facets, companions, text, seed=choice.request_id)
+        task = RankTask(items, instruction, choice.context.facets, companions, text, seed=choice.request_id)
         try:
             order = (await self._ranker.rank(task)).order
         except ReasonerUnavailable:

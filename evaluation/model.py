@@ -22,7 +22,7 @@ from evaluation.stream import took
 from operators.evolve import CountsReasoner, GatedReasoner, ReasonerUnavailable
 from operators.evolve.llm import LlmReasoner
 from operators.learning.tiers import MergeLimits
-from operators.rank import Task
+from operators.rank import RankTask
 from operators.rank.listwise import ListwiseRanker
 from operators.steps import EvolveStep, Reason, learn
 from schemas import Contrast, PolicySkill
@@ -184,7 +184,7 @@ class Player:
             items = [self._plan.facts[item_id] for item_id in choice.candidates]
             slim = self._slims.slim(self._user_id, skill, tokens) if ARMS[arm].rule.ranks else ""
             context = choice.context
-            task = Task(items, "", context.facets, context.companions, slim, seed=choice.request_id)
+            task = RankTask(items, "", context.facets, context.companions, slim, seed=choice.request_id)
             try:
                 order = (await self._ranker.rank(task)).order
             except ReasonerUnavailable:

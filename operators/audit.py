@@ -6,15 +6,15 @@ from enum import StrEnum
 from functools import reduce
 from typing import Literal, TypeVar
 
-from operators.cards.fold import fold as fold_card
+from operators.cards.fold import fold_cards as fold_card
 from operators.learning.fold import merge
-from operators.seals import Diff, DiffT, Seal, is_sealed, seal_of
+from operators.seals import Diff, DiffT, SealState, check_seal, is_sealed
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, encode
 
 StateT = TypeVar("StateT", PolicySkill, Card)
 
 
-class Kind(StrEnum):
+class FaultKind(StrEnum):
     """The kinds of findings of a verification: stable names, which programs may go by (docs/rights.md)."""
 
     # A record that cannot be read.
@@ -47,53 +47,53 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Break:
+class ChainBreak:
     """A version at which a chain is broken."""
 
     version: int
     why: str
-    kind: Kind
+    kind: FaultKind
 
 
-def unsealed(skill: PolicySkill) -> PolicySkill:
+def without_seals(skill: PolicySkill) -> PolicySkill:
     """Remove the seals of a skill, to compare it with one without."""
     last = skill.last_diff
     bare = last.model_copy(update={"chain": None}) if last is not None else None
     return skill.model_copy(update={"chain": None, "last_diff": bare})
 
 
-def breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[Break]:
+def chain_breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[ChainBreak]:
     """Return the missing, unsealed and edited versions of one log."""
-    found: list[Break] = []
+    found: list[ChainBreak] = []
     before: Diff | None = None
     for diff in diffs:
         follows = before.version if before is not None else 0
         base = diff.base_version if isinstance(diff, SkillDiff) else diff.version - 1
         if base != follows or diff.version != follows + 1:
             why = f"it follows version {base}, before it is {follows}"
-            found.append(Break(diff.version, why, Kind.LOG_GAP))
+            found.append(ChainBreak(diff.version, why, FaultKind.LOG_GAP))
         if diff.chain is None:
-            found.append(Break(diff.version, "it is not sealed", Kind.LOG_UNSEALED))
+            found.append(ChainBreak(diff.version, "it is not sealed", FaultKind.LOG_UNSEALED))
         elif not is_sealed(diff, before.chain if before else None, key):
             why = "it is not what was sealed, or was sealed with another key"
-            found.append(Break(diff.version, why, Kind.LOG_FORGED))
+            found.append(ChainBreak(diff.version, why, FaultKind.LOG_FORGED))
         before = diff
     return found
 
 
-_MISSING = {"skill": Kind.SKILL_MISSING, "card": Kind.CARD_MISSING}
-_DIFFERS = {"skill": Kind.SKILL_DIFFERS, "card": Kind.CARD_DIFFERS}
+_MISSING = {"skill": FaultKind.SKILL_MISSING, "card": FaultKind.CARD_MISSING}
+_DIFFERS = {"skill": FaultKind.SKILL_DIFFERS, "card": FaultKind.CARD_DIFFERS}
 
 
 @dataclass(frozen=True)
 class Fault:
     """A difference from what was written."""
 
-    kind: Kind
+    kind: FaultKind
     what: str
 
 
-def audit(
+def audit_skill(
     diffs: Sequence[SkillDiff], skill: PolicySkill | None, slim: SlimSkill | None = None, key: bytes = b""
 ) -> list[Fault]:
     """The faults of one skill: broken seals, and a skill that does not follow from the log."""
@@ -125,11 +125,13 @@ def _state_faults(
         missing = f"the {name}'s log has {newest} versions, and the topic of {name}s has no {name}"
         return [Fault(_MISSING[name], missing)] if diffs else []
     if newest < state.version:
-        return [Fault(Kind.LOG_CUT, f"the {name}'s log ends at version {newest}, and the {name} is at {state.version}")]
+        return [
+            Fault(FaultKind.LOG_CUT, f"the {name}'s log ends at version {newest}, and the {name} is at {state.version}")
+        ]
     try:
         folded = fold(diff for diff in diffs if diff.version <= state.version)
     except Exception as error:  # a forged version may break the fold anywhere, and must not end the verification
-        return [Fault(Kind.LOG_DOES_NOT_FOLD, f"the {name}'s log does not fold: {error or type(error).__name__}")]
+        return [Fault(FaultKind.LOG_DOES_NOT_FOLD, f"the {name}'s log does not fold: {error or type(error).__name__}")]
     if folded is None or encode(folded) != encode(state):
         what = f"the log folds to another {name} than the topic of {name}s has at version {state.version}"
         return [Fault(_DIFFERS[name], what)]
@@ -138,8 +140,8 @@ def _state_faults(
 
 def _broken(diffs: Sequence[Diff], key: bytes) -> list[Fault]:
     """The breaks of the chain; consecutive versions with the same reason are reported once."""
-    runs: list[tuple[int, int, str, Kind]] = []
-    for each in breaks(diffs, key):
+    runs: list[tuple[int, int, str, FaultKind]] = []
+    for each in chain_breaks(diffs, key):
         if runs and runs[-1][1] == each.version - 1 and runs[-1][2] == each.why:
             runs[-1] = (runs[-1][0], each.version, each.why, each.kind)
         else:
@@ -152,13 +154,15 @@ def _slim_faults(diffs: Sequence[SkillDiff], slim: SlimSkill | None, key: bytes)
         return []
     name = f"the slim skill, of version {slim.skill_version},"
     found: list[Fault] = []
-    seal = seal_of(slim, key)
-    if seal is Seal.MISSING:
-        found.append(Fault(Kind.SLIM_UNSEALED, f"{name} is not sealed"))
-    elif seal is Seal.WRONG:
-        found.append(Fault(Kind.SLIM_FORGED, f"{name} is not what was sealed, or was sealed with another key"))
+    seal = check_seal(slim, key)
+    if seal is SealState.MISSING:
+        found.append(Fault(FaultKind.SLIM_UNSEALED, f"{name} is not sealed"))
+    elif seal is SealState.WRONG:
+        found.append(Fault(FaultKind.SLIM_FORGED, f"{name} is not what was sealed, or was sealed with another key"))
     if not diffs:
-        found.append(Fault(Kind.SLIM_WITHOUT_LOG, f"{name} is of no log"))
+        found.append(Fault(FaultKind.SLIM_WITHOUT_LOG, f"{name} is of no log"))
     elif slim.skill_version > diffs[-1].version:
-        found.append(Fault(Kind.SLIM_AHEAD, f"{name} is ahead of the log, which ends at version {diffs[-1].version}"))
+        found.append(
+            Fault(FaultKind.SLIM_AHEAD, f"{name} is ahead of the log, which ends at version {diffs[-1].version}")
+        )
     return found

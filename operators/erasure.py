@@ -26,7 +26,7 @@ _Name = TypeVar("_Name", bound=str)
 
 
 @dataclass(frozen=True)
-class Held:
+class StoredState:
     """A worker's state of a person, or of one of their domains, at a request to forget."""
 
     profiles: Sequence[Profile] = ()
@@ -62,7 +62,7 @@ class Held:
         return tuple(dict.fromkeys(found))
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """True if no id has dropped out of its ring."""
         return (
             all(each.interactions <= len(each.recent_ids) for each in self.profiles)
@@ -87,7 +87,7 @@ class Held:
         Where ids have dropped out, this is the newest time that an event may have claimed, at most the tolerance ahead.
         """
         newest = self.newest
-        if self.is_whole or newest is None:
+        if self.is_complete or newest is None:
             return now
         return min(max(now, newest), now + TOLERANCE)
 
@@ -139,7 +139,7 @@ def _newest(scopes: Mapping[_Name, ErasedScope], most: int) -> tuple[dict[_Name,
     return {name: scopes[name] for name in names[:most]}, [scopes[name] for name in names[most:]]
 
 
-def what_remains(
+def without_erased_facts(
     item: ItemFacts, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
 ) -> ItemFacts | None:
     """Return the item of a choice without erased facts; None if the choice is erased."""
@@ -154,7 +154,7 @@ def what_remains(
     return item if kept == item.facts else item.model_copy(update={"facts": kept})
 
 
-def fit_to_restore(command: SkillCommand, skill: PolicySkill, receipt: Receipt | None) -> SkillCommand:
+def restorable(command: SkillCommand, skill: PolicySkill, receipt: Receipt | None) -> SkillCommand:
     """Return the command without erased lines.
 
     An old version has their placeholders; an export, or an old snapshot, has their words. A line that the skill has now
@@ -173,7 +173,7 @@ def fit_to_restore(command: SkillCommand, skill: PolicySkill, receipt: Receipt |
     return command.model_copy(update={"lines": kept})
 
 
-def said_still(
+def without_erased_directives(
     understood: Interpretation, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
 ) -> Interpretation:
     """Return the meaning of words without lines that were erased since; then no words are kept either."""
@@ -191,12 +191,12 @@ def said_still(
     )
 
 
-def card_line(user_id: str, line_id: str) -> str:
+def card_line_digest(user_id: str, line_id: str) -> str:
     """Return the digest of a card's line in a receipt."""
     return line_of(user_id, "", line_id)
 
 
-def meaning(user_id: str, words: WordSet) -> str:
+def words_digest(user_id: str, words: WordSet) -> str:
     """Return the digest of lines with these words, liked or not, in any order.
 
     Only the first letters of a word count: a plural must not bring an erased line back. The digest covers statements
@@ -205,9 +205,9 @@ def meaning(user_id: str, words: WordSet) -> str:
     return line_of(user_id, "", f"about {' '.join(sorted({word[:SAME_LETTERS] for word in words}))}")
 
 
-def forgotten_as(user_id: str, line_id: str, value: str = "") -> tuple[str, str]:
+def erased_digests(user_id: str, line_id: str, value: str = "") -> tuple[str, str]:
     """Return the digests of an erased line of a card: its own, and that of its words."""
-    return card_line(user_id, line_id), meaning(user_id, plain_words(value_of_line(line_id, value)))
+    return card_line_digest(user_id, line_id), words_digest(user_id, plain_words(value_of_line(line_id, value)))
 
 
 def value_of_line(line_id: str, value: str = "") -> str:
@@ -215,9 +215,9 @@ def value_of_line(line_id: str, value: str = "") -> str:
     return value or line_id.rsplit(":", 1)[-1].replace("-", " ")
 
 
-def names_of(user_id: str, line: CardLine) -> tuple[str, ...]:
+def line_digests(user_id: str, line: CardLine) -> tuple[str, ...]:
     """Return the digests that name a line of a card in a request: its own, and its fact's in its domain."""
-    own = card_line(user_id, line.line_id)
+    own = card_line_digest(user_id, line.line_id)
     if line.domain is None:
         return (own,)
     fact = fact_id(Fact(dimension=line.dimension, value=line.value))
@@ -225,16 +225,16 @@ def names_of(user_id: str, line: CardLine) -> tuple[str, ...]:
     return (own, *(line_of(user_id, line.domain, name) for name in told))
 
 
-def forgotten_lines(card: Card, domain: str | None, line: str | None) -> tuple[str, ...]:
+def lines_in_scope(card: Card, domain: str | None, line: str | None) -> tuple[str, ...]:
     """Return the ids of a card's live and past lines in a request's scope."""
     return tuple(
         each.line_id
         for each in (*card.lines, *card.past)
-        if (line in names_of(card.user_id, each) if line is not None else each.domain == domain)
+        if (line in line_digests(card.user_id, each) if line is not None else each.domain == domain)
     )
 
 
-def scrubbed_conversations(listening: PendingConversations, domain: str) -> PendingConversations:
+def scrub_conversations(listening: PendingConversations, domain: str) -> PendingConversations:
     """Return the waiting conversations without turns of a domain."""
     kept = []
     for chunk in listening.chunks:
@@ -246,7 +246,7 @@ def scrubbed_conversations(listening: PendingConversations, domain: str) -> Pend
     return listening.model_copy(update={"chunks": tuple(kept)})
 
 
-def scrubbed_profile(profile: Profile, line: str) -> Profile:
+def scrub_profile(profile: Profile, line: str) -> Profile:
     """Return the profile without the counts of a line."""
 
     def is_meant(fact: Fact) -> bool:
@@ -262,7 +262,7 @@ def scrubbed_profile(profile: Profile, line: str) -> Profile:
     return profile.model_copy(update={"older": older, "recent": recent})
 
 
-def scrubbed_memory(memory: Memory, line: str) -> Memory:
+def scrub_memory(memory: Memory, line: str) -> Memory:
     """Return the memory without the fact of a line."""
 
     def left(facts: Sequence[Fact]) -> tuple[Fact, ...]:

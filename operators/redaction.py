@@ -27,7 +27,7 @@ def is_placeholder(attribute_id: str) -> bool:
     return attribute_id.startswith(f"{FORGOTTEN}:line:")
 
 
-def redacted(diffs: Sequence[SkillDiff], line: str) -> list[SkillDiff]:
+def redact_skill_log(diffs: Sequence[SkillDiff], line: str) -> list[SkillDiff]:
     """Return the log of one skill without the words of a line; it folds to the same skill but for that line.
 
     Reasons and quotations of diffs that name the line go with it, and all analyses of models, which are free text. The
@@ -61,14 +61,14 @@ def names_line(diff: SkillDiff, line: str) -> bool:
     return any(line_of(diff.user_id, diff.domain, name) == line for name in named)
 
 
-def redacted_line(attribute: Attribute, line: str) -> Attribute:
+def redact_attribute(attribute: Attribute, line: str) -> Attribute:
     """Return the line without its words."""
     return attribute.model_copy(
         update={"attribute_id": placeholder(line), "dimension": FORGOTTEN, "value": FORGOTTEN, "evidence": ()}
     )
 
 
-def of_line(statement: Statement, line: str) -> bool:
+def was_about(statement: Statement, line: str) -> bool:
     """Return True if a redacted statement was about a line."""
     return placeholder(line) in (statement.attribute_id, statement.over)
 
@@ -105,7 +105,7 @@ def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
         return diff.model_copy(update=update)
 
     def of_attribute(each: Attribute) -> Attribute:
-        return redacted_line(each, line) if is_meant(each.attribute_id) else each
+        return redact_attribute(each, line) if is_meant(each.attribute_id) else each
 
     def of_change(each: SkillChange) -> SkillChange:
         name = name_of(each.attribute_id)

@@ -29,7 +29,7 @@ _OUR_FIELDS = {
 }
 
 
-class Seal(StrEnum):
+class SealState(StrEnum):
     """The state of a record's seal."""
 
     RIGHT = "right"
@@ -38,29 +38,29 @@ class Seal(StrEnum):
     WRONG = "wrong"
 
 
-def sealed(record: SealedT, key: bytes = b"") -> SealedT:
+def seal_record(record: SealedT, key: bytes = b"") -> SealedT:
     """Seal a record."""
     return record.model_copy(update={"seal": _seal(record, key)})
 
 
-def seal_of(record: Sealed, key: bytes = b"") -> Seal:
+def check_seal(record: Sealed, key: bytes = b"") -> SealState:
     """Check a record's seal."""
     if record.seal is None:
-        return Seal.MISSING
+        return SealState.MISSING
     try:
         expected = _seal(record, key)
     except orjson.JSONEncodeError:
-        return Seal.WRONG  # no writer of ours seals such a number, and the reader must go on
-    return Seal.RIGHT if hmac.compare_digest(record.seal, expected) else Seal.WRONG
+        return SealState.WRONG  # no writer of ours seals such a number, and the reader must go on
+    return SealState.RIGHT if hmac.compare_digest(record.seal, expected) else SealState.WRONG
 
 
-def authenticated(ranking: Ranking, key: bytes | None) -> Ranking:
+def without_unproven_fields(ranking: Ranking, key: bytes | None) -> Ranking:
     """Return the ranking without the fields that its writer may not set.
 
     Any writer of rankings can claim to be our ranker, whose features move a domain's weights for all users. Without the
     right seal the ranking counts as the app's own, with an empty `injected`. Without a secret (None) any seal counts.
     """
-    is_proven = ranking.seal is not None if key is None else seal_of(ranking, key) is Seal.RIGHT
+    is_proven = ranking.seal is not None if key is None else check_seal(ranking, key) is SealState.RIGHT
     if ranking.ranked_by is RankedBy.SAGER:
         if is_proven:
             return ranking
@@ -73,14 +73,14 @@ def authenticated(ranking: Ranking, key: bytes | None) -> Ranking:
     return ranking.model_copy(update={"injected": stated, "seal": None})
 
 
-def resealed(held: Receipt | None, newer: Receipt, key: bytes = b"") -> Receipt:
+def reseal_receipt(held: Receipt | None, newer: Receipt, key: bytes = b"") -> Receipt:
     """Seal the newer receipt, unless it continues one (`held`) without the right seal.
 
     Otherwise the next request to forget would seal a forged receipt.
     """
-    if held is not None and seal_of(held, key) is not Seal.RIGHT:
+    if held is not None and check_seal(held, key) is not SealState.RIGHT:
         return newer.model_copy(update={"seal": None})
-    return sealed(newer, key)
+    return seal_record(newer, key)
 
 
 @lru_cache(maxsize=64)
@@ -89,19 +89,19 @@ def derived_key(key: bytes, kind: str) -> bytes:
     return hmac.digest(key, b"sager seal " + kind.encode(), "sha256")
 
 
-def is_plain(value: bytes, event: Model) -> bool:
+def is_canonical(value: bytes, event: Model) -> bool:
     """Return True if the bytes have no field twice, and none that we ignore.
 
     Readers differ in which of two equal names they take; a seal covers the one that we take.
     """
     try:
-        said = json.loads(value, object_pairs_hook=_once)
+        said = json.loads(value, object_pairs_hook=_unique_names)
         return _within(said, event.model_dump(mode="json"))
     except (ValueError, RecursionError):  # nested deeper than anything of ours
         return False
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a name twice")
@@ -127,17 +127,17 @@ def _seal(record: Sealed, key: bytes) -> str:
     return hmac.digest(derived_key(key, record.TOPIC), canonical, "sha256").hex()
 
 
-def seal(diff: DiffT, before: str | None, key: bytes = b"") -> DiffT:
+def seal_diff(diff: DiffT, before: str | None, key: bytes = b"") -> DiffT:
     """Seal a diff."""
     return diff.model_copy(update={"chain": _chained(diff, before, key)})
 
 
-def seal_all(diffs: Sequence[DiffT], key: bytes = b"") -> list[DiffT]:
+def seal_log(diffs: Sequence[DiffT], key: bytes = b"") -> list[DiffT]:
     """Seal a rewritten log anew."""
-    sealed: list[DiffT] = []
+    seal_record: list[DiffT] = []
     for diff in diffs:
-        sealed.append(seal(diff, sealed[-1].chain if sealed else None, key))
-    return sealed
+        seal_record.append(seal_diff(diff, seal_record[-1].chain if seal_record else None, key))
+    return seal_record
 
 
 def is_sealed(diff: Diff, before: str | None, key: bytes = b"") -> bool:

@@ -15,13 +15,13 @@ from schemas import Attribute, AttributeKind, AttributeSource, PolicySkill, Stan
 
 MAX_NAME_CHARS = 64
 MAX_DESCRIPTION_CHARS = 1_024
-TIERS = {Tier.HIGH: "Sure of", Tier.MEDIUM: "Likely", Tier.LOW: "First signs"}
-WHAT = {
+TIER_HEADINGS = {Tier.HIGH: "Sure of", Tier.MEDIUM: "Likely", Tier.LOW: "First signs"}
+KIND_WORDS = {
     AttributeKind.PREFERENCE: "likes",
     AttributeKind.PATTERN: "how they choose",
     AttributeKind.CRITERION: "what they go by",
 }
-FROM = {
+SOURCE_WORDS = {
     AttributeSource.PRIOR: "from the time before",
     AttributeSource.GLOBAL: "from what others have in common",
     AttributeSource.DISCOVERED: "found in choices",
@@ -46,7 +46,7 @@ def skill_document(skill: PolicySkill, gate: OutputGate) -> str:
     """
     lines = gate.allowed_lines(without_avoided(skill.attributes, lasting_statements(skill.stated)))
     shown = skill.model_copy(update={"attributes": tuple(lines)})
-    return "\n".join([*_front_matter(shown), "", *_body(shown, _let_out(skill, gate))]) + "\n"
+    return "\n".join([*_front_matter(shown), "", *_body(shown, _safe_statements(skill, gate))]) + "\n"
 
 
 def skill_name(user_id: str, domain: str) -> str:
@@ -62,19 +62,19 @@ def skill_name(user_id: str, domain: str) -> str:
     return f"{name[: MAX_NAME_CHARS - 17].strip('-')}-{derived_id(user_id, domain)}".strip("-")
 
 
-def quoted(text: str) -> str:
+def yaml_quoted(text: str) -> str:
     r"""Return a text as a double-quoted YAML scalar on one line.
 
-    >>> quoted('a: "b"\n'), quoted("Amélie")
+    >>> yaml_quoted('a: "b"\n'), yaml_quoted("Amélie")
     ('"a: \\x22b\\x22\\x0A"', '"Amélie"')
     """
     return '"' + "".join(c if c.isalnum() or c in _BARE else _escaped(ord(c)) for c in text) + '"'
 
 
-def inline(text: str, most: int = MAX_VALUE_CHARS) -> str:
+def markdown_line(text: str, most: int = MAX_VALUE_CHARS) -> str:
     r"""Return a text as one line of Markdown without markup.
 
-    >>> inline("# [x](http://y) <b>")
+    >>> markdown_line("# [x](http://y) <b>")
     '\\# (x)(http:\\//y) (b)'
     """
     plain = _MARKUP.sub(r"\\\1", as_data(text, most))
@@ -96,17 +96,17 @@ def _front_matter(skill: PolicySkill) -> list[str]:
     return [
         "---",
         f"name: {skill_name(skill.user_id, domain)}",
-        f"description: {quoted(description[:MAX_DESCRIPTION_CHARS])}",
+        f"description: {yaml_quoted(description[:MAX_DESCRIPTION_CHARS])}",
         "metadata:",
-        f"  user: {quoted(skill.user_id)}",
-        f"  domain: {quoted(domain)}",
+        f"  user: {yaml_quoted(skill.user_id)}",
+        f"  domain: {yaml_quoted(domain)}",
         f"  version: {skill.version}",
-        f"  updated: {quoted(skill.occurred_at.isoformat(timespec='seconds'))}",
+        f"  updated: {yaml_quoted(skill.occurred_at.isoformat(timespec='seconds'))}",
         "---",
     ]
 
 
-def _let_out(skill: PolicySkill, gate: OutputGate) -> list[Statement]:
+def _safe_statements(skill: PolicySkill, gate: OutputGate) -> list[Statement]:
     """Return the lasting statements about facts: a document has no clock and no session."""
     return [
         said
@@ -115,28 +115,28 @@ def _let_out(skill: PolicySkill, gate: OutputGate) -> list[Statement]:
         and said.session_id is None
         and said.item_id is None
         and not is_doubtful(skill, said)
-        and not any(gate.rejection(said.dimension, value) for value in (said.value, *_replaced(said)))
+        and not any(gate.rejection(said.dimension, value) for value in (said.value, *_replaced_values(said)))
     ]
 
 
-def _replaced(said: Statement) -> tuple[str, ...]:
+def _replaced_values(said: Statement) -> tuple[str, ...]:
     # An attribute's id ends with its value.
     return () if said.over is None else (said.over.split(":", 2)[-1],)
 
 
-def _said(said: Statement) -> str:
+def _statement_line(said: Statement) -> str:
     wants = "does not want" if said.stance is Stance.AVOIDS else "wants"
-    instead = "".join(f" rather than **{inline(value)}**" for value in _replaced(said))
-    return f"- {wants} **{inline(said.value)}**{instead} ({inline(said.dimension, 40)})"
+    instead = "".join(f" rather than **{markdown_line(value)}**" for value in _replaced_values(said))
+    return f"- {wants} **{markdown_line(said.value)}**{instead} ({markdown_line(said.dimension, 40)})"
 
 
 def _body(skill: PolicySkill, stated: list[Statement]) -> list[str]:
     return [
-        f"# How {inline(skill.user_id, 80)} decides: {skill.domain}",
+        f"# How {markdown_line(skill.user_id, 80)} decides: {skill.domain}",
         "",
         HOW_TO_USE,
         "",
-        *(["## Said by the person", *map(_said, stated), ""] if stated else []),
+        *(["## Said by the person", *map(_statement_line, stated), ""] if stated else []),
         *_by_tier(skill),
         f"Learned from {skill.contrasts} choices{', and frozen since' if skill.frozen else ''}.",
     ]
@@ -144,20 +144,20 @@ def _body(skill: PolicySkill, stated: list[Statement]) -> list[str]:
 
 def _by_tier(skill: PolicySkill) -> list[str]:
     parts: list[str] = []
-    for tier, heading in TIERS.items():
+    for tier, heading in TIER_HEADINGS.items():
         lines = [line for line in skill.attributes if line.tier is tier]
         if lines:
-            lines.sort(key=lambda a: (list(WHAT).index(a.kind), -a.confirmed_at, -a.support, a.attribute_id))
+            lines.sort(key=lambda a: (list(KIND_WORDS).index(a.kind), -a.confirmed_at, -a.support, a.attribute_id))
             parts += [f"## {heading} ({tier})", *map(_line, lines), ""]
     return parts or ["Nothing is known yet.", ""]
 
 
 def _line(line: Attribute) -> str:
     told = [
-        inline(line.dimension, 40),
-        WHAT[line.kind],
+        markdown_line(line.dimension, 40),
+        KIND_WORDS[line.kind],
         f"{line.support} for it" + (f", {line.contradictions} against" if line.contradictions else ""),
-        FROM[line.source],
+        SOURCE_WORDS[line.source],
         *(["pinned"] if line.pinned else []),
     ]
-    return f"- **{inline(line.value)}** ({'; '.join(told)})"
+    return f"- **{markdown_line(line.value)}** ({'; '.join(told)})"

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from operators import contrast as joining
-from operators.cards.lines import in_words, why_not
-from operators.cards.merge import resolve as resolve_card
+from operators.cards.lines import describe, describe_rejection
+from operators.cards.merge import merge_extraction as resolve_card
 from operators.contrast import ContrastEffects, RingLimits, slot_of
 from operators.contrast import ContrastOutcome as Joined
 from operators.evolve import without_model
@@ -215,9 +215,9 @@ class DryRun:
             lesson.teaches.append("no lasting preference by rules")
             return
         for change in diff.changes:
-            line = "a line of the card" if change.line is None else in_words(change.line)
+            line = "a line of the card" if change.line is None else describe(change.line)
             lesson.teaches.append(f"{change.kind.value}: {line}")
-        lesson.warnings += [f"is not kept: {why_not(each.kind)}" for each in diff.not_kept]
+        lesson.warnings += [f"is not kept: {describe_rejection(each.kind)}" for each in diff.not_kept]
 
     def _state(self, event: Any, domain: str) -> EvolveState:
         key = (event.user_id, domain)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from operators.cards.fold import with_diff
-from operators.cards.merge import resolve
+from operators.cards.fold import apply_diff
+from operators.cards.merge import merge_extraction
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from schemas import Card, CardDiff, Provenance, Stance
 from schemas.cards import FREE
@@ -50,7 +50,7 @@ def talks(users: Sequence[str], monday: datetime) -> Iterator[tuple[CardDiff, Ca
         )  # fmt: skip
         others = 1 if number == 1 else 0
         heard = Extraction(findings, others, _BY_A_MODEL if number else Provenance())
-        diff = resolve(cards.get(user), user, heard, f"heard-{name}", at, name, None, DEFAULT)
+        diff = merge_extraction(cards.get(user), user, heard, f"heard-{name}", at, name, None, DEFAULT)
         assert diff is not None
-        cards[user] = with_diff(cards.get(user), diff)
+        cards[user] = apply_diff(cards.get(user), diff)
         yield diff, cards[user]

@@ -16,8 +16,8 @@ from operators.contrast import arm_of, join_ranking, join_selection, slot_of
 from operators.evolve import CountsReasoner, Proposal, RulesReasoner, validate
 from operators.global_skill import Population
 from operators.graph import retrieve
-from operators.graph.items import GraphLimits, neighbour_of, on_touch, takers_of, touches, with_taken
-from operators.graph.neighbours import Gathered, Neighbourhood, near
+from operators.graph.items import GraphLimits, add_taken, add_touch, neighbour_of, takers_of, touch_items
+from operators.graph.neighbours import ItemSummary, Neighbourhood, neighbourhood_of
 from operators.language.corrections import understand
 from operators.learning.commands import resolve_command
 from operators.learning.evidence import fixed
@@ -26,7 +26,7 @@ from operators.learning.fold import merge, start
 from operators.learning.prior import observe, statinit
 from operators.learning.tiers import fit_seed
 from operators.learning.update import resolve_counts
-from operators.seals import sealed
+from operators.seals import seal_record
 from operators.slim import slim
 from operators.statinit import facts_of, parser_for
 from operators.steps.evolve import EvolveState, EvolveStep
@@ -250,7 +250,7 @@ class _Builder:
             instruction=asked, candidates=tuple(by_id[item_id] for item_id in order), session_id=request.session_id,
             ranked_by=RankedBy.SAGER, injected=injected,
         )  # fmt: skip
-        return sealed(ranking)
+        return seal_record(ranking)
 
     def _nothing_suits(self, person: people.Person, turn: int, at: datetime, session: str) -> None:
         """A list of which they take nothing; they are asked what they want instead, and some say so."""
@@ -392,17 +392,19 @@ class _Builder:
 
     def _remember(self, key: tuple[str, str], item: ItemFacts, at: datetime, event_id: str) -> None:
         """The user's memory, and what the items hear of it."""
-        memory = with_taken(self._memories.get(key), *key, item, at, event_id)
+        memory = add_taken(self._memories.get(key), *key, item, at, event_id)
         self._memories[key] = memory
-        for item_id, taker in takers_of(touches(memory, item.item_id)):
-            known = on_touch(self._heard.get((key[1], item_id)), key[1], item_id, taker)
+        for item_id, taker in takers_of(touch_items(memory, item.item_id)):
+            known = add_touch(self._heard.get((key[1], item_id)), key[1], item_id, taker)
             if known is not None:
                 self._heard[key[1], item_id] = known
 
     def _near(self, key: tuple[str, str]) -> Neighbourhood:
         memory = self._memories.get(key)
         held = (self._heard.get((key[1], taken.item_id)) for taken in memory.taken) if memory else ()
-        return near((Gathered(item, GraphLimits()) for item in held if item is not None), neighbour_of(key[0]))
+        return neighbourhood_of(
+            (ItemSummary(item, GraphLimits()) for item in held if item is not None), neighbour_of(key[0])
+        )
 
     def _send(self, event: Event, at: datetime) -> None:
         self._add(event, at + timedelta(seconds=1))

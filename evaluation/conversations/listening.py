@@ -14,7 +14,7 @@ from typing import Final
 from evaluation.conversations.layout import Person, Talk
 from evaluation.replies import Desk
 from evaluation.simulation import Turn, simulate
-from operators.cards.fold import fold, redacted
+from operators.cards.fold import fold_cards, redact_card_log
 from operators.evolve import ReasonerUnavailable
 from operators.language.chunks import first_closed, has_user_turn, without_chunk
 from operators.language.extraction_llm import LlmExtractor, combine
@@ -189,6 +189,6 @@ def _append(played: Played, diff: CardDiff) -> None:
     played.log.append(played.card.last_diff)
     gone = [change.line_id for change in erasing_changes(diff)]
     for line_id in gone:
-        played.log = redacted(played.log, line_id)
+        played.log = redact_card_log(played.log, line_id)
     if gone:
-        played.card = fold(played.log)[diff.user_id]
+        played.card = fold_cards(played.log)[diff.user_id]

@@ -14,24 +14,24 @@ MAX_VALUE: Final = 100
 UNREADABLE: Final = "unreadable"
 _MAX_DIMENSION: Final = 40
 # The words of a free value that may enter a prompt.
-MOST_WORDS: Final = 7
+MAX_PLAIN_WORDS: Final = 7
 # Reasons that do not hold back free words, if these are few and plain.
 _PLAIN: Final = frozenset({Rejection.UNKNOWN, Rejection.LONG})
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*\.?|\d{1,4}", re.UNICODE)
 
 
-def value_of(text: str) -> str:
+def clean_value(text: str) -> str:
     """Return a value on one line, without invisible characters; empty if it has no word or is too long."""
     shown = " ".join(visible(text).split())
     return shown if len(shown) <= MAX_VALUE and normalise(shown) else ""
 
 
-def dimension_of(name: str) -> str:
+def clean_dimension(name: str) -> str:
     """Return a dimension, or that of free words for a name that cannot be one."""
     return name if 0 < len(name) <= _MAX_DIMENSION and name.isprintable() else FREE
 
 
-def refused(dimension: str, value: str, words: str, privacy: Privacy) -> str | None:
+def reject_reason(dimension: str, value: str, words: str, privacy: Privacy) -> str | None:
     """Return the reason not to keep a value, such as a kind of personal data; None if it may be kept.
 
     A value is refused too if it repeats personal data in the `words` that it comes from. Exceptions of single domains
@@ -54,7 +54,7 @@ def refused(dimension: str, value: str, words: str, privacy: Privacy) -> str | N
     return None
 
 
-def quoted(words: str, privacy: Privacy) -> str:
+def safe_quotation(words: str, privacy: Privacy) -> str:
     """Return a quotation to the letter, or nothing if any of it is private."""
     shown = " ".join(visible(words).split())[:MAX_WORDS].rstrip()
     if privacy.routine_kind(shown) is not None:
@@ -62,7 +62,7 @@ def quoted(words: str, privacy: Privacy) -> str:
     return shown if privacy.strict.redact_about_person(shown, "", MAX_WORDS).text == shown else ""
 
 
-def is_let_out(line: CardLine, gate: OutputGate) -> bool:
+def is_safe_for_prompt(line: CardLine, gate: OutputGate) -> bool:
     """Return True if a line may stand in a prompt.
 
     It passes the gate of skills' lines, or it is at most seven plain words without one that orders need.
@@ -71,4 +71,4 @@ def is_let_out(line: CardLine, gate: OutputGate) -> bool:
     if held is None or line.dimension != FREE:
         return held is None
     words = line.value.split()
-    return held in _PLAIN and len(words) <= MOST_WORDS and all(_WORD.fullmatch(word) for word in words)
+    return held in _PLAIN and len(words) <= MAX_PLAIN_WORDS and all(_WORD.fullmatch(word) for word in words)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
-from operators.cards.lines import certainty, faded, quotes
+from operators.cards.lines import certainty, faded_lines, reveals
 from schemas.base import UserId
 from schemas.cards import (
     MAX_CARD_LINES,
@@ -20,15 +20,17 @@ from schemas.cards import (
 )
 
 NO_ROOM: Final = "there is no room for more, and of this least is known"
-TOO_LONG_AGO: Final = "it was not confirmed for long"
-ASKED: Final = "the person wants it forgotten"
-QUOTED: Final = "its words told what was forgotten"
+NOT_CONFIRMED: Final = "it was not confirmed for long"
+FORGET_REQUESTED: Final = "the person wants it forgotten"
+QUOTATION_ERASED: Final = "its words told what was forgotten"
 FORGOTTEN: Final = "forgotten"
 _MAX_KINDS: Final = 32
 _MAX_TIMES: Final = 10_000
-_PLAINEST: Final = (Strength.SET, Strength.SAID, Strength.IMPLIED)
+_PLAINEST_FIRST: Final = (Strength.SET, Strength.SAID, Strength.IMPLIED)
 # Kinds that do not replace the kind of an earlier change by the same event.
-_GOES_ON: Final = frozenset({CardChangeKind.CONFIRMED, CardChangeKind.CONTRADICTED, CardChangeKind.FORGOTTEN})
+_KEEPS_EARLIER_KIND: Final = frozenset(
+    {CardChangeKind.CONFIRMED, CardChangeKind.CONTRADICTED, CardChangeKind.FORGOTTEN}
+)
 
 
 class CardDraft:
@@ -65,7 +67,7 @@ class CardDraft:
         self.past[line.line_id] = over
         self._note(kind, over, reason)
 
-    def forget(self, lines: Iterable[CardLine], kind: CardChangeKind, reason: str = ASKED) -> None:
+    def forget(self, lines: Iterable[CardLine], kind: CardChangeKind, reason: str = FORGET_REQUESTED) -> None:
         """Erase lines, also where others name them as successors or quote them."""
         for gone in lines:
             self.live.pop(gone.line_id, None)
@@ -81,14 +83,14 @@ class CardDraft:
         """Take quotations of a value, and successors that are gone, from all lines."""
         for held in (self.live, self.past):
             for line in list(held.values()):
-                if (bare := without(line, value, gone)) is not line:
+                if (bare := without_references(line, value, gone)) is not line:
                     held[line.line_id] = bare
-                    self._note(CardChangeKind.FORGOTTEN, bare, QUOTED)
+                    self._note(CardChangeKind.FORGOTTEN, bare, QUOTATION_ERASED)
 
     def crowd(self) -> None:
         """Fade old lines and make room: the least certain line goes, a new one before an old one."""
-        for line in faded(self.live.values(), self.at):
-            self.end(CardChangeKind.FADED, line, TOO_LONG_AGO)
+        for line in faded_lines(self.live.values(), self.at):
+            self.end(CardChangeKind.FADED, line, NOT_CONFIRMED)
         while len(self.live) > MAX_CARD_LINES:
             loose = [line for line in self.live.values() if not line.pinned]
             least = min(loose, key=lambda line: (line.strength is Strength.SET, certainty(line, self.at),
@@ -115,22 +117,22 @@ class CardDraft:
 
     def _note(self, kind: CardChangeKind, line: CardLine, reason: str) -> None:
         before = self._changes.pop(line.line_id, None)
-        if before is not None and before.line is not None and kind in _GOES_ON:
+        if before is not None and before.line is not None and kind in _KEEPS_EARLIER_KIND:
             kind, reason = before.kind, before.reason
         self._changes[line.line_id] = CardChange(kind=kind, line_id=line.line_id, line=line, reason=reason)
 
 
-def without(line: CardLine, value: str, gone: CardLine | None = None) -> CardLine:
+def without_references(line: CardLine, value: str, gone: CardLine | None = None) -> CardLine:
     """Return a line without a quotation of a value and without a successor that is gone."""
     update: dict[str, object] = {}
     if gone is not None and line.overtaken_by == gone.line_id:
         update["overtaken_by"] = None
-    if line.words and (quotes(line.words, value) or (gone is not None and line.words == gone.words)):
+    if line.words and (reveals(line.words, value) or (gone is not None and line.words == gone.words)):
         update["words"] = ""
     return line.model_copy(update=update) if update else line
 
 
-def absorbed(line: CardLine, other: CardLine, most: int) -> CardLine:
+def merged_line(line: CardLine, other: CardLine, most: int) -> CardLine:
     """A line with what speaks for another one that says nearly the same; `most`: of its weight."""
     first, last = sorted((line, other), key=lambda each: each.confirmed_at)
     events = dict.fromkeys([*first.evidence, *last.evidence])
@@ -143,6 +145,6 @@ def absorbed(line: CardLine, other: CardLine, most: int) -> CardLine:
             "confirmed_at": max(line.confirmed_at, other.confirmed_at),
             "evidence": tuple(events)[-MAX_LINE_EVIDENCE:],
             "words": last.words or line.words,
-            "strength": min((line.strength, other.strength), key=_PLAINEST.index),
+            "strength": min((line.strength, other.strength), key=_PLAINEST_FIRST.index),
         }
     )

@@ -7,30 +7,30 @@ from typing import Final
 
 from operators.admission import with_applied, with_recent
 from operators.attributes import normalise
-from operators.cards.lines import quotes
+from operators.cards.lines import reveals
 from operators.redaction import is_placeholder, placeholder
 from schemas import line_of
 from schemas.cards import MAX_CARD_CHANGES, MAX_PAST_LINES, Card, CardChange, CardChangeKind, CardDiff, CardLine
 from schemas.skills import MAX_RECENT
 
 
-class OutOfOrder(ValueError):
+class CardOutOfOrder(ValueError):
     """A diff is not the next of its card."""
 
 
-def fold(diffs: Iterable[CardDiff]) -> dict[str, Card]:
-    """Return the cards of a log, by user; raise `OutOfOrder` if a version is missing."""
+def fold_cards(diffs: Iterable[CardDiff]) -> dict[str, Card]:
+    """Return the cards of a log, by user; raise `CardOutOfOrder` if a version is missing."""
     cards: dict[str, Card] = {}
     for diff in diffs:
-        cards[diff.user_id] = with_diff(cards.get(diff.user_id), diff)
+        cards[diff.user_id] = apply_diff(cards.get(diff.user_id), diff)
     return cards
 
 
-def with_diff(card: Card | None, diff: CardDiff) -> Card:
-    """Return the card after the next diff, else raise `OutOfOrder`. The oldest past lines are dropped for room."""
+def apply_diff(card: Card | None, diff: CardDiff) -> Card:
+    """Return the card after the next diff, else raise `CardOutOfOrder`. The oldest past lines are dropped for room."""
     before = 0 if card is None else card.version
     if diff.version != before + 1:
-        raise OutOfOrder(f"version {diff.version} of a card follows version {before}")
+        raise CardOutOfOrder(f"version {diff.version} of a card follows version {before}")
     lines: dict[str, CardLine] = {} if card is None else {line.line_id: line for line in card.lines}
     past: dict[str, CardLine] = {} if card is None else {line.line_id: line for line in card.past}
     for change in diff.changes:
@@ -56,13 +56,13 @@ def with_diff(card: Card | None, diff: CardDiff) -> Card:
     )
 
 
-def as_of(diffs: Sequence[CardDiff], moment: datetime) -> Card | None:
+def card_as_of(diffs: Sequence[CardDiff], moment: datetime) -> Card | None:
     """Return the card at a moment: the fold up to the first later diff; None before all."""
     card: Card | None = None
     for diff in diffs:
         if diff.occurred_at > moment:
             break
-        card = with_diff(card, diff)
+        card = apply_diff(card, diff)
     return card
 
 
@@ -72,7 +72,7 @@ _BY_PEOPLE: Final = (CardChangeKind.SET, CardChangeKind.PINNED, CardChangeKind.U
 
 
 @dataclass(frozen=True)
-class _Gone:
+class _ErasedLine:
     line_id: str
     instead: str
     values: frozenset[str]
@@ -83,11 +83,11 @@ class _Gone:
             return False
         said = f"-{normalise(text)}-"
         return (
-            any(quotes(text, value) or f"-{normalise(value)}-" in said for value in self.values) or text in self.words
+            any(reveals(text, value) or f"-{normalise(value)}-" in said for value in self.values) or text in self.words
         )
 
 
-def redacted(diffs: Sequence[CardDiff], line_id: str) -> list[CardDiff]:
+def redact_card_log(diffs: Sequence[CardDiff], line_id: str) -> list[CardDiff]:
     """Return the log of one card without the value, words and id of a line, wherever they stand.
 
     Versions are unbroken, and the log folds to the same card less the line. Quotations and reasons that may reveal the
@@ -95,11 +95,11 @@ def redacted(diffs: Sequence[CardDiff], line_id: str) -> list[CardDiff]:
     """
     if not diffs or is_placeholder(line_id):
         return list(diffs)
-    gone = _gone([diff.changes for diff in diffs], diffs[0].user_id, line_id)
-    return _as_crowded(diffs, unquoted([_without(diff, gone) for diff in diffs]))
+    gone = _erased_line([diff.changes for diff in diffs], diffs[0].user_id, line_id)
+    return _as_crowded(diffs, drop_stale_quotations([_without(diff, gone) for diff in diffs]))
 
 
-def unquoted(diffs: Sequence[CardDiff]) -> list[CardDiff]:
+def drop_stale_quotations(diffs: Sequence[CardDiff]) -> list[CardDiff]:
     """Return the log of one card without quotations that a later version took from their line.
 
     A wish to forget takes them where they may reveal the erased line. The log folds to the same card.
@@ -119,12 +119,12 @@ def _unquoted(change: CardChange, bare: set[str]) -> CardChange:
     return change.model_copy(update={"line": change.line.model_copy(update={"words": ""})})
 
 
-def _gone(changes: Sequence[Sequence[CardChange]], user_id: str, line_id: str) -> _Gone:
+def _erased_line(changes: Sequence[Sequence[CardChange]], user_id: str, line_id: str) -> _ErasedLine:
     lines = [each.line for some in changes for each in some if each.line is not None and each.line_id == line_id]
     # In a log that is redacted in part, only the id has the value.
     slug = line_id.rsplit(":", 1)[-1].replace("-", " ")
     values = {line.value for line in lines} | ({slug} if len(slug) >= _SHORTEST or not lines else set())
-    return _Gone(
+    return _ErasedLine(
         line_id,
         placeholder(line_of(user_id, "", line_id)),
         frozenset(values),
@@ -132,13 +132,13 @@ def _gone(changes: Sequence[Sequence[CardChange]], user_id: str, line_id: str) -
     )
 
 
-def _without(diff: CardDiff, gone: _Gone) -> CardDiff:
+def _without(diff: CardDiff, gone: _ErasedLine) -> CardDiff:
     is_named = any(each.line_id == gone.line_id for each in diff.changes)
     changes = tuple(_change(each, gone, is_named=is_named) for each in diff.changes)
     return diff if changes == diff.changes else diff.model_copy(update={"changes": changes})
 
 
-def _change(change: CardChange, gone: _Gone, *, is_named: bool) -> CardChange:
+def _change(change: CardChange, gone: _ErasedLine, *, is_named: bool) -> CardChange:
     if change.line_id == gone.line_id:
         return CardChange(kind=change.kind, line_id=gone.instead)
     update: dict[str, object] = {}
@@ -149,7 +149,7 @@ def _change(change: CardChange, gone: _Gone, *, is_named: bool) -> CardChange:
     return change.model_copy(update=update) if update else change
 
 
-def _line(line: CardLine, gone: _Gone) -> CardLine:
+def _line(line: CardLine, gone: _ErasedLine) -> CardLine:
     update: dict[str, object] = {}
     if line.overtaken_by == gone.line_id:
         update["overtaken_by"] = gone.instead
@@ -166,7 +166,7 @@ def _as_crowded(diffs: Sequence[CardDiff], without: list[CardDiff]) -> list[Card
     after: Card | None = None
     made: list[CardDiff] = []
     for diff, bare in zip(diffs, without, strict=True):
-        before, after = with_diff(before, diff), with_diff(after, bare)
+        before, after = apply_diff(before, diff), apply_diff(after, bare)
         known = {line.line_id for line in before.past}
         extra = [line.line_id for line in after.past if line.line_id not in known]
         if not extra or len(bare.changes) + len(extra) > MAX_CARD_CHANGES:

@@ -42,7 +42,7 @@ def line_id(stance: Stance, dimension: str, value: str, domain: str | None = Non
     return bounded_id(f"{stance.value}:{about}:{normalise(value) or derived_id(value)}")
 
 
-def in_words(line: CardLine) -> str:
+def describe(line: CardLine) -> str:
     """Return a line as text, such as `does not like horror (genre) in films`, in at most 120 characters."""
     told = f"{'does not like' if line.stance is Stance.AVOIDS else 'likes'} {line.value}"
     about = "" if line.dimension == FREE else f" ({line.dimension.replace('_', ' ')})"
@@ -52,18 +52,18 @@ def in_words(line: CardLine) -> str:
     return told[:MAX_LINE_CHARS]
 
 
-def names(card: Card | None) -> dict[str, str]:
+def descriptions(card: Card | None) -> dict[str, str]:
     """Return the lines of a card as text, by their ids and by the placeholders that redacted logs have."""
     if card is None:
         return {}
-    said = {line.line_id: in_words(line) for line in (*card.past, *card.lines)}
+    said = {line.line_id: describe(line) for line in (*card.past, *card.lines)}
     return said | {placeholder(line_of(card.user_id, "", name)): says for name, says in said.items()}
 
 
-def why_not(kind: str) -> str:
+def describe_rejection(kind: str) -> str:
     """Return the reason not to keep a statement, as text.
 
-    >>> why_not("somebody-else"), why_not("id-number")
+    >>> describe_rejection("somebody-else"), describe_rejection("id-number")
     ('about somebody else', 'id number')
     """
     return _WHY_NOT.get(kind, kind.replace("-", " "))
@@ -79,24 +79,24 @@ def certainty(line: CardLine, at: datetime) -> float:
     days = HALF_LIVES[line.strength]
     if line.pinned or days is None:
         return share
-    age = days_since(line, at)
+    age = age_days(line, at)
     repeats = min(line.times, _MOST_REPEATS).bit_length()
     return float(share * 0.5 ** (age / (days * repeats * (2 if line.stance is Stance.AVOIDS else 1))))
 
 
-def days_since(line: CardLine, at: datetime) -> float:
+def age_days(line: CardLine, at: datetime) -> float:
     """Return the days since a line was last confirmed; 0 if that is ahead of the moment."""
     return max((at - line.confirmed_at).total_seconds() / _DAY_SECONDS, 0.0)
 
 
-def faded(lines: Iterable[CardLine], at: datetime) -> list[CardLine]:
+def faded_lines(lines: Iterable[CardLine], at: datetime) -> list[CardLine]:
     """Return the lines that are too uncertain by now; pinned and set lines never are."""
     return [
         line for line in lines if not (line.pinned or line.strength is Strength.SET) and certainty(line, at) < FLOOR
     ]
 
 
-def may_meet(domain: str | None, dimension: str, line: CardLine) -> bool:
+def may_overlap(domain: str | None, dimension: str, line: CardLine) -> bool:
     """Return True if a value of this domain and dimension can be about the same as a line.
 
     Free words can be about any dimension, and a value without a domain about any domain.
@@ -106,17 +106,17 @@ def may_meet(domain: str | None, dimension: str, line: CardLine) -> bool:
     return dimension == line.dimension or FREE in (dimension, line.dimension)
 
 
-def holds_where(domain: str | None, line: CardLine) -> bool:
+def covers_domain(domain: str | None, line: CardLine) -> bool:
     """Return True if a statement of this domain holds wherever a line does."""
     return domain in (None, line.domain)
 
 
 def same_subject(one: CardLine, other: CardLine) -> bool:
     """Return True if two lines have the same plain words, whatever their stances."""
-    return may_meet(one.domain, one.dimension, other) and plain_words(one.value) == plain_words(other.value)
+    return may_overlap(one.domain, one.dimension, other) and plain_words(one.value) == plain_words(other.value)
 
 
-def meant(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
+def match_lines(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
     """Return the lines that few words mean: those with the same words, else the one with the most in common."""
     spoken = plain_words(text)
     found = [(line, plain_words(line.value)) for line in lines]
@@ -130,7 +130,7 @@ def meant(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
     return [max(near, key=lambda each: each[:2])[2]] if near else []
 
 
-def to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
+def lines_to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
     """Return all lines that a wish to forget may mean; in doubt a line is forgotten.
 
     These are the lines with all words of the wish in their value, dimension or domain. Users paraphrase: without such a
@@ -165,10 +165,10 @@ def to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
     return []
 
 
-def quotes(quotation: str, value: str) -> bool:
+def reveals(quotation: str, value: str) -> bool:
     """Return True if a quotation has any word of a value, and so may reveal it.
 
-    >>> quotes("I love jazz and blues", "old jazz records"), quotes("I love blues", "jazz")
+    >>> reveals("I love jazz and blues", "old jazz records"), reveals("I love blues", "jazz")
     (True, False)
     """
     return bool(quotation) and any(has_word(all_words(quotation), word) for word in plain_words(value))

@@ -5,9 +5,18 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from operators.cards.admission import UNREADABLE, dimension_of, quoted, refused, value_of
-from operators.cards.draft import FORGOTTEN, CardDraft, absorbed
-from operators.cards.lines import MAX_WEIGHT, WEIGHTS, holds_where, line_id, may_meet, meant, same_subject, to_forget
+from operators.cards.admission import UNREADABLE, clean_dimension, clean_value, reject_reason, safe_quotation
+from operators.cards.draft import FORGOTTEN, CardDraft, merged_line
+from operators.cards.lines import (
+    MAX_WEIGHT,
+    WEIGHTS,
+    covers_domain,
+    line_id,
+    lines_to_forget,
+    match_lines,
+    may_overlap,
+    same_subject,
+)
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.language.privacy import Privacy
 from schemas import Position
@@ -25,19 +34,19 @@ from schemas.cards import (
 )
 from schemas.statements import Scope, Stance
 
-SOMEBODY_ELSE: Final = "somebody-else"
-OTHERWISE: Final = "the person says otherwise since"
-IN_ITS_PLACE: Final = "the person says something else in its place"
-NOT_ANY_MORE: Final = "the person says that it does not hold any more"
-NEARLY: Final = "another line says the same"
-SET_OTHERWISE: Final = "somebody set another line in its place"
-REMOVED: Final = "somebody removed it"
+ABOUT_OTHERS: Final = "somebody-else"
+CONTRADICTED: Final = "the person says otherwise since"
+SUPERSEDED: Final = "the person says something else in its place"
+WITHDRAWN: Final = "the person says that it does not hold any more"
+DUPLICATE: Final = "another line says the same"
+REPLACED_BY_HAND: Final = "somebody set another line in its place"
+REMOVED_BY_HAND: Final = "somebody removed it"
 # The reason of a change. The command's own reason may contain anything, and stays in the command.
 BY_COMMAND: Final = "by hand"
-HINTED: Final = "something that they said speaks against it"
+HINT_AGAINST: Final = "something that they said speaks against it"
 
 
-def resolve(
+def merge_extraction(
     card: Card | None,
     user_id: str,
     heard: Extraction,
@@ -58,23 +67,23 @@ def resolve(
     if card is not None and event_id in card.recent:
         return None
     draft = CardDraft(card, occurred_at)
-    merging = _Merging(draft, privacy, unquoted_until)
+    merging = _CardMerge(draft, privacy, unquoted_until)
     draft.not_kept.update(redacted or {})
     if heard.of_others:
-        draft.not_kept[SOMEBODY_ELSE] += heard.of_others
+        draft.not_kept[ABOUT_OTHERS] += heard.of_others
     for finding in sorted(heard.findings[:MAX_FINDINGS], key=lambda each: each.said_at):
-        merging.hear(finding)
+        merging.apply(finding)
     return draft.diff(event_id, user_id, source=source, conversation_id=conversation_id, reasoned_by=heard.reasoned_by)
 
 
-class _Merging:
+class _CardMerge:
     def __init__(self, draft: CardDraft, privacy: Privacy, unquoted_until: datetime | None) -> None:
         self._card = draft
         self._privacy = privacy
         self._unquoted_until = unquoted_until
         self._forgotten: list[PreferenceFinding] = []
 
-    def hear(self, finding: PreferenceFinding) -> None:
+    def apply(self, finding: PreferenceFinding) -> None:
         """Apply one finding to the card."""
         if finding.effect is Effect.FORGETS:
             self._forget(finding)
@@ -85,8 +94,8 @@ class _Merging:
             # A withdrawal needs no check of privacy: it only takes lines away.
             self._withdraw(finding)
             return
-        tidy = replace(finding, value=value_of(finding.value), dimension=dimension_of(finding.dimension))
-        if (kind := refused(tidy.dimension, tidy.value, tidy.words, self._privacy)) is not None:
+        tidy = replace(finding, value=clean_value(finding.value), dimension=clean_dimension(finding.dimension))
+        if (kind := reject_reason(tidy.dimension, tidy.value, tidy.words, self._privacy)) is not None:
             self._card.not_kept[kind] += 1
             self._replace(finding, None)
         elif self._is_forgotten(tidy):
@@ -98,23 +107,25 @@ class _Merging:
         self._forgotten.append(finding)
         # Lines that were stated after the wish stay.
         lines = (*self._card.live.values(), *self._card.past.values())
-        known = [line for line in lines if line.since <= finding.said_at and _meets(finding, line)]
-        gone = to_forget(finding.value, known)
+        known = [line for line in lines if line.since <= finding.said_at and _may_concern(finding, line)]
+        gone = lines_to_forget(finding.value, known)
         if not gone:
-            self._card.not_kept[FORGOTTEN if value_of(finding.value) else UNREADABLE] += 1
+            self._card.not_kept[FORGOTTEN if clean_value(finding.value) else UNREADABLE] += 1
         self._card.forget(gone, CardChangeKind.FORGOTTEN)
         self._card.unquote(finding.value)
 
     def _is_forgotten(self, finding: PreferenceFinding) -> bool:
         """True if the same utterance wants it forgotten: "forget that I like jazz" states it too."""
         line = self._line(finding)
-        return any(wish.event_id == finding.event_id and to_forget(wish.value, [line]) for wish in self._forgotten)
+        return any(
+            wish.event_id == finding.event_id and lines_to_forget(wish.value, [line]) for wish in self._forgotten
+        )
 
     def _withdraw(self, finding: PreferenceFinding) -> None:
         lines = [line for line in self._live(finding) if line.stance is _stance(finding)]
-        for line in meant(finding.value, lines):
-            if line.confirmed_at <= finding.said_at and not _is_above(line, finding):
-                self._card.end(CardChangeKind.WITHDRAWN, line, NOT_ANY_MORE, finding.said_at)
+        for line in match_lines(finding.value, lines):
+            if line.confirmed_at <= finding.said_at and not _outranks(line, finding):
+                self._card.end(CardChangeKind.WITHDRAWN, line, WITHDRAWN, finding.said_at)
 
     def _state(self, finding: PreferenceFinding) -> None:
         line = self._line(finding)
@@ -123,36 +134,38 @@ class _Merging:
         same = [each for each in self._card.live.values() if same_subject(line, each)]
         opposed = [each for each in same if each.stance is not line.stance]
         later = [each for each in opposed if each.confirmed_at > finding.said_at]
-        if any(holds_where(each.domain, line) for each in later):
+        if any(covers_domain(each.domain, line) for each in later):
             return
         # A statement about one domain stands beside its opposite about all domains.
-        opposed = [each for each in opposed if each not in later and holds_where(line.domain, each)]
+        opposed = [each for each in opposed if each not in later and covers_domain(line.domain, each)]
         firm = [each for each in opposed if not _yields(each, finding)]
         for each in firm:
             self._contradict(each, finding)
         if firm:
             return
-        now = self._settle(line, [each for each in same if each.stance is line.stance])
+        now = self._merge_into(line, [each for each in same if each.stance is line.stance])
         for each in opposed:
-            self._card.end(CardChangeKind.OVERTAKEN, each, OTHERWISE, finding.said_at, now.line_id)
+            self._card.end(CardChangeKind.OVERTAKEN, each, CONTRADICTED, finding.said_at, now.line_id)
         self._replace(finding, now)
 
-    def _settle(self, line: CardLine, alike: list[CardLine]) -> CardLine:
+    def _merge_into(self, line: CardLine, alike: list[CardLine]) -> CardLine:
         """Return the line that states this from now on: a new one, or a known one about the same (`alike`)."""
         known = self._card.live.get(line.line_id)
-        wide = [each for each in alike if holds_where(each.domain, line)]
-        target = known or max((*wide, line), key=_worth)
+        wide = [each for each in alike if covers_domain(each.domain, line)]
+        target = known or max((*wide, line), key=_precedence)
         if target is not line and line.evidence[-1] in target.evidence:
             return target  # the same utterance, heard again
-        result = line if target is line else absorbed(target, line, MAX_WEIGHT)
+        result = line if target is line else merged_line(target, line, MAX_WEIGHT)
         others = [
-            each for each in alike if each.line_id != target.line_id and not _is_kept(each) and _takes_in(result, each)
+            each
+            for each in alike
+            if each.line_id != target.line_id and not _is_protected(each) and _may_replace(result, each)
         ]
         for each in others:
-            result = absorbed(result, each, MAX_WEIGHT)
+            result = merged_line(result, each, MAX_WEIGHT)
         self._card.put(CardChangeKind.ADDED if target is line else CardChangeKind.CONFIRMED, result)
         for each in others:
-            self._card.end(CardChangeKind.MERGED, each, NEARLY, by=result.line_id)
+            self._card.end(CardChangeKind.MERGED, each, DUPLICATE, by=result.line_id)
         return result
 
     def _replace(self, finding: PreferenceFinding, now: CardLine | None) -> None:
@@ -160,23 +173,23 @@ class _Merging:
         if finding.effect is not Effect.UPDATES or not finding.replaces:
             return
         lines = [line for line in self._live(finding) if now is None or line.line_id != now.line_id]
-        for line in meant(finding.replaces, lines):
+        for line in match_lines(finding.replaces, lines):
             if now is not None and line.stance is now.stance and same_subject(now, line):
                 continue
             if line.confirmed_at > finding.said_at:
                 continue
             if line.stance is Stance.AVOIDS and finding.stance is Stance.PREFERS:
                 continue  # "tea instead of coffee" does not end "avoids coffee"
-            if _is_above(line, finding):
+            if _outranks(line, finding):
                 self._contradict(line, finding)
             elif now is None:
-                self._card.end(CardChangeKind.WITHDRAWN, line, NOT_ANY_MORE, finding.said_at)
+                self._card.end(CardChangeKind.WITHDRAWN, line, WITHDRAWN, finding.said_at)
             else:
-                self._card.end(CardChangeKind.OVERTAKEN, line, IN_ITS_PLACE, finding.said_at, now.line_id)
+                self._card.end(CardChangeKind.OVERTAKEN, line, SUPERSEDED, finding.said_at, now.line_id)
 
     def _contradict(self, line: CardLine, finding: PreferenceFinding) -> None:
         against = min(line.against + WEIGHTS[finding.strength], MAX_WEIGHT)
-        self._card.put(CardChangeKind.CONTRADICTED, line.model_copy(update={"against": against}), HINTED)
+        self._card.put(CardChangeKind.CONTRADICTED, line.model_copy(update={"against": against}), HINT_AGAINST)
 
     def _is_over(self, line: CardLine, finding: PreferenceFinding) -> bool:
         """True if this was taken back or contradicted after it was said."""
@@ -185,7 +198,7 @@ class _Merging:
             and each.overtaken_at is not None
             and (each.overtaken_at >= finding.said_at or finding.event_id in each.evidence)
             and same_subject(line, each)
-            and holds_where(each.domain, line)
+            and covers_domain(each.domain, line)
             and not self._lives_on(each)
             for each in self._card.past.values()
         )
@@ -205,7 +218,7 @@ class _Merging:
             value=finding.value,
             domain=finding.domain,
             strength=finding.strength,
-            words=quoted(finding.words, self._privacy) if is_quoted else "",
+            words=safe_quotation(finding.words, self._privacy) if is_quoted else "",
             weight=WEIGHTS[finding.strength],
             since=finding.said_at,
             confirmed_at=finding.said_at,
@@ -214,7 +227,7 @@ class _Merging:
         )
 
     def _live(self, finding: PreferenceFinding) -> list[CardLine]:
-        return [line for line in self._card.live.values() if _meets(finding, line)]
+        return [line for line in self._card.live.values() if _may_concern(finding, line)]
 
 
 def _stance(finding: PreferenceFinding) -> Stance:
@@ -222,23 +235,23 @@ def _stance(finding: PreferenceFinding) -> Stance:
     return Stance.AVOIDS if finding.stance is Stance.AVOIDS else Stance.PREFERS
 
 
-def _meets(finding: PreferenceFinding, line: CardLine) -> bool:
-    return may_meet(finding.domain, FREE, line)
+def _may_concern(finding: PreferenceFinding, line: CardLine) -> bool:
+    return may_overlap(finding.domain, FREE, line)
 
 
-def _takes_in(line: CardLine, other: CardLine) -> bool:
+def _may_replace(line: CardLine, other: CardLine) -> bool:
     """True if a line may replace another about the same without losing what holds elsewhere."""
     if line.domain == other.domain:
         return True
-    return holds_where(line.domain, other) and _worth(line) >= _worth(other)
+    return covers_domain(line.domain, other) and _precedence(line) >= _precedence(other)
 
 
-def _is_kept(line: CardLine) -> bool:
+def _is_protected(line: CardLine) -> bool:
     return line.pinned or line.strength is Strength.SET
 
 
-def _is_above(line: CardLine, finding: PreferenceFinding) -> bool:
-    return _is_kept(line) and finding.strength is Strength.IMPLIED
+def _outranks(line: CardLine, finding: PreferenceFinding) -> bool:
+    return _is_protected(line) and finding.strength is Strength.IMPLIED
 
 
 def _yields(line: CardLine, finding: PreferenceFinding) -> bool:
@@ -246,19 +259,19 @@ def _yields(line: CardLine, finding: PreferenceFinding) -> bool:
 
     To a plain word or an update at once; to hints when they together weigh as much as the line.
     """
-    if _is_above(line, finding):
+    if _outranks(line, finding):
         return False
     if finding.strength is not Strength.IMPLIED or finding.effect is Effect.UPDATES:
         return True
     return line.strength is Strength.IMPLIED or line.against + WEIGHTS[finding.strength] >= line.weight
 
 
-def _worth(line: CardLine) -> tuple[bool, bool]:
+def _precedence(line: CardLine) -> tuple[bool, bool]:
     """Order lines about the same: a set or pinned one stays, then one of a vocabulary."""
-    return _is_kept(line), line.dimension != FREE
+    return _is_protected(line), line.dimension != FREE
 
 
-def resolve_command(
+def apply_command(
     card: Card | None, command: CardCommand, source: Position | None, privacy: Privacy
 ) -> CardDiff | None:
     """Return the diff of a command; None if it changes nothing.
@@ -272,13 +285,13 @@ def resolve_command(
     if command.action is CardAction.SET and command.line is not None:
         _set(draft, command, command.line, privacy)
     else:
-        _of_a_line(draft, command)
+        _change_line(draft, command)
     if not draft.is_changed:
         return None
     return draft.diff(command.event_id, command.user_id, source=source)
 
 
-def is_as_it_was(card: Card | None, diff: CardDiff) -> bool:
+def is_confirmation_only(card: Card | None, diff: CardDiff) -> bool:
     """Return True if a command only confirms lines."""
     held = {} if card is None else {line.line_id: line for line in card.lines}
     for change in diff.changes:
@@ -291,8 +304,8 @@ def is_as_it_was(card: Card | None, diff: CardDiff) -> bool:
 
 
 def _set(draft: CardDraft, command: CardCommand, stated: CardLineInput, privacy: Privacy) -> None:
-    value, dimension = value_of(stated.value), dimension_of(stated.dimension)
-    kind = refused(dimension, value, "", privacy)
+    value, dimension = clean_value(stated.value), clean_dimension(stated.dimension)
+    kind = reject_reason(dimension, value, "", privacy)
     if kind is not None:
         draft.not_kept[kind] += 1
         return
@@ -317,14 +330,14 @@ def _set(draft: CardDraft, command: CardCommand, stated: CardLineInput, privacy:
     )
     draft.put(CardChangeKind.SET, line, BY_COMMAND)
     for each in [other for other in draft.live.values() if other.line_id != name]:
-        reaches = same_subject(line, each) and holds_where(line.domain, each)
+        reaches = same_subject(line, each) and covers_domain(line.domain, each)
         if each is before or (reaches and each.stance is not stance):
-            draft.end(CardChangeKind.OVERTAKEN, each, SET_OTHERWISE, by=name)
+            draft.end(CardChangeKind.OVERTAKEN, each, REPLACED_BY_HAND, by=name)
         elif reaches and not each.pinned:
-            draft.end(CardChangeKind.MERGED, each, NEARLY, by=name)
+            draft.end(CardChangeKind.MERGED, each, DUPLICATE, by=name)
 
 
-def _of_a_line(draft: CardDraft, command: CardCommand) -> None:
+def _change_line(draft: CardDraft, command: CardCommand) -> None:
     name = command.line_id or ""
     line = draft.live.get(name) or draft.past.get(name)
     if line is None:
@@ -332,8 +345,8 @@ def _of_a_line(draft: CardDraft, command: CardCommand) -> None:
     if command.action is CardAction.REMOVE:
         # Past lines about the same would reveal the removed one.
         others = [each for each in draft.past.values() if each.line_id != name]
-        past = [each for each in to_forget(line.value, others) if may_meet(line.domain, line.dimension, each)]
-        draft.forget([line, *past], CardChangeKind.REMOVED, REMOVED)
+        past = [each for each in lines_to_forget(line.value, others) if may_overlap(line.domain, line.dimension, each)]
+        draft.forget([line, *past], CardChangeKind.REMOVED, REMOVED_BY_HAND)
     elif name in draft.live and line.pinned is not (command.action is CardAction.PIN):
         is_pinned = command.action is CardAction.PIN
         kind = CardChangeKind.PINNED if is_pinned else CardChangeKind.UNPINNED

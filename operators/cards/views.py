@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from operators.cards.admission import is_let_out
-from operators.cards.lines import FLOOR, MAX_LINE_CHARS, certainty, days_since, in_words
+from operators.cards.admission import is_safe_for_prompt
+from operators.cards.lines import FLOOR, MAX_LINE_CHARS, age_days, certainty, describe
 from operators.language.output_policy import OutputGate
 from operators.language.words import WordSet, has_word, plain_words
 from operators.prompts import as_data
@@ -19,11 +19,11 @@ RELEVANCE, CERTAINTY, RECENCY, KIND = 0.6, 0.2, 0.1, 0.1
 RECENT_DAYS: Final = 90.0
 _SURE: Final = 0.6
 TEXT_HEADING: Final = "What this person said of themselves (data, no instructions):"
-HOW: Final = {Strength.SET: "set", Strength.SAID: "said", Strength.IMPLIED: "implied"}
+STRENGTH_WORDS: Final = {Strength.SET: "set", Strength.SAID: "said", Strength.IMPLIED: "implied"}
 
 
 @dataclass(frozen=True)
-class Chosen:
+class CardMatch:
     """A line for a request, with its score (0 to 1) and a reason that quotes nothing."""
 
     line: CardLine
@@ -31,7 +31,9 @@ class Chosen:
     reason: str
 
 
-def chosen(card: Card, request: str, at: datetime, *, domain: str | None = None, most: int = 12) -> tuple[Chosen, ...]:
+def select_lines(
+    card: Card, request: str, at: datetime, *, domain: str | None = None, most: int = 12
+) -> tuple[CardMatch, ...]:
     """Return the lines for a request, best first; avoidances that the request is about come before all else.
 
     A line counts by its share of words in the request, its certainty, recency and kind (pinned, set and avoided lines
@@ -41,14 +43,14 @@ def chosen(card: Card, request: str, at: datetime, *, domain: str | None = None,
     found = []
     for line in card.lines:
         if (domain is None or line.domain in (None, domain)) and certainty(line, at) >= FLOOR:
-            touched = _touches(line, asked)
+            touched = _overlap(line, asked)
             is_warning = line.stance is Stance.AVOIDS and touched > 0
-            found.append((is_warning, Chosen(line, _score(line, touched, at), _reason(line, touched, asked, at))))
+            found.append((is_warning, CardMatch(line, _score(line, touched, at), _reason(line, touched, asked, at))))
     found.sort(key=lambda each: (not each[0], -each[1].score, each[1].line.line_id))
     return tuple(each for _, each in found[: max(most, 0)])
 
 
-def _touches(line: CardLine, asked: WordSet) -> float:
+def _overlap(line: CardLine, asked: WordSet) -> float:
     """Return the share of a line's words in the request, plus half for its dimension or domain."""
     if not asked:
         return 0.0
@@ -59,7 +61,7 @@ def _touches(line: CardLine, asked: WordSet) -> float:
 
 
 def _score(line: CardLine, touched: float, at: datetime) -> float:
-    days = days_since(line, at)
+    days = age_days(line, at)
     kind = 1.0 if line.pinned or line.strength is Strength.SET else 0.5 if line.stance is Stance.AVOIDS else 0.0
     score = RELEVANCE * touched + CERTAINTY * certainty(line, at) + RECENCY / (1.0 + days / RECENT_DAYS) + KIND * kind
     return round(score, 6)
@@ -76,12 +78,12 @@ def _reason(line: CardLine, touched: float, asked: WordSet, at: datetime) -> str
     else:
         why = "it holds whatever is asked for" if asked else "nothing in particular was asked for"
     sure = "sure" if certainty(line, at) >= _SURE else "not sure"
-    how = HOW[line.strength]
+    how = STRENGTH_WORDS[line.strength]
     times = "" if line.times == 1 else f" {line.times} times, last"
     return f"{why}; {sure}: {how}{times} on {line.confirmed_at.date().isoformat()}"
 
 
-def as_text(
+def card_text(
     card: Card | None,
     at: datetime,
     *,
@@ -97,12 +99,12 @@ def as_text(
     """
     if card is None:
         return ""
-    found = chosen(card, request, at, domain=domain, most=MAX_CARD_LINES)
+    found = select_lines(card, request, at, domain=domain, most=MAX_CARD_LINES)
     told = TEXT_HEADING
     for each in found:
-        if gate is not None and not is_let_out(each.line, gate):
+        if gate is not None and not is_safe_for_prompt(each.line, gate):
             continue
-        longer = f"{told}\n- {as_data(in_words(each.line), MAX_LINE_CHARS)}"
+        longer = f"{told}\n- {as_data(describe(each.line), MAX_LINE_CHARS)}"
         if count_tokens(longer) <= budget_tokens:
             told = longer
     return told if told != TEXT_HEADING else ""

@@ -7,10 +7,10 @@ from operators.evolve.proposals import (
     Reasoner,
     ReasonerUnavailable,
     RulesReasoner,
-    Validated,
+    ValidatedProposal,
     validate,
     without_model,
 )
 
 __all__ = ["CountsReasoner", "GatedReasoner", "Proposal", "Reasoner", "ReasonerUnavailable", "RulesReasoner"]
-__all__ += ["Validated", "validate", "without_model"]
+__all__ += ["ValidatedProposal", "validate", "without_model"]

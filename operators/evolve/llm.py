@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 
 from operators.attributes import fact_id
-from operators.evolve.prompt import MAX_ANALYSIS_CHARS, Draft, Quote, block, quoting, words
-from operators.evolve.proposals import Choice, Proposal
+from operators.evolve.prompt import MAX_ANALYSIS_CHARS, PromptDraft, Quote, block_of, make_quote, quote_fact
+from operators.evolve.proposals import CountedContrast, Proposal
 from operators.habit_directions import is_habit
 from operators.language.output_policy import OutputGate
 from operators.llm import MAX_PROMPT_TOKENS, ModelClient, ask, strict_object
@@ -30,7 +30,7 @@ MAX_JUDGED = 24
 
 
 @dataclass(frozen=True)
-class Question:
+class EvolveQuestion:
     """A question: lines by the property that carries the verdict, facts by the words that the model quotes."""
 
     prompt: str
@@ -49,18 +49,20 @@ class Question:
         return orjson.dumps(answer).decode()
 
 
-def question(contrast: Contrast, skill: PolicySkill, *, max_tokens: int, gate: OutputGate) -> Question | None:
+def build_question(
+    contrast: Contrast, skill: PolicySkill, *, max_tokens: int, gate: OutputGate
+) -> EvolveQuestion | None:
     """Ask about the lines on the chosen item's dimensions, by tier, then recency; None if there is nothing to judge.
 
     Habits are left to code, and `max_tokens` includes the addition of a corrective retry.
     """
     dimensions = {fact.dimension for fact in contrast.chosen.facts}
-    quote = quoting(contrast, skill.attributes, gate)
+    quote = make_quote(contrast, skill.attributes, gate)
     said = [line for line in skill.attributes if line.tier and not is_habit(line)]
     relevant = [line for line in said if line.dimension in dimensions]
     relevant.sort(key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
-    news = Choice.of(contrast).news(skill)
-    draft = Draft.of(contrast, _keyed(relevant[:MAX_JUDGED], quote), news, gate, quote)
+    news = CountedContrast.of(contrast).new_facts(skill)
+    draft = PromptDraft.of(contrast, _keyed(relevant[:MAX_JUDGED], quote), news, gate, quote)
 
     def new() -> tuple[str, ...]:
         return tuple(quoted for quoted, fact in draft.facts.items() if fact_id(fact) in news)
@@ -70,13 +72,13 @@ def question(contrast: Contrast, skill: PolicySkill, *, max_tokens: int, gate: O
             return ""
         known = (f"- {key} | {quote(a.dimension, a.value)} | {a.tier}" for key, a in draft.attributes.items())
         return template(PROMPT).substitute(
-            draft.blocks, profile=block(known), new=block(f"- {quoted}" for quoted in new())
+            draft.blocks, profile=block_of(known), new=block_of(f"- {quoted}" for quoted in new())
         )
 
     prompt = draft.fit(write, max_tokens)
     if prompt is None:
         return None
-    return Question(prompt, _schema(draft.attributes, draft.facts, new()), draft.attributes, draft.facts, new())
+    return EvolveQuestion(prompt, _schema(draft.attributes, draft.facts, new()), draft.attributes, draft.facts, new())
 
 
 def _keyed(attributes: Iterable[Attribute], quote: Quote) -> dict[str, Attribute]:
@@ -126,14 +128,14 @@ class LlmReasoner:
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """Propose changes, or raise ReasonerUnavailable. Without anything to judge there is no call."""
-        asked = question(contrast, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
+        asked = build_question(contrast, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
         if asked is None:
             return Proposal(reasoned_by=Provenance(reasoner=self.name))
         reply = await ask(self.client, PROMPT, asked)
-        return proposal(asked, reply.answer, reply.reasoned_by(PROMPT))
+        return parse_answer(asked, reply.answer, reply.reasoned_by(PROMPT))
 
 
-def proposal(asked: Question, answer: Mapping[str, Any], reasoned_by: Provenance) -> Proposal:
+def parse_answer(asked: EvolveQuestion, answer: Mapping[str, Any], reasoned_by: Provenance) -> Proposal:
     """Turn an answer that fits the question's schema into a proposal.
 
     A verdict without a fact counts as `unrelated`. Weakening is conservative (paper 2.5): a fact contradicts only lines
@@ -153,10 +155,10 @@ def proposal(asked: Question, answer: Mapping[str, Any], reasoned_by: Provenance
             continue
         if verdict is Verdict.SUPPORTS:
             reinforced.append(attribute.attribute_id)
-            reasons[attribute.attribute_id] = f"the chosen item has {words(fact.dimension, fact.value)}"
+            reasons[attribute.attribute_id] = f"the chosen item has {quote_fact(fact.dimension, fact.value)}"
         elif fact.dimension == attribute.dimension and attribute.attribute_id not in stated:
             weakened.append(attribute.attribute_id)
-            reasons[attribute.attribute_id] = f"the chosen item has {words(fact.dimension, fact.value)} instead"
+            reasons[attribute.attribute_id] = f"the chosen item has {quote_fact(fact.dimension, fact.value)} instead"
     discovered = dict.fromkeys(answer.get("discovered", ()))
     return Proposal(
         reinforced=tuple(reinforced),

@@ -25,7 +25,7 @@ Quote = Callable[[str, str], str]
 
 
 @dataclass
-class Draft:
+class PromptDraft:
     """A prompt's parts while they are cut to its budget.
 
     Lines of the skill are keyed by the name that an answer gives them, the most important first; the chosen item's
@@ -44,7 +44,7 @@ class Draft:
     @classmethod
     def of(
         cls, contrast: Contrast, attributes: Mapping[str, Attribute], keep: list[str], gate: OutputGate, quote: Quote
-    ) -> "Draft":
+    ) -> "PromptDraft":
         """Draft all parts for a contrast and these lines of the skill."""
         facts: dict[str, Fact] = {}
         for fact in contrast.chosen.facts:
@@ -65,9 +65,11 @@ class Draft:
         """The parts by their tags."""
         return {
             "request": self.request or "(none)",
-            "community": block(self.community),
-            "left": block(self.left),
-            "chosen": "\n".join([f"title: {self.title or '(none)'}", *(f"- {words}" for words in self.facts)]),
+            "community": block_of(self.community),
+            "left": block_of(self.left),
+            "chosen": "\n".join(
+                [f"title: {self.title or '(none)'}", *(f"- {quote_fact}" for quote_fact in self.facts)]
+            ),
         }
 
     def fit(self, write: Callable[[], str], max_tokens: int) -> str | None:
@@ -107,12 +109,12 @@ class Draft:
         del self.facts[max(last_first, key=lambda quoted: places.get(fact_id(self.facts[quoted]), len(places)))]
 
 
-def words(dimension: str, value: str) -> str:
+def quote_fact(dimension: str, value: str) -> str:
     """Quote a fact or a line in its own words."""
     return as_data(f"{dimension}: {value}", _FACT_CHARS)
 
 
-def quoting(contrast: Contrast, lines: Iterable[Attribute], gate: OutputGate) -> Quote:
+def make_quote(contrast: Contrast, lines: Iterable[Attribute], gate: OutputGate) -> Quote:
     """Return how a prompt quotes facts and lines: in their words, or by number where nothing vouches for a value.
 
     A number is the same wherever its value stands, so that a model can judge by a value that it must not read.
@@ -133,14 +135,14 @@ def quoting(contrast: Contrast, lines: Iterable[Attribute], gate: OutputGate) ->
     def quote(dimension: str, value: str) -> str:
         name = named(dimension, value)
         if gate.rejection(dimension, value, having[name]) is None:
-            return words(dimension, value)
+            return quote_fact(dimension, value)
         about = dimension if gate.allows_dimension(dimension) else "fact"
-        return words(about, f"no. {numbers.setdefault(name, len(numbers) + 1)}")
+        return quote_fact(about, f"no. {numbers.setdefault(name, len(numbers) + 1)}")
 
     return quote
 
 
-def block(lines: Iterable[str]) -> str:
+def block_of(lines: Iterable[str]) -> str:
     """Join the lines between two tags."""
     return "\n".join(lines) or "(nothing)"
 
@@ -148,7 +150,7 @@ def block(lines: Iterable[str]) -> str:
 def _community(facets: Iterable[Facet], gate: OutputGate) -> list[str]:
     surest = sorted(facets, key=lambda facet: -facet.confidence)
     said = ((facet_words(facet, gate), facet.confidence) for facet in surest)
-    lines = (f"- {as_data(words, _FACET_CHARS)} | {sure:.0%} sure" for words, sure in said if words)
+    lines = (f"- {as_data(quote_fact, _FACET_CHARS)} | {sure:.0%} sure" for quote_fact, sure in said if quote_fact)
     return list(dict.fromkeys(lines))[:MAX_COMMUNITY]
 
 

@@ -72,12 +72,24 @@ class Reasoner(Protocol):
 
 
 # Dimensions in which a single choice is most informative, most informative first; the others follow.
-TELLING = ("genre", "category", "director", "author", "mood", "ambience", "qualifier", "price", "meal", "rating", "era")
-_PLACES = {dimension: place for place, dimension in enumerate(TELLING)}
+INFORMATIVE = (
+    "genre",
+    "category",
+    "director",
+    "author",
+    "mood",
+    "ambience",
+    "qualifier",
+    "price",
+    "meal",
+    "rating",
+    "era",
+)
+_INFORMATIVE_RANK = {dimension: place for place, dimension in enumerate(INFORMATIVE)}
 # How many of the chosen item's facts, the most informative ones, a model is offered for discovery.
 MAX_OFFERED = 12
 # A fact that more than this share of the items left have does not set the chosen one apart.
-MOST = 0.5
+COMMON_SHARE = 0.5
 # Dimensions in which choosing elsewhere can contradict a taste. Another director is no contradiction of one.
 CONTRADICTABLE = frozenset({"ambience", "category", "genre", "meal", "mood", "price", "qualifier", "rating"})
 
@@ -86,7 +98,7 @@ _NOTHING = Proposal(reasoned_by=COUNTS)
 
 
 @dataclass(frozen=True)
-class Choice:
+class CountedContrast:
     """A contrast, counted before any reasoning, all by attribute id: the chosen item's facts in the parser's order.
 
     `seen` has how many unchosen items have a fact, `share` their share for facts of the chosen item, and `spoken` the
@@ -99,7 +111,7 @@ class Choice:
     spoken: frozenset[str]
 
     @classmethod
-    def of(cls, contrast: Contrast) -> "Choice":
+    def of(cls, contrast: Contrast) -> "CountedContrast":
         """Count a contrast."""
         facts = dict(zip(fact_ids(contrast.chosen.facts), contrast.chosen.facts, strict=True))
         seen = Counter(chain.from_iterable(set(fact_ids(item.facts)) for item in contrast.unchosen))
@@ -108,26 +120,26 @@ class Choice:
         spoken = frozenset(facet.attribute_id for facet in contrast.facets if facet.attribute_id is not None)
         return cls(facts, seen, share, spoken)
 
-    def telling(self) -> list[str]:
+    def most_informative(self) -> list[str]:
         """The chosen item's facts, the most informative first.
 
         By dimension; in a dimension those that the community's facets name, then those that fewest others have.
         """
 
         def key(name: str) -> tuple[int, bool, float]:
-            place = _PLACES.get(self.facts[name].dimension, len(_PLACES))
+            place = _INFORMATIVE_RANK.get(self.facts[name].dimension, len(_INFORMATIVE_RANK))
             return place, name not in self.spoken, self.share[name]
 
         return sorted(self.facts, key=key)
 
     def offered(self) -> list[str]:
         """The facts that a model is asked about, the most informative first."""
-        return self.telling()[:MAX_OFFERED]
+        return self.most_informative()[:MAX_OFFERED]
 
-    def news(self, skill: PolicySkill) -> list[str]:
+    def new_facts(self, skill: PolicySkill) -> list[str]:
         """The offered facts that no line of the skill covers and most unchosen items lack."""
         held = {attribute.attribute_id for attribute in skill.attributes}
-        return [name for name in self.offered() if name not in held and self.share[name] <= MOST]
+        return [name for name in self.offered() if name not in held and self.share[name] <= COMMON_SHARE]
 
 
 @dataclass(frozen=True)
@@ -148,14 +160,16 @@ class RulesReasoner:
 
     def propose(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """As `reason`, for callers without an event loop."""
-        choice = Choice.of(contrast)
+        choice = CountedContrast.of(contrast)
         held = {attribute.attribute_id for attribute in skill.attributes}
 
         reinforced = [name for name in choice.facts if name in held and choice.share[name] <= self.common_share]
         weakened = list(self._weaken(contrast, skill, choice))
         reasons = {name: f"chosen, and {choice.share[name]:.0%} of the others have it" for name in reinforced}
         reasons |= {name: f"passed over {choice.seen[name]} times in this ranking" for name in weakened}
-        fresh = [name for name in choice.telling() if name not in held and choice.share[name] <= self.common_share]
+        fresh = [
+            name for name in choice.most_informative() if name not in held and choice.share[name] <= self.common_share
+        ]
         return Proposal(
             reinforced=tuple(reinforced),
             discovered=tuple(choice.facts[name] for name in fresh[: self.discoveries]),
@@ -164,7 +178,7 @@ class RulesReasoner:
             reasoned_by=Provenance(reasoner=self.name),
         )
 
-    def _weaken(self, contrast: Contrast, skill: PolicySkill, choice: Choice) -> Iterator[str]:
+    def _weaken(self, contrast: Contrast, skill: PolicySkill, choice: CountedContrast) -> Iterator[str]:
         """Yield attributes that near-misses offered and that the choice clearly contradicts (paper 2.5, Weaken)."""
         answered = {fact.dimension for fact in choice.facts.values()}
         loyal = {a.dimension for a in skill.attributes if a.attribute_id in choice.facts}
@@ -196,17 +210,17 @@ def without_model(mode: EvolveMode, rules: RulesReasoner | None = None) -> Count
     return CountsReasoner() if mode is EvolveMode.COUNTS else rules or RulesReasoner()
 
 
-def nothing_new(contrast: Contrast, skill: PolicySkill) -> bool:
+def is_repetition(contrast: Contrast, skill: PolicySkill) -> bool:
     """True if this choice only repeats lines of which the skill is sure already.
 
     Every line that the chosen item states is high; no offered fact is news; and in each dimension of the offered facts
     with lines in the skill, the choice stayed with one of them. That pays where few shared words describe items, and
     for users who repeat their choices: on films, books and places it is true for under 1% of choices.
     """
-    choice = Choice.of(contrast)
+    choice = CountedContrast.of(contrast)
     said = [line for line in skill.attributes if line.tier]
     stated = [line for line in said if line.attribute_id in choice.facts]
-    if not stated or any(line.tier < Tier.HIGH for line in stated) or choice.news(skill):
+    if not stated or any(line.tier < Tier.HIGH for line in stated) or choice.new_facts(skill):
         return False
     loyal = {line.dimension for line in stated}
     spoken = {choice.facts[name].dimension for name in choice.offered()}
@@ -227,10 +241,10 @@ class GatedReasoner:
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """Ask the inner reasoner; where nothing is new, reinforce the lines that the choice repeats."""
-        if not nothing_new(contrast, skill):
+        if not is_repetition(contrast, skill):
             return await self.inner.reason(contrast, skill)
         self.on_gated()
-        choice = Choice.of(contrast)
+        choice = CountedContrast.of(contrast)
         held = {line.attribute_id for line in skill.attributes}
         repeated = tuple(name for name in choice.facts if name in held)
         return Proposal(
@@ -241,7 +255,7 @@ class GatedReasoner:
 
 
 @dataclass(frozen=True)
-class Validated:
+class ValidatedProposal:
     """The part of a proposal that has evidence, and what was refused."""
 
     proposal: Proposal
@@ -253,7 +267,7 @@ def encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def refusal(
+def refused_change(
     attribute_id: str, proposed: SkillChangeKind, why: RefusalReason, kind: str | None = None
 ) -> RefusedProposal:
     """Record a change without evidence; a private attribute is recorded only by the kind of its private data."""
@@ -262,12 +276,12 @@ def refusal(
     return RefusedProposal(attribute_id=encodable(attribute_id)[:200].ljust(3, "?"), proposed=proposed, why=why)
 
 
-def named(attribute_id: str, domain: str, privacy: Privacy) -> str | None:
+def private_kind(attribute_id: str, domain: str, privacy: Privacy) -> str | None:
     """Return the kind of private data in an invented id, if any."""
     return privacy.refuses_id(domain, attribute_id[:MAX_ID_CHARS])
 
 
-def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy: Privacy) -> Validated:
+def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy: Privacy) -> ValidatedProposal:
     """Keep reinforced and weakened attributes that exist, and discovered facts that the chosen item has.
 
     A discovered attribute that exists is a reinforcement; one that is both reinforced and weakened counts as
@@ -281,7 +295,7 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     refused: list[RefusedProposal] = []
 
     def refuse(attribute_id: str, proposed: SkillChangeKind, why: RefusalReason) -> None:
-        refused.append(refusal(attribute_id, proposed, why, named(attribute_id, domain, privacy)))
+        refused.append(refused_change(attribute_id, proposed, why, private_kind(attribute_id, domain, privacy)))
 
     reinforced = [name for name in dict.fromkeys(proposal.reinforced) if name in known]
     for name in dict.fromkeys(proposal.reinforced):
@@ -291,7 +305,7 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     for fact in proposal.discovered:
         name = fact_id(fact)
         if name not in offered and (kind := privacy.refuses(domain, fact.dimension, fact.value)) is not None:
-            refused.append(refusal(name, SkillChangeKind.DISCOVERED, RefusalReason.PRIVATE, kind))
+            refused.append(refused_change(name, SkillChangeKind.DISCOVERED, RefusalReason.PRIVATE, kind))
         elif name not in offered:
             refuse(name, SkillChangeKind.DISCOVERED, RefusalReason.UNSUPPORTED)
         elif name in known:
@@ -328,4 +342,4 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
         judged=tuple(islice(judged, MAX_ATTRIBUTES)),
     )
     # A faulty model can name thousands of ids; the log keeps enough of them to show it.
-    return Validated(honest, tuple(refused[:64]))
+    return ValidatedProposal(honest, tuple(refused[:64]))

@@ -1,5 +1,5 @@
 """Retrieve (paper 2.2, Algorithm 1 lines 4-5): a user's neighbours in the graph, and the facets that follow."""
 
-from operators.graph.facets import Reason, Retrieved, retrieve
+from operators.graph.facets import FacetDropReason, Retrieved, retrieve
 
-__all__ = ["Reason", "Retrieved", "retrieve"]
+__all__ = ["FacetDropReason", "Retrieved", "retrieve"]

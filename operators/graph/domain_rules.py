@@ -11,7 +11,7 @@ from operators.statinit.parsers import ALIASES
 
 
 @dataclass(frozen=True)
-class Signals:
+class PruneSignals:
     """The input of the rules, for an item that the user took or another user; all but counts and days from 0 to 1.
 
     `metadata` is how much of it the user takes most; `co_count`, how many took it, or how many items are shared with
@@ -27,10 +27,10 @@ class Signals:
     degree: float = 0.0
 
 
-Rule = Callable[[Signals], float]
+Rule = Callable[[PruneSignals], float]
 
 
-def books(s: Signals) -> float:
+def books(s: PruneSignals) -> float:
     """Slow decay; shared authors and genres count most, texts where many took it."""
     score = s.edge
     if s.metadata > 0.6:
@@ -44,7 +44,7 @@ def books(s: Signals) -> float:
     return score * (1 + (1.2 if s.is_item else 0.8) * s.similarity)
 
 
-def goodreads(s: Signals) -> float:
+def goodreads(s: PruneSignals) -> float:
     """As a social network of readers: series count most; what everybody reads has weak edges but social weight."""
     edge, social, content = s.edge, 1.0, 1 + s.similarity
     if s.co_count > 10:
@@ -56,7 +56,7 @@ def goodreads(s: Signals) -> float:
     return edge * social * content * series * decay
 
 
-def movietv(s: Signals) -> float:
+def movietv(s: PruneSignals) -> float:
     """Fast decay after two months; where few took it, the metadata stands in for the crowd."""
     crowded = s.co_count >= 3
     decay = 1.0 if s.days <= 60 else math.exp((-0.018 if s.days <= 180 else -0.025) * s.days)
@@ -66,7 +66,7 @@ def movietv(s: Signals) -> float:
     return (edge + stand_in) * content * (1.5 if s.metadata > 0.6 else 1.0)
 
 
-def yelp(s: Signals) -> float:
+def yelp(s: PruneSignals) -> float:
     """Places: the same categories and city or hardly anything, and the fastest decay."""
     score = s.edge * (2.0 if s.co_count >= 2 else 0.5)
     if s.metadata > 0.85:
@@ -81,7 +81,7 @@ def yelp(s: Signals) -> float:
     return score * (0.5 if s.days > 180 else 1.0)
 
 
-def generic(s: Signals) -> float:
+def generic(s: PruneSignals) -> float:
     """MemRec's rule for other domains: recency and popularity, users at half weight."""
     if s.is_item:
         return 0.5 * s.edge + 0.3 * s.degree

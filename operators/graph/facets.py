@@ -30,7 +30,7 @@ SHRINKAGE = 5
 _DIGITS = 4
 
 
-class Reason(StrEnum):
+class FacetDropReason(StrEnum):
     """Why a facet was dropped, as a metric label (QualityFilter, Algorithm 1 line 5, which the paper leaves open)."""
 
     # Nothing vouches for its value.
@@ -52,7 +52,7 @@ class Retrieved:
     companions: Mapping[str, float] = field(default_factory=dict)
     memory_version: int = 0
     graph_epoch: int = 0
-    dropped: Mapping[Reason, int] = field(default_factory=dict)
+    dropped: Mapping[FacetDropReason, int] = field(default_factory=dict)
 
 
 def retrieve(
@@ -69,13 +69,13 @@ def retrieve(
     if memory is None or not memory.taken:
         return Retrieved(memory_version=version, graph_epoch=epoch)
     near = neighbourhood or Neighbourhood()
-    proposed = propose(domain_prune(memory, near, domain, now), near.signals)
+    proposed = propose_facets(domain_prune(memory, near, domain, now), near.signals)
     facets, dropped = _filtered(proposed, gate)
     taken: set[str] = {one.item_id for one in memory.taken} | {signal.item_id for signal in near.signals}
-    return Retrieved(facets, companions_of(near.signals, taken, popularity or {}), version, epoch, dropped)
+    return Retrieved(facets, co_taken(near.signals, taken, popularity or {}), version, epoch, dropped)
 
 
-def propose(neighbours: Neighbours, signals: Sequence[ItemSignal]) -> Iterable[Facet]:
+def propose_facets(neighbours: Neighbours, signals: Sequence[ItemSignal]) -> Iterable[Facet]:
     """Yield a facet for every attribute that is sure enough.
 
     The confidence is the weighted share of the neighbours who have the attribute, less up to half for what the
@@ -101,17 +101,17 @@ def propose(neighbours: Neighbours, signals: Sequence[ItemSignal]) -> Iterable[F
             )
 
 
-def _filtered(proposed: Iterable[Facet], gate: OutputGate) -> tuple[tuple[Facet, ...], Mapping[Reason, int]]:
+def _filtered(proposed: Iterable[Facet], gate: OutputGate) -> tuple[tuple[Facet, ...], Mapping[FacetDropReason, int]]:
     kept: dict[str, Facet] = {}
-    dropped: Counter[Reason] = Counter()
+    dropped: Counter[FacetDropReason] = Counter()
     for facet in sorted(proposed, key=lambda one: -one.confidence):
         words = trusted_facet_words(facet, gate)
         if words is None:
-            dropped[Reason.UNVOUCHED] += 1
+            dropped[FacetDropReason.UNVOUCHED] += 1
         elif normalise(words) in kept:
-            dropped[Reason.REPEATED] += 1
+            dropped[FacetDropReason.REPEATED] += 1
         elif len(kept) >= MAX_SHOWN:
-            dropped[Reason.TOO_MANY] += 1
+            dropped[FacetDropReason.TOO_MANY] += 1
         else:
             kept[normalise(words)] = facet.model_copy(update={"facet": words})
     return tuple(kept.values()), dict(dropped)
@@ -151,7 +151,7 @@ def _common(signals: Sequence[ItemSignal]) -> dict[str, float]:
     return {name: min(1.0, count / takers) for name, count in supporters.items() if takers}
 
 
-def companions_of(signals: Sequence[ItemSignal], taken: set[str], popularity: Mapping[str, int]) -> dict[str, float]:
+def co_taken(signals: Sequence[ItemSignal], taken: set[str], popularity: Mapping[str, int]) -> dict[str, float]:
     """How often those who took the same took another item; the largest is 1.
 
     Every item that the user took counts, not only the neighbours that facets cite: a candidate is rarely the companion

@@ -55,7 +55,7 @@ class GraphLimits:
     secret: bytes = field(default=b"", repr=False)
 
 
-def with_taken(
+def add_taken(
     memory: Memory | None,
     user_id: str,
     domain: str,
@@ -127,7 +127,7 @@ def tastes(taken: Iterable[TakenItem]) -> tuple[str, ...]:
     return tuple(sorted(common, key=lambda name: (-counts[name], name))[:MAX_TASTES])
 
 
-def touches(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits()) -> ItemUpdate:
+def touch_items(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits()) -> ItemUpdate:
     """Touch the chosen item and some of the user's other items, the chosen one first.
 
     The others too, because later choices tell as much about an item as earlier ones. Each is touched at the 1st, 2nd,
@@ -139,7 +139,7 @@ def touches(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits()) -
     return _touch(memory, [*chosen, *others], limits)
 
 
-def all_touches(memory: Memory, limits: GraphLimits = GraphLimits()) -> ItemUpdate:
+def touch_all_items(memory: Memory, limits: GraphLimits = GraphLimits()) -> ItemUpdate:
     """Touch every item in memory, the newest first: after an erasure in part has removed the user from them."""
     return _touch(memory, list(reversed(memory.taken)), limits)
 
@@ -157,7 +157,7 @@ def _touch(memory: Memory, hearing: Sequence[TakenItem], limits: GraphLimits) ->
     )
 
 
-def shared_out(touch: ItemUpdate, partition_of: Callable[[str], int]) -> dict[int, ItemUpdate]:
+def split_by_partition(touch: ItemUpdate, partition_of: Callable[[str], int]) -> dict[int, ItemUpdate]:
     """Split a touch by the partitions of its items."""
     parts: dict[int, list[TouchedItem]] = {}
     for each in touch.items:
@@ -176,7 +176,7 @@ def takers_of(touch: ItemUpdate) -> Iterator[tuple[str, Taker]]:
 
 
 # The name of a request whose answer no client awaits.
-NOBODY_ASKS = "-"
+NO_REPLY = "-"
 
 
 def forgotten_touch(neighbour: str, domain: str | None, request: str) -> ItemUpdate:
@@ -206,7 +206,7 @@ def _with_takers(item: ItemMemory, kept: tuple[Taker, ...]) -> ItemMemory | None
     return item.model_copy(update={"epoch": (item.epoch + 1) % EPOCHS, "takers": kept})
 
 
-def on_touch(
+def add_touch(
     item: ItemMemory | None, domain: str, item_id: str, arrived: Taker, now: datetime | None = None
 ) -> ItemMemory | None:
     """Add a taker to an item; None if it has this state of them, or a newer one, already.
@@ -221,14 +221,14 @@ def on_touch(
     if held is not None and held.version >= arrived.version:
         return None
     takers = [taker for taker in item.takers if taker is not held]
-    arrived = heard(held, arrived)
-    kept = sampled(item_id, [*takers, arrived])
+    arrived = merge_taker(held, arrived)
+    kept = sample_takers(item_id, [*takers, arrived])
     if all(taker is not arrived for taker in reversed(kept)):
         return None
     return item.model_copy(update={"epoch": (item.epoch + 1) % EPOCHS, "takers": kept})
 
 
-def sampled(item_id: str, takers: Sequence[Taker]) -> tuple[Taker, ...]:
+def sample_takers(item_id: str, takers: Sequence[Taker]) -> tuple[Taker, ...]:
     """Return a weighted sample of an item's takers, at most `MAX_TAKERS`, newest last.
 
     If it kept the newest takers, a few dozen new accounts would push out all others. Each taker has fixed random
@@ -253,7 +253,7 @@ def _draw(item_id: str, neighbour: str, draws: int) -> int:
     return int(max(struct.unpack_from(f">{draws}Q", digest)))
 
 
-def heard(held: Taker | None, arrived: Taker) -> Taker:
+def merge_taker(held: Taker | None, arrived: Taker) -> Taker:
     """Merge an item's state of a taker with a new one.
 
     A touch has the newest items only. Those taken next to this one tell most: earlier ones stay while they fit.
@@ -280,7 +280,7 @@ def mark_of(secret: bytes) -> str:
 
 
 @dataclass(frozen=True)
-class Remembered:
+class MemoryUpdate:
     """A memory with one more choice, and the touch for its items.
 
     The memory is written once the touch is sent: after a crash between the two, the touch is only sent again.
@@ -298,7 +298,7 @@ def remember_choice(
     now: datetime | None,
     limits: GraphLimits,
     shown: Iterable[ItemFacts] = (),
-) -> Remembered | None:
+) -> MemoryUpdate | None:
     """Add a taken item to a memory; None if it has applied this record.
 
     An event with a known id moves the fence alone, without a touch.
@@ -308,16 +308,16 @@ def remember_choice(
     # A clock that runs ahead must not hold the newest place for years.
     moments = (event.occurred_at, None if source is None else source.moment, now)
     at = min(moment for moment in moments if moment is not None)
-    newer = with_taken(memory, event.user_id, event.domain, item, at, event.event_id, source, shown)
+    newer = add_taken(memory, event.user_id, event.domain, item, at, event.event_id, source, shown)
     is_news = memory is None or newer.version > memory.version
-    return Remembered(newer, touches(newer, item.item_id, limits) if is_news else None)
+    return MemoryUpdate(newer, touch_items(newer, item.item_id, limits) if is_news else None)
 
 
 def add_taker(
     held: Callable[[str, str], ItemMemory | None], touch: ItemUpdate, now: datetime | None = None
 ) -> tuple[ItemMemory, ...]:
     """Add a taker to items; returns those that change."""
-    told = (on_touch(held(item_id, touch.domain), touch.domain, item_id, t, now) for item_id, t in takers_of(touch))
+    told = (add_touch(held(item_id, touch.domain), touch.domain, item_id, t, now) for item_id, t in takers_of(touch))
     return tuple(item for item in told if item is not None)
 
 

@@ -41,7 +41,7 @@ class Taste:
 class ItemSignal:
     """What an item's takers, except for the reader, have in common; `epoch` is that of the item's memory.
 
-    `takers` is the number of other takers, and `effective` the same, each weighted by `weights_of`. `crowd` has the
+    `takers` is the number of other takers, and `effective` the same, by account weight. `crowd` has the
     takers of most weight, the newest first among equals; `companions`, other items with the number of these takers who
     took them, weighted alike.
     """
@@ -66,7 +66,7 @@ class Neighbourhood:
     signals: tuple[ItemSignal, ...] = ()
 
 
-class Gathered:
+class ItemSummary:
     """An item's memory with the counts that all readers share."""
 
     __slots__ = ("_companions", "_limits", "_tastes", "_weights", "item")
@@ -74,13 +74,13 @@ class Gathered:
     def __init__(self, item: ItemMemory, limits: GraphLimits) -> None:
         self.item = item
         self._limits = limits
-        self._weights = weights_of(item.takers)
+        self._weights = account_weights(item.takers)
         # A name under the floor with all takers is under it without one, too.
         weighed = ((taker.others, self._weights[taker.neighbour]) for taker in item.takers)
         self._companions = _supported(weighed, limits.floor)
         self._tastes = _supported(((taker.tastes, 1.0) for taker in item.takers), limits.floor)
 
-    def tell(self, reader: str) -> ItemSignal | None:
+    def signal_for(self, reader: str) -> ItemSignal | None:
         """Summarise the takers other than this neighbour; None where there are too few."""
         item, floor = self.item, self._limits.floor
         own = next((taker for taker in item.takers if taker.neighbour == reader), None)
@@ -109,14 +109,14 @@ class Gathered:
         )
 
 
-def near(items: Iterable[Gathered], reader: str) -> Neighbourhood:
+def neighbourhood_of(items: Iterable[ItemSummary], reader: str) -> Neighbourhood:
     """Return the neighbourhood of one reader."""
     known = list(items)
-    told = (each.tell(reader) for each in known)
+    told = (each.signal_for(reader) for each in known)
     return Neighbourhood(sum(each.item.epoch for each in known), tuple(signal for signal in told if signal is not None))
 
 
-def weights_of(takers: Sequence[Taker]) -> dict[str, float]:
+def account_weights(takers: Sequence[Taker]) -> dict[str, float]:
     """Return each account's weight, by pseudonym; 1.0 each if all are equally active.
 
     An account that was active on one day weighs a quarter of one that was active on four. An account that takes

@@ -22,13 +22,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from operators.attributes import fact_id, normalise
-from operators.graph.domain_rules import Signals, rule_for
+from operators.graph.domain_rules import PruneSignals, rule_for
 from operators.graph.items import tastes
 from operators.graph.neighbours import Crowd, ItemSignal, Neighbourhood
 from schemas import Fact, Memory, TakenItem, derived_id
 
 # Most neighbours, and how many of each kind are kept in any case.
-MOST, LEAST_USERS, LEAST_ITEMS = 16, 4, 6
+MAX_NEIGHBOURS, MIN_USERS, MIN_ITEMS = 16, 4, 6
 MAX_CITATION = 258
 MAX_USER_POOL = 50
 # MemRec's constants, which also stand where nothing is known.
@@ -42,7 +42,7 @@ _LITTLE_WORDS = frozenset(
 
 
 @dataclass
-class Member:
+class OtherTaker:
     """Another taker, gathered over all items that are shared with them."""
 
     name: str
@@ -55,7 +55,7 @@ class Member:
         return max(self.seen, key=lambda one: (one.at, one.degree))
 
 
-class Graph:
+class UserGraph:
     """A user's part of the graph, with what all neighbours share computed once."""
 
     def __init__(self, memory: Memory, neighbourhood: Neighbourhood, now: datetime) -> None:
@@ -75,11 +75,11 @@ class Graph:
         self._largest_crowd = max(self._takers.values(), default=0)
         self._largest_degree = max((member.latest.degree for member in self.members), default=0)
 
-    def item_signals(self) -> list[Signals]:
+    def item_signals(self) -> list[PruneSignals]:
         """Return the signals of each item taken."""
         edges = [rank / len(self.taken) * (1 + math.log(one.times)) for rank, one in enumerate(self.taken, 1)]
         return [
-            Signals(
+            PruneSignals(
                 is_item=True,
                 edge=edges[place] / max(edges),
                 metadata=self._item_overlap(one),
@@ -91,10 +91,10 @@ class Graph:
             for place, one in enumerate(self.taken)
         ]
 
-    def user_signals(self, member: Member) -> Signals:
+    def user_signals(self, member: OtherTaker) -> PruneSignals:
         """Return the signals of another user."""
         degree = member.latest.degree
-        return Signals(
+        return PruneSignals(
             is_item=False,
             # A degree is cut off where a memory is: it may be smaller than the overlap.
             edge=len(member.seen) / max(degree, len(member.seen)),
@@ -128,9 +128,9 @@ class Graph:
         return min(1.0, sum(self._counts[name] for name in theirs) / length) if length else 0.0
 
 
-def _members(signals: Iterable[ItemSignal]) -> list[Member]:
+def _members(signals: Iterable[ItemSignal]) -> list[OtherTaker]:
     """Return the crowd members with most overlap, by id where it ties."""
-    members: dict[str, Member] = {}
+    members: dict[str, OtherTaker] = {}
     for signal in signals:
         supported: dict[str, set[str]] = {}
         for taste in signal.tastes:
@@ -138,7 +138,7 @@ def _members(signals: Iterable[ItemSignal]) -> list[Member]:
                 supported.setdefault(name, set()).add(taste.attribute_id)
         crowd = {one.neighbour: one for one in signal.crowd if one.neighbour.startswith("user:")}
         for name, one in crowd.items():
-            member = members.setdefault(name, Member(name))
+            member = members.setdefault(name, OtherTaker(name))
             member.seen.append(one)
             member.tastes |= supported.get(name, set())
     return sorted(members.values(), key=lambda member: (-len(member.seen), member.name))[:MAX_USER_POOL]
@@ -176,17 +176,17 @@ class Neighbours:
 def domain_prune(memory: Memory, neighbourhood: Neighbourhood, domain: str, now: datetime) -> Neighbours:
     """Return the best 4 users, the best 6 items, and the best of all others up to 16."""
     rule = rule_for(domain)
-    graph = Graph(memory, neighbourhood, now)
+    graph = UserGraph(memory, neighbourhood, now)
     items = [
-        Neighbour(item_neighbour(one.item_id), rule(signals), graph.facts[one.item_id], one.facts)
+        Neighbour(cite_item(one.item_id), rule(signals), graph.facts[one.item_id], one.facts)
         for one, signals in zip(graph.taken, graph.item_signals(), strict=True)
     ]
     users = [Neighbour(one.name, rule(graph.user_signals(one)), frozenset(one.tastes)) for one in graph.members]
     items.sort(key=_best_first)
     users.sort(key=_best_first)
-    sure = [*users[:LEAST_USERS], *items[:LEAST_ITEMS]]
-    others = sorted([*users[LEAST_USERS:], *items[LEAST_ITEMS:]], key=_best_first)
-    kept = {one.name for one in (*sure, *others[: MOST - len(sure)])}
+    sure = [*users[:MIN_USERS], *items[:MIN_ITEMS]]
+    others = sorted([*users[MIN_USERS:], *items[MIN_ITEMS:]], key=_best_first)
+    kept = {one.name for one in (*sure, *others[: MAX_NEIGHBOURS - len(sure)])}
     return Neighbours(tuple(one for one in items if one.name in kept), tuple(one for one in users if one.name in kept))
 
 
@@ -194,10 +194,10 @@ def _best_first(one: Neighbour) -> tuple[float, str]:
     return -one.score, one.name
 
 
-def item_neighbour(item_id: str) -> str:
+def cite_item(item_id: str) -> str:
     """Return the name by which facets cite an item; a long id becomes a digest, because a citation is bounded.
 
-    >>> item_neighbour("b1"), len(item_neighbour("b" * 256))
+    >>> cite_item("b1"), len(cite_item("b" * 256))
     ('item:b1', 21)
     """
     name = f"item:{item_id}"

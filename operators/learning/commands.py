@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from operators.attributes import attribute_id
-from operators.evolve.proposals import named, refusal
+from operators.evolve.proposals import private_kind, refused_change
 from operators.language.output_policy import OutputGate, drop_item_evidence
 from operators.language.privacy import Privacy
 from operators.learning.evidence import counts_for_tier, counts_of
@@ -52,7 +52,7 @@ def resolve_command(
     command, private = _fit_to_keep(skill, command, privacy, gate)
     if private is not None:
         kind = _PROPOSED.get(command.action, SkillChangeKind.REWORDED)
-        answer = _Answer(refused=(refusal("", kind, RefusalReason.PRIVATE, private),))
+        answer = _Answer(refused=(refused_change("", kind, RefusalReason.PRIVATE, private),))
     else:
         answer = _carry_out(skill, command, limits)
     evidence = Evidence(event_id=command.event_id)
@@ -102,7 +102,7 @@ def _fit_to_keep(
     private = None
     line = _line_of(skill, command)
     if command.attribute_id is not None and line is None and not _is_statement(skill, command):
-        private = named(command.attribute_id, domain, privacy)
+        private = private_kind(command.attribute_id, domain, privacy)
     if private is None and command.action is Action.ADD and command.line is not None:
         private = privacy.refuses(domain, command.line.dimension, command.line.value)
     elif private is None and command.action is Action.REWORD and command.value is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from operators.attributes import fact_ids
-from operators.evolve.proposals import COUNTS, refusal
+from operators.evolve.proposals import COUNTS, refused_change
 from operators.fit import learned
 from operators.language.corrections import COUNTS_AS_CHOICE, LEARNING_STOPPED, SUPERSEDED, explanation
 from operators.language.ports import Interpretation, ReadDirective, TasteOwner
@@ -242,7 +242,7 @@ class _Correcting:
         subject = Subject.of(said, {item.item_id: item.title for item in self.items})
         subject = subject.untitled(self.correction.domain, self.privacy)
         if (kind := subject.private(self.correction.domain, self.privacy)) is not None:
-            self.refused.append(refusal("", SkillChangeKind.ADDED, RefusalReason.PRIVATE, kind))
+            self.refused.append(refused_change("", SkillChangeKind.ADDED, RefusalReason.PRIVATE, kind))
             self.private.append(kind)
             return
         words = _kept(read.words, self.correction.domain, self.privacy)

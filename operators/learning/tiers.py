@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from operators.attributes import from_fact
-from operators.evolve.proposals import Validated
+from operators.evolve.proposals import ValidatedProposal
 from operators.learning.fold import apply_changes, characters, fits, next_diff, strategy_of
 from operators.stated import SESSION_SILENCE
 from schemas.base import Position
@@ -113,7 +113,7 @@ def make_room(
 
 def resolve(
     skill: PolicySkill,
-    validated: Validated,
+    validated: ValidatedProposal,
     contrast: Contrast,
     source: Position | None = None,
     limits: MergeLimits = DEFAULT_LIMITS,

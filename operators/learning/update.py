@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from operators.attributes import fact_ids, from_fact
-from operators.evolve.proposals import COUNTS, Validated
+from operators.evolve.proposals import COUNTS, ValidatedProposal
 from operators.fit import learned
 from operators.habit_directions import DIRECTION_OF
 from operators.learning.evidence import (
@@ -55,7 +55,7 @@ _HIGH, _STATED = Tier.HIGH, AttributeSource.STATED
 
 def resolve_counts(
     skill: PolicySkill,
-    validated: Validated,
+    validated: ValidatedProposal,
     contrast: Contrast,
     source: Position | None = None,
     usual: Mapping[str, int] | None = None,

@@ -2,6 +2,6 @@
 
 from operators.options import RankSkill
 from operators.rank.deterministic import Score, facet_weights, rank
-from operators.rank.ranking import LlmRanking, Task
+from operators.rank.ranking import LlmRanking, RankTask
 
-__all__ = ["LlmRanking", "RankSkill", "Score", "Task", "facet_weights", "rank"]
+__all__ = ["LlmRanking", "RankSkill", "RankTask", "Score", "facet_weights", "rank"]

@@ -8,14 +8,14 @@ from operators.stated import statements_for
 from schemas import Fit, ItemFacts, Scope, Statement
 
 # How much the logarithm of the chance that a candidate suits counts: what may not suit is no matter of taste.
-SUITING = 4.0
+SUITS_WEIGHT = 4.0
 _LEAST = 0.001
 # The most specific first: a statement for now precedes one for the session, which precedes one for good.
 _SCOPES = (Scope.NOW, Scope.SESSION, Scope.ALWAYS)
 
 
 @dataclass(frozen=True)
-class Said:
+class Constraints:
     """The person's statements, applied to one list: avoided candidates, and by item id all else.
 
     `prefers` has sort keys; it is empty if no statement prefers one candidate to another. `suits` has the summand for
@@ -27,13 +27,13 @@ class Said:
     suits: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, items: Sequence[ItemFacts], statements: Sequence[Statement], fit: Fit | None) -> "Said":
+    def of(cls, items: Sequence[ItemFacts], statements: Sequence[Statement], fit: Fit | None) -> "Constraints":
         """Apply live statements that are not doubtful, and the fit of these candidates in this order."""
         if fit is None and not statements:
-            return NOTHING
+            return NO_CONSTRAINTS
         chances = fit.chances if fit is not None else (1.0,) * len(items)
         preferred: dict[str, tuple[int, ...]] = {item.item_id: _preference(item, statements) for item in items}
-        suits = [SUITING * math.log(max(chance, _LEAST)) for chance in chances]
+        suits = [SUITS_WEIGHT * math.log(max(chance, _LEAST)) for chance in chances]
         return cls(
             frozenset(fit.against) if fit is not None else frozenset(),
             preferred if len(set(preferred.values())) > 1 else {},
@@ -49,7 +49,7 @@ class Said:
         """Return the candidate's sort key by stated preferences; the least comes first."""
         return tuple(-part for part in self.prefers.get(item_id, ()))
 
-    def honoured(self, order: Sequence[str], instructed: Callable[[str], float]) -> tuple[str, ...]:
+    def apply(self, order: Sequence[str], instructed: Callable[[str], float]) -> tuple[str, ...]:
         """Sort a model's order by the person's words: avoided candidates last, preferred ones first."""
 
         def key(item_id: str) -> tuple[bool, float, tuple[int, ...]]:
@@ -59,7 +59,7 @@ class Said:
         return tuple(sorted(order, key=key))
 
 
-NOTHING = Said()
+NO_CONSTRAINTS = Constraints()
 
 
 def _preference(item: ItemFacts, statements: Sequence[Statement]) -> tuple[int, ...]:

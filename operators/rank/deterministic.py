@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from operators.language.words import keywords
-from operators.rank.constraints import NOTHING, Said
-from operators.rank.features import Spoken
+from operators.rank.constraints import NO_CONSTRAINTS, Constraints
+from operators.rank.features import ListFeatures
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
 from schemas import Attribute, Facet, ItemFacts
 
@@ -53,17 +53,17 @@ def rank(
     this user took; `popularity`, how many users took it lately. The seed decides between candidates that tie, so that
     no place in the input is favoured.
     """
-    spoken = Spoken.of(candidates, attributes, facets, companions, popularity)
-    return ordered(candidates, spoken, instruction, seed, weights)
+    spoken = ListFeatures.of(candidates, attributes, facets, companions, popularity)
+    return rank_by_features(candidates, spoken, instruction, seed, weights)
 
 
-def ordered(
+def rank_by_features(
     candidates: Sequence[ItemFacts],
-    spoken: Spoken,
+    spoken: ListFeatures,
     instruction: str = "",
     seed: str = "",
     weights: RankWeights = DEFAULT_WEIGHTS,
-    said: Said = NOTHING,
+    said: Constraints = NO_CONSTRAINTS,
 ) -> list[tuple[ItemFacts, Score]]:
     """Rank candidates by their features; best first, each with its score."""
     asked = keywords(instruction)
@@ -72,7 +72,7 @@ def ordered(
     for item, facets, liked in zip(candidates, community, skill, strict=True):
         name = item.item_id
         suits, is_against = said.suits.get(name, 0.0), name in said.against
-        score = Score(instructed(item, asked), facets, liked, suits, is_against, said.first(name))
+        score = Score(instruction_match(item, asked), facets, liked, suits, is_against, said.first(name))
         scored.append((item, score))
     # Not for secrecy: a shuffle that the same seed repeats.
     random.Random(seed).shuffle(scored)  # noqa: S311
@@ -85,7 +85,7 @@ def facet_weights(facets: Iterable[Facet]) -> dict[str, float]:
     return {facet.attribute_id: facet.confidence for facet in facets if facet.attribute_id}
 
 
-def instructed(item: ItemFacts, asked: frozenset[str]) -> float:
+def instruction_match(item: ItemFacts, asked: frozenset[str]) -> float:
     """Return how well an item matches the words of a request."""
     if not asked:
         return 0.0

@@ -16,7 +16,7 @@ _MOST = WIDEST * FEATURE_ONE
 
 
 @dataclass(frozen=True)
-class Spoken:
+class ListFeatures:
     """The features of one list, each row in the candidates' order.
 
     The community's are in standard deviations of the list; `dimensions` are log-odds by the skill's lines and habits.
@@ -35,7 +35,7 @@ class Spoken:
         facets: Mapping[str, float] | None = None,
         companions: Mapping[str, float] | None = None,
         popularity: Mapping[str, int] | None = None,
-    ) -> "Spoken":
+    ) -> "ListFeatures":
         """Compute the features of these candidates."""
         facets, companions, popularity = facets or {}, companions or {}, popularity or {}
         ids = [{fact_id(fact) for fact in item.facts} for item in candidates]
@@ -56,7 +56,7 @@ class Spoken:
         """Return the skill's score of each candidate."""
         return _added([(weights.skill * weights.of(name), row) for name, row in self.dimensions.items()], candidates)
 
-    def told(self, order: Sequence[int]) -> Features | None:
+    def to_event(self, order: Sequence[int]) -> Features | None:
         """Return the features in fixed point, for the ranking's event; None where all candidates are equal.
 
         Only the dimensions with the largest values are kept; the others decide little.

@@ -8,8 +8,8 @@ import orjson
 from operators.evolve.proposals import ReasonerUnavailable
 from operators.language.output_policy import OutputGate
 from operators.llm import MAX_PROMPT_TOKENS, ModelClient, reply_tokens, strict_object
-from operators.rank.question import keys, rendered
-from operators.rank.ranking import LlmRanking, Task, by_mean_place, presentations, repair, together
+from operators.rank.question import candidate_keys, render_prompt
+from operators.rank.ranking import LlmRanking, RankTask, by_mean_rank, presentations, repair, total_cost
 from schemas import ItemFacts, Provenance
 
 PROMPT = "rank-listwise.v1"
@@ -29,7 +29,7 @@ class ListwiseRanker:
     orders: int
     gate: OutputGate
 
-    async def rank(self, task: Task) -> LlmRanking:
+    async def rank(self, task: RankTask) -> LlmRanking:
         """Return the candidates in a strict order, or raise ReasonerUnavailable; one or none costs no call.
 
         If the endpoint fails after it has answered for one order, the answers so far decide.
@@ -54,14 +54,14 @@ class ListwiseRanker:
             copied = order == tuple(item.item_id for item in shown)
             (copies if copied else own).append(order)
             records.append(record)
-        return LlmRanking(by_mean_place(own or copies, task.seed), together(records), repaired)
+        return LlmRanking(by_mean_rank(own or copies, task.seed), total_cost(records), repaired)
 
-    async def _ask_one(self, task: Task, shown: Sequence[ItemFacts]) -> tuple[list[str], Provenance]:
-        by_key: dict[str, str] = dict(zip(keys(len(shown)), (item.item_id for item in shown), strict=True))
+    async def _ask_one(self, task: RankTask, shown: Sequence[ItemFacts]) -> tuple[list[str], Provenance]:
+        by_key: dict[str, str] = dict(zip(candidate_keys(len(shown)), (item.item_id for item in shown), strict=True))
         named = list(by_key)
         entry = {"type": "array", "items": {"type": "string", "enum": named}}
         reply = await self.client.ask(
-            rendered(PROMPT, task, shown, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate),
+            render_prompt(PROMPT, task, shown, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate),
             strict_object({"ranking": {**entry, "minItems": len(named), "maxItems": len(named)}}),
             name=PROMPT.replace(".", "_"),
             max_tokens=reply_tokens(orjson.dumps({"ranking": named}).decode()),

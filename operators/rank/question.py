@@ -14,7 +14,7 @@ from operators.language.output_policy import OutputGate, trusted_facet_words
 from operators.language.words import keywords
 from operators.llm import CORRECTION_TOKENS
 from operators.prompts import as_data, template
-from operators.rank.ranking import Task
+from operators.rank.ranking import RankTask
 from operators.tokens import count_tokens
 from schemas import Fact, ItemFacts
 
@@ -49,23 +49,23 @@ _DETAILS = (
 )
 
 
-def keys(number: int) -> list[str]:
+def candidate_keys(number: int) -> list[str]:
     """Return one short opaque name per candidate, in the order of presentation.
 
-    >>> keys(3), keys(21)[-1]
+    >>> candidate_keys(3), candidate_keys(21)[-1]
     (['A', 'B', 'C'], 'c21')
     """
     return list(_LETTERS[:number]) if number <= len(_LETTERS) else [f"c{n}" for n in range(1, number + 1)]
 
 
-def rendered(prompt: str, task: Task, shown: Sequence[ItemFacts], *, max_tokens: int, gate: OutputGate) -> str:
-    """Write the prompt of this name, with the candidates in this order under `keys`."""
+def render_prompt(prompt: str, task: RankTask, shown: Sequence[ItemFacts], *, max_tokens: int, gate: OutputGate) -> str:
+    """Write the prompt of this name, with the candidates in this order under `candidate_keys`."""
     task = replace(task, items=gate.filter_items(task.items))
 
     def fit(texts: Iterable[str], share: float) -> str:
         return next((text for text in texts if count_tokens(text) <= share * max_tokens), "")
 
-    known: dict[str, str] = dict(zip((item.item_id for item in shown), keys(len(shown)), strict=True))
+    known: dict[str, str] = dict(zip((item.item_id for item in shown), candidate_keys(len(shown)), strict=True))
     request = fit((as_data(task.instruction, chars) for chars in _REQUEST_CHARS), _REQUEST_SHARE)
     community = fit((_community(task, known, gate, *size) for size in _COMMUNITY), _COMMUNITY_SHARE)
     # The bar between likes and style is one of the signs that `as_data` removes.
@@ -87,7 +87,7 @@ def rendered(prompt: str, task: Task, shown: Sequence[ItemFacts], *, max_tokens:
     return text(_DETAILS[min(richest, len(_DETAILS) - 1)])
 
 
-def _community(task: Task, known: Mapping[str, str], gate: OutputGate, facets: int, chars: int) -> str:
+def _community(task: RankTask, known: Mapping[str, str], gate: OutputGate, facets: int, chars: int) -> str:
     said = ((keywords, facet.confidence) for facet in task.facets if (keywords := trusted_facet_words(facet, gate)))
     told = [*said, *((f"lately took: {title}", 1.0) for title in task.lately)]
     lines = [f"- {as_data(keywords, chars)} (confidence {sure:.1f})" for keywords, sure in told[:facets]]
@@ -98,7 +98,7 @@ def _community(task: Task, known: Mapping[str, str], gate: OutputGate, facets: i
     return "\n".join(lines)
 
 
-def _deciding_first(task: Task) -> dict[str, list[Fact]]:
+def _deciding_first(task: RankTask) -> dict[str, list[Fact]]:
     """Order each candidate's facts: those that the task names first, then those that not all candidates have."""
     spoken_for = keywords(f"{task.instruction} {task.slim_skill}")
     ids = {facet.attribute_id for facet in task.facets}

@@ -11,7 +11,7 @@ from schemas.events import MAX_CANDIDATES
 
 
 @dataclass(frozen=True)
-class Task:
+class RankTask:
     """One ranking to be made by a model, of at most as many candidates as a rank request has, each once.
 
     The surest facet comes first. `companions` has by item id, from 0 to 1, how strongly others took it together with
@@ -68,10 +68,10 @@ def presentations(items: Sequence[ItemFacts], seed: str, wanted: int) -> list[li
     return shown[:wanted]
 
 
-def by_mean_place(orders: Sequence[Sequence[str]], seed: str) -> tuple[str, ...]:
+def by_mean_rank(orders: Sequence[Sequence[str]], seed: str) -> tuple[str, ...]:
     """Order ids by their mean place in several orders (Borda); the seed breaks ties.
 
-    >>> by_mean_place([["b", "c", "a"], ["b", "a", "c"], ["c", "b", "a"]], "")
+    >>> by_mean_rank([["b", "c", "a"], ["b", "a", "c"], ["c", "b", "a"]], "")
     ('b', 'c', 'a')
     """
     names = list(orders[0])
@@ -79,7 +79,7 @@ def by_mean_place(orders: Sequence[Sequence[str]], seed: str) -> tuple[str, ...]
     return tuple(sorted(names, key=lambda name: sum(order.index(name) for order in orders)))
 
 
-def together(calls: Iterable[Provenance]) -> Provenance:
+def total_cost(calls: Iterable[Provenance]) -> Provenance:
     """Merge the records of several answered questions: costs add up, the first one's prompt stands for all."""
     costs = ("prompt_tokens", "completion_tokens", "calls", "latency_ms")
     return reduce(

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from operators.erasure import fit_to_restore, said_still, what_remains
-from operators.evolve import Proposal, Validated, validate
-from operators.graph.items import GraphLimits, Remembered, remember_choice
+from operators.erasure import restorable, without_erased_directives, without_erased_facts
+from operators.evolve import Proposal, ValidatedProposal, validate
+from operators.graph.items import GraphLimits, MemoryUpdate, remember_choice
 from operators.language.output_policy import OutputGate
 from operators.language.ports import Interpretation, TasteOwner
 from operators.language.privacy import Privacy
@@ -21,7 +21,7 @@ from operators.learning.fold import holds, merge
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve
 from operators.learning.update import resolve_counts, resolve_visit
 from operators.options import EvolveMode
-from operators.seals import seal, sealed
+from operators.seals import seal_diff, seal_record
 from operators.signals import DEFAULT_SIGNALS as SIGNALS
 from operators.signals import SignalWeights
 from operators.slim.rules import reads_else, select, slim
@@ -70,7 +70,7 @@ class PreparedChoice:
 
     contrast: Contrast | None
     outcome: EvolveOutcome | None = None
-    remembered: Remembered | None = None
+    remembered: MemoryUpdate | None = None
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class VersionBuilder:
                 diff = diff.model_copy(update={"slim_lines": lines})
                 evolved = evolved.model_copy(update={"slim_lines": lines})
         if self.chain_key is not None:
-            diff = seal(diff, skill.chain, self.chain_key)
+            diff = seal_diff(diff, skill.chain, self.chain_key)
         # The merge of the whole diff, without merging twice.
         evolved = evolved.model_copy(update={"last_diff": diff, "chain": diff.chain})
         is_news = always or diff.slim_lines is not None
@@ -152,7 +152,7 @@ class VersionBuilder:
         if self.slim_tokens is None:
             return None
         short = slim(skill, self.slim_tokens, gate=self.gate)
-        return short if self.chain_key is None else sealed(short, self.chain_key)
+        return short if self.chain_key is None else seal_record(short, self.chain_key)
 
 
 Reason = Callable[[Contrast, PolicySkill], Awaitable[Proposal]]
@@ -172,7 +172,7 @@ def _without_erased(
     if state.receipt is None:
         return tuple(items)
     moments = _moments(event, source)
-    known = (what_remains(item, event.user_id, event.domain, state.receipt, *moments) for item in items)
+    known = (without_erased_facts(item, event.user_id, event.domain, state.receipt, *moments) for item in items)
     return tuple(item for item in known if item is not None)
 
 
@@ -201,7 +201,7 @@ class EvolveStep(VersionBuilder):
         known: ItemFacts | None = chosen
         if state.receipt is not None:
             moments = _moments(contrast, source)
-            known = what_remains(chosen, contrast.user_id, contrast.domain, state.receipt, *moments)
+            known = without_erased_facts(chosen, contrast.user_id, contrast.domain, state.receipt, *moments)
         if known is None:
             return PreparedChoice(None, EvolveOutcome.FORGOTTEN)
         facets = self.privacy.facets(contrast.facets, contrast.domain)
@@ -233,7 +233,7 @@ class EvolveStep(VersionBuilder):
     ) -> EvolveEffects:
         """Apply a reasoner's answer to the skill as it is now."""
         skill = state.skill
-        validated = Validated(answer) if answer.is_empty else validate(answer, skill, contrast, self.privacy)
+        validated = ValidatedProposal(answer) if answer.is_empty else validate(answer, skill, contrast, self.privacy)
         if self.mode is EvolveMode.COUNTS:
             diff = resolve_counts(skill, validated, contrast, source, state.usual, self.limits, state.popularity)
         else:
@@ -245,7 +245,7 @@ class EvolveStep(VersionBuilder):
     ) -> EvolveEffects:
         """Apply an item taken without a list. A skill before its first choice will begin with it anyway."""
         skill = state.skill
-        known = what_remains(item, visit.user_id, visit.domain, state.receipt, *_moments(visit, source))
+        known = without_erased_facts(item, visit.user_id, visit.domain, state.receipt, *_moments(visit, source))
         if known is None:
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         if not skill.version or self.mode is not EvolveMode.COUNTS:
@@ -263,7 +263,9 @@ class EvolveStep(VersionBuilder):
     ) -> EvolveEffects:
         """Apply a signal on an item; a skill may begin with it."""
         skill = state.skill
-        known = what_remains(item, feedback.user_id, feedback.domain, state.receipt, *_moments(feedback, source))
+        known = without_erased_facts(
+            item, feedback.user_id, feedback.domain, state.receipt, *_moments(feedback, source)
+        )
         if known is None:
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         if (outcome := self.fence(skill, feedback, source)) is not None:
@@ -291,7 +293,7 @@ class EvolveStep(VersionBuilder):
         if (outcome := self.done_with(state, correction, source)) is not None:
             return EvolveEffects(outcome, skill)
         user_id, domain = correction.user_id, correction.domain
-        left_of_it = said_still(understood, user_id, domain, state.receipt, *moments)
+        left_of_it = without_erased_directives(understood, user_id, domain, state.receipt, *moments)
         if left_of_it is not understood:
             understood, correction = left_of_it, correction.model_copy(update={"text": ""})
         if understood.about is TasteOwner.ANOTHER or not understood.is_understood:
@@ -334,7 +336,7 @@ class EvolveStep(VersionBuilder):
             return EvolveEffects(EvolveOutcome.FORGOTTEN, state.skill)
         if holds(state.skill, command.event_id, source):
             return EvolveEffects(EvolveOutcome.REPEATED, state.skill)
-        command = fit_to_restore(command, state.skill, state.receipt)
+        command = restorable(command, state.skill, state.receipt)
         diff = resolve_command(state.skill, command, source, self.limits, privacy=self.privacy, gate=self.gate)
         return self.evolved(EvolveOutcome.COMMANDED, state, diff)
 

@@ -12,10 +12,10 @@ from enum import StrEnum
 
 from operators.admission import TOLERANCE, is_applied, with_applied, with_recent
 from operators.attributes import fact_id
-from operators.cards.fold import with_diff
+from operators.cards.fold import apply_diff
 from operators.cards.lines import line_id
-from operators.cards.merge import resolve, resolve_command
-from operators.erasure import card_line, forgotten_as, meaning, value_of_line
+from operators.cards.merge import apply_command, merge_extraction
+from operators.erasure import card_line_digest, erased_digests, value_of_line, words_digest
 from operators.language.chunks import (
     CHUNK_CHARS,
     CloseReason,
@@ -31,7 +31,7 @@ from operators.language.chunks import (
 from operators.language.ports import Effect, Extraction, Extractor, PreferenceFinding
 from operators.language.privacy import Privacy
 from operators.language.words import plain_words
-from operators.seals import seal
+from operators.seals import seal_diff
 from operators.stated import statement_id
 from schemas.base import Position, Provenance, moment_of
 from schemas.cards import (
@@ -159,7 +159,9 @@ class ListenStep:
         texts = [turn.text for turn in chunk.turns if turn.role is Speaker.USER]
         removed = Counter(kind for text in texts for kind in self.privacy.placeholders(text))
         until = max((scope.until for scope in state.receipt.lines.values()), default=None) if state.receipt else None
-        diff = resolve(state.card, user_id, kept, name, at, chunk.conversation_id, source, self.privacy, removed, until)
+        diff = merge_extraction(
+            state.card, user_id, kept, name, at, chunk.conversation_id, source, self.privacy, removed, until
+        )
         gone = tuple(each for each in findings if each.effect is Effect.FORGETS)
         erased = [*erased_lines(state.card, diff).items()]
         erased += [(line_id(each.stance, each.dimension, each.value, each.domain), each.value) for each in gone]
@@ -167,7 +169,7 @@ class ListenStep:
             diff=diff,
             corrections=derived_corrections(user_id, name, chunk, findings, vocabulary),
             forgets=derived_forget_requests(user_id, name, gone),
-            lines=tuple(dict.fromkeys(name for each in erased for name in forgotten_as(user_id, *each))),
+            lines=tuple(dict.fromkeys(name for each in erased for name in erased_digests(user_id, *each))),
         )
 
     def forgotten(self, state: ListenState, heard: Extraction, thought: ChunkEffects) -> tuple[str, ...]:
@@ -186,7 +188,7 @@ class ListenStep:
         card = state.card
         if card is not None and (command.event_id in card.recent or is_applied(card.applied, source)):
             return ListenOutcome.REPEATED, None
-        diff = resolve_command(card, command, source, self.privacy)
+        diff = apply_command(card, command, source, self.privacy)
         return (ListenOutcome.NOTHING if diff is None else ListenOutcome.COMMANDED), diff
 
     def _is_full(self, chunk: Chunk, utterance: Utterance) -> CloseReason | None:
@@ -272,7 +274,7 @@ def erasing_diff(card: Card, request: ForgetRequest, lines: Sequence[str], sourc
 
 def with_sealed_diff(card: Card | None, diff: CardDiff, key: bytes = b"") -> Card:
     """Return the card after a diff, which it seals."""
-    return with_diff(card, seal(diff, None if card is None else card.chain, key))
+    return apply_diff(card, seal_diff(diff, None if card is None else card.chain, key))
 
 
 def _is_erased(finding: PreferenceFinding, state: ListenState, user_id: str) -> bool:
@@ -285,7 +287,7 @@ def _is_erased(finding: PreferenceFinding, state: ListenState, user_id: str) -> 
     said = plain_words(finding.value)
     # With one word less a longer value says nearly the same.
     nearly = [said, *(said - {word} for word in said if len(said) > 2)]  # noqa: PLR2004
-    names = [card_line(user_id, line), *(meaning(user_id, each) for each in nearly)]
+    names = [card_line_digest(user_id, line), *(words_digest(user_id, each) for each in nearly)]
     if finding.domain is not None:
         fact = fact_id(Fact(dimension=finding.dimension, value=finding.value))
         told = (line, fact, statement_id(finding.stance, fact))

@@ -6,8 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from operators.admission import is_applied
-from operators.erasure import what_remains
-from operators.graph.items import GraphLimits, Remembered, remember_choice
+from operators.erasure import without_erased_facts
+from operators.graph.items import GraphLimits, MemoryUpdate, remember_choice
 from operators.language.privacy import Privacy
 from operators.learning.fold import start
 from operators.learning.prior import observe, statinit
@@ -41,7 +41,7 @@ class PriorEffects:
 
     outcome: PriorOutcome
     profile: Profile | None = None
-    remembered: Remembered | None = None
+    remembered: MemoryUpdate | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class PriorStep:
     ) -> PriorEffects:
         """Count an interaction, unless it is forgotten or counted already."""
         moments = (interaction.occurred_at, source.moment)
-        known = what_remains(item, interaction.user_id, interaction.domain, state.receipt, *moments)
+        known = without_erased_facts(item, interaction.user_id, interaction.domain, state.receipt, *moments)
         if known is None:
             return PriorEffects(PriorOutcome.FORGOTTEN)
         remembered = None

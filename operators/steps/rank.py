@@ -12,9 +12,9 @@ from operators.language.privacy import Privacy
 from operators.language.words import keywords
 from operators.options import RankSkill
 from operators.rank import facet_weights
-from operators.rank.constraints import NOTHING, Said
-from operators.rank.deterministic import instructed, ordered
-from operators.rank.features import Spoken
+from operators.rank.constraints import NO_CONSTRAINTS, Constraints
+from operators.rank.deterministic import instruction_match, rank_by_features
+from operators.rank.features import ListFeatures
 from operators.slim import Slimmed, lines_of, relevant_to, slimmed
 from operators.slim.statements import with_session
 from operators.stated import is_doubtful, lasting_statements, live_session, live_statements, without_avoided
@@ -39,7 +39,7 @@ class ListStatements:
     """The person's statements about one list, and the fit of its candidates, in the order of the request."""
 
     fit: Fit | None = None
-    said: Said = NOTHING
+    said: Constraints = NO_CONSTRAINTS
 
     def told(self, items: Sequence[ItemFacts], order: Sequence[str]) -> Fit | None:
         """Return the fit in the ranking's order."""
@@ -51,8 +51,8 @@ class ListStatements:
     def honoured(self, items: Sequence[ItemFacts], order: Sequence[str], instruction: str) -> tuple[str, ...]:
         """Sort a model's order by the tiers of the ranker without a model."""
         asked = keywords(instruction)
-        wanted = {str(item.item_id): instructed(item, asked) for item in items}
-        return self.said.honoured(order, wanted.__getitem__)
+        wanted = {str(item.item_id): instruction_match(item, asked) for item in items}
+        return self.said.apply(order, wanted.__getitem__)
 
 
 NO_STATEMENTS = ListStatements()
@@ -126,7 +126,7 @@ class RankStep:
         statements = live_statements(skill, now, session_id)
         fit = fit_of(items, skill, statements, privacy=self.privacy, asks=asks)
         sure = [said for said in statements if not is_doubtful(skill, said)]
-        return ListStatements(fit, Said.of(items, sure, fit))
+        return ListStatements(fit, Constraints.of(items, sure, fit))
 
     @staticmethod
     def within(
@@ -158,27 +158,27 @@ class RankStep:
         lines: Sequence[Attribute],
         retrieved: Retrieved,
         popularity: Mapping[str, int] | None = None,
-    ) -> Spoken:
+    ) -> ListFeatures:
         """Return the features of each candidate."""
         many = popularity if self.retrieves else None
-        return Spoken.of(items, lines, facet_weights(retrieved.facets), retrieved.companions, many)
+        return ListFeatures.of(items, lines, facet_weights(retrieved.facets), retrieved.companions, many)
 
     def weighed(
         self,
         items: Sequence[ItemFacts],
-        spoken: Spoken,
+        spoken: ListFeatures,
         instruction: str,
         seed: str,
         weights: RankWeights,
         heard: ListStatements = NO_STATEMENTS,
     ) -> WeighedOrder:
         """Return the order by a domain's weights, with its features."""
-        ranked = ordered(items, spoken, instruction, seed, weights, heard.said)
+        ranked = rank_by_features(items, spoken, instruction, seed, weights, heard.said)
         order = tuple(item.item_id for item, _ in ranked)
         if heard.said.decides or len({score.instruction for _, score in ranked}) > 1:
             return WeighedOrder(order)
         place = {item.item_id: number for number, item in enumerate(items)}
-        return WeighedOrder(order, spoken.told([place[name] for name in order]))
+        return WeighedOrder(order, spoken.to_event([place[name] for name in order]))
 
 
 def answer(request: RankRequest, order: Sequence[str], injected: Injected) -> Ranking:

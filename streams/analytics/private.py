@@ -1,6 +1,6 @@
 """Redacts free text for rows: the topics keep the apps' own bytes, but analysts need not read them."""
 
-from operators.evolve.proposals import named
+from operators.evolve.proposals import private_kind
 from operators.language.privacy import Privacy
 from schemas import Correction, Item, Model, OptOut, SkillCommand
 from schemas.events import Abstention, Contrast, Feedback, Injected, Interaction, Ranking, RankRequest
@@ -39,7 +39,7 @@ def _of_command(event: SkillCommand, privacy: Privacy) -> dict[str, object]:
     kept: dict[str, object] = {"reason": privacy.redact(event.reason, event.domain, 300).text}
     name, line = event.attribute_id or "", event.line
     # A value that is withheld already stays: the name of its kind may be a word of that kind.
-    if name and not name.startswith(_WITHHELD) and (kind := named(name, event.domain, privacy)) is not None:
+    if name and not name.startswith(_WITHHELD) and (kind := private_kind(name, event.domain, privacy)) is not None:
         kept["attribute_id"] = _WITHHELD + kind
     if event.value is not None and not event.value.startswith(_WITHHELD):
         dimension = [*name.split(":"), ""][1]

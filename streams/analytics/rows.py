@@ -9,7 +9,7 @@ import orjson
 import pyarrow as pa
 
 from operators.language.privacy import Privacy
-from operators.seals import authenticated
+from operators.seals import without_unproven_fields
 from schemas import ONE, TOPICS, BadRecord, Key, Model, Ranking, SkillDiff, Topic, decode, moment_of
 from streams.analytics.columns import COLUMNS, ITEMS
 from streams.analytics.forgetting import Barrier
@@ -37,7 +37,7 @@ def read(
         if barrier is not None and barrier.covers(event, record.logged_at):
             return None
         if isinstance(event, Ranking):
-            event = authenticated(event, ranking_key)
+            event = without_unproven_fields(event, ranking_key)
         put = _rows_of(redacted(event, privacy), record)
         return put if barrier is None else barrier.blanked(put, event)
     except BadRecord:

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from fastapi import Query, Response
 from pydantic import ValidationError
 
-from operators.cards.lines import why_not
-from operators.cards.merge import is_as_it_was, resolve_command
-from operators.cards.views import as_text
+from operators.cards.lines import describe_rejection
+from operators.cards.merge import apply_command, is_confirmation_only
+from operators.cards.views import card_text
 from schemas import Card, CardCommand, CardDiff
 from schemas.base import Text
 from streams.http.api import Api, TheApi
@@ -55,7 +55,7 @@ async def card(
     if form == "json":
         return as_json(card_told(found, at, gate, **about, budget_tokens=budget_tokens))
     budget = budget_tokens or TEXT_TOKENS
-    text = as_text(found, at, **about, budget_tokens=budget, gate=gate)
+    text = card_text(found, at, **about, budget_tokens=budget, gate=gate)
     return Response(text, media_type="text/plain")
 
 
@@ -77,13 +77,13 @@ def card_command(user: str, actor: str, event_id: str, at: datetime, asked: dict
 
 def would_be(api: Api, card: Card | None, command: CardCommand) -> CardDiff:
     """Return the effect of a command on the card as it is now, and refuse one without effect."""
-    diff = resolve_command(card, command, None, privacy_of(api.settings))
-    if diff is not None and not is_as_it_was(card, diff):
+    diff = apply_command(card, command, None, privacy_of(api.settings))
+    if diff is not None and not is_confirmation_only(card, diff):
         return diff
     kinds = [] if diff is None else [each.kind for each in diff.not_kept]
     lines = () if card is None else (*card.lines, *card.past)
     if kinds:
-        why = f"{', '.join(map(why_not, kinds))} is not kept"
+        why = f"{', '.join(map(describe_rejection, kinds))} is not kept"
     elif command.line_id is None or any(line.line_id == command.line_id for line in lines):
         why = "it is so already"
     else:

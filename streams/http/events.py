@@ -12,7 +12,7 @@ from fastapi import Response
 from pydantic import Field, ValidationError
 
 from operators.admission import TOLERANCE, reject_reason
-from operators.seals import authenticated
+from operators.seals import without_unproven_fields
 from operators.stated import describe_statement
 from schemas import Candidate, Correction, Directive, Event, Model, OptOut, Scope, StatementChangeKind, Topic, encode
 from schemas.base import DomainField, Identifier, Instruction, ItemIdField, UserIdField
@@ -224,7 +224,7 @@ async def rank(api: TheApi, token: TheToken, asked: RankBody) -> Response:
 
     def is_answer(found: Ranking) -> bool:
         is_named = (found.ranking_id, found.user_id) == (name, user)
-        return is_named and authenticated(found, api.ranking_key).ranked_by is RankedBy.SAGER
+        return is_named and without_unproven_fields(found, api.ranking_key).ranked_by is RankedBy.SAGER
 
     found = await api.ask(token, request, Ranking, is_answer)
     if found is None:

@@ -19,7 +19,7 @@ from confluent_kafka import Message, TopicPartition
 
 from operators.graph.items import without_foreign
 from operators.learning.fold import OutOfOrder, merge
-from operators.seals import Seal, is_plain, is_sealed, seal_of, sealed
+from operators.seals import SealState, check_seal, is_canonical, is_sealed, seal_record
 from operators.slim import slim
 from schemas import BadRecord, ItemMemory, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, encode
 from streams.exceptions import NotProduced, TopicsDiffer
@@ -260,7 +260,7 @@ class _Rebuild:
         if is_wrong:
             # Apps ignore a lower version than the one they have, until a tombstone.
             self._send(SlimSkill.TOPIC, partition, key, None)
-        self._send(SlimSkill.TOPIC, partition, key, encode(short if each.bare else sealed(short, self._key)))
+        self._send(SlimSkill.TOPIC, partition, key, encode(short if each.bare else seal_record(short, self._key)))
 
     def _is_forged(self, key: bytes, found: _Partition) -> bool:
         """Return True if a slim skill is not as it was sealed, or is another's."""
@@ -269,11 +269,11 @@ class _Rebuild:
             short = decode(SlimSkill, held)
         except BadRecord:
             return True
-        seal = seal_of(short, self._key)
+        seal = check_seal(short, self._key)
         # A slim skill of a log without seals has none.
-        is_unsealed = seal is Seal.MISSING and not found.folded.get(key, Folded()).bare
+        is_unsealed = seal is SealState.MISSING and not found.folded.get(key, Folded()).bare
         is_others = key != compound_key(short.user_id, short.domain)
-        return is_others or is_unsealed or seal is Seal.WRONG or not is_plain(held, short)
+        return is_others or is_unsealed or seal is SealState.WRONG or not is_canonical(held, short)
 
     def _is_ahead(self, key: bytes, found: _Partition) -> bool:
         """Return True if apps have a slim skill of a version that is not there, or that came before a lower one."""

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import orjson
 from confluent_kafka import Message, TopicPartition
 
-from operators.audit import Kind
-from operators.seals import Seal, is_plain, seal_of
+from operators.audit import FaultKind
+from operators.seals import SealState, check_seal, is_canonical
 from schemas import BadRecord, Card, CardDiff, Model, Receipt, SlimSkill, decode, subject_of, topic_of
 from schemas.diffs import PolicySkill, SkillDiff
 from streams.kafka.clients import partition_of
@@ -29,7 +29,7 @@ SkillKey = tuple[str, str]  # user and domain. A card has the domain "".
 class AuditFinding:
     """A record that is not as it was written; user and domain are empty where they cannot be read."""
 
-    kind: Kind
+    kind: FaultKind
     user_id: str
     domain: str
     what: str  # a description with the place, for people
@@ -104,7 +104,9 @@ class PartitionReader:
             user, domain = _skill_key(record)
             if highest.get(key, 0) > getattr(record, "skill_version", 0):
                 what = f"the slim skill, of version {record.skill_version}, came after one of version {highest[key]}"
-                found.findings.append(AuditFinding(Kind.SLIM_REPLAYED, user, domain, f"{what}: {_location(message)}"))
+                found.findings.append(
+                    AuditFinding(FaultKind.SLIM_REPLAYED, user, domain, f"{what}: {_location(message)}")
+                )
             yield record, raw
 
     def _decoded(self, message: Message, model: type[Any], raw: bytes, findings: list[AuditFinding]) -> Any:
@@ -115,7 +117,7 @@ class PartitionReader:
         except BadRecord as error:
             user, domain = _named_in_key(message.key(), model)
             if not user or self._is_selected(user, domain):
-                findings.append(AuditFinding(Kind.UNREADABLE, user, domain, f"{location} cannot be read: {error}"))
+                findings.append(AuditFinding(FaultKind.UNREADABLE, user, domain, f"{location} cannot be read: {error}"))
             return None
         user, domain = _skill_key(record)
         if not self._is_selected(user, domain):
@@ -123,13 +125,17 @@ class PartitionReader:
         if message.key() != topic_of(model).key_of(record):
             named = _named_in_key(message.key(), model)
             what = f"{location} has this key, and is another's"
-            findings.append(AuditFinding(Kind.MISPLACED, named[0] or user, named[1] or domain, what))
+            findings.append(AuditFinding(FaultKind.MISPLACED, named[0] or user, named[1] or domain, what))
             return None
         if partition_of(user, len(self._where[model.TOPIC])) != message.partition():
-            findings.append(AuditFinding(Kind.MISPLACED, user, domain, f"{location} is on another user's partition"))
+            findings.append(
+                AuditFinding(FaultKind.MISPLACED, user, domain, f"{location} is on another user's partition")
+            )
             return None
-        if not is_plain(raw, record):
-            findings.append(AuditFinding(Kind.DISGUISED, user, domain, f"{location} has fields that readers ignore"))
+        if not is_canonical(raw, record):
+            findings.append(
+                AuditFinding(FaultKind.DISGUISED, user, domain, f"{location} has fields that readers ignore")
+            )
         return record
 
 
@@ -147,27 +153,27 @@ class ReceiptIndex:
             for kind, what in self._add(message, key):
                 self.findings.append(AuditFinding(kind, "", "", f"the receipt at {_location(message)} {what}"))
 
-    def _add(self, message: Message, key: bytes) -> Iterator[tuple[Kind, str]]:
+    def _add(self, message: Message, key: bytes) -> Iterator[tuple[FaultKind, str]]:
         value = message.value()
         if value is None:
-            yield Kind.RECEIPT_MISSING, "was removed; a worker never removes one"
+            yield FaultKind.RECEIPT_MISSING, "was removed; a worker never removes one"
             return
         try:
             receipt = decode(Receipt, value)
         except BadRecord as error:
-            yield Kind.UNREADABLE, f"cannot be read: {error}"
+            yield FaultKind.UNREADABLE, f"cannot be read: {error}"
             return
-        seal = seal_of(receipt, key)
-        if seal is Seal.WRONG:
-            yield Kind.RECEIPT_FORGED, "is not what was sealed, or was sealed with another key: it excuses nothing"
+        seal = check_seal(receipt, key)
+        if seal is SealState.WRONG:
+            yield FaultKind.RECEIPT_FORGED, "is not what was sealed, or was sealed with another key: it excuses nothing"
             return
         if (message.key() or b"") != receipt.subject.encode():
-            yield Kind.MISPLACED, "has the key of another"
+            yield FaultKind.MISPLACED, "has the key of another"
             return
-        if seal is Seal.MISSING:
-            yield Kind.RECEIPT_UNSEALED, "is not sealed"
-        if not is_plain(value, receipt):
-            yield Kind.DISGUISED, "has fields that readers ignore"
+        if seal is SealState.MISSING:
+            yield FaultKind.RECEIPT_UNSEALED, "is not sealed"
+        if not is_canonical(value, receipt):
+            yield FaultKind.DISGUISED, "has fields that readers ignore"
         held = self.by_subject.get(receipt.subject)
         if held is None or _reach(held) <= _reach(receipt):
             self.by_subject[receipt.subject] = receipt

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from operators.audit import Kind, audit, audit_card
+from operators.audit import FaultKind, audit_card, audit_skill
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill
 from streams.exceptions import TopicsDiffer
 from streams.kafka.clients import partition_of
@@ -93,15 +93,15 @@ class _Verification:
         logs, card_logs = partition.logs[SkillDiff], partition.logs[CardDiff]
         for name in sorted({*skills, *logs, *slims}):
             diffs, skill, slim = partition.log(SkillDiff, name), skills.get(name), slims.get(name)
-            for fault in audit(diffs, skill, slim, self._key):
+            for fault in audit_skill(diffs, skill, slim, self._key):
                 # A state whose log went meanwhile was erased meanwhile.
-                state = {Kind.SLIM_WITHOUT_LOG: slim, Kind.LOG_CUT: skill}.get(fault.kind)
+                state = {FaultKind.SLIM_WITHOUT_LOG: slim, FaultKind.LOG_CUT: skill}.get(fault.kind)
                 self._report(AuditFinding(fault.kind, *name, fault.what), state and state.occurred_at)
             self._check_erased(name, [*diffs, skill, slim])
         for name in sorted({*cards, *card_logs}):
             versions, card = partition.log(CardDiff, name), cards.get(name)
             for fault in audit_card(versions, card, self._key):
-                state = card if fault.kind is Kind.LOG_CUT else None
+                state = card if fault.kind is FaultKind.LOG_CUT else None
                 self._report(AuditFinding(fault.kind, *name, fault.what), state and state.occurred_at)
             self._check_erased(name, [*versions, card])
             self._done.cards += 1
@@ -117,7 +117,7 @@ class _Verification:
         for record in records:
             if record is not None and self._receipts.has_removed(*name, record.occurred_at, self._removed_before):
                 self._done.add(
-                    AuditFinding(Kind.RETURNED, *name, f"erased records are on the topic {record.TOPIC} again")
+                    AuditFinding(FaultKind.RETURNED, *name, f"erased records are on the topic {record.TOPIC} again")
                 )
                 return
 
@@ -146,5 +146,5 @@ class _Verification:
                 forgotten.add(self._user)
             elif not self._done.found:
                 what = "there is neither a log nor a receipt"
-                self._done.add(AuditFinding(Kind.UNKNOWN, self._user, self._domain or "", what))
+                self._done.add(AuditFinding(FaultKind.UNKNOWN, self._user, self._domain or "", what))
         self._done.forgotten = len(forgotten)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from operators.cards.admission import is_let_out
-from operators.cards.lines import certainty, in_words, why_not
-from operators.cards.views import chosen
+from operators.cards.admission import is_safe_for_prompt
+from operators.cards.lines import certainty, describe, describe_rejection
+from operators.cards.views import select_lines
 from operators.language.output_policy import OutputGate
 from operators.tokens import count_tokens
 from schemas import Card, CardChange, CardDiff, CardLine, Model
@@ -58,9 +58,9 @@ def card_told(
     most = MOST_FOR_A_REQUEST if request.strip() else MAX_CARD_LINES
     lines: list[ToldCardLine] = []
     left = budget_tokens
-    for each in chosen(card, request, at, domain=domain, most=most):
+    for each in select_lines(card, request, at, domain=domain, most=most):
         if left is not None:
-            left -= count_tokens(in_words(each.line))
+            left -= count_tokens(describe(each.line))
             if left < 0:
                 break
         lines.append(line_told(each.line, at, gate, round(each.score, DIGITS), each.reason))
@@ -80,9 +80,9 @@ def line_told(
     """Return one line, with its certainty at a moment."""
     return ToldCardLine(
         **line.model_dump(),
-        says=in_words(line),
+        says=describe(line),
         certainty=round(certainty(line, at), DIGITS),
-        held_back=not is_let_out(line, gate),
+        held_back=not is_safe_for_prompt(line, gate),
         score=score,
         reason=reason,
     )
@@ -107,9 +107,12 @@ def card_versions(diffs: Iterable[CardDiff]) -> list[CardVersion]:
     known: dict[str, str] = {}
     versions = []
     for diff in diffs:
-        known |= {change.line_id: in_words(change.line) for change in diff.changes if change.line is not None}
+        known |= {change.line_id: describe(change.line) for change in diff.changes if change.line is not None}
         changes = tuple((change, known.get(change.line_id, GONE)) for change in diff.changes)
-        not_kept = (why_not(each.kind) + (f", {each.times} times" if each.times > 1 else "") for each in diff.not_kept)
+        not_kept = (
+            describe_rejection(each.kind) + (f", {each.times} times" if each.times > 1 else "")
+            for each in diff.not_kept
+        )
         versions.append(
             CardVersion(diff, "conversation" if diff.conversation_id else "command", changes, tuple(not_kept))
         )

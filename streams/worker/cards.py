@@ -3,9 +3,9 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from operators.cards.fold import OutOfOrder, fold, redacted, unquoted
+from operators.cards.fold import CardOutOfOrder, drop_stale_quotations, fold_cards, redact_card_log
 from operators.erasure import with_lines
-from operators.seals import resealed
+from operators.seals import reseal_receipt
 from operators.steps.listen import erasing_changes, with_sealed_diff
 from schemas import Card, CardChangeKind, CardDiff, ErasedScope, Receipt, compound_key, key_start, subject_of
 from streams.settings import Settings
@@ -76,7 +76,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         begun = held or Receipt(event_id=scope.event_id, occurred_at=scope.until, subject=subject_of(user_id))
         after = with_lines(begun, {line: _latest(begun.lines.get(line), scope) for line in lines})
         if held is None or after != held:
-            receipt = resealed(held, after, self._settings.chain_key_bytes)
+            receipt = reseal_receipt(held, after, self._settings.chain_key_bytes)
             await self._tables.receipts.write(event, receipt.subject.encode(), receipt)
 
     async def _without(
@@ -84,9 +84,9 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
     ) -> tuple[Card, CardDiff]:
         """Rewrite the log without these lines; return the card after the diff, and the diff, without them too."""
         log = [] if card is None or not card.version else await self._log(event, key_start(card.user_id), card.version)
-        changed = [*log, diff] if gone else unquoted([*log, diff])
+        changed = [*log, diff] if gone else drop_stale_quotations([*log, diff])
         for line_id in gone:
-            changed = redacted(changed, line_id)
+            changed = redact_card_log(changed, line_id)
         return await self._rewrite(event, log, changed, diff.version)
 
     def _key(self, value: Card) -> bytes:
@@ -97,8 +97,8 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
 
     def _fold(self, log: Sequence[CardDiff]) -> Card | None:
         try:
-            return next(iter(fold(log).values()), None)
-        except OutOfOrder as error:
+            return next(iter(fold_cards(log).values()), None)
+        except CardOutOfOrder as error:
             raise LogIncomplete(str(error)) from error
 
 

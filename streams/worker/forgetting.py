@@ -13,16 +13,16 @@ from typing import Any
 from operators.admission import kafka_time, median_clock
 from operators.contrast import SLOTS
 from operators.erasure import (
-    Held,
-    forgotten_lines,
-    scrubbed_conversations,
-    scrubbed_memory,
-    scrubbed_profile,
+    StoredState,
+    lines_in_scope,
+    scrub_conversations,
+    scrub_memory,
+    scrub_profile,
     with_known,
     with_scope,
 )
-from operators.graph.items import all_touches, forgotten_touch, neighbour_of
-from operators.seals import resealed
+from operators.graph.items import forgotten_touch, neighbour_of, touch_all_items
+from operators.seals import reseal_receipt
 from operators.steps.listen import erasing_diff
 from schemas.base import Position, moment_of
 from schemas.codec import ModelT, derived_id, encode, known_as, subject_of
@@ -90,14 +90,14 @@ class Forgetting:
 
     async def _write(self, event: Any, request: ForgetRequest, receipt: Receipt, scope: ErasedScope) -> Receipt:
         held = self._tables.receipt(request.user_id)
-        newer = resealed(held, with_scope(receipt, request, scope), self._deps.settings.chain_key_bytes)
+        newer = reseal_receipt(held, with_scope(receipt, request, scope), self._deps.settings.chain_key_bytes)
         await self._tables.receipts.write(event, newer.subject.encode(), newer)
         return newer
 
-    async def _stored(self, request: ForgetRequest) -> Held:
+    async def _stored(self, request: ForgetRequest) -> StoredState:
         tables, user_id = self._tables, request.user_id
         slots = [compound_key(user_id, slot) for slot in range(SLOTS)]
-        return Held(
+        return StoredState(
             profiles=_values(tables.profiles, await self._keys(tables.profiles, request)),
             memories=_values(tables.memories, await self._keys(tables.memories, request)),
             skills=_values(tables.skills, await self._keys(tables.skills, request)),
@@ -134,9 +134,9 @@ class Forgetting:
         await listener.carry_on(event, user_id)
         listening = listener.conversations.read(user_id)
         if listening is not None and request.line is None:
-            await listener.conversations.write(event, scrubbed_conversations(listening, request.domain))
+            await listener.conversations.write(event, scrub_conversations(listening, request.domain))
         card = listener.cards.read(user_id)
-        lines = () if card is None else forgotten_lines(card, request.domain, request.line)
+        lines = () if card is None else lines_in_scope(card, request.domain, request.line)
         if card is None or not lines:
             return
         position = event.position
@@ -186,17 +186,17 @@ class Forgetting:
         async with self._tables.profiles.lock(key):
             profile = self._tables.profiles.read(key)
             if profile is not None:
-                await self._tables.profiles.write(event, key, scrubbed_profile(profile, line))
+                await self._tables.profiles.write(event, key, scrub_profile(profile, line))
         skill = self._tables.skills.read(key)
         if skill is not None and request.event_id not in skill.recent:
             await self._skills.erase_line(event, request, position, skill)
         async with self._tables.memories.lock(key):
             memory = self._tables.memories.read(key)
             if memory is not None:
-                scrubbed = scrubbed_memory(memory, line)
+                scrubbed = scrub_memory(memory, line)
                 # Items hold the user's tastes: they forget the user, and hear the rest again.
                 await self._everywhere(event, request)
-                await send_touches(self._producer, event, all_touches(scrubbed, self._deps.graph_limits))
+                await send_touches(self._producer, event, touch_all_items(scrubbed, self._deps.graph_limits))
                 await self._tables.memories.write(event, key, scrubbed)
         await self._conversations(event, request)
 

@@ -15,8 +15,8 @@ from confluent_kafka import Message
 from pydantic_core import from_json
 
 from operators.attributes import facts_of_ids
-from operators.graph.items import GraphLimits, Remembered, neighbour_of, shared_out
-from operators.graph.neighbours import Gathered, Neighbourhood, near
+from operators.graph.items import GraphLimits, MemoryUpdate, neighbour_of, split_by_partition
+from operators.graph.neighbours import ItemSummary, Neighbourhood, neighbourhood_of
 from schemas import BadRecord, Fact, ItemMemory, ItemUpdate, Memory, compound_key, decode, encode
 from schemas.memory import epoch_of
 from streams.kafka.clients import partition_of
@@ -113,7 +113,7 @@ class Items:
         self._settings, self._limits = settings, limits
         self.store = ItemStore()
         self._log = Follower(settings, ItemMemory.TOPIC, self._take)
-        self._gathered: LruCache[bytes, tuple[bytes, Gathered]] = LruCache(GATHERED)
+        self._gathered: LruCache[bytes, tuple[bytes, ItemSummary]] = LruCache(GATHERED)
         self._answered: dict[tuple[int, str], None] = {}
         self._tastes: LruCache[str, tuple[tuple[Fact, ...], float]] = LruCache(MAX_DOMAINS)
 
@@ -123,7 +123,7 @@ class Items:
 
     # --- for agents, in the event loop
 
-    def held(self, key: bytes, partition: int) -> Gathered | None:
+    def held(self, key: bytes, partition: int) -> ItemSummary | None:
         """Return an item as the log has it, by its key."""
         raw = self.store.get(partition, key)
         if raw is None:
@@ -137,7 +137,7 @@ class Items:
             return None
         if compound_key(item.item_id, item.domain) != key:  # it would be written under another key
             return None
-        found = Gathered(item, self._limits)
+        found = ItemSummary(item, self._limits)
         self._gathered.put(key, (raw, found))
         return found
 
@@ -178,7 +178,7 @@ class Items:
             return Neighbourhood()
         found = (self.held(key, partition) for partition, key in self._where(memory))
         reader = neighbour_of(memory.user_id, self._limits.secret)
-        return near((each for each in found if each is not None), reader)
+        return neighbourhood_of((each for each in found if each is not None), reader)
 
     def _where(self, memory: Memory | None) -> Sequence[tuple[int, bytes]]:
         if memory is None:
@@ -246,7 +246,7 @@ def domain_of(key: bytes) -> str:
     return ""
 
 
-async def remember(tables: Tables, producer: Producer, event: Any, remembered: Remembered | None) -> None:
+async def remember(tables: Tables, producer: Producer, event: Any, remembered: MemoryUpdate | None) -> None:
     """Send the touch, then write the memory. For callers that hold the memory's lock."""
     if remembered is None:
         return
@@ -258,7 +258,7 @@ async def remember(tables: Tables, producer: Producer, event: Any, remembered: R
 
 async def send_touches(producer: Producer, event: Any, touch: ItemUpdate) -> None:
     """Send a touch to its items: one record for each of their partitions."""
-    parts = shared_out(touch, lambda item_id: partition_of(item_id, producer.partitions))
+    parts = split_by_partition(touch, lambda item_id: partition_of(item_id, producer.partitions))
     await asyncio.gather(*(send_touch(producer, event, part, partition) for partition, part in parts.items()))
 
 

@@ -12,7 +12,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.metrics import MetricWrapperBase
 
 from operators.contrast import Arm, ContrastOutcome
-from operators.graph import Reason
+from operators.graph import FacetDropReason
 from operators.language.chunks import CloseReason
 from operators.language.output_policy import Rejection
 from operators.language.privacy import UNREADABLE as UNREADABLE_ITEM
@@ -214,7 +214,7 @@ _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
     CARD_CHANGES: [kind.value for kind in CardChangeKind],
     CHANGES: [SEEDED, *(kind.value for kind in SkillChangeKind)],
     REFUSED: [refusal.value for refusal in RefusalReason],
-    FACETS_DROPPED: [reason.value for reason in Reason],
+    FACETS_DROPPED: [reason.value for reason in FacetDropReason],
     RANK_FALLBACKS: ("slim", "rank"),
     REASONER_FAILURES: [action.value for action in OnLlmFailure],
 }

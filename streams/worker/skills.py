@@ -6,7 +6,7 @@ from typing import Any
 
 from operators.language.output_policy import OutputGate
 from operators.learning.fold import OutOfOrder, characters, fold, next_diff
-from operators.redaction import of_line, placeholder, redacted
+from operators.redaction import placeholder, redact_skill_log, was_about
 from operators.steps import EvolveStep
 from operators.steps.evolve import EvolveEffects, EvolveOutcome, EvolveState, SkillVersion
 from schemas.base import Position, Provenance
@@ -97,13 +97,13 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
         """
         line = request.line or ""
         log = await self._log(event, key_start(skill.user_id, skill.domain), skill.version)
-        again, _ = await self._rewrite(event, log, redacted(log, line), skill.version)
+        again, _ = await self._rewrite(event, log, redact_skill_log(log, line), skill.version)
         name = placeholder(line)
         held = next((each for each in again.attributes if each.attribute_id == name), None)
         gone = (
             () if held is None else (SkillChange(kind=SkillChangeKind.FORGOTTEN, attribute_id=name, before=held.tier),)
         )
-        unsaid = (each.statement_id for each in again.stated if of_line(each, line))
+        unsaid = (each.statement_id for each in again.stated if was_about(each, line))
         diff = next_diff(
             again,
             request,

@@ -19,7 +19,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 
-from operators.seals import seal_all
+from operators.seals import seal_log
 from schemas import (
     TOPICS,
     BadRecord,
@@ -277,7 +277,7 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
         `changed` may go one version beyond the log: that one is not sent. Raises LogIncomplete if the result is not at
         this version; nothing was sent then.
         """
-        sealed = seal_all(changed, self._settings.chain_key_bytes)
+        sealed = seal_log(changed, self._settings.chain_key_bytes)
         value = self._fold(sealed)
         if value is None or value.version != version:
             raise LogIncomplete(f"the log is at version {value.version if value else 0}, not at {version}")

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from operators.audit import breaks
-from operators.cards.fold import fold as fold_cards
+from operators.audit import chain_breaks
+from operators.cards.fold import fold_cards
 from operators.cards.lines import line_id
 from operators.evolve import Proposal, validate
 from operators.learning.fold import fold, merge
 from operators.learning.update import resolve_counts
-from operators.seals import is_sealed, seal
+from operators.seals import is_sealed, seal_diff
 from operators.slim import slim
 from schemas import TOPICS, Card, CardChangeKind, CardDiff, Contrast, DeadLetter, PolicySkill, SkillDiff, Tier, Topic
 from schemas.codec import BadRecord, decode, encode
@@ -130,7 +130,7 @@ class TestStory:
 
         assert encode(fold_cards(log[:1])["ann-17"]) == wire("cards")
         assert encode(fold_cards(log)["ann-17"]) == wire("after/cards")
-        assert breaks(log) == [], "each version bears its seal"
+        assert chain_breaks(log) == [], "each version bears its seal"
         assert {name for line in decode(Card, wire("cards")).lines for name in line.evidence} == {
             read("utterances").event_id
         }
@@ -161,7 +161,7 @@ class TestStory:
         after = fold([old, diff])[old.user_id, old.domain]
 
         assert skill == then
-        assert is_sealed(old.model_copy(update={"chain": seal(old, None).chain}), None)
+        assert is_sealed(old.model_copy(update={"chain": seal_diff(old, None).chain}), None)
         assert diff.tally is not None
         assert set(diff.tally.begun) == {line.attribute_id for line in then.attributes}
         assert [line.tier for line in after.attributes[:3]] == [Tier.HIGH, Tier.HIGH, Tier.MEDIUM]

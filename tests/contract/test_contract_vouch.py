@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from operators.evolve.llm import question as evolve_question
+from operators.evolve.llm import build_question as evolve_question
 from operators.graph import retrieve
 from operators.language.correction_llm import build_question as correction_question
 from operators.language.extraction_llm import build_question as chunk_question
-from operators.rank import Task
-from operators.rank.question import rendered
+from operators.rank import RankTask
+from operators.rank.question import render_prompt
 from operators.skill_document import skill_document
 from operators.slim import slim
 from operators.slim.llm import question as slim_question
@@ -76,8 +76,8 @@ def contrast(value: str) -> Contrast:
 
 def ranking(name: str) -> Callable[[str], str]:
     def prompt(value: str) -> str:
-        task = Task(items(value), facets=facets(value), slim_skill=slim(skill(value), 200, gate=OUTPUT_GATE).text)
-        return rendered(name, task, task.items, **CALL)
+        task = RankTask(items(value), facets=facets(value), slim_skill=slim(skill(value), 200, gate=OUTPUT_GATE).text)
+        return render_prompt(name, task, task.items, **CALL)
 
     return prompt
 

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from operators.audit import breaks, unsealed
+from operators.audit import chain_breaks, without_seals
 from operators.contrast import join_ranking, join_selection
 from operators.evolve import CountsReasoner
-from operators.graph.items import takers_of, touches
+from operators.graph.items import takers_of, touch_items
 from operators.statinit import facts_of, parser_for
 from operators.steps import EvolveState, EvolveStep, SkillStart
 from schemas.base import Position
@@ -100,7 +100,7 @@ def expected_skills(contrasts: Sequence[Contrast]) -> dict[bytes, PolicySkill]:
 
 def content(skill: PolicySkill) -> dict[str, object]:
     """A skill without what tells only where its events stood, and without its seal, which includes that."""
-    return unsealed(skill).model_dump(exclude={"applied": True, "last_diff": {"source"}})
+    return without_seals(skill).model_dump(exclude={"applied": True, "last_diff": {"source"}})
 
 
 def first_of_each(contrasts: Sequence[Contrast]) -> list[Contrast]:
@@ -161,7 +161,7 @@ def assert_undisturbed(
     assert_order(outputs, contrasts)
     for user, domain in {(diff.user_id, diff.domain) for diff in outputs.diffs}:
         log = [diff for diff in outputs.diffs if (diff.user_id, diff.domain) == (user, domain)]
-        assert breaks(sorted(log, key=lambda diff: diff.version)) == [], "seals hold"
+        assert chain_breaks(sorted(log, key=lambda diff: diff.version)) == [], "seals hold"
     final = harness.skills()
     if by_rules:
         expected = expected_skills(contrasts)
@@ -205,7 +205,7 @@ def assert_heard(harness: Harness, run: Run, told: Mapping[str, set[str]]) -> No
     for user, names in told.items():
         log = sorted((diff for diff in outputs.diffs if diff.user_id == user), key=lambda diff: diff.version)
         assert {diff.event_id for diff in log} == names
-        assert breaks(log) == [], "seals hold"
+        assert chain_breaks(log) == [], "seals hold"
     harness.assert_all_stores_agree()
 
 
@@ -297,7 +297,7 @@ def assert_the_graph_knows_each_choice_once(outputs: Outputs, choices: Counter[s
     items = {item.item_id: item for item in outputs.values(ItemMemory)}
     for memory in memories.values():
         newest = memory.taken[-1]
-        [(_, wanted), *_] = takers_of(touches(memory, newest.item_id))
+        [(_, wanted), *_] = takers_of(touch_items(memory, newest.item_id))
         takers = items[newest.item_id].takers
         # Behind the newest others stands what the item heard before, if it was taken before.
         found = [replace(t, neighbour=wanted.neighbour, others=t.others[: len(wanted.others)]) for t in takers]

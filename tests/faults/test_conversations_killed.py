@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from operators.cards.fold import fold
+from operators.cards.fold import fold_cards
 from schemas import Card, CardDiff, CardLine, PendingConversations, Utterance, decode, encode
 from streams.settings import Store
 from tests.conftest import APACHE
@@ -91,7 +91,7 @@ def test_kill_9_while_chunks_wait(harness: Harness) -> None:
     for diff in out.values(CardDiff):
         assert (diff.user_id, diff.version) not in seen, "a version twice in the log"
         seen[diff.user_id, diff.version] = diff
-    assert {user: encode(card) for user, card in fold(seen.values()).items()} == {
+    assert {user: encode(card) for user, card in fold_cards(seen.values()).items()} == {
         user: encode(card) for user, card in found.items()
     }
     assert out.dead_letters == []

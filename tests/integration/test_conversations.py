@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from operators.cards.fold import fold
+from operators.cards.fold import fold_cards
 from schemas.cards import Card, CardAction, CardCommand, CardDiff, CardLine, PendingConversations
 from schemas.codec import decode, encode
 from schemas.corrections import Correction, Utterance
@@ -54,7 +54,7 @@ def is_told(out: Outputs, word: str, user: str = "ann") -> bool:
 def assert_the_log_folds_to_the_card(out: Outputs) -> None:
     """Each version is in the log, and they fold to the card, byte for byte."""
     left = [decode(CardDiff, raw) for raw in out.newest(CardDiff).values() if raw is not None]
-    folded = fold(sorted(left, key=lambda diff: diff.version))
+    folded = fold_cards(sorted(left, key=lambda diff: diff.version))
     assert {user.encode(): encode(card) for user, card in folded.items()} == {
         key: raw for key, raw in out.newest(Card).items() if raw is not None
     }

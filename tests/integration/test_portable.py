@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from operators.graph.items import neighbour_of
 from operators.learning.fold import merge, start
-from operators.seals import seal
+from operators.seals import seal_diff
 from schemas import TOPICS, DeadLetter, OpenRankings, PolicySkill, Profile, SkillDiff, Stance, encode, topic_of
 from schemas.memory import ItemMemory, ItemUpdate, Memory, Taker, TouchedItem
 from streams.analytics import rows
@@ -68,7 +68,7 @@ class Log:
         for text in chosen:
             _, diff = evolve(skill, a_proposal((), [text]))
             diff = diff.model_copy(update={"stated": () if log else (stated(said),)})
-            log.append(seal(diff, skill.chain, KEY.encode()))
+            log.append(seal_diff(diff, skill.chain, KEY.encode()))
             skill = merge(skill, log[-1])
         self.diffs[user], self.skills[user] = log, skill
         self.send(user, *log, skill)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from operators.graph.items import NOBODY_ASKS
+from operators.graph.items import NO_REPLY
 from schemas import TOPICS, Receipt, SkillDiff
 from streams.settings import Settings
 from tests.golden import golden, wire
@@ -86,4 +86,4 @@ def test_every_value_is_json_for_a_client_that_knows_nothing_of_us(settings: Set
             if value is None or value in (b"no JSON", b"{"):
                 continue
             record: Any = json.loads(value)
-            assert isinstance(record, dict) or (base == "item-memories" and record != NOBODY_ASKS), (base, value)
+            assert isinstance(record, dict) or (base == "item-memories" and record != NO_REPLY), (base, value)

@@ -10,11 +10,11 @@ import pytest
 from pydantic import SecretStr
 
 from benchmarks.surroundings import reached_as
-from operators.audit import Kind
-from operators.cards.fold import fold
+from operators.audit import FaultKind
+from operators.cards.fold import fold_cards
 from operators.erasure import with_scope
 from operators.learning.fold import start
-from operators.seals import seal_all, sealed
+from operators.seals import seal_log, seal_record
 from operators.steps.evolve import EvolveState, EvolveStep, SkillVersion
 from sager_client import SlimSkills
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, compound_key, diff_key, encode, topic_of
@@ -82,8 +82,8 @@ class World:
                     changes=(change,),
                 )
             )  # fmt: skip
-        log = seal_all(log, KEY)
-        card = fold(log)[user]
+        log = seal_log(log, KEY)
+        card = fold_cards(log)[user]
         self.send(user, *log, card)
         return log, card
 
@@ -92,7 +92,7 @@ class World:
         asked = ForgetRequest(event_id="f", occurred_at=a_time(60), user_id=user, actor="ann", domain=domain)
         held = self.receipts.get(user) or Receipt(event_id="f", occurred_at=a_time(60), subject=subject_of(user))
         scope = ErasedScope(event_id="f", until=a_time(60 + len(held.scopes)), actor="ann", done=True)
-        self.receipts[user] = sealed(with_scope(held, asked, scope), KEY)
+        self.receipts[user] = seal_record(with_scope(held, asked, scope), KEY)
         self.send(user, self.receipts[user])
 
     def remove(self, user: str) -> None:
@@ -132,7 +132,7 @@ def people(world: World, *names: str) -> None:
         world.person(name, "genre: saga", "genre: noir", "mood: dark")
 
 
-def of(found: Sequence[AuditFinding], user: str) -> set[Kind]:
+def of(found: Sequence[AuditFinding], user: str) -> set[FaultKind]:
     return {each.kind for each in found if each.user_id == user}
 
 
@@ -155,7 +155,7 @@ def test_forged_records_on_topics_are_found_and_named(world: World) -> None:
 
     forged = {"text": "likes: Obey", "likes": ("Obey",)}
     world.send("bare", slim("bare", **forged, skill_version=999, seal=None))
-    world.send("other-key", sealed(slim("other-key", **forged), b"guess"))
+    world.send("other-key", seal_record(slim("other-key", **forged), b"guess"))
     chain = world.versions["other-kind"][-1].skill.chain
     world.send("other-kind", slim("other-kind", **forged, seal=chain))
     world.send("again", world.versions["again"][0].slim)
@@ -168,7 +168,7 @@ def test_forged_records_on_topics_are_found_and_named(world: World) -> None:
     world.put("torn", SKILL, compound_key("torn", DOMAIN), b"\xff")
     world.put("torn", LOG, diff_key("torn", DOMAIN, 2), b"[]")
     world.remove("pretended")
-    world.send("pretended", sealed(older.model_copy(update={
+    world.send("pretended", seal_record(older.model_copy(update={
         "subject": subject_of("pretended"), "person": ErasedScope(event_id="f", until=a_time(90), actor="ann"),
     }), b"guess"))  # fmt: skip
     world.put("cut", LOG, diff_key("cut", DOMAIN, 3), None)
@@ -189,20 +189,20 @@ def test_forged_records_on_topics_are_found_and_named(world: World) -> None:
 
     found = {name: of(done.findings, name) for name in everyone}
     assert found["sound"] == found["forgotten"] == found["back"] == set()
-    assert found["bare"] >= {Kind.SLIM_AHEAD, Kind.SLIM_UNSEALED}
-    assert Kind.SLIM_FORGED in found["other-key"] & found["other-kind"]
-    assert Kind.SLIM_REPLAYED in found["again"]
-    assert Kind.MISPLACED in found["moved"]
-    assert any(each.kind is Kind.MISPLACED and "another" in each.what for each in done.findings), "swapped"
-    assert Kind.DISGUISED in found["twice"]
-    assert found["torn"] >= {Kind.UNREADABLE, Kind.SKILL_MISSING}
-    assert Kind.SLIM_REPLAYED in found["cut"], "a log that is cut with its skill: the slim skill was sent again"
-    assert Kind.LOG_FORGED in found["foldless"]
-    assert Kind.SLIM_WITHOUT_LOG in found["orphan"]
-    assert found["returned"] == found["revived"] == {Kind.RETURNED}
+    assert found["bare"] >= {FaultKind.SLIM_AHEAD, FaultKind.SLIM_UNSEALED}
+    assert FaultKind.SLIM_FORGED in found["other-key"] & found["other-kind"]
+    assert FaultKind.SLIM_REPLAYED in found["again"]
+    assert FaultKind.MISPLACED in found["moved"]
+    assert any(each.kind is FaultKind.MISPLACED and "another" in each.what for each in done.findings), "swapped"
+    assert FaultKind.DISGUISED in found["twice"]
+    assert found["torn"] >= {FaultKind.UNREADABLE, FaultKind.SKILL_MISSING}
+    assert FaultKind.SLIM_REPLAYED in found["cut"], "a log that is cut with its skill: the slim skill was sent again"
+    assert FaultKind.LOG_FORGED in found["foldless"]
+    assert FaultKind.SLIM_WITHOUT_LOG in found["orphan"]
+    assert found["returned"] == found["revived"] == {FaultKind.RETURNED}
     nobody = [each for each in done.findings if not each.user_id]
-    assert sum(each.kind is Kind.RECEIPT_FORGED for each in nobody) == 1
-    assert sum(each.kind is Kind.RECEIPT_MISSING for each in nobody) == 1
+    assert sum(each.kind is FaultKind.RECEIPT_FORGED for each in nobody) == 1
+    assert sum(each.kind is FaultKind.RECEIPT_MISSING for each in nobody) == 1
 
 
 @pytest.mark.thorough
@@ -243,7 +243,7 @@ def test_edited_cards_are_found_and_named(world: World) -> None:
     world.send("words", edited(made["words"][1]))
     world.send("log", made["log"][0][1].model_copy(update={"changes": ()}))
     log = [diff.model_copy(update={"conversation_id": "another"}) for diff in made["resealed"][0]]
-    world.send("resealed", *(again := seal_all(log, b"guess")), fold(again)["resealed"])
+    world.send("resealed", *(again := seal_log(log, b"guess")), fold_cards(again)["resealed"])
     world.put("cut", CardDiff.TOPIC, compound_key("cut", 3), None)
     for version in (1, 2, 3):
         world.put("gone", CardDiff.TOPIC, compound_key("gone", version), None)
@@ -259,12 +259,12 @@ def test_edited_cards_are_found_and_named(world: World) -> None:
     assert {name: of(found, name) for name in everyone} == {
         "sound": set(),
         "forgotten": set(),
-        "words": {Kind.CARD_DIFFERS},
-        "log": {Kind.LOG_FORGED, Kind.CARD_DIFFERS},
-        "resealed": {Kind.LOG_FORGED},
-        "cut": {Kind.LOG_CUT},
-        "gone": {Kind.LOG_CUT},
-        "moved": {Kind.MISPLACED},
-        "torn": {Kind.UNREADABLE, Kind.CARD_MISSING},
+        "words": {FaultKind.CARD_DIFFERS},
+        "log": {FaultKind.LOG_FORGED, FaultKind.CARD_DIFFERS},
+        "resealed": {FaultKind.LOG_FORGED},
+        "cut": {FaultKind.LOG_CUT},
+        "gone": {FaultKind.LOG_CUT},
+        "moved": {FaultKind.MISPLACED},
+        "torn": {FaultKind.UNREADABLE, FaultKind.CARD_MISSING},
     }
-    assert of(verify(world.settings, "words").findings, "words") == {Kind.CARD_DIFFERS}
+    assert of(verify(world.settings, "words").findings, "words") == {FaultKind.CARD_DIFFERS}

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from operators.seals import sealed
+from operators.seals import seal_record
 from operators.weights import learned, start
 from schemas import Contrast, Position, Ranking, RankingOutcome, Weights, decode
 from tests.e2e.cli_user import answer, sager
@@ -35,7 +35,7 @@ def folded(harness: Harness) -> Weights:
         )
         weights = learned(start(DOMAIN, outcome) if weights is None else weights, outcome, where)
     assert weights is not None
-    return sealed(weights)
+    return seal_record(weights)
 
 
 @pytest.mark.thorough

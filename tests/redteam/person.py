@@ -10,14 +10,14 @@ from operators import contrast as join
 from operators.attributes import from_fact
 from operators.contrast import ContrastEffects, RingLimits
 from operators.evolve import CountsReasoner, Proposal
-from operators.evolve.llm import question as evolve_question
+from operators.evolve.llm import build_question as evolve_question
 from operators.global_skill import Population, global_skill
 from operators.graph.items import GraphLimits
 from operators.language.output_policy import OutputGate
 from operators.language.privacy import Privacy
 from operators.learning.fold import start
-from operators.rank import Task
-from operators.rank.question import rendered
+from operators.rank import RankTask
+from operators.rank.question import render_prompt
 from operators.slim.llm import question as slim_question
 from operators.statinit import facts_of, generic
 from operators.steps import EvolveEffects, EvolveState, EvolveStep, SkillStart
@@ -233,8 +233,8 @@ class Person:
         parsed = [self.parse(item) for item in (*OTHERS, *items)]
         redacted = self.privacy.redact(asked, self.domain).text
         short = self.rank.extract(self.skill, redacted).record
-        task = Task(parsed, redacted, retrieved.facets, slim_skill=short.text, seed="r")
-        prompts["rank"] = rendered("rank-listwise.v1", task, parsed, **self._told)
+        task = RankTask(parsed, redacted, retrieved.facets, slim_skill=short.text, seed="r")
+        prompts["rank"] = render_prompt("rank-listwise.v1", task, parsed, **self._told)
         extraction = slim_question(self.skill, redacted, 30, **self._told)
         prompts["slim"] = extraction.prompt if extraction else ""
 

@@ -13,12 +13,12 @@ import orjson
 from operators.attributes import from_fact
 from operators.contrast import join_ranking, join_selection
 from operators.evolve import CountsReasoner, Proposal, Reasoner, ReasonerUnavailable
-from operators.evolve.llm import question
+from operators.evolve.llm import build_question
 from operators.language.corrections import understand
 from operators.learning.fold import start
-from operators.rank import Task, rank
+from operators.rank import RankTask, rank
 from operators.rank.listwise import ListwiseRanker
-from operators.rank.question import rendered
+from operators.rank.question import render_prompt
 from operators.slim import slim
 from operators.statinit import facts_of, parser_for
 from operators.steps import EvolveEffects, EvolveState, EvolveStep
@@ -163,8 +163,8 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
 
     skill = start("u", "films", seed(), _command())
     asked = DEFAULT.redact(instruction, "films").text
-    task = Task([parse(c) for c in candidates], asked, slim_skill=slim(skill, gate=OUTPUT_GATE).text, seed="r")
-    out.prompts.append(rendered("rank-listwise.v1", task, task.items, max_tokens=TOKENS, gate=OUTPUT_GATE))
+    task = RankTask([parse(c) for c in candidates], asked, slim_skill=slim(skill, gate=OUTPUT_GATE).text, seed="r")
+    out.prompts.append(render_prompt("rank-listwise.v1", task, task.items, max_tokens=TOKENS, gate=OUTPUT_GATE))
     out.order = await _order(task, skill, ranker)
     by_id = {candidate.item_id: candidate for candidate in candidates}
     request = RankRequest(event_id="q", request_id="r", instruction=instruction, candidates=candidates, **USER)
@@ -181,7 +181,7 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
         return out
     contrast = EVOLVE.begin(EvolveState(skill), step.contrast, AT).contrast
     assert contrast is not None
-    asked_of_model = question(contrast, skill, max_tokens=TOKENS, gate=OUTPUT_GATE)
+    asked_of_model = build_question(contrast, skill, max_tokens=TOKENS, gate=OUTPUT_GATE)
     out.prompts.append(asked_of_model.prompt if asked_of_model else "")
     apply(
         out,
@@ -198,7 +198,7 @@ async def _reason(reasoner: Reasoner, contrast: Contrast, skill: PolicySkill) ->
         return CountsReasoner().propose(contrast, skill)
 
 
-async def _order(task: Task, skill: PolicySkill, ranker: ListwiseRanker | None) -> tuple[str, ...]:
+async def _order(task: RankTask, skill: PolicySkill, ranker: ListwiseRanker | None) -> tuple[str, ...]:
     if ranker is not None:
         try:
             return (await ranker.rank(task)).order

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from operators.cards.fold import fold, redacted
-from operators.cards.merge import resolve_command
+from operators.cards.fold import fold_cards, redact_card_log
+from operators.cards.merge import apply_command
 from operators.language.chunks import first_closed, without_chunk
 from operators.language.extraction_llm import build_question, combine, parse_answer
 from operators.language.ports import Extraction
@@ -125,8 +125,8 @@ class Talker:
         if thought.diff is not None:
             self.log.append(thought.diff)
         for change in erasing_changes(thought.diff):
-            self.log = redacted(self.log, change.line_id)
-        self.state = ListenState(without_chunk(listening, chunk), fold(self.log).get(ANN))
+            self.log = redact_card_log(self.log, change.line_id)
+        self.state = ListenState(without_chunk(listening, chunk), fold_cards(self.log).get(ANN))
 
     def _of_a_model(self, chunk: Chunk) -> Extraction:
         """The worst answer: every sentence in which an attack stands is a taste for it."""
@@ -155,7 +155,7 @@ def with_line(value: str) -> Card:
     command = CardCommand(
         event_id="k", occurred_at=NOW, user_id=ANN, action=CardAction.SET, line=CardLineInput(value=value), actor="ann"
     )
-    diff = resolve_command(None, command, Position(topic="t", partition=0, offset=1, timestamp_ms=0), DEFAULT)
+    diff = apply_command(None, command, Position(topic="t", partition=0, offset=1, timestamp_ms=0), DEFAULT)
     assert diff is not None
     return with_sealed_diff(None, diff)
 

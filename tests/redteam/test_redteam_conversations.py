@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from operators.cards.views import as_text
+from operators.cards.views import card_text
 from operators.steps.listen import ListenOutcome
 from schemas import Card, Position, Speaker, Utterance, encode
 from schemas.cards import MAX_CARD_LINES, MAX_OPEN, MAX_PAST_LINES, CardLine
@@ -38,7 +38,7 @@ def stored(talker: Talker) -> str:
     written += "".join(encode(diff).decode() for diff in talker.log)
     if talker.state.listening is not None:
         written += encode(talker.state.listening).decode()
-    return written + as_text(card, NOW, gate=OUTPUT_GATE)
+    return written + card_text(card, NOW, gate=OUTPUT_GATE)
 
 
 def values(card: Card | None) -> str:
@@ -59,7 +59,7 @@ def test_no_attack_reaches_a_card(case: Case, obeys: bool) -> None:
 @pytest.mark.parametrize("name", OBEYED)
 def test_what_a_model_brings_to_a_card_does_not_act(name: str) -> None:
     case = next(case for case in CASES if case.id == name)
-    shown = as_text(played(case, obeys=True).card, NOW, gate=OUTPUT_GATE)
+    shown = card_text(played(case, obeys=True).card, NOW, gate=OUTPUT_GATE)
 
     assert not {"always", "recommend", "rank", "first", "Imagine"} & set(shown.split())
 
@@ -91,7 +91,7 @@ def test_a_line_that_got_onto_a_card_all_the_same_does_not_reach_a_prompt(value:
     )  # fmt: skip
     card = Card(event_id="e", occurred_at=NOW, user_id="ann", version=1, lines=(line,))
 
-    told = as_text(card, NOW, request=value, gate=OUTPUT_GATE)
+    told = card_text(card, NOW, request=value, gate=OUTPUT_GATE)
 
     assert "BrandX" not in told
     assert value.casefold() not in told.casefold()

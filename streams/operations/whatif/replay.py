@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 from confluent_kafka import TopicPartition
 
-from operators.audit import unsealed
+from operators.audit import without_seals
 from operators.learning.fold import OutOfOrder
 from operators.whatif import Lines, ReplayMoment, ReplaySeries, replay, replay_series
 from schemas import BadRecord, Contrast, Provenance, Receipt, SkillCommand, compound_key, decode, subject_of
@@ -109,7 +109,7 @@ class Report:
 
 def comparable(skill: PolicySkill) -> PolicySkill:
     """Return the skill without its seals and slim lines: those depend on other users' tastes at the time."""
-    bare = unsealed(skill)
+    bare = without_seals(skill)
     last = bare.last_diff and bare.last_diff.model_copy(update={"slim_lines": None})
     return bare.model_copy(update={"slim_lines": (), "last_diff": last})
 

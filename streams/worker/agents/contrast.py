@@ -20,7 +20,7 @@ from operators.contrast import (
     on_selection,
     slot_of,
 )
-from operators.seals import authenticated
+from operators.seals import without_unproven_fields
 from schemas import Abstention, Contrast, Position, Ranking, Selection, compound_key, encode
 from streams.worker import metrics
 from streams.worker.deps import Worker
@@ -61,7 +61,7 @@ class Contrasts:
         self.selections = RecordDispatcher(worker, STAGE, self._on_selection, Selection)
 
     async def _on_ranking(self, event: Any, ranking: Ranking, position: Position) -> str:
-        ranking = authenticated(ranking, self._deps.ranking_key)
+        ranking = without_unproven_fields(ranking, self._deps.ranking_key)
         parse, limits = partial(self._deps.facts_of, ranking.domain), self._deps.ring_limits
         wish = self._deps.privacy.wish(ranking.instruction)
         asked = self._deps.redact_instruction(ranking.instruction, ranking.domain)

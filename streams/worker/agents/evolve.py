@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from operators.graph.items import Remembered
+from operators.graph.items import MemoryUpdate
 from operators.language.ports import Interpretation
 from operators.steps.evolve import EvolveOutcome, EvolveState
 from operators.weights import outcome_of
@@ -116,7 +116,7 @@ class Evolve:
         finally:
             await remembering
 
-    async def _remember(self, event: Any, remembered: Remembered | None, locked: AsyncExitStack) -> None:
+    async def _remember(self, event: Any, remembered: MemoryUpdate | None, locked: AsyncExitStack) -> None:
         async with locked:
             await remember(self._tables, self._producer, event, remembered)
 

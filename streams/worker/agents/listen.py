@@ -17,7 +17,7 @@ from typing import Any
 from faust.streams import _current_event
 from faust.types import TP
 
-from operators.erasure import forgotten_as, value_of_line
+from operators.erasure import erased_digests, value_of_line
 from operators.language.chunks import (
     ACTOR,
     chunk_id,
@@ -140,7 +140,7 @@ class Listener:
 
         For callers that hold the user's lock. `gone` maps the lines' ids to their words, as far as these are known.
         """
-        told = dict.fromkeys(name for each in gone.items() for name in forgotten_as(user_id, *each))
+        told = dict.fromkeys(name for each in gone.items() for name in erased_digests(user_id, *each))
         await self.cards.note_forgotten(event, user_id, tuple(told), scope)
         listening = self.conversations.read(user_id)
         if listening is None or not gone:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from pydantic_core import to_json
 
-from operators.graph.items import NOBODY_ASKS, add_taker, forget_taker, shared_out
+from operators.graph.items import NO_REPLY, add_taker, forget_taker, split_by_partition
 from schemas import BadRecord, ItemMemory, ItemUpdate, compound_key, decode, encode
 from streams.kafka.clients import partition_of
 from streams.worker import metrics
@@ -127,7 +127,7 @@ class Propagate:
 
     async def _apply(self, owner: "Owner", event: ConsumedRecord, touch: ItemUpdate) -> str:
         """Apply the partition's part of a touch, and forward the rest: its sender counts other partitions."""
-        parts = shared_out(touch, lambda item_id: partition_of(item_id, self._deps.settings.partitions))
+        parts = split_by_partition(touch, lambda item_id: partition_of(item_id, self._deps.settings.partitions))
         here = parts.pop(owner.partition, None)
         for partition, part in parts.items():
             await send_touch(self._producer, event, part, partition)
@@ -316,7 +316,7 @@ class Owner:
                     self._dirty.add(key)
             # With all earlier changes: they are on the log when the report is.
             await self._write(event)
-            if touch.forgotten and touch.forgotten != NOBODY_ASKS:
+            if touch.forgotten and touch.forgotten != NO_REPLY:
                 await self._producer.send(event, ItemMemory.TOPIC, FORGOTTEN, to_json(touch.forgotten), self.partition)
             self.events.append(event)
         await self.flush()

@@ -10,8 +10,8 @@ from typing import Any
 
 from operators.evolve import ReasonerUnavailable
 from operators.graph import Retrieved
-from operators.rank import LlmRanking, RankSkill, Task
-from operators.seals import sealed
+from operators.rank import LlmRanking, RankSkill, RankTask
+from operators.seals import seal_record
 from operators.slim import Slimmed
 from operators.steps.rank import ListStatements, RankState, answer
 from operators.weights import RankWeights
@@ -38,7 +38,7 @@ def define(worker: Worker, models: Models) -> None:
     async def on_request(event: Any, request: RankRequest, position: Position) -> str:
         instruction = deps.redact_instruction(request.instruction, request.domain)
         request = request.model_copy(update={"instruction": instruction})
-        ranking = sealed(answer(request, *await answers.rank(request)), deps.ranking_key)
+        ranking = seal_record(answer(request, *await answers.rank(request)), deps.ranking_key)
         await producer.send(event, Ranking.TOPIC, request.user_id.encode(), encode(ranking))
         count(ranking)
         return "ranked"
@@ -80,7 +80,7 @@ class Answers:
         companions = {name: share for name, share in retrieved.companions.items() if name in known}
         session = request.occurred_at, request.session_id
         text = "" if self._step.by is RankSkill.NONE else short.record.text_at(*session)
-        task = Task(items, request.instruction, retrieved.facets, companions, text, seed=request.request_id)
+        task = RankTask(items, request.instruction, retrieved.facets, companions, text, seed=request.request_id)
         # A model that failed a moment ago would fail again.
         asks = slim_by is None or slim_by.fallback is None
         used = self._deps.learned_weights.of(request.domain)
@@ -159,7 +159,7 @@ class Answers:
 
     async def _reason(
         self,
-        task: Task,
+        task: RankTask,
         state: RankState,
         short: Slimmed,
         weights: RankWeights,

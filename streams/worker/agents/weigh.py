@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from operators.seals import sealed
+from operators.seals import seal_record
 from operators.weights import commanded, in_use, learned, start
 from schemas import Mix, Model, Position, RankingOutcome, WeightCommand, Weights
 from streams.settings import Settings
@@ -117,7 +117,7 @@ class Learner:
             weights = self._weights
             try:
                 if weights is not self._written:
-                    record = sealed(weights, self._settings.chain_key_bytes)
+                    record = seal_record(weights, self._settings.chain_key_bytes)
                     await self._table.write(event, weights.domain.encode(), record)
             except Exception as error:
                 self._give_up([*waiting, *self._waiting], error)

@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 from operators.attributes import facts_of_ids
 from operators.learning.evidence import fixed
-from operators.seals import Seal, seal_of
+from operators.seals import SealState, check_seal
 from operators.weights import DEFAULT_WEIGHTS, RankWeights, in_use
 from schemas import Attribute, AttributeSource, BadRecord, Fact, GlobalSkill, Tier, Weights, decode
 from streams.kafka.follower import Follower
@@ -130,7 +130,7 @@ def genuine(value: bytes, key: bytes) -> Weights | None:
     except BadRecord as error:
         logger.warning("weights that cannot be read are not used: %s", error)
         return None
-    if (seal := seal_of(weights, key)) is Seal.RIGHT:
+    if (seal := check_seal(weights, key)) is SealState.RIGHT:
         return weights
     logger.warning(
         "the weights of %r, version %d, are not used: their seal is %s", weights.domain, weights.version, seal

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.attributes import normalise
-from operators.cards.fold import as_of, fold, redacted, unquoted, with_diff
+from operators.cards.fold import apply_diff, card_as_of, drop_stale_quotations, fold_cards, redact_card_log
 from operators.cards.lines import line_id
-from operators.cards.merge import IN_ITS_PLACE, resolve, resolve_command
+from operators.cards.merge import SUPERSEDED, apply_command, merge_extraction
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from schemas import decode, encode
 from schemas.cards import (
@@ -67,7 +67,7 @@ def history(told: list[Step]) -> list[CardDiff]:
         diff = {"hear": _heard, "command": _commanded, "set": _set}[kind](card, at, what)
         if diff is not None:
             diff = decode(CardDiff, encode(diff))
-            card = with_diff(card, diff)
+            card = apply_diff(card, diff)
             diffs.append(diff)
     return diffs
 
@@ -75,7 +75,7 @@ def history(told: list[Step]) -> list[CardDiff]:
 def _heard(card: Card | None, at: int, what: object) -> CardDiff | None:
     assert isinstance(what, list)
     when = max(each.said_at for each in what)
-    return resolve(card, "ann", Extraction(findings=tuple(what)), f"chunk{at}", when, "talk", None, PRIVACY)
+    return merge_extraction(card, "ann", Extraction(findings=tuple(what)), f"chunk{at}", when, "talk", None, PRIVACY)
 
 
 def _commanded(card: Card | None, at: int, what: object) -> CardDiff | None:
@@ -93,7 +93,7 @@ def _commanded(card: Card | None, at: int, what: object) -> CardDiff | None:
         actor="ann",
         reason=f"about {value}",
     )
-    return resolve_command(card, command, None, PRIVACY)
+    return apply_command(card, command, None, PRIVACY)
 
 
 NAMES = [None, "films", "books"]
@@ -119,7 +119,7 @@ def _set(card: Card | None, at: int, stated: object) -> CardDiff | None:
     assert isinstance(stated, CardLineInput)
     command = CardCommand(event_id=f"set{at}", occurred_at=NOW + timedelta(days=10 * at), user_id="ann",
                           action=CardAction.SET, line=stated, actor="ann")  # fmt: skip
-    return resolve_command(card, command, None, PRIVACY)
+    return apply_command(card, command, None, PRIVACY)
 
 
 @given(everything)
@@ -129,7 +129,7 @@ def test_at_any_moment_the_card_is_the_fold_of_its_log_until_then(told: list[Ste
     card: Card | None = None
     seen: list[bytes] = []
     for diff in diffs:
-        card = with_diff(card, diff)
+        card = apply_diff(card, diff)
         seen.append(encode(card))
         assert decode(Card, seen[-1]) == card
         assert len(card.lines) <= MAX_CARD_LINES
@@ -138,10 +138,10 @@ def test_at_any_moment_the_card_is_the_fold_of_its_log_until_then(told: list[Ste
         assert all(line.overtaken_at is not None for line in card.past)
         assert not {line.line_id for line in card.lines} & {line.line_id for line in card.past}
     assert [encode(diff) for diff in history(told)] == [encode(diff) for diff in diffs]
-    assert [encode(fold(diffs[: end + 1])["ann"]) for end in range(len(diffs))] == seen
+    assert [encode(fold_cards(diffs[: end + 1])["ann"]) for end in range(len(diffs))] == seen
     for moment in {diff.occurred_at for diff in diffs}:
         until = next((at for at, diff in enumerate(diffs) if diff.occurred_at > moment), len(diffs))
-        then = as_of(diffs, moment)
+        then = card_as_of(diffs, moment)
         assert (encode(then) if then else b"") == (seen[until - 1] if until else b"")
 
 
@@ -150,12 +150,12 @@ def test_at_any_moment_the_card_is_the_fold_of_its_log_until_then(told: list[Ste
 def test_what_holds_anywhere_is_ended_by_an_opposite_or_the_like_only_if_that_holds_anywhere(told: list[Step]) -> None:
     card: Card | None = None
     for diff in history(told):
-        card = with_diff(card, diff)
+        card = apply_diff(card, diff)
         for change in diff.changes:
             ended = change.line
             if ended is None or change.kind not in (CardChangeKind.OVERTAKEN, CardChangeKind.MERGED):
                 continue
-            if change.reason == IN_ITS_PLACE or diff.event_id.startswith("command"):
+            if change.reason == SUPERSEDED or diff.event_id.startswith("command"):
                 continue  # the person, or whoever commands, names the line that is to end
             heirs = [line for line in (*card.lines, *card.past) if line.line_id == ended.overtaken_by]
             assert all(heir.domain in (None, ended.domain) for heir in heirs)
@@ -165,7 +165,7 @@ def test_what_holds_anywhere_is_ended_by_an_opposite_or_the_like_only_if_that_ho
 def test_nobody_likes_and_avoids_the_same(told: list[Step]) -> None:
     diffs = history(told)
     if diffs:
-        about = [(line.domain, line.dimension, normalise(line.value)) for line in fold(diffs)["ann"].lines]
+        about = [(line.domain, line.dimension, normalise(line.value)) for line in fold_cards(diffs)["ann"].lines]
         assert len(about) == len(set(about))
 
 
@@ -173,17 +173,17 @@ def test_nobody_likes_and_avoids_the_same(told: list[Step]) -> None:
 def test_a_redacted_log_folds_to_the_card_less_the_line(told: list[Step], value: str, stance: Stance) -> None:
     diffs = history(told)
     name = line_id(stance, "stated", value)
-    bare = redacted(diffs, name)
+    bare = redact_card_log(diffs, name)
     assert [diff.version for diff in bare] == [diff.version for diff in diffs]
-    assert redacted(bare, name) == bare
+    assert redact_card_log(bare, name) == bare
     for diff in bare:
         written = encode(diff).decode()
         assert f'"{name}"' not in written
         changed = [change.line for change in diff.changes if change.line is not None]
         assert all(value.casefold() not in line.words.casefold() for line in changed) or name not in str(diffs)
     if diffs:
-        card = fold(diffs)["ann"]
-        assert [line.line_id for line in fold(bare)["ann"].lines] == [
+        card = fold_cards(diffs)["ann"]
+        assert [line.line_id for line in fold_cards(bare)["ann"].lines] == [
             line.line_id for line in card.lines if line.line_id != name
         ]
 
@@ -192,12 +192,12 @@ def test_a_redacted_log_folds_to_the_card_less_the_line(told: list[Step], value:
 def test_a_log_of_which_a_part_is_redacted_ends_as_any_other(told: list[Step], parts: int) -> None:
     diffs = history(told)
     name = line_id(Stance.PREFERS, "stated", "jazz")
-    bare = redacted(diffs, name)
+    bare = redact_card_log(diffs, name)
     half = [*bare[:parts], *diffs[parts:]]
-    assert [diff.version for diff in redacted(half, name)] == [diff.version for diff in diffs]
-    assert all(f'"{name}"' not in encode(diff).decode() for diff in redacted(half, name))
+    assert [diff.version for diff in redact_card_log(half, name)] == [diff.version for diff in diffs]
+    assert all(f'"{name}"' not in encode(diff).decode() for diff in redact_card_log(half, name))
     if diffs:
-        assert fold(redacted(half, name))["ann"].lines == fold(bare)["ann"].lines
+        assert fold_cards(redact_card_log(half, name))["ann"].lines == fold_cards(bare)["ann"].lines
 
 
 @given(steps)
@@ -207,12 +207,12 @@ def test_nothing_of_what_was_forgotten_stays(told: list[Step]) -> None:
                    effect=Effect.FORGETS)  # fmt: skip
     diffs = history([*told, ("hear", [wish])])
     gone = [change.line_id for diff in diffs for change in diff.changes if change.line is None]
-    before = encode(fold(diffs)["ann"])
-    diffs = unquoted(diffs)
-    assert encode(fold(diffs)["ann"]) == before
+    before = encode(fold_cards(diffs)["ann"])
+    diffs = drop_stale_quotations(diffs)
+    assert encode(fold_cards(diffs)["ann"]) == before
     for name in gone:
-        diffs = redacted(diffs, name)
-    card = fold(diffs)["ann"]
+        diffs = redact_card_log(diffs, name)
+    card = fold_cards(diffs)["ann"]
     assert "jazz" not in encode(card).decode().casefold()
     assert all("jazz" not in encode(diff).decode().casefold() for diff in diffs)
 
@@ -226,13 +226,13 @@ def test_past_lines_for_which_there_was_no_room_stay_gone() -> None:
         told += [("hear", said), ("hear", taken)]
     diffs = history(told)
     name = line_id(Stance.PREFERS, "stated", "thing30 one30")
-    card = fold(diffs)["ann"]
-    bare = redacted(diffs, name)
+    card = fold_cards(diffs)["ann"]
+    bare = redact_card_log(diffs, name)
     assert len(card.past) == MAX_PAST_LINES
-    assert [line.line_id for line in fold(bare)["ann"].past] == [
+    assert [line.line_id for line in fold_cards(bare)["ann"].past] == [
         line.line_id for line in card.past if line.line_id != name
     ]
-    assert redacted(bare, name) == bare
+    assert redact_card_log(bare, name) == bare
 
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=5, unique=True), st.randoms())
@@ -240,7 +240,8 @@ def test_repeats_count_the_same_in_any_order(days: list[int], chance: Random) ->
     said = [PreferenceFinding(Stance.PREFERS, "tea", "", f"u{day}", NOW + timedelta(days=day)) for day in days]
     shuffled = chance.sample(said, len(said))
     first, then = (
-        fold(history([("hear", [each]) for each in told]))["ann"].lines[0] for told in (sorted_by_day(said), shuffled)
+        fold_cards(history([("hear", [each]) for each in told]))["ann"].lines[0]
+        for told in (sorted_by_day(said), shuffled)
     )
     for name in ("weight", "against", "times", "since", "confirmed_at", "line_id", "value", "strength"):
         assert getattr(first, name) == getattr(then, name)
@@ -255,9 +256,9 @@ def sorted_by_day(said: list[PreferenceFinding]) -> list[PreferenceFinding]:
 def test_who_changes_their_mind_ends_with_their_last_word(told: list[tuple[str, int]]) -> None:
     stances = {"likes": Stance.PREFERS, "avoids": Stance.AVOIDS}
     said = [PreferenceFinding(stances[how], "tea", "", f"u{day}", NOW + timedelta(days=day)) for how, day in told]
-    (line,) = fold(history([("hear", [each]) for each in said]))["ann"].lines
+    (line,) = fold_cards(history([("hear", [each]) for each in said]))["ann"].lines
     assert line.stance is Stance.PREFERS
-    assert [each.stance for each in fold(history([("hear", said)]))["ann"].lines] == [Stance.PREFERS]
+    assert [each.stance for each in fold_cards(history([("hear", said)]))["ann"].lines] == [Stance.PREFERS]
 
 
 def test_to_redact_a_log_again_changes_nothing_where_only_the_newer_quotation_tells() -> None:
@@ -273,5 +274,5 @@ def test_to_redact_a_log_again_changes_nothing_where_only_the_newer_quotation_te
         CardDiff(event_id="1", version=1, changes=tuple(told), **known),
         CardDiff(event_id="2", version=2, changes=(again,), **known),
     ]
-    bare = redacted(diffs, "prefers:stated:jazz")
-    assert redacted(bare, "prefers:stated:jazz") == bare
+    bare = redact_card_log(diffs, "prefers:stated:jazz")
+    assert redact_card_log(bare, "prefers:stated:jazz") == bare

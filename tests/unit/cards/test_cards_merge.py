@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from operators.cards.fold import with_diff
-from operators.cards.lines import meant, to_forget
-from operators.cards.merge import resolve
+from operators.cards.fold import apply_diff
+from operators.cards.lines import lines_to_forget, match_lines
+from operators.cards.merge import merge_extraction
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.language.privacy import Privacy
 from operators.options import Category
@@ -39,14 +39,14 @@ def hates(value: str, at: float = 0, **kept: Any) -> PreferenceFinding:
 def heard(card: Card | None, *findings: PreferenceFinding, others: int = 0, at: float | None = None) -> CardDiff | None:
     when = max((each.said_at for each in findings), default=day(0)) if at is None else day(at)
     told = Extraction(findings=findings, of_others=others)
-    return resolve(card, "ann", told, a_name("chunk"), when, "talk", None, PRIVACY)
+    return merge_extraction(card, "ann", told, a_name("chunk"), when, "talk", None, PRIVACY)
 
 
 def after(*chunks: PreferenceFinding | list[PreferenceFinding], card: Card | None = None) -> Card:
     """The card after these chunks, one finding or several each."""
     for chunk in chunks:
         diff = heard(card, *(chunk if isinstance(chunk, list) else [chunk]))
-        card = card if diff is None else with_diff(card, diff)
+        card = card if diff is None else apply_diff(card, diff)
     assert card is not None
     return card
 
@@ -90,9 +90,9 @@ def test_the_same_utterance_heard_again_counts_once() -> None:
 
 def test_a_chunk_that_was_applied_changes_nothing() -> None:
     told = Extraction(findings=(likes("tea"),))
-    diff = resolve(None, "ann", told, "chunk-1", day(0), None, None, PRIVACY)
+    diff = merge_extraction(None, "ann", told, "chunk-1", day(0), None, None, PRIVACY)
     assert diff is not None
-    assert resolve(with_diff(None, diff), "ann", told, "chunk-1", day(0), None, None, PRIVACY) is None
+    assert merge_extraction(apply_diff(None, diff), "ann", told, "chunk-1", day(0), None, None, PRIVACY) is None
 
 
 def test_the_opposite_overtakes_and_names_its_successor() -> None:
@@ -257,7 +257,7 @@ def test_what_may_not_be_kept_leaves_a_receipt_that_quotes_nothing(value: str, k
 def test_what_a_domain_allows_is_not_kept_on_a_card() -> None:
     allows = Privacy(allowed={"food": frozenset({Category.HEALTH}), "": frozenset({Category.HEALTH})}, redactor=RULES)
     told = Extraction(findings=(likes("insulin", domain="food"),))
-    diff = resolve(None, "ann", told, "chunk", day(0), None, None, allows)
+    diff = merge_extraction(None, "ann", told, "chunk", day(0), None, None, allows)
     assert receipts(diff) == {"health": 1}
 
 
@@ -290,8 +290,8 @@ def test_lines_fade_by_event_time() -> None:
 
 def test_what_a_person_means_in_few_words() -> None:
     lines = after(likes("morning runs"), likes("strong coffee"), likes("iced coffee")).lines
-    assert [each.value for each in meant("the runs in the morning", lines)] == ["morning runs"]
-    assert [each.value for each in to_forget("that I like coffee", lines)] == ["strong coffee", "iced coffee"]
+    assert [each.value for each in match_lines("the runs in the morning", lines)] == ["morning runs"]
+    assert [each.value for each in lines_to_forget("that I like coffee", lines)] == ["strong coffee", "iced coffee"]
 
 
 def test_a_paraphrase_is_enough_to_forget() -> None:

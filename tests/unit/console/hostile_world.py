@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-from operators.cards.fold import with_diff
+from operators.cards.fold import apply_diff
 from operators.learning.fold import merge, start
 from schemas import (
     Attribute,
@@ -120,7 +120,7 @@ def card(user: str) -> tuple[Card, CardDiff]:
         ),
         not_kept=(NotKept(kind=HOSTILE[0][:40]),),
     )
-    return with_diff(None, diff), diff
+    return apply_diff(None, diff), diff
 
 
 @cache

@@ -14,7 +14,7 @@ from evaluation.conversations.invented import write
 from evaluation.conversations.layout import About, Person, Unreadable, person, read, turns_of
 from evaluation.conversations.listening import play
 from evaluation.conversations.truth import claims, matches
-from operators.cards.fold import fold
+from operators.cards.fold import fold_cards
 from schemas import Speaker, encode
 from schemas.statements import Stance
 from streams.cli import app
@@ -142,7 +142,7 @@ def test_what_was_to_be_forgotten_is_nowhere(plays):
 
 def test_a_card_is_the_fold_of_its_log(plays):
     for each in plays:
-        assert encode(fold(each.log)[each.person.user_id]) == encode(each.card)
+        assert encode(fold_cards(each.log)[each.person.user_id]) == encode(each.card)
 
 
 def test_a_person_who_takes_things_back_is_left_with_what_stands():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.evolve import RulesReasoner
-from operators.evolve.llm import Question, question
+from operators.evolve.llm import EvolveQuestion, build_question
 from operators.language.output_policy import OutputGate
 from operators.tokens import count_tokens
 from schemas import AttributeKind, Contrast, PolicySkill, Tier
@@ -29,8 +29,10 @@ FACETS = (
 )
 
 
-def asked(contrast: Contrast, skill: PolicySkill = READER, budget: int = 1_500, gate: OutputGate = DEFAULT) -> Question:
-    found = question(contrast, skill, max_tokens=budget, gate=gate)
+def asked(
+    contrast: Contrast, skill: PolicySkill = READER, budget: int = 1_500, gate: OutputGate = DEFAULT
+) -> EvolveQuestion:
+    found = build_question(contrast, skill, max_tokens=budget, gate=gate)
     assert found is not None
     return found
 

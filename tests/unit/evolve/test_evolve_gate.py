@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from operators.attributes import fact_id, from_fact
 from operators.evolve import GatedReasoner, Proposal, RulesReasoner, validate
-from operators.evolve.proposals import nothing_new
+from operators.evolve.proposals import is_repetition
 from operators.learning.fold import merge
 from operators.learning.tiers import resolve
 from schemas import AttributeSource, Contrast, Fact, ItemFacts, PolicySkill, Provenance, Tier
@@ -78,7 +78,7 @@ def test_behind_the_gate_the_rules_would_not_change_a_tier_either(
     contrast = a_contrast(ItemFacts(item_id="taken", facts=tuple(chosen))).model_copy(
         update={"unchosen": tuple(ItemFacts(item_id=f"l{n}", facts=tuple(each)) for n, each in enumerate(left))}
     )
-    assume(nothing_new(contrast, skill))
+    assume(is_repetition(contrast, skill))
 
     proposal = RulesReasoner().propose(contrast, skill)
 

@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 
 from operators.admission import abstention_id
 from operators.attributes import fact_id
-from operators.audit import breaks
-from operators.erasure import Held, scrubbed_memory, scrubbed_profile, what_remains, with_scope
+from operators.audit import chain_breaks
+from operators.erasure import StoredState, scrub_memory, scrub_profile, with_scope, without_erased_facts
 from operators.evolve import Proposal
-from operators.evolve.proposals import Validated
-from operators.graph.items import neighbour_of, on_touch, takers_of, touches, with_taken, without_taker
+from operators.evolve.proposals import ValidatedProposal
+from operators.graph.items import add_taken, add_touch, neighbour_of, takers_of, touch_items, without_taker
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, next_diff, start
 from operators.learning.prior import observe
 from operators.learning.update import resolve_counts
-from operators.redaction import names_line, placeholder, redacted
-from operators.seals import seal
+from operators.redaction import names_line, placeholder, redact_skill_log
+from operators.seals import seal_diff
 from operators.steps import EvolveState, EvolveStep
 from schemas import Action, AnsweredRanking, Attribute, Evidence, Fact, ItemFacts, OpenRankings, encode
 from schemas.codec import line_of, subject_of
@@ -78,9 +78,9 @@ def test_a_forgotten_line_is_not_in_older_choices_any_more() -> None:
     receipt = with_scope(EMPTY, *asked(5, DOMAIN, LINE))
     item = ItemFacts(item_id="i", title="", facts=(NOIR, SAGA))
 
-    assert what_remains(item, USER, DOMAIN, receipt, START) == item.model_copy(update={"facts": (SAGA,)})
-    assert what_remains(item, USER, DOMAIN, receipt, START + timedelta(hours=6)) == item
-    assert what_remains(item, "bob", DOMAIN, receipt, START) == item
+    assert without_erased_facts(item, USER, DOMAIN, receipt, START) == item.model_copy(update={"facts": (SAGA,)})
+    assert without_erased_facts(item, USER, DOMAIN, receipt, START + timedelta(hours=6)) == item
+    assert without_erased_facts(item, "bob", DOMAIN, receipt, START) == item
 
 
 @given(st.lists(st.sampled_from([(NOIR,), (SAGA,), (NOIR, SAGA), ()]), min_size=1, max_size=30))
@@ -89,14 +89,14 @@ def test_a_profile_and_a_memory_know_a_line_no_more(choices: list[tuple[Fact, ..
     for number, facts in enumerate(choices):
         profile = observe(profile, an_interaction(), facts)
         item = ItemFacts(item_id=f"i{number}", title="", facts=facts)
-        memory = with_taken(memory, USER, DOMAIN, item, NOW, f"e{number}")
+        memory = add_taken(memory, USER, DOMAIN, item, NOW, f"e{number}")
     assert profile is not None
     assert memory is not None
 
-    assert "noir" not in encode(scrubbed_profile(profile, LINE)).decode()
-    assert scrubbed_profile(profile, LINE).interactions == profile.interactions
-    assert "noir" not in encode(scrubbed_memory(memory, LINE)).decode()
-    assert [each.item_id for each in scrubbed_memory(memory, LINE).taken] == [each.item_id for each in memory.taken]
+    assert "noir" not in encode(scrub_profile(profile, LINE)).decode()
+    assert scrub_profile(profile, LINE).interactions == profile.interactions
+    assert "noir" not in encode(scrub_memory(memory, LINE)).decode()
+    assert [each.item_id for each in scrub_memory(memory, LINE).taken] == [each.item_id for each in memory.taken]
 
 
 ACTIONS = st.lists(
@@ -113,7 +113,7 @@ def test_a_log_without_a_line_folds_to_the_same_skill_but_for_its_words(actions:
         )
         log.append(SLIM.version(EvolveState(skill), diff).diff)
         skill = fold(log)[USER, DOMAIN]
-    again = redacted(log, LINE)
+    again = redact_skill_log(log, LINE)
 
     told = "".join(encode(diff).decode() for diff in again if speaks_of_it(log[diff.version - 1]))
     assert f'"{fact_id(NOIR)}"' not in told
@@ -126,7 +126,7 @@ def test_a_log_without_a_line_folds_to_the_same_skill_but_for_its_words(actions:
         held = {line.attribute_id: line for line in skill.attributes}
         assert set(known) == {placeholder(LINE) if name == fact_id(NOIR) else name for name in held}
         assert [a for name, a in known.items() if name in held] == [a for name, a in held.items() if name in known]
-    assert redacted(again, LINE) == [diff.model_copy(update={"rewritten": 2}) for diff in again]
+    assert redact_skill_log(again, LINE) == [diff.model_copy(update={"rewritten": 2}) for diff in again]
 
 
 def test_a_log_without_a_line_has_no_judgement_of_it_and_quotes_it_nowhere() -> None:
@@ -143,7 +143,7 @@ def test_a_log_without_a_line_has_no_judgement_of_it_and_quotes_it_nowhere() -> 
         log.append(next_diff(skill, event, evidence=Evidence(event_id="c"), judged=judged, analysis="noir, plainly"))
         skill = fold(log)[USER, DOMAIN]
 
-    again = redacted(log, LINE)
+    again = redact_skill_log(log, LINE)
 
     told = [encode(diff.model_copy(update={"seed": None})).decode() for diff in again]
     assert ["noir" in each for each in told] == [False, False, False]
@@ -158,11 +158,11 @@ def test_what_was_counted_of_a_line_stays_and_does_not_name_it() -> None:
     skill, log = start(USER, DOMAIN, (an_attribute("genre: noir"), an_attribute("mood: dark")), a_command()), []
     for chosen, left in ((noir, saga), (saga, noir), (saga, noir), (noir, saga), (saga, noir)):
         contrast = a_contrast(chosen, [left, ["mood: dark"]])
-        log.append(resolve_counts(skill, Validated(Proposal(), ()), contrast))
+        log.append(resolve_counts(skill, ValidatedProposal(Proposal(), ()), contrast))
         skill = fold(log)[USER, DOMAIN]
     assert any(fact_id(NOIR) in diff.tally.lines and not names_line(diff, LINE) for diff in log)
 
-    again = redacted(log, LINE)
+    again = redact_skill_log(log, LINE)
 
     assert "noir" not in "".join(encode(diff).decode() for diff in again)
     lines = {line.attribute_id: line for line in fold(again)[USER, DOMAIN].attributes}
@@ -183,20 +183,20 @@ def test_a_log_that_was_written_anew_is_sealed_anew() -> None:
     skill, log, before = start(USER, DOMAIN, (an_attribute("genre: noir"),), a_command()), [], None
     for action in (Action.PIN, Action.UNPIN, Action.FREEZE):
         log.append(
-            seal(resolve_command(skill, a_command(action), privacy=PRIVACY, gate=OUTPUT_GATE), before, b"secret")
+            seal_diff(resolve_command(skill, a_command(action), privacy=PRIVACY, gate=OUTPUT_GATE), before, b"secret")
         )
         skill, before = fold(log)[USER, DOMAIN], log[-1].chain
-    assert breaks(log, b"secret") == []
-    assert breaks(log, b"") != []
-    assert [found.version for found in breaks(redacted(log, LINE), b"secret")] == [1, 2, 3]
+    assert chain_breaks(log, b"secret") == []
+    assert chain_breaks(log, b"") != []
+    assert [found.version for found in chain_breaks(redact_skill_log(log, LINE), b"secret")] == [1, 2, 3]
 
 
 def test_an_item_forgets_who_took_it() -> None:
     item = None
     for user in (USER, "bob", "cem"):
-        memory = with_taken(None, user, DOMAIN, ItemFacts(item_id="i", title="", facts=(NOIR,)), NOW, f"e-{user}")
-        [(item_id, taker)] = takers_of(touches(memory, "i"))
-        item = on_touch(item, DOMAIN, item_id, taker)
+        memory = add_taken(None, user, DOMAIN, ItemFacts(item_id="i", title="", facts=(NOIR,)), NOW, f"e-{user}")
+        [(item_id, taker)] = takers_of(touch_items(memory, "i"))
+        item = add_touch(item, DOMAIN, item_id, taker)
     assert item is not None
     name = neighbour_of(USER).encode()
     assert name in encode(item)
@@ -215,4 +215,4 @@ def test_what_nothing_was_taken_of_is_known_as_forgotten() -> None:
     answered = AnsweredRanking(ranking_id="r", item_id=None)
     ring = OpenRankings(user_id=USER, slot=0, answered=(answered,))
 
-    assert abstention_id(USER, "r") in Held(rings=(ring,)).ids
+    assert abstention_id(USER, "r") in StoredState(rings=(ring,)).ids

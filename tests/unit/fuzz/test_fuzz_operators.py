@@ -15,8 +15,8 @@ from operators.admission import DAY_MS, is_applied, with_applied
 from operators.attributes import MAX_FOLDED_CHARS, MAX_ID_CHARS, attribute_id, normalise
 from operators.contrast import join_ranking, join_selection
 from operators.evolve import RulesReasoner, validate
-from operators.evolve.llm import question
-from operators.graph.items import GraphLimits, on_touch, takers_of, touches, with_taken
+from operators.evolve.llm import build_question
+from operators.graph.items import GraphLimits, add_taken, add_touch, takers_of, touch_items
 from operators.language.words import keywords
 from operators.learning.fold import merge, start
 from operators.learning.tiers import resolve
@@ -103,7 +103,7 @@ def test_any_choice_becomes_a_skill_within_its_bounds() -> None:
         evolved = merge(skill, diff)
         assert len(render(evolved)) <= 1_500
         assert slim(evolved, gate=OUTPUT_GATE).tokens <= 30
-        asked = question(contrast, evolved, max_tokens=1_500, gate=OUTPUT_GATE)
+        asked = build_question(contrast, evolved, max_tokens=1_500, gate=OUTPUT_GATE)
         assert asked is None or count_tokens(asked.prompt) <= 1_500
         ranked = rank([*contrast.unchosen, contrast.chosen], evolved.attributes, contrast.instruction)
         assert {item.item_id for item, _ in ranked} == {candidate.item_id for candidate in ranking.candidates}
@@ -116,7 +116,7 @@ def test_any_touch_is_heard_within_bounds_and_comes_back() -> None:
     def check(touch: ItemUpdate, held: ItemMemory) -> None:
         assert decode(ItemMemory, encode(held)) == held
         for item_id, taker in takers_of(touch):
-            told = on_touch(held, touch.domain, item_id, taker, now=NOW)
+            told = add_touch(held, touch.domain, item_id, taker, now=NOW)
             if told is None:
                 continue
             assert max(len(each.others) for each in told.takers) <= 12
@@ -130,9 +130,9 @@ def test_any_item_is_taken_and_touches_a_few() -> None:
     @given(valid(Memory, "memories"), candidates(), moments)
     def check(memory: Memory, candidate: Candidate, moment: Any) -> None:
         at = a_moment(moment)
-        remembered = with_taken(memory, "ann", "films", facts_of(candidate, BUILT_IN["generic"]), at, "e")
+        remembered = add_taken(memory, "ann", "films", facts_of(candidate, BUILT_IN["generic"]), at, "e")
         assert len(remembered.taken) <= 20
-        assert len(touches(remembered, candidate.item_id).items) <= 1 + GraphLimits().fan_out
+        assert len(touch_items(remembered, candidate.item_id).items) <= 1 + GraphLimits().fan_out
         assert not is_applied(remembered.applied, AT) or memory.applied
 
     look(check)

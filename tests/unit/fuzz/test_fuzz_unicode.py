@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from operators.attributes import MAX_ID_CHARS
-from operators.cards.admission import dimension_of, quoted, refused, value_of
+from operators.cards.admission import clean_dimension, clean_value, reject_reason, safe_quotation
 from operators.language.corrections import understand
 from operators.language.output_policy import facet_words, trusted_facet_words
 from operators.rank.deterministic import rank
@@ -127,8 +127,8 @@ def test_the_gate_and_the_cards_read_any_text() -> None:
         if (facet := valid(Facet, fields)) is not None:
             facet_words(facet, gate=OUTPUT_GATE)
             trusted_facet_words(facet, gate=OUTPUT_GATE)
-        refused(dimension_of(text), value_of(text) or "x", text, DEFAULT)
-        quoted(text, DEFAULT)
+        reject_reason(clean_dimension(text), clean_value(text) or "x", text, DEFAULT)
+        safe_quotation(text, DEFAULT)
 
     look(check)
 

@@ -9,8 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.graph import retrieve
-from operators.graph.items import GraphLimits, neighbour_of, on_touch, shared_out, takers_of, touches, with_taken
-from operators.graph.neighbours import Gathered, near, weights_of
+from operators.graph.items import (
+    GraphLimits,
+    add_taken,
+    add_touch,
+    neighbour_of,
+    split_by_partition,
+    takers_of,
+    touch_items,
+)
+from operators.graph.neighbours import ItemSummary, account_weights, neighbourhood_of
 from schemas import (
     MAX_TAKEN,
     MAX_TAKERS,
@@ -39,20 +47,20 @@ def item(name: str, *genres: str) -> ItemFacts:
 def memory_of(user: str, *names: str) -> Memory:
     memory = None
     for number, name in enumerate(names):
-        memory = with_taken(memory, user, "books", item(name, "noir"), START + number * DAY, f"{user}-{number}")
+        memory = add_taken(memory, user, "books", item(name, "noir"), START + number * DAY, f"{user}-{number}")
     assert memory is not None
     return memory
 
 
 def of(item_id: str, memory: Memory) -> tuple[str, str, Taker]:
     """What an item is to hear of a memory."""
-    return memory.domain, item_id, dict(takers_of(touches(memory, item_id)))[item_id]
+    return memory.domain, item_id, dict(takers_of(touch_items(memory, item_id)))[item_id]
 
 
 def gathered(*memories: Memory, item_id: str) -> ItemMemory:
     known = None
     for memory in memories:
-        known = on_touch(known, *of(item_id, memory))
+        known = add_touch(known, *of(item_id, memory))
         assert known is not None
     assert known is not None
     return known
@@ -71,7 +79,7 @@ def made_of(choices: list[tuple[int, int]]) -> list[Taker]:
         memory = memories.get(name)
         for place, taken in enumerate((f"i{other}", "dune")):
             at = START + timedelta(hours=number)
-            memory = with_taken(memory, name, "books", item(taken, "noir"), at, f"{number}-{place}")
+            memory = add_taken(memory, name, "books", item(taken, "noir"), at, f"{number}-{place}")
         assert memory is not None
         memories[name] = memory
         heard.append(of("dune", memory)[2])
@@ -80,7 +88,7 @@ def made_of(choices: list[tuple[int, int]]) -> list[Taker]:
 
 def owned(known: ItemMemory | None, heard: list[Taker]) -> ItemMemory | None:
     for taker in heard:
-        known = on_touch(known, "books", "dune", taker) or known
+        known = add_touch(known, "books", "dune", taker) or known
     return known
 
 
@@ -91,7 +99,7 @@ class TestMemory:
             logged_at = START + (number // 4) * DAY + timedelta(minutes=number)
             source = Position(topic="t", partition=0, offset=number, timestamp_ms=int(logged_at.timestamp() * 1_000))
             claimed = logged_at - 100 * number * DAY
-            memory = with_taken(memory, "ann", "books", item(f"i{number}"), claimed, f"e{number}", source)
+            memory = add_taken(memory, "ann", "books", item(f"i{number}"), claimed, f"e{number}", source)
 
         assert memory is not None
         assert memory.days == 2
@@ -100,7 +108,7 @@ class TestMemory:
         memory = memory_of("ann", "dune")
         position = Position(topic="t", partition=0, offset=9, timestamp_ms=1)
 
-        again = with_taken(memory, "ann", "books", item("dune"), START, "ann-0", position)
+        again = add_taken(memory, "ann", "books", item("dune"), START, "ann-0", position)
 
         assert again == memory.model_copy(update={"applied": (position,)})
 
@@ -115,15 +123,15 @@ class TestMemory:
 
 class TestTouches:
     def test_no_users_id_is_in_a_touch(self) -> None:
-        touch = touches(memory_of("ann@example.org", "dune"), "dune", GraphLimits(secret=b"secret"))
+        touch = touch_items(memory_of("ann@example.org", "dune"), "dune", GraphLimits(secret=b"secret"))
 
         assert "@" not in encode(touch).decode()
         assert touch.taker == neighbour_of("ann@example.org", b"secret")
 
     def test_it_is_shared_out_among_partitions_and_loses_nothing(self) -> None:
-        touch = touches(memory_of("ann", *(f"i{n}" for n in range(20))), "i3")
+        touch = touch_items(memory_of("ann", *(f"i{n}" for n in range(20))), "i3")
 
-        parts = shared_out(touch, lambda name: int(name[1:]) % 3)
+        parts = split_by_partition(touch, lambda name: int(name[1:]) % 3)
 
         heard = [(each, part.newest) for part in parts.values() for each in part.items]
         assert sorted(heard, key=str) == sorted(((each, touch.newest) for each in touch.items), key=str)
@@ -133,8 +141,8 @@ class TestTouches:
         old, new = memory_of("ann", "dune"), memory_of("ann", "dune", "emma")
         known = gathered(new, item_id="dune")
 
-        assert on_touch(known, *of("dune", new)) is None
-        assert on_touch(known, *of("dune", old)) is None
+        assert add_touch(known, *of("dune", new)) is None
+        assert add_touch(known, *of("dune", old)) is None
 
     @given(CHOICES, st.randoms(use_true_random=False), st.integers(0, 200))
     def test_whatever_the_order_and_the_repeats_and_whoever_owns_it_an_item_knows_the_same(
@@ -165,17 +173,17 @@ class TestSignals:
             item_id="dune",
         )
 
-        signal = Gathered(known, PAIR).tell(neighbour_of("ann"))
+        signal = ItemSummary(known, PAIR).signal_for(neighbour_of("ann"))
 
         assert signal is not None
         assert signal.companions == {"emma": 2}
         assert [(taste.attribute_id, taste.supporters) for taste in signal.tastes] == [("preference:genre:noir", 3)]
 
     def test_takers_are_told_to_the_day(self) -> None:
-        late = with_taken(memory_of("bea", "dune"), "bea", "books", item("dune"), START + timedelta(hours=7), "x")
+        late = add_taken(memory_of("bea", "dune"), "bea", "books", item("dune"), START + timedelta(hours=7), "x")
         known = gathered(late, memory_of("cas", "dune"), item_id="dune")
 
-        signal = Gathered(known, PAIR).tell(neighbour_of("ann"))
+        signal = ItemSummary(known, PAIR).signal_for(neighbour_of("ann"))
 
         assert signal is not None
         assert {one.at for one in signal.crowd} == {START}
@@ -189,7 +197,7 @@ class TestSignals:
         name = neighbour_of(f"u{reader}")
         others = [taker for taker in known.takers if taker.neighbour != name]
 
-        signal = Gathered(known, GraphLimits(floor=floor)).tell(name)
+        signal = ItemSummary(known, GraphLimits(floor=floor)).signal_for(name)
 
         if signal is None:
             assert len(others) < floor
@@ -236,7 +244,7 @@ def account(name: str, days: int, *items: str) -> Memory:
     memory = None
     for number, each in enumerate((*items, "dune")):
         at = START + (number % days) * DAY
-        memory = with_taken(memory, name, "books", item(each, "noir"), at, f"{name}-{number}")
+        memory = add_taken(memory, name, "books", item(each, "noir"), at, f"{name}-{number}")
     assert memory is not None
     return memory
 
@@ -250,7 +258,7 @@ def knowing(*accounts: Memory) -> ItemMemory:
     """The memory of `dune` after these accounts took it, in this order."""
     known = None
     for each in accounts:
-        known = on_touch(known, *of("dune", each)) or known
+        known = add_touch(known, *of("dune", each)) or known
     assert known is not None
     return known
 
@@ -267,7 +275,7 @@ class TestManyAccountsOfOnePerson:
         known = knowing(*REAL, *(account(f"sybil-{n}", 1, "spam") for n in range(16)))
         reader = account("ann", 6, "solo")
 
-        heard = near([Gathered(known, PAIR)], neighbour_of("ann"))
+        heard = neighbourhood_of([ItemSummary(known, PAIR)], neighbour_of("ann"))
         found = retrieve(
             reader,
             heard,
@@ -282,9 +290,9 @@ class TestManyAccountsOfOnePerson:
         assert {one.neighbour for one in signal.crowd} <= {neighbour_of(memory.user_id) for memory in REAL}
 
     def test_an_account_that_takes_everything_counts_less_than_another(self) -> None:
-        eager = replace(dict(takers_of(touches(REAL[0], "dune")))["dune"], version=6_400)
-        usual = dict(takers_of(touches(REAL[1], "dune")))["dune"]
+        eager = replace(dict(takers_of(touch_items(REAL[0], "dune")))["dune"], version=6_400)
+        usual = dict(takers_of(touch_items(REAL[1], "dune")))["dune"]
 
-        weights = weights_of([eager, usual])
+        weights = account_weights([eager, usual])
 
         assert weights[eager.neighbour] == pytest.approx(weights[usual.neighbour] / 100)

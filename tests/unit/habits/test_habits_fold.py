@@ -8,7 +8,7 @@ from operators.habit_directions import DIRECTIONS
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, merge
 from operators.learning.questions import Before, sides_of
-from operators.redaction import redacted
+from operators.redaction import redact_skill_log
 from operators.slim import slim
 from schemas import Action, Attribute, PolicySkill, SkillDiff, decode, encode, line_of
 from streams.output_gate import DEFAULT as OUTPUT_GATE
@@ -85,7 +85,7 @@ class TestPersons:
     def test_forgotten_habit_is_in_no_diff_of_the_log(self, log: list[SkillDiff]) -> None:
         line = line_of(log[0].user_id, log[0].domain, CHEAPER.attribute_id)
 
-        rewritten = redacted(log, line)
+        rewritten = redact_skill_log(log, line)
 
         raw = b"".join(encode(diff) for diff in rewritten)
         assert b"cheaper" not in raw

@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from operators.cards.fold import with_diff
-from operators.cards.merge import resolve, resolve_command
+from operators.cards.fold import apply_diff
+from operators.cards.merge import apply_command, merge_extraction
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from schemas import Card, CardCommand, CardDiff, Event, decode, encode
 from schemas.statements import Stance
@@ -42,9 +42,9 @@ def talks(user: str = "ann") -> list[CardDiff]:
     second = (finding("evening runs", "I prefer evening runs now", SECOND, replaces="morning runs"),)
     card, diffs = None, list[CardDiff]()
     for name, at, heard in (("c1", FIRST, first), ("c2", SECOND, second)):
-        diff = resolve(card, user, Extraction(heard, of_others=1), f"chunk-{name}", at, name, None, DEFAULT)
+        diff = merge_extraction(card, user, Extraction(heard, of_others=1), f"chunk-{name}", at, name, None, DEFAULT)
         assert diff is not None
-        card = with_diff(card, diff)
+        card = apply_diff(card, diff)
         diffs.append(diff)
     return diffs
 
@@ -53,14 +53,14 @@ def card_of(diffs: list[CardDiff]) -> Card:
     """The fold of a log."""
     card = None
     for diff in diffs:
-        card = with_diff(card, diff)
+        card = apply_diff(card, diff)
     assert card is not None
     return card
 
 
 def answered(card: Card | None, command: CardCommand) -> CardDiff:
     """What a worker makes of a command."""
-    diff = resolve_command(card, command, None, DEFAULT)
+    diff = apply_command(card, command, None, DEFAULT)
     assert diff is not None
     return diff
 
@@ -108,5 +108,5 @@ class CardWorker(Sender):
         if self.is_there:
             card = self._api.live.card(command.user_id)
             diff = answered(card, command)
-            follow(self._api.live, with_diff(card, diff), len(self.sent))
+            follow(self._api.live, apply_diff(card, diff), len(self.sent))
             self._api.answers.take(CardDiff.TOPIC, record.partition, encode(diff))

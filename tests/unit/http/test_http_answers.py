@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from operators.language.corrections import understand
-from operators.seals import sealed
+from operators.seals import seal_record
 from operators.steps import EvolveState, EvolveStep
 from operators.steps.rank import answer as ranked
 from schemas import ClarifyingQuestion, Correction, Event, Fit, Injected, Option, RankedBy, RankRequest, decode, encode
@@ -57,7 +57,7 @@ class Worker(Sender):
             options = tuple(Option(attribute_id=f"preference:genre:{name}", value=name) for name in ("noir", "sci-fi"))
             asked = ClarifyingQuestion(question_id="q1", dimension="genre", text="Which?", options=options)
             fit = Fit(nothing=0.1, suits=True, question=asked if event.clarify else None)
-            made = sealed(ranked(event, ("up", "arrival"), Injected(slim_skill="likes: animation", fit=fit)))
+            made = seal_record(ranked(event, ("up", "arrival"), Injected(slim_skill="likes: animation", fit=fit)))
             another = made.model_copy(update={"ranking_id": "another's"})
             apps = made.model_copy(update={"ranked_by": RankedBy.APP, "candidates": event.candidates})
             forged = made.model_copy(update={"candidates": event.candidates, "seal": None})

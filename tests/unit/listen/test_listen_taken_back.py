@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from operators.cards.merge import resolve
+from operators.cards.merge import merge_extraction
 from operators.language.chunks import first_closed
 from operators.language.words import mentions_all, plain_words
 from operators.steps.listen import ListenState, ListenStep, with_sealed_diff
@@ -125,7 +125,7 @@ def test_a_wish_in_a_text_for_somebody_else_asks_nothing_of_us() -> None:
 
 def test_a_wish_that_nothing_answers_to_leaves_a_receipt() -> None:
     before = a_card(a_line("tea"))
-    diff = resolve(before, "ann", heard("Strip falconry from my profile."), "e", LATER, "c", None, DEFAULT)
+    diff = merge_extraction(before, "ann", heard("Strip falconry from my profile."), "e", LATER, "c", None, DEFAULT)
     assert diff is not None
     assert [(each.kind, each.times) for each in diff.not_kept] == [("forgotten", 1)]
     assert not diff.changes

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from operators.evolve.llm import LlmReasoner, proposal, question
+from operators.evolve.llm import LlmReasoner, build_question, parse_answer
 from operators.evolve.proposals import Proposal, ReasonerUnavailable
 from schemas import Provenance, Tier, Verdict
 from streams.llm.client import LlmClient
@@ -40,10 +40,10 @@ def reasoner(client: LlmClient) -> LlmReasoner:
 
 
 def judged(**answer: object) -> Proposal:
-    asked = question(EVENT, HELD, max_tokens=1_500, gate=OUTPUT_GATE)
+    asked = build_question(EVENT, HELD, max_tokens=1_500, gate=OUTPUT_GATE)
     assert asked is not None
     unrelated = {key: {"fact": "none", "verdict": "unrelated"} for key in asked.attributes}
-    return proposal(asked, {"analysis": "", **unrelated, "discovered": [], **answer}, Provenance(reasoner="llm"))
+    return parse_answer(asked, {"analysis": "", **unrelated, "discovered": [], **answer}, Provenance(reasoner="llm"))
 
 
 async def test_a_good_answer_becomes_a_proposal_with_its_record(reasoner: LlmReasoner, server: OpenAiServer) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from operators.learning.fold import fold
-from operators.seals import sealed
+from operators.seals import seal_record
 from schemas import Candidate, ClarifyingQuestion, Correction, Directive, Fit, ItemFacts, Measure, Option
 from schemas.diffs import DiffTrigger, PolicySkill, SkillChange, SkillChangeKind, SkillDiff
 from schemas.events import Abstention, Feedback, Injected, RankedBy, Ranking
@@ -162,4 +162,4 @@ def fitted(ranking_id: str = "r1", nothing: float = 0.25, *, asks: bool = True) 
     )
     shown = ranking(ranking_id, "eve", "ab")
     made = {"ranked_by": RankedBy.SAGER, "injected": Injected(skill_version=1, fit=fit), "session_id": "s1"}
-    return sealed(shown.model_copy(update={**made, "occurred_at": NOON}))
+    return seal_record(shown.model_copy(update={**made, "occurred_at": NOON}))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from operators.cards.fold import fold
-from operators.seals import sealed
+from operators.cards.fold import fold_cards
+from operators.seals import seal_record
 from schemas import (
     TOPICS,
     Action,
@@ -171,7 +171,7 @@ def test_a_dead_letter_of_a_skill_names_its_user() -> None:
 
 
 def test_a_ranking_with_a_forged_seal_is_a_row_of_the_apps_own() -> None:
-    ours = sealed(ranking().model_copy(update={"ranked_by": RankedBy.SAGER}), b"hush")
+    ours = seal_record(ranking().model_copy(update={"ranked_by": RankedBy.SAGER}), b"hush")
     forged = ours.model_copy(update={"ranking_id": "r2"})
 
     made = [read(record(each), ranking_key=b"hush", privacy=PRIVACY) for each in (ours, forged)]
@@ -188,7 +188,7 @@ def log_of(user: str) -> list[CardDiff]:
 
 
 def card_of(user: str) -> Card:
-    return fold(log_of(user))[user]
+    return fold_cards(log_of(user))[user]
 
 
 def naive(moment: datetime | None) -> datetime | None:

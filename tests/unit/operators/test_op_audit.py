@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.audit import Kind, audit, audit_card
-from operators.cards.fold import fold
+from operators.audit import FaultKind, audit_card, audit_skill
+from operators.cards.fold import fold_cards
 from operators.habit_directions import DIRECTIONS
 from operators.language.ports import Interpretation, ReadDirective, TasteOwner
 from operators.learning.commands import resolve_command
 from operators.learning.fold import merge, start
-from operators.seals import seal, seal_all, sealed
+from operators.seals import seal_diff, seal_log, seal_record
 from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import (
     Abstention,
@@ -65,7 +65,7 @@ def written(acts: list[tuple[str, bool]]) -> tuple[Log, PolicySkill]:
             diff = evolve(skill, a_proposal([text], [text], analysis="fits"))[1]
         else:
             diff = resolve_command(skill, a_command(Action.REMOVE, text), privacy=PRIVACY, gate=OUTPUT_GATE)
-        log.append(seal(diff, skill.chain, KEY))
+        log.append(seal_diff(diff, skill.chain, KEY))
         skill = merge(skill, log[-1])
     return log, skill
 
@@ -108,7 +108,7 @@ def cut_off(log: Log, at: int) -> Log:
 
 
 def sealed_with_another_key(log: Log, at: int) -> Log:
-    return changed(log, at, chain=seal(log[at], log[at - 1].chain if at else None, b"guess").chain)
+    return changed(log, at, chain=seal_diff(log[at], log[at - 1].chain if at else None, b"guess").chain)
 
 
 EDITS = [
@@ -127,7 +127,7 @@ EDITS = [
 def test_nothing_is_found_in_a_log_as_it_was_written(acts: list[tuple[str, bool]]) -> None:
     log, skill = written(acts)
 
-    assert audit(log, skill, key=KEY) == []
+    assert audit_skill(log, skill, key=KEY) == []
 
 
 @pytest.mark.parametrize("edit", EDITS)
@@ -137,24 +137,24 @@ def test_an_edit_of_a_log_is_found(
 ) -> None:
     log, skill = written(acts)
 
-    assert audit(edit(log, data.draw(st.integers(0, len(log) - 1))), skill, key=KEY)
+    assert audit_skill(edit(log, data.draw(st.integers(0, len(log) - 1))), skill, key=KEY)
 
 
 @given(ACTS)
 def test_an_edit_of_the_skill_is_found(acts: list[tuple[str, bool]]) -> None:
     log, skill = written(acts)
 
-    assert audit(log, skill.model_copy(update={"attributes": (an_attribute("genre: romance"),)}), key=KEY)
-    assert audit(log, None, key=KEY)
+    assert audit_skill(log, skill.model_copy(update={"attributes": (an_attribute("genre: romance"),)}), key=KEY)
+    assert audit_skill(log, None, key=KEY)
 
 
 def test_a_run_of_versions_without_a_seal_is_told_once() -> None:
     log, skill = written([(TEXTS[1], True)] * 3)
     bare = [diff.model_copy(update={"chain": None}) for diff in log]
 
-    told = audit(bare, skill, key=KEY)
+    told = audit_skill(bare, skill, key=KEY)
 
-    assert (told[0].kind, told[0].what) == (Kind.LOG_UNSEALED, "versions 1 to 3: it is not sealed")
+    assert (told[0].kind, told[0].what) == (FaultKind.LOG_UNSEALED, "versions 1 to 3: it is not sealed")
     assert len(told) == 2
 
 
@@ -180,7 +180,7 @@ def test_a_slim_skill_as_the_worker_makes_it_has_no_faults(lines: tuple[Attribut
     assert version.slim is not None
     assert version.slim.text
 
-    assert audit([version.diff], version.skill, version.slim, KEY) == []
+    assert audit_skill([version.diff], version.skill, version.slim, KEY) == []
 
 
 CardLog = list[CardDiff]
@@ -192,8 +192,8 @@ def a_diff(version: int, value: str) -> CardDiff:
     return CardDiff(event_id=f"e{version}", occurred_at=NOW, user_id="ann", version=version, changes=changes)
 
 
-LOG = seal_all([a_diff(version, value) for version, value in enumerate(("noir", "saga", "tofu"), 1)], KEY)
-CARD = fold(LOG)["ann"]
+LOG = seal_log([a_diff(version, value) for version, value in enumerate(("noir", "saga", "tofu"), 1)], KEY)
+CARD = fold_cards(LOG)["ann"]
 
 
 def card_changed(at: int, **fields: object) -> CardLog:
@@ -205,15 +205,15 @@ CARD_EDITS: dict[str, Callable[[], CardLog]] = {
     "when it was said": lambda: card_changed(1, occurred_at=NOW.replace(year=2020)),
     "a version less": lambda: [LOG[0], LOG[2]],
     "the seal": lambda: card_changed(2, chain=None),
-    "another key": lambda: card_changed(2, chain=seal(LOG[2], LOG[1].chain, b"guess").chain),
+    "another key": lambda: card_changed(2, chain=seal_diff(LOG[2], LOG[1].chain, b"guess").chain),
     "the end": lambda: LOG[:2],
-    "everything, with another key": lambda: seal_all(LOG, b"guess"),
+    "everything, with another key": lambda: seal_log(LOG, b"guess"),
 }
 
 
 def test_an_unedited_card_has_no_faults() -> None:
     assert audit_card(LOG, CARD, KEY) == []
-    assert audit_card(LOG, fold(LOG[:2])["ann"], KEY) == [], "a worker has written more meanwhile"
+    assert audit_card(LOG, fold_cards(LOG[:2])["ann"], KEY) == [], "a worker has written more meanwhile"
 
 
 @pytest.mark.parametrize("edit", CARD_EDITS)
@@ -224,19 +224,19 @@ def test_an_edit_of_a_cards_log_is_found(edit: str) -> None:
 def test_an_edited_card_is_found() -> None:
     words = CARD.lines[0].model_copy(update={"words": "I love everything"})
     edited = CARD.model_copy(update={"lines": (words, *CARD.lines[1:])})
-    cut_back: Card = fold(LOG[:2])["ann"].model_copy(update={"version": 3})
+    cut_back: Card = fold_cards(LOG[:2])["ann"].model_copy(update={"version": 3})
 
-    assert [fault.kind for fault in audit_card(LOG, edited, KEY)] == [Kind.CARD_DIFFERS]
-    assert [fault.kind for fault in audit_card(LOG, cut_back, KEY)] == [Kind.CARD_DIFFERS]
-    assert [fault.kind for fault in audit_card(LOG, None, KEY)] == [Kind.CARD_MISSING]
-    assert [fault.kind for fault in audit_card([], CARD, KEY)] == [Kind.LOG_CUT]
+    assert [fault.kind for fault in audit_card(LOG, edited, KEY)] == [FaultKind.CARD_DIFFERS]
+    assert [fault.kind for fault in audit_card(LOG, cut_back, KEY)] == [FaultKind.CARD_DIFFERS]
+    assert [fault.kind for fault in audit_card(LOG, None, KEY)] == [FaultKind.CARD_MISSING]
+    assert [fault.kind for fault in audit_card([], CARD, KEY)] == [FaultKind.LOG_CUT]
 
 
 def test_a_seal_of_a_skill_is_invalid_for_a_card() -> None:
     _, diff = evolve(a_skill(), a_proposal())
-    of_a_skill: SkillDiff = seal(diff, None, KEY)
+    of_a_skill: SkillDiff = seal_diff(diff, None, KEY)
 
-    assert audit_card([LOG[0].model_copy(update={"chain": of_a_skill.chain})], fold(LOG[:1])["ann"], KEY)
+    assert audit_card([LOG[0].model_copy(update={"chain": of_a_skill.chain})], fold_cards(LOG[:1])["ann"], KEY)
 
 
 STEP = EvolveStep(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, gate=OUTPUT_GATE)
@@ -303,12 +303,12 @@ LOGS: dict[str, Callable[[], list[SkillDiff]]] = {
 
 
 def test_nothing_is_found_in_what_a_worker_wrote() -> None:
-    assert audit(STATED_LOG, SKILL, SLIM, KEY) == []
+    assert audit_skill(STATED_LOG, SKILL, SLIM, KEY) == []
 
 
 @pytest.mark.parametrize("edit", LOGS)
 def test_an_edit_of_the_log_is_found(edit: str) -> None:
-    assert Kind.LOG_FORGED in {fault.kind for fault in audit(LOGS[edit](), SKILL, SLIM, KEY)}
+    assert FaultKind.LOG_FORGED in {fault.kind for fault in audit_skill(LOGS[edit](), SKILL, SLIM, KEY)}
 
 
 @pytest.mark.parametrize(
@@ -321,13 +321,15 @@ def test_an_edit_of_the_log_is_found(edit: str) -> None:
     ids=lambda fields: next(iter(fields)),
 )
 def test_a_skill_that_the_log_does_not_fold_to_is_found(fields: dict[str, object]) -> None:
-    found = audit(STATED_LOG, SKILL.model_copy(update=fields), SLIM, KEY)
+    found = audit_skill(STATED_LOG, SKILL.model_copy(update=fields), SLIM, KEY)
 
-    assert {fault.kind for fault in found} == {Kind.SKILL_DIFFERS}
+    assert {fault.kind for fault in found} == {FaultKind.SKILL_DIFFERS}
 
 
 def test_an_edited_slim_skill_is_found() -> None:
     forged = SLIM.model_copy(update={"avoids": ("noir",)})
 
-    assert [fault.kind for fault in audit(STATED_LOG, SKILL, forged, KEY)] == [Kind.SLIM_FORGED]
-    assert [fault.kind for fault in audit(STATED_LOG, SKILL, sealed(forged, b"guess"), KEY)] == [Kind.SLIM_FORGED]
+    assert [fault.kind for fault in audit_skill(STATED_LOG, SKILL, forged, KEY)] == [FaultKind.SLIM_FORGED]
+    assert [fault.kind for fault in audit_skill(STATED_LOG, SKILL, seal_record(forged, b"guess"), KEY)] == [
+        FaultKind.SLIM_FORGED
+    ]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from operators.seals import Seal, authenticated, is_plain, resealed, seal_of, sealed
+from operators.seals import SealState, check_seal, is_canonical, reseal_receipt, seal_record, without_unproven_fields
 from schemas.codec import decode, encode, subject_of
 from schemas.events import Injected, RankedBy, Ranking
 from schemas.fit import Fit
@@ -39,15 +39,15 @@ RANKING = a_ranking(ranked_by=RankedBy.SAGER, injected=INJECTED)
 
 @pytest.mark.parametrize("record", [SLIM, RECEIPT, RANKING])
 def test_a_seal_is_right_for_what_was_sealed_with_this_key_only(record: Any) -> None:
-    good = sealed(record, KEY)
+    good = seal_record(record, KEY)
 
-    assert seal_of(decode(type(good), encode(good)), KEY) is Seal.RIGHT
-    assert seal_of(record, KEY) is Seal.MISSING
-    assert seal_of(good, b"guess") is Seal.WRONG
-    assert seal_of(good, b"") is Seal.WRONG
+    assert check_seal(decode(type(good), encode(good)), KEY) is SealState.RIGHT
+    assert check_seal(record, KEY) is SealState.MISSING
+    assert check_seal(good, b"guess") is SealState.WRONG
+    assert check_seal(good, b"") is SealState.WRONG
     for name, other in {"event_id": "x", "occurred_at": a_time(1), "text": "likes: Obey", "person": None}.items():
         if name in type(record).model_fields:
-            assert seal_of(good.model_copy(update={name: other}), KEY) is Seal.WRONG, name
+            assert check_seal(good.model_copy(update={name: other}), KEY) is SealState.WRONG, name
 
 
 def test_the_seal_of_one_kind_is_none_of_another() -> None:
@@ -56,41 +56,41 @@ def test_the_seal_of_one_kind_is_none_of_another() -> None:
     as_receipt = Receipt.model_construct(**{name: getattr(SLIM, name) for name in bare}, seal=None)
     told = as_receipt.model_dump(mode="json", exclude_defaults=True, warnings=False)
 
-    assert seal_of(SLIM.model_copy(update={"seal": sealed(RECEIPT, KEY).seal}), KEY) is Seal.WRONG
+    assert check_seal(SLIM.model_copy(update={"seal": seal_record(RECEIPT, KEY).seal}), KEY) is SealState.WRONG
     assert told.keys() <= bare.keys()
-    assert sealed(as_receipt, KEY).seal != sealed(SLIM, KEY).seal
+    assert seal_record(as_receipt, KEY).seal != seal_record(SLIM, KEY).seal
 
 
 def test_a_receipt_that_continues_an_unsealed_or_forged_one_is_not_vouched_for() -> None:
     newer = RECEIPT.model_copy(update={"event_id": "f2"})
 
-    assert seal_of(resealed(None, newer, KEY), KEY) is Seal.RIGHT
-    assert seal_of(resealed(sealed(RECEIPT, KEY), newer, KEY), KEY) is Seal.RIGHT
-    assert resealed(RECEIPT, newer, KEY).seal is None
-    assert resealed(sealed(RECEIPT, b"guess"), sealed(newer, KEY), KEY).seal is None
+    assert check_seal(reseal_receipt(None, newer, KEY), KEY) is SealState.RIGHT
+    assert check_seal(reseal_receipt(seal_record(RECEIPT, KEY), newer, KEY), KEY) is SealState.RIGHT
+    assert reseal_receipt(RECEIPT, newer, KEY).seal is None
+    assert reseal_receipt(seal_record(RECEIPT, b"guess"), seal_record(newer, KEY), KEY).seal is None
 
 
 def test_a_ranking_of_ours_keeps_every_field() -> None:
-    ours = decode(Ranking, encode(sealed(RANKING, KEY)))
+    ours = decode(Ranking, encode(seal_record(RANKING, KEY)))
 
-    assert authenticated(ours, KEY) is ours
+    assert without_unproven_fields(ours, KEY) is ours
 
 
 @pytest.mark.parametrize(
     "forged",
     [
         RANKING,
-        sealed(RANKING, b""),
-        sealed(RANKING, b"guess"),
-        sealed(RANKING, KEY).model_copy(update={"user_id": "bob"}),
-        sealed(RANKING, KEY).model_copy(update={"ranking_id": "r2"}),
-        sealed(RANKING, KEY).model_copy(update={"candidates": RANKING.candidates[::-1]}),
-        sealed(RANKING, KEY).model_copy(update={"injected": INJECTED.model_copy(update={"weights_version": 8})}),
+        seal_record(RANKING, b""),
+        seal_record(RANKING, b"guess"),
+        seal_record(RANKING, KEY).model_copy(update={"user_id": "bob"}),
+        seal_record(RANKING, KEY).model_copy(update={"ranking_id": "r2"}),
+        seal_record(RANKING, KEY).model_copy(update={"candidates": RANKING.candidates[::-1]}),
+        seal_record(RANKING, KEY).model_copy(update={"injected": INJECTED.model_copy(update={"weights_version": 8})}),
     ],
     ids=["no seal", "keyless", "guessed", "another user", "another list", "another order", "other features"],
 )
 def test_a_ranking_without_a_right_seal_counts_as_the_apps_with_an_empty_injected(forged: Ranking) -> None:
-    kept = authenticated(forged, KEY)
+    kept = without_unproven_fields(forged, KEY)
 
     assert (kept.ranked_by, kept.injected, kept.seal) == (RankedBy.APP, Injected(), None)
     assert kept.candidates == forged.candidates
@@ -101,19 +101,19 @@ def test_a_forged_ranking_with_a_number_beyond_64_bits_bears_a_wrong_seal(name: 
     injected = INJECTED.model_copy(update={name: 2**70})
     forged = RANKING.model_copy(update={"injected": injected, "seal": "ab" * 32})
 
-    assert seal_of(forged, KEY) is Seal.WRONG
-    assert authenticated(forged, KEY).ranked_by is RankedBy.APP
+    assert check_seal(forged, KEY) is SealState.WRONG
+    assert without_unproven_fields(forged, KEY).ranked_by is RankedBy.APP
 
 
 def test_a_process_without_the_secret_accepts_sealed_rankings_only() -> None:
-    assert authenticated(sealed(RANKING, KEY), None).injected == INJECTED
-    assert authenticated(RANKING, None).ranked_by is RankedBy.APP
+    assert without_unproven_fields(seal_record(RANKING, KEY), None).injected == INJECTED
+    assert without_unproven_fields(RANKING, None).ranked_by is RankedBy.APP
 
 
 def test_numbers_of_any_size_in_metadata_do_not_stop_a_seal() -> None:
     large = a_candidate("i9").model_copy(update={"metadata": {"serial": 10**40}})
 
-    assert seal_of(sealed(RANKING.model_copy(update={"candidates": (large,)}), KEY), KEY) is Seal.RIGHT
+    assert check_seal(seal_record(RANKING.model_copy(update={"candidates": (large,)}), KEY), KEY) is SealState.RIGHT
 
 
 DEEP = b"[" * 100 + b"]" * 100
@@ -128,10 +128,10 @@ DEEP = b"[" * 100 + b"]" * 100
     ],
 )
 def test_bytes_that_say_more_than_is_read_are_told_from_those_that_we_write(edit: tuple[bytes, bytes]) -> None:
-    good = sealed(SLIM, KEY)
+    good = seal_record(SLIM, KEY)
     raw = encode(good).replace(*edit, 1)
-    assert is_plain(encode(good), good)
+    assert is_canonical(encode(good), good)
 
     assert raw != encode(good)
-    assert seal_of(decode(SlimSkill, raw), KEY) is Seal.RIGHT
-    assert not is_plain(raw, decode(SlimSkill, raw))
+    assert check_seal(decode(SlimSkill, raw), KEY) is SealState.RIGHT
+    assert not is_canonical(raw, decode(SlimSkill, raw))

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from operators.cards.fold import with_diff
-from operators.cards.merge import resolve_command
+from operators.cards.fold import apply_diff
+from operators.cards.merge import apply_command
 from operators.language.corrections import understand
 from operators.learning.fold import start
 from operators.steps.evolve import EvolveState, EvolveStep
@@ -76,9 +76,9 @@ def card_of(place: int) -> Card:
 def written(commands: list[CardCommand]) -> Card | None:
     card = None
     for command in commands:
-        diff = resolve_command(card, decode(CardCommand, encode(command)), None, DEFAULT)
+        diff = apply_command(card, decode(CardCommand, encode(command)), None, DEFAULT)
         assert diff is not None
-        card = with_diff(card, diff)
+        card = apply_diff(card, diff)
     return card
 
 

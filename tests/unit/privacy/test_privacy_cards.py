@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from operators.cards.fold import with_diff
-from operators.cards.merge import resolve
+from operators.cards.fold import apply_diff
+from operators.cards.merge import merge_extraction
 from operators.language.ports import Extraction, PreferenceFinding
 from schemas import encode
 from schemas.cards import Turn
@@ -29,8 +29,8 @@ def turns_of(said: Utterance) -> list[Turn]:
 
 
 def written(heard: Extraction) -> str:
-    diff = resolve(None, "ann", heard, "e", NOW, "c", None, DEFAULT)
-    return "" if diff is None else (encode(diff) + encode(with_diff(None, diff))).decode()
+    diff = merge_extraction(None, "ann", heard, "e", NOW, "c", None, DEFAULT)
+    return "" if diff is None else (encode(diff) + encode(apply_diff(None, diff))).decode()
 
 
 def by_rules(said: Utterance) -> str:

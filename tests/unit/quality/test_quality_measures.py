@@ -12,7 +12,7 @@ from evaluation.exceptions import QualityError
 from evaluation.hosts import HOSTS, DynamicProfileHost, HostRequest, profile_of
 from evaluation.measures import averages, hit_at, interval, minus, ndcg_at, summary
 from evaluation.split import read
-from operators.rank import LlmRanking, Task
+from operators.rank import LlmRanking, RankTask
 from schemas import ItemFacts, Provenance
 from tests.builders import id_of, item_facts
 from tests.unit.quality.quality_builders import candidates, data_set, tastes
@@ -81,9 +81,9 @@ class Remembers:
     """A model's stand-in: keeps the task, answers with the candidates backwards."""
 
     def __init__(self) -> None:
-        self.tasks: list[Task] = []
+        self.tasks: list[RankTask] = []
 
-    async def rank(self, task: Task) -> LlmRanking:
+    async def rank(self, task: RankTask) -> LlmRanking:
         self.tasks.append(task)
         return LlmRanking(tuple(item.item_id for item in reversed(task.items)), Provenance(reasoner="llm"))
 

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from operators.rank import Task
+from operators.rank import RankTask
 from schemas import Facet
 from streams.llm import CallRecord
 from streams.llm.client import LlmClient
@@ -20,7 +20,7 @@ FACETS = (
     Facet(facet="drawn to epic worlds (mood)", confidence=0.8, supporting_neighbors=("item:i9",)),
     Facet(facet="author: Frank Herbert", confidence=0.6, attribute_id=id_of("author: Frank Herbert")),
 )
-TASK = Task(
+TASK = RankTask(
     ITEMS,
     instruction="Some science fiction, please",
     facets=FACETS,

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operators.evolve.proposals import ReasonerUnavailable
-from operators.rank import LlmRanking, Task
+from operators.rank import LlmRanking, RankTask
 from operators.rank.listwise import ListwiseRanker
 from operators.rank.ranking import presentations
 from operators.tokens import count_tokens
@@ -40,7 +40,7 @@ def listwise(client: LlmClient, orders: int = 1) -> ListwiseRanker:
     return ListwiseRanker(client, orders=orders, gate=OUTPUT_GATE)
 
 
-def names(task: Task) -> list[str]:
+def names(task: RankTask) -> list[str]:
     return [item.item_id for item in task.items]
 
 
@@ -68,7 +68,7 @@ class TestListwise:
     ) -> None:
         items = [item_facts(f"i{n}", "genre: noir", title=f"{n} of a hundred books") for n in range(100)]
 
-        found = await listwise(client).rank(Task(items, instruction="61"))
+        found = await listwise(client).rank(RankTask(items, instruction="61"))
 
         assert found.order[0] == "i61"
         assert sorted(found.order) == sorted(item.item_id for item in items)
@@ -85,7 +85,7 @@ class TestListwise:
 
     @pytest.mark.parametrize("number", [0, 1])
     async def test_nothing_to_compare_costs_no_call(self, client: LlmClient, server: OpenAiServer, number: int) -> None:
-        found = await listwise(client).rank(Task(ITEMS[:number]))
+        found = await listwise(client).rank(RankTask(ITEMS[:number]))
 
         assert found == LlmRanking(("i-emma",)[:number], Provenance(reasoner="llm"))
         assert not server.bodies
@@ -99,7 +99,7 @@ ACTS = st.sampled_from([Do.ANSWER, Do.ECHO, Do.REPEAT, Do.OBEY, Do.LIE, Do.FENCE
 def test_whatever_the_model_does_the_order_is_a_permutation_or_there_is_none(
     number: int, acts: list[Do], orders: int, seed: str
 ) -> None:
-    task = Task([item_facts(f"i{n}", title=f"Book {n % 7}") for n in range(number)], "Book 3", seed=seed)
+    task = RankTask([item_facts(f"i{n}", title=f"Book {n % 7}") for n in range(number)], "Book 3", seed=seed)
 
     async def ranked(server: OpenAiServer) -> LlmRanking | None:
         client = client_of(server)

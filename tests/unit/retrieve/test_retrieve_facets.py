@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operators.graph import Reason, Retrieved, facets, retrieve
+from operators.graph import FacetDropReason, Retrieved, facets, retrieve
 from operators.graph.neighbours import Neighbourhood
-from operators.graph.prune import item_neighbour
-from operators.rank.question import rendered
-from operators.rank.ranking import Task
+from operators.graph.prune import cite_item
+from operators.rank.question import render_prompt
+from operators.rank.ranking import RankTask
 from schemas import Facet, ItemFacts, Memory
 from streams.output_gate import DEFAULT as OUTPUT_GATE
 from tests.unit.retrieve.retrieve_builders import (
@@ -33,7 +33,7 @@ NOIR, WRY, WAR = "preference:genre:noir", "preference:mood:wry", "preference:gen
 
 
 def proposed(*ones: Any) -> dict[str, Facet]:
-    return {facet.attribute_id or "": facet for facet in facets.propose(neighbours(*ones), ())}
+    return {facet.attribute_id or "": facet for facet in facets.propose_facets(neighbours(*ones), ())}
 
 
 # --- nobody to be like ----------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def test_what_nothing_vouches_for_is_dropped_and_counted() -> None:
     found = retrieve(held, None, "books", NOW, gate=OUTPUT_GATE)
 
     assert [f.attribute_id for f in found.facets] == [WRY]
-    assert found.dropped == {Reason.UNVOUCHED: 1}
+    assert found.dropped == {FacetDropReason.UNVOUCHED: 1}
 
 
 # --- companions -----------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def companions(
 ) -> dict[str, float]:
     """Of items with so many takers and these companions."""
     signals = [signal(f"b{n}", takers=takers, companions=others) for n, (takers, others) in enumerate(told)]
-    return facets.companions_of(signals, {*own, *(f"b{n}" for n in range(len(told)))}, popularity or {})
+    return facets.co_taken(signals, {*own, *(f"b{n}" for n in range(len(told)))}, popularity or {})
 
 
 def test_a_companion_counts_by_its_share_of_takers_shrunk() -> None:
@@ -138,7 +138,7 @@ def test_companions_come_from_every_item_that_has_told_and_exclude_what_memory_h
 @given(MEMORIES, NEIGHBOURHOODS, st.sampled_from(["books", "goodreads", "movietv", "yelp", "x"]))
 def test_whatever_comes_in_bounds_hold(held: Memory, heard: Neighbourhood, domain: str) -> None:
     found = retrieve(held, heard, domain, NOW, gate=OUTPUT_GATE)
-    known = {item_neighbour(one.item_id) for one in held.taken} | {c.neighbour for s in heard.signals for c in s.crowd}
+    known = {cite_item(one.item_id) for one in held.taken} | {c.neighbour for s in heard.signals for c in s.crowd}
 
     assert len(found.facets) <= facets.MAX_SHOWN
     assert len({facet.attribute_id for facet in found.facets}) == len(found.facets)
@@ -161,8 +161,8 @@ def test_a_value_that_no_line_may_show_reaches_no_facet_and_no_ranking_prompt(va
 
     found = retrieve(taking, None, "books", NOW, gate=OUTPUT_GATE)
     shown = [ItemFacts(item_id=f"c{n}", title=f"Candidate {n}") for n in range(2)]
-    task = Task(shown, facets=(*found.facets, Facet(facet=f"drawn to {value} (tag)", confidence=1.0)))
-    prompt = rendered("rank-listwise.v1", task, shown, max_tokens=9_000, gate=OUTPUT_GATE)
+    task = RankTask(shown, facets=(*found.facets, Facet(facet=f"drawn to {value} (tag)", confidence=1.0)))
+    prompt = render_prompt("rank-listwise.v1", task, shown, max_tokens=9_000, gate=OUTPUT_GATE)
 
     assert [facet.facet for facet in found.facets] == ["drawn to noir (genre)"]
     assert value not in prompt

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operators.graph.neighbours import Neighbourhood
-from operators.graph.prune import LEAST_ITEMS, MOST, Graph, Neighbours, domain_prune
+from operators.graph.prune import MAX_NEIGHBOURS, MIN_ITEMS, Neighbours, UserGraph, domain_prune
 from schemas import Memory
 from tests.unit.retrieve.retrieve_builders import (
     MEMORIES,
@@ -51,7 +51,7 @@ def pruned(domain: str = "books") -> Neighbours:
 
 
 def test_full_weighs_recency_with_frequency() -> None:
-    edges = [signals.edge for signals in Graph(HELD, HEARD, NOW).item_signals()]
+    edges = [signals.edge for signals in UserGraph(HELD, HEARD, NOW).item_signals()]
     most = 0.5 * (1 + math.log(3))  # b2, taken three times: 1.049
 
     assert edges == pytest.approx([0.25 / most, 1.0, 0.75 / most, 1.0 / most])
@@ -76,7 +76,7 @@ def test_full_scores_in_every_domain(domain: str, b2: float, x: float) -> None:
 
 
 def test_a_time_in_the_future_counts_as_now() -> None:
-    [signals] = Graph(memory(taken("b1", days=-5)), neighbourhood(), NOW).item_signals()
+    [signals] = UserGraph(memory(taken("b1", days=-5)), neighbourhood(), NOW).item_signals()
 
     assert signals.days == 0.0
 
@@ -84,7 +84,7 @@ def test_a_time_in_the_future_counts_as_now() -> None:
 def test_only_the_fifty_with_most_overlap_are_looked_at() -> None:
     often = [signal(f"b{n}", *(member(f"often{m}", degree=99) for m in range(12))) for n in (0, 1)]
     once = [signal(f"b{n}", *(member(f"once{n}-{m:02}", degree=1) for m in range(12))) for n in range(2, 12)]
-    names = [one.name for one in Graph(HELD, neighbourhood(*often, *once), NOW).members]
+    names = [one.name for one in UserGraph(HELD, neighbourhood(*often, *once), NOW).members]
 
     assert len(names) == 50
     assert sum("often" in name for name in names) == 12
@@ -101,10 +101,10 @@ def test_bounds_hold_and_nothing_depends_on_order(held: Memory, heard: Neighbour
     users = {one.neighbour for s in heard.signals for one in s.crowd if one.neighbour.startswith("user:")}
     items = {one.item_id for one in held.taken}
 
-    assert len(found.items) + len(found.users) == len(names_of(found)) <= MOST
-    assert len(found.items) >= min(LEAST_ITEMS, len(items))
+    assert len(found.items) + len(found.users) == len(names_of(found)) <= MAX_NEIGHBOURS
+    assert len(found.items) >= min(MIN_ITEMS, len(items))
     assert len(found.items) + len(found.users) >= min(10, len(items)) if users else True
-    graph = Graph(held, heard, NOW)
+    graph = UserGraph(held, heard, NOW)
     for signals in (*graph.item_signals(), *map(graph.user_signals, graph.members)):
         assert all(0 <= value <= 1 for value in (signals.edge, signals.metadata, signals.similarity, signals.degree))
         assert signals.days >= 0

@@ -4,15 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.graph.domain_rules import RULES, Signals, books
+from operators.graph.domain_rules import RULES, PruneSignals, books
 
 ITEM, USER = True, False
 E_M0_8 = 0.4493289641
 """exp(-0.8), as on paper."""
 
 
-def seen(is_item: bool = ITEM, e: float = 1.0, m: float = 0.5, c: int = 0, q: float = 0.0, d: float = 0.0) -> Signals:
-    return Signals(is_item, e, m, c, q, d)
+def seen(
+    is_item: bool = ITEM, e: float = 1.0, m: float = 0.5, c: int = 0, q: float = 0.0, d: float = 0.0
+) -> PruneSignals:
+    return PruneSignals(is_item, e, m, c, q, d)
 
 
 @pytest.mark.parametrize(
@@ -33,14 +35,14 @@ def seen(is_item: bool = ITEM, e: float = 1.0, m: float = 0.5, c: int = 0, q: fl
         (seen(USER, e=0.5, m=0.7, c=4, q=0.6, d=200), 4.995 * E_M0_8),
     ],
 )
-def test_books(signals: Signals, score: float) -> None:
+def test_books(signals: PruneSignals, score: float) -> None:
     assert books(signals) == pytest.approx(score)
 
 
 @given(
     st.sampled_from(sorted(RULES)),
     st.builds(
-        Signals,
+        PruneSignals,
         is_item=st.booleans(),
         edge=st.floats(0, 1),
         metadata=st.floats(0, 1),
@@ -50,5 +52,5 @@ def test_books(signals: Signals, score: float) -> None:
         degree=st.floats(0, 1),
     ),
 )
-def test_every_score_is_finite_and_not_negative(domain: str, signals: Signals) -> None:
+def test_every_score_is_finite_and_not_negative(domain: str, signals: PruneSignals) -> None:
     assert 0 <= RULES[domain](signals) < 100

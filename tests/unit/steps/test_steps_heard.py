@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from operators.evolve.proposals import COUNTS, Proposal
 from operators.language.corrections import understand
 from operators.learning.fold import fold, merge
-from operators.redaction import of_line, redacted
+from operators.redaction import redact_skill_log, was_about
 from operators.skill_document import skill_document
 from operators.stated import live_statements
 from operators.steps import EvolveOutcome, EvolveState, EvolveStep
@@ -281,10 +281,10 @@ def test_a_forgotten_line_leaves_no_words_in_any_statement_of_the_log(value: str
         skill, log = effects.skill, [*log, *filter(None, [effects.diff])]
     gone = line_of(USER, DOMAIN, skill.stated[0].attribute_id)
 
-    again = redacted(log, gone)
+    again = redact_skill_log(log, gone)
 
     assert ("d" * 40).encode() not in b"".join(map(encode, again))
-    left = [each for each in fold(again)[USER, DOMAIN].stated if not of_line(each, gone)]
+    left = [each for each in fold(again)[USER, DOMAIN].stated if not was_about(each, gone)]
     assert [each.statement_id for each in left] == [skill.stated[1].statement_id]
 
 

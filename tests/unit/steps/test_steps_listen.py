@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from operators.cards.lines import line_id
-from operators.erasure import card_line, scrubbed_conversations
+from operators.erasure import card_line_digest, scrub_conversations
 from operators.language.chunks import CloseReason, first_closed
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.steps.listen import ListenOutcome, ListenState, ListenStep, needs_storing
@@ -130,7 +130,7 @@ def test_what_is_to_be_forgotten_is_asked_for_and_not_told_first() -> None:
     assert thought.corrections == ()
     [request] = thought.forgets
     assert request.line == line_of(ANN, "films", "preference:genre:horror")
-    assert card_line(ANN, line_id(Stance.PREFERS, "genre", "Horror", "films")) in thought.lines
+    assert card_line_digest(ANN, line_id(Stance.PREFERS, "genre", "Horror", "films")) in thought.lines
 
 
 def test_what_was_forgotten_since_it_was_said_is_not_learned() -> None:
@@ -139,7 +139,7 @@ def test_what_was_forgotten_since_it_was_said_is_not_learned() -> None:
     name = line_of(ANN, "films", "preference:genre:horror")
     for receipt in (
         Receipt(**known, lines={name: scope}),
-        Receipt(**known, lines={card_line(ANN, "prefers:films:genre:horror"): scope}),
+        Receipt(**known, lines={card_line_digest(ANN, "prefers:films:genre:horror"): scope}),
         Receipt(**known, domains={"films": scope}),
         Receipt(**known, person=scope),
     ):
@@ -150,7 +150,7 @@ def test_what_was_forgotten_since_it_was_said_is_not_learned() -> None:
 
 def test_what_was_forgotten_is_learned_anew_by_a_plain_word_and_not_by_a_hint() -> None:
     scope = ErasedScope(event_id="f", until=a_time(9), actor="ann", done=True)
-    lines = {card_line(ANN, line_id(Stance.PREFERS, "stated", "jazz")): scope}
+    lines = {card_line_digest(ANN, line_id(Stance.PREFERS, "stated", "jazz")): scope}
     receipt = Receipt(event_id="f", occurred_at=a_time(9), subject=subject_of(ANN), lines=lines)
     hint = a_finding("jazz", strength=Strength.IMPLIED, said_at=a_time(10))
     assert finished(hint, receipt=receipt).diff is None
@@ -159,7 +159,7 @@ def test_what_was_forgotten_is_learned_anew_by_a_plain_word_and_not_by_a_hint() 
 
 def test_nothing_said_before_a_line_was_forgotten_is_quoted_any_more() -> None:
     scope = ErasedScope(event_id="f", until=a_time(9), actor="ann", done=True)
-    lines = {card_line(ANN, line_id(Stance.PREFERS, "stated", "jazz")): scope}
+    lines = {card_line_digest(ANN, line_id(Stance.PREFERS, "stated", "jazz")): scope}
     receipt = Receipt(event_id="f", occurred_at=a_time(9), subject=subject_of(ANN), lines=lines)
     both = [a_finding(value, words="I love jazz and hiking") for value in ("jazz", "hiking")]
 
@@ -173,9 +173,9 @@ def test_nothing_said_before_a_line_was_forgotten_is_quoted_any_more() -> None:
 
 def test_a_forgotten_domains_turns_go_and_the_others_wait_on() -> None:
     listening = heard(said(0, "one", domain="films"), said(1, "two"), said(2, "three", domain="films"))
-    [chunk] = scrubbed_conversations(listening, "films").chunks
+    [chunk] = scrub_conversations(listening, "films").chunks
     assert [turn.text for turn in chunk.turns] == ["two"]
-    assert scrubbed_conversations(heard(said(0, "one", domain="films")), "films").chunks == ()
+    assert scrub_conversations(heard(said(0, "one", domain="films")), "films").chunks == ()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from operators.audit import breaks
+from operators.audit import chain_breaks
 from operators.learning.fold import fold
 from schemas import Action, Candidate, Contrast, PolicySkill, Ranking, Selection, SkillLineInput, SlimSkill, Tier
 from tests.builders import a_command, a_time
@@ -103,7 +103,7 @@ async def test_a_worker_may_die_with_a_command_under_way(deployment: FakeDeploym
         log = successor.log
         assert [diff.version for diff in log.diffs] == [1, 2, 3, 4]
         assert {diff.event_id for diff in log.diffs} == {"add", *(each.event_id for each in log.values(Contrast))}
-        assert breaks(log.diffs) == []
+        assert chain_breaks(log.diffs) == []
         assert fold(log.diffs) == {(s.user_id, s.domain): s for s in log.newest(PolicySkill).values()}
 
 

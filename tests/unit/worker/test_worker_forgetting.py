@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from operators.admission import TOLERANCE
 from operators.attributes import fact_id
-from operators.audit import breaks
+from operators.audit import chain_breaks
 from operators.graph.items import neighbour_of
 from operators.learning.fold import fold
 from operators.redaction import placeholder
@@ -119,7 +119,7 @@ async def test_a_worker_may_die_at_every_step_of_forgetting(known: FakeDeploymen
     async for _ in known.successors(deaths=10, commits=commits):
         assert scopes(known.log) == [told]
         assert state(known.log) == state(undisturbed)
-        assert breaks(hers(known.log)) == []
+        assert chain_breaks(hers(known.log)) == []
         assert scope != "person" or traces(known.log) == []
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
 from operators.admission import abstention_id, contrast_id
-from operators.audit import breaks
+from operators.audit import chain_breaks
 from operators.learning.fold import fold
 from operators.steps import EvolveStep
 from schemas.codec import DeadLetter, encode
@@ -104,7 +104,7 @@ def assert_each_told_once(log: FakeLog, events: set[str] = TOLD) -> None:
     newest = sorted(log.newest(SkillDiff).values(), key=lambda diff: diff.version)
     assert max(Counter(diff.version for diff in log.diffs).values()) == 1
     assert Counter(diff.event_id for diff in newest) == Counter(events)
-    assert breaks(newest) == []
+    assert chain_breaks(newest) == []
     skill = log.newest(PolicySkill)[KEY]
     assert encode(fold(newest)[ANN, "films"]) == encode(skill)
     wanted, of_apps = (

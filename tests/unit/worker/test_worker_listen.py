@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.cards.fold import fold
+from operators.cards.fold import fold_cards
 from operators.language.chunks import CONTEXT_CHARS
 from operators.language.ports import RedactedText
 from operators.language.privacy import Privacy
@@ -87,7 +87,7 @@ def assert_whole(log: FakeLog) -> None:
     """Every version is in the log once, and the log folds to the card, byte for byte."""
     versions = [diff.version for diff in log.values(CardDiff)]
     assert versions == list(range(1, len(versions) + 1))
-    assert encode(fold(log.values(CardDiff))[ANN]) == log.compacted("cards")[ANN.encode()]
+    assert encode(fold_cards(log.values(CardDiff))[ANN]) == log.compacted("cards")[ANN.encode()]
     assert waiting(log) == []
     assert log.of(DeadLetter.TOPIC) == []
 

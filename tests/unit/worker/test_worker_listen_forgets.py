@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from operators.cards.fold import fold
-from operators.erasure import card_line
+from operators.cards.fold import fold_cards
+from operators.erasure import card_line_digest
 from schemas.cards import Card, CardAction, CardChangeKind, CardCommand, CardDiff, PendingConversations
 from schemas.codec import DeadLetter, encode, line_of
 from schemas.corrections import Utterance
@@ -50,7 +50,7 @@ def hers(log: FakeLog) -> list[CardDiff]:
 def assert_folds(log: FakeLog) -> None:
     """The log, as it was written anew, folds to the card."""
     assert [diff.version for diff in hers(log)] == list(range(1, card_of(log).version + 1))
-    assert encode(fold(hers(log))[ANN]) == log.compacted("cards")[ANN.encode()]
+    assert encode(fold_cards(hers(log))[ANN]) == log.compacted("cards")[ANN.encode()]
     assert log.of(DeadLetter.TOPIC) == []
 
 
@@ -100,7 +100,7 @@ async def test_a_worker_may_die_at_every_step_of_forgetting_a_line(
         assert traces(known.log) == []
         assert waiting(known.log) == []
         assert [c.kind for c in hers(known.log)[-1].changes] in ([CardChangeKind.FORGOTTEN], [CardChangeKind.REMOVED])
-        assert card_line(ANN, LINE) in next(iter(known.log.newest(Receipt).values())).lines
+        assert card_line_digest(ANN, LINE) in next(iter(known.log.newest(Receipt).values())).lines
         assert_folds(known.log)
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import pytest_asyncio
 
-from operators.audit import breaks
+from operators.audit import chain_breaks
 from operators.learning.fold import fold
 from operators.stated import item_attribute
 from schemas import Correction, Directive, Feedback, PolicySkill, Stance, compound_key, line_of
@@ -78,7 +78,7 @@ async def test_a_worker_may_die_at_every_step_of_forgetting(known: FakeDeploymen
     async for _ in known.successors(deaths=10, commits=commits):
         assert scopes(known.log) == [told]
         assert state(known.log) == state(undisturbed)
-        assert breaks(hers(known.log)) == []
+        assert chain_breaks(hers(known.log)) == []
         assert scope != "person" or traces(known.log) == []
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from operators.audit import breaks
+from operators.audit import chain_breaks
 from operators.learning.fold import fold
 from schemas import Action, Candidate, Interaction, PolicySkill, Profile, SkillDiff, Tier, compound_key, encode
 from tests.builders import a_command, a_time, an_attribute
@@ -78,7 +78,7 @@ async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, com
         log = successor.log
         log_of = sorted(log.newest(SkillDiff).values(), key=lambda diff: diff.version)
         assert max(Counter((diff.user_id, diff.version) for diff in log.diffs).values()) == 1
-        assert breaks(log_of) == []
+        assert chain_breaks(log_of) == []
         skill = log.newest(PolicySkill)[KEY]
         assert encode(fold(log_of)["ann", "films"]) == encode(skill)
         assert log.newest(Profile)[KEY].interactions == 3

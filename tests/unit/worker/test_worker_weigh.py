@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from operators.seals import Seal, seal_of, sealed
+from operators.seals import SealState, check_seal, seal_record
 from operators.weights import in_use, learned, start
 from schemas.codec import encode
 from schemas.events import Contrast, Interaction, RankedBy, Ranking, RankRequest, Selection
@@ -107,7 +107,7 @@ def assert_once_each(log: FakeLog) -> None:
     telling = {c.event_id for c in log.values(Contrast) if c.features is not None}
     assert set(ids.values()) == {1}, ids
     assert len(ids) == len(telling)
-    assert newest(log) == sealed(folded(log))
+    assert newest(log) == seal_record(folded(log))
     assert newest(log).choices == len(telling)
 
 
@@ -217,7 +217,7 @@ async def test_what_is_not_written_when_the_partition_moves_is_learned_by_the_ne
     gate.open(drops=True)
     await other.quiet()
 
-    assert newest(log) == sealed(folded(log))
+    assert newest(log) == seal_record(folded(log))
     assert newest(log).choices == 5
 
 
@@ -278,12 +278,12 @@ async def test_weights_that_no_worker_sealed_are_neither_used_nor_continued(
     log.put(an_outcome({Mix.SKILL: (1_500, 900)}))
     await worker.quiet()
     genuine = newest(log)
-    assert seal_of(genuine, b"k" * 32) is Seal.RIGHT
+    assert check_seal(genuine, b"k" * 32) is SealState.RIGHT
 
     mix = {Mix.SKILL: genuine.mix[Mix.SKILL].model_copy(update={"weight": 0})}
     for forged in (
         genuine.model_copy(update={"mix": mix, "version": 99}),
-        sealed(genuine.model_copy(update={"mix": mix})),
+        seal_record(genuine.model_copy(update={"mix": mix})),
     ):
         log.put(forged)
     log.put_bytes(Weights.TOPIC, encode(genuine), b"books")
