@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -151,21 +151,18 @@ def test_with_a_model_that_obeys_every_attack_it_sees() -> None:
 
 
 def table(figures: Counter[tuple[str, str, str]]) -> str:
-    """Technique by language: how many held, of how many."""
-    techniques = sorted({technique for technique, _, _ in figures})
-    languages = sorted({language for _, language, _ in figures})
+    """Return two tables as Markdown: held of all, by technique and by language."""
 
-    def cell(technique: str | None, language: str | None) -> str:
-        counts: Counter[str] = Counter()
-        for (what, where, how), times in figures.items():
-            if technique in (None, what) and language in (None, where):
-                counts[how] += times
-        return f"{counts[HELD]}/{counts.total()}" if counts else ""
+    def rows(place: int) -> list[str]:
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        for key, times in figures.items():
+            counts[key[place]][key[2]] += times
+            counts["all"][key[2]] += times
+        names = [*sorted(counts.keys() - {"all"}), "all"]
+        return [f"| {name} | {counts[name][HELD]}/{counts[name].total()} |" for name in names]
 
-    head = ["technique", *languages, "all"]
-    rows = [[t, *(cell(t, la) for la in languages), cell(t, None)] for t in techniques]
-    rows.append(["all", *(cell(None, la) for la in languages), cell(None, None)])
-    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows])
+    by_language = ", ".join(row.strip("| ").replace(" | ", " ") for row in rows(1)[:-1])
+    return "\n".join(["| technique | held |", "| --- | --- |", *rows(0)]) + f"\n\nBy language: {by_language}."
 
 
 def _write(told: str) -> None:
