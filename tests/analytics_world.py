@@ -48,10 +48,10 @@ from schemas.events import (
 )
 from schemas.items import Candidate, Fact, Item, ItemFacts
 from streams.analytics.dead_letters import dead_letter
-from streams.analytics.records import Batch, Record
+from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import read
 from streams.analytics.snapshot import copy_and_rename
-from streams.analytics.store import Store
+from streams.analytics.store import DuckDBStore
 from streams.language import RULES
 from streams.local.demo import catalogue, people
 from streams.output_gate import DEFAULT as OUTPUT_GATE
@@ -82,12 +82,12 @@ class AnalyticsWorld:
     contrasts: list[Contrast] = field(default_factory=list)
     diffs: list[SkillDiff] = field(default_factory=list)
     skills: dict[tuple[str, str], PolicySkill] = field(default_factory=dict)
-    records: list[Record] = field(default_factory=list)
+    records: list[KafkaRecord] = field(default_factory=list)
 
-    def fill(self, store: Store) -> None:
+    def fill(self, store: DuckDBStore) -> None:
         """Everything into a file, as the materializer would write it, duplicates and all."""
         for start_at in range(0, len(self.records), 500):
-            batch = Batch()
+            batch = ChangeSet()
             for record in self.records[start_at : start_at + 500]:
                 batch.add(read(record, privacy=PRIVACY))
             store.write(batch, {})
@@ -111,7 +111,7 @@ def published() -> Path:
 
     def make(folder: Path) -> None:
         folder.mkdir()
-        with Store(folder / "live.duckdb", "sager.") as store:
+        with DuckDBStore(folder / "live.duckdb", "sager.") as store:
             build().fill(store)
             store.checkpoint(SUNDAY, SUNDAY)
             copy_and_rename(store.path, folder / "sager.duckdb")
@@ -157,9 +157,9 @@ class _Builder:
         for version, card in talks([str(person.user_id) for person in self._people[:3]], MONDAY):
             self._send(version, version.occurred_at)
             self._send(card, version.occurred_at)
-        bad = Record(topic_of(PolicySkill), 0, 1, _ms(MONDAY), b"ann", b"no json")
+        bad = KafkaRecord(topic_of(PolicySkill), 0, 1, _ms(MONDAY), b"ann", b"no json")
         for offset, why in enumerate(("not-json", "not-json", "invalid")):
-            moved = Record(bad.topic, 0, offset, bad.timestamp_ms, bad.key, bad.value)
+            moved = KafkaRecord(bad.topic, 0, offset, bad.timestamp_ms, bad.key, bad.value)
             letter = dead_letter(moved, BadRecord(why, "at character 1"), "sager.", MONDAY)
             self._add(letter, MONDAY)
         return self._world
@@ -413,7 +413,7 @@ class _Builder:
         topic = topic_of(type(event))
         offset = len(self._world.records)
         key = b"ann" if topic.base == "dead-letters" else topic.key_of(event)
-        self._world.records.append(Record(topic, 0, offset, _ms(at), key, encode(event)))
+        self._world.records.append(KafkaRecord(topic, 0, offset, _ms(at), key, encode(event)))
 
 
 def _judged(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> tuple[Judgement, ...]:

@@ -28,10 +28,10 @@ from streams.kafka.clients import partition_of
 from streams.settings import Settings
 from streams.worker import writer
 from streams.worker.create import Worker, create
-from streams.worker.items import FORGOTTEN, Items
+from streams.worker.items import ERASURE_KEY, ItemGraph
 from streams.worker.reasoning.domains import LearnedWeights
-from streams.worker.runtime.dispatch import Batch, BatchTopic, Reader
-from streams.worker.runtime.producer import Delivered
+from streams.worker.runtime.dispatch import BatchReader, BatchTopic, RecordBatch
+from streams.worker.runtime.producer import RecordPosition
 
 PARTITIONS = 2
 PREFIX = "t."
@@ -87,10 +87,10 @@ class FakeLog:
         self.order: list[Record] = []
         self.agents: set[asyncio.Task[None]] = set()
         self._more = asyncio.Event()
-        self._followers: list[tuple[Items, LearnedWeights, list[int]]] = []
+        self._followers: list[tuple[ItemGraph, LearnedWeights, list[int]]] = []
         self.is_followed = True
 
-    def follow(self, items: Items, weights: LearnedWeights) -> None:
+    def follow(self, items: ItemGraph, weights: LearnedWeights) -> None:
         """Give a worker's copies of all items and weights what there is, and all that comes; or only when asked."""
         self._followers.append((items, weights, [0]))
         self._tell()
@@ -164,13 +164,13 @@ class FakeLog:
     def values(self, model: type[ModelT]) -> list[ModelT]:
         """A topic's values, decoded, in the order in which they were appended; no tombstones."""
         name = PREFIX + _base_of(model)
-        records = (r for r in self.order if r.topic == name and r.value is not None and r.key != FORGOTTEN)
+        records = (r for r in self.order if r.topic == name and r.value is not None and r.key != ERASURE_KEY)
         return [decode(model, r.value) for r in records]
 
     def newest(self, model: type[ModelT]) -> dict[bytes, ModelT]:
         """What compaction leaves of a topic."""
         held = self.compacted(_base_of(model)).items()
-        return {key: decode(model, value) for key, value in held if key != FORGOTTEN}
+        return {key: decode(model, value) for key, value in held if key != ERASURE_KEY}
 
     def compacted(self, base: str) -> dict[bytes, bytes]:
         """What compaction leaves of a topic, in bytes."""
@@ -426,7 +426,7 @@ class FakeWorker:
         self.log.committed.update(self.acked_to)
         await self.kill()
 
-    async def deliver(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> Delivered:
+    async def deliver(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> RecordPosition:
         """A send on its way: in line with its partition's others, slow, held, failing, or a dying process's last."""
         base = topic.removeprefix(PREFIX)
         gate = self._gates.get(base)
@@ -442,7 +442,7 @@ class FakeWorker:
             record = self.log.append(topic, partition, key, value)
             self.effects += 1
             await self.lives()
-        return Delivered(TP(topic, partition), record.offset)
+        return RecordPosition(TP(topic, partition), record.offset)
 
     async def lives(self) -> None:
         """Go on, unless this process has had its last effect; then never."""
@@ -476,13 +476,13 @@ class FakeWorker:
         return self._rng.choice(ready) if ready else None
 
 
-async def _elements(channel: BatchTopic) -> AsyncIterator[Batch]:
+async def _elements(channel: BatchTopic) -> AsyncIterator[RecordBatch]:
     """What a stream gives its agent."""
     while True:
         yield await channel.queue.get()
 
 
-def on_ack(reader: Reader, note: Callable[[Any], None]) -> None:
+def on_ack(reader: BatchReader, note: Callable[[Any], None]) -> None:
     """Note each event that the reader counts as acknowledged."""
     acknowledge = reader.acknowledge
 
@@ -512,7 +512,9 @@ class _Producer:
     def __init__(self, worker: FakeWorker) -> None:
         self._worker = worker
 
-    def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> "asyncio.Task[Delivered]":
+    def send(
+        self, topic: str, partition: int, key: bytes | None, value: bytes | None
+    ) -> "asyncio.Task[RecordPosition]":
         return asyncio.create_task(self._worker.deliver(topic, partition, key, value))
 
 

@@ -11,14 +11,14 @@ from streams.analytics.records import Row
 
 # A column's value: a path of fields, or a function of the event and, in a child table, of the item and the event. A
 # path through a tuple gives a list, a path through None gives None.
-Source = str | Callable[..., Any]
+ColumnSource = str | Callable[..., Any]
 
 
-def _of(path: str, names: str, prefix: str = "") -> dict[str, Source]:
+def _of(path: str, names: str, prefix: str = "") -> dict[str, ColumnSource]:
     return {prefix + name: f"{path}.{name}" for name in names.split()}
 
 
-def _count(*kinds: SkillChangeKind) -> Source:
+def _count(*kinds: SkillChangeKind) -> ColumnSource:
     return lambda diff: sum(change.kind in kinds for change in diff.changes)
 
 
@@ -35,7 +35,7 @@ def _changes(diff: SkillDiff) -> Iterator[Row]:
         yield {**dict(change), "taken": counts[0], "expected": counts[1]}
 
 
-def _places(diff: SkillDiff) -> Iterator[Row]:
+def _direction_changes(diff: SkillDiff) -> Iterator[Row]:
     for name, moved in diff.tally.places.items() if diff.tally else ():
         yield {"attribute_id": name, "places": moved}
 
@@ -50,7 +50,7 @@ _REASONED = "reasoner model prompt prompt_hash calls prompt_tokens completion_to
 _BOUND = _of("bound", "measure above below")
 _STATEMENT = "stance attribute_id dimension value over item_id words scope session_id said_at until since times"
 _EVIDENCE = _of("evidence", "event_id item_id", "evidence_")
-_UPDATED: dict[str, Source] = {"updated_at": "occurred_at"}
+_UPDATED: dict[str, ColumnSource] = {"updated_at": "occurred_at"}
 _BY_PERSON = (
     SkillChangeKind.ADDED,
     SkillChangeKind.REWORDED,
@@ -61,7 +61,7 @@ _BY_PERSON = (
 _COUNTED = "reinforced discovered weakened removed evicted pinned unpinned shifted faded"
 
 # Columns that are no field of their model with the same name, by table.
-COLUMNS: Mapping[str, Mapping[str, Source]] = {
+COLUMNS: Mapping[str, Mapping[str, ColumnSource]] = {
     "items": {
         **_of("item", "item_id title description"),
         # Not orjson: metadata may hold integers over 64 bits, and NaN or infinity, which are not JSON.
@@ -156,12 +156,12 @@ COLUMNS: Mapping[str, Mapping[str, Source]] = {
     "weights": _UPDATED,
 }
 # The items of an event that become the rows of a child table.
-ITEMS: Mapping[str, Source] = {
+ITEMS: Mapping[str, ColumnSource] = {
     "ranking_facets": "injected.facets",
     "ranking_calls": lambda ranking: [{"part": part, **dict(by)} for part, by in _calls(ranking)],
     "skill_changes": _changes,
     "skill_refusals": "refused",
-    "skill_places": _places,
+    "skill_places": _direction_changes,
     "statement_changes": "stated",
     "skill_attributes": "attributes",
     "statements": "stated",

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from schemas import MAX_ORIGINAL_BYTES, TOPICS, BadRecord, DeadLetter, Position, encode
 from streams.analytics import MaterializerError
-from streams.analytics.records import Record
+from streams.analytics.records import KafkaRecord
 from streams.kafka.clients import producer_config
 from streams.metrics import DEAD_LETTERS
 from streams.settings import Settings
@@ -20,7 +20,7 @@ from streams.settings import Settings
 log = logging.getLogger(__name__)
 
 # Topics whose bad records the materializer sends to dead-letters: the public ones that no agent reads.
-OWNED = frozenset(
+OWN_TOPICS = frozenset(
     base for base, topic in TOPICS.items() if not (topic.worked_off or topic.internal or base == DeadLetter.TOPIC)
 )
 
@@ -28,7 +28,7 @@ STAGE = "materialize"
 _FLUSH_SECONDS = 60
 
 
-class DeadLetters:
+class DeadLetterSender:
     """Sends refused records to the topic dead-letters."""
 
     def __init__(self, settings: Settings) -> None:
@@ -41,7 +41,7 @@ class DeadLetters:
         self._producer = Producer(producer_config(settings, **config), logger=logging.getLogger("sager.kafka"))
         self._failed: list[KafkaError] = []
 
-    def send(self, refused: Sequence[tuple[Record, BadRecord]]) -> None:
+    def send(self, refused: Sequence[tuple[KafkaRecord, BadRecord]]) -> None:
         """Send dead letters and return when the broker has them; after an error the batch must not be committed."""
         if not refused:
             return
@@ -58,7 +58,7 @@ class DeadLetters:
         for _, why in refused:
             DEAD_LETTERS.labels(stage=STAGE, reason=why.reason).inc()
 
-    def _deliver(self, refused: Sequence[tuple[Record, BadRecord]], limit: int = MAX_ORIGINAL_BYTES) -> None:
+    def _deliver(self, refused: Sequence[tuple[KafkaRecord, BadRecord]], limit: int = MAX_ORIGINAL_BYTES) -> None:
         self._failed = []
         now = datetime.now(UTC)
         for record, why in refused:
@@ -80,7 +80,7 @@ class DeadLetters:
 
 
 def dead_letter(
-    record: Record, why: BadRecord, prefix: str, now: datetime, limit: int = MAX_ORIGINAL_BYTES
+    record: KafkaRecord, why: BadRecord, prefix: str, now: datetime, limit: int = MAX_ORIGINAL_BYTES
 ) -> DeadLetter:
     """Return the dead letter of a record that the materializer refused."""
     at = {"partition": record.partition, "offset": record.offset, "timestamp_ms": record.timestamp_ms}

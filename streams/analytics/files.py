@@ -6,8 +6,8 @@ from pathlib import Path
 import duckdb
 
 from streams.analytics import Damaged, MaterializerError, schema
-from streams.analytics.read import LOGS
-from streams.analytics.schema import quoted
+from streams.analytics.read import LOG_SUFFIXES
+from streams.analytics.schema import sql_literal
 
 # A checkpoint rewrites a table's last row group, every second or so: with the default of 122,880 rows it takes twice as
 # long. Much smaller groups compress worse.
@@ -41,7 +41,7 @@ def open_for_writing(path: Path) -> duckdb.DuckDBPyConnection:
 
 def attach(con: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:
     """Attach a file for writing."""
-    con.execute(f"ATTACH {quoted(str(path))} AS {name} (ROW_GROUP_SIZE {_ROW_GROUP})")
+    con.execute(f"ATTACH {sql_literal(str(path))} AS {name} (ROW_GROUP_SIZE {_ROW_GROUP})")
 
 
 def copy_rows(con: duckdb.DuckDBPyConnection, source: str, target: str) -> None:
@@ -61,7 +61,7 @@ def copy_rows(con: duckdb.DuckDBPyConnection, source: str, target: str) -> None:
 
 def remove_database(path: Path, *, logs_only: bool = False) -> None:
     """Remove a database with its write-ahead logs and its spilled rows, or its logs only."""
-    for end in LOGS:
+    for end in LOG_SUFFIXES:
         path.with_name(path.name + end).unlink(missing_ok=True)
     if not logs_only:
         path.unlink(missing_ok=True)

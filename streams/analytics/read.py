@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import duckdb
 
 from streams.analytics import MaterializerError
-from streams.analytics.schema import quoted
+from streams.analytics.schema import sql_literal
 from streams.settings import Settings
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     M = TypeVar("M", bound=Model)
 
 # DuckDB's names of a database's write-ahead log, after the database's own name.
-LOGS = (".wal", ".wal.recovery", ".wal.checkpoint")
+LOG_SUFFIXES = (".wal", ".wal.recovery", ".wal.checkpoint")
 
 # Settings of a connection that opens no file but its snapshot. DuckDB takes none of them back.
 CONFINED = (
@@ -43,13 +43,13 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
             f"there is no snapshot {path} yet. Run `sager materialize` (or `sager up`), which publishes one at its "
             "start; if it runs elsewhere, set SAGER_DATA_DIR or SAGER_DUCKDB to its file"
         )
-    _refuse_strays(path)
+    _refuse_stray_logs(path)
     # Attached, not opened: DuckDB would reuse the database that this process has open under this path, although
     # a newer file has replaced it since. An empty temp_directory: rows of people are spilled nowhere.
     con = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false", "temp_directory": ""})
     try:
-        con.execute(f"ATTACH {quoted(str(path))} AS snapshot (READ_ONLY)")
-        _refuse_strays(path)  # once more: one could have come while DuckDB looked for it
+        con.execute(f"ATTACH {sql_literal(str(path))} AS snapshot (READ_ONLY)")
+        _refuse_stray_logs(path)  # once more: one could have come while DuckDB looked for it
         con.execute("USE snapshot")
         for setting in CONFINED:
             con.execute(f"SET {setting}")
@@ -68,8 +68,8 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
     return con
 
 
-def _refuse_strays(path: Path) -> None:
-    for stray in strays(path):
+def _refuse_stray_logs(path: Path) -> None:
+    for stray in stray_logs(path):
         raise MaterializerError(
             f"{stray} lies beside the snapshot {path}, and DuckDB would carry out whatever is in it: nothing is read. "
             "A program that opened the snapshot for writing, or an attacker, left it. A running `sager materialize` "
@@ -77,11 +77,11 @@ def _refuse_strays(path: Path) -> None:
         )
 
 
-def strays(path: Path) -> list[Path]:
+def stray_logs(path: Path) -> list[Path]:
     """Return the files beside a snapshot that DuckDB would take for its write-ahead log; a published one has none."""
     # DuckDB resolves links first: the log of a linked snapshot lies beside the file itself.
     places = dict.fromkeys((path.absolute(), path.resolve()))
-    found = [place.with_name(place.name + ending) for place in places for ending in LOGS]
+    found = [place.with_name(place.name + ending) for place in places for ending in LOG_SUFFIXES]
     return [each for each in found if os.path.lexists(each)]
 
 
@@ -163,7 +163,7 @@ def titles(con: duckdb.DuckDBPyConnection, user: str, items: Sequence[str]) -> d
 
 
 @dataclass(frozen=True)
-class Choice:
+class EvidenceChoice:
     """The choice behind a piece of evidence.
 
     `place` is the rank at which the item was shown, 1 the top; `taken` and `shown` are item ids, the chosen one first
@@ -192,9 +192,9 @@ WHERE k.user_id = $1 AND k.event_id IN (SELECT unnest($2))
 """
 
 
-def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) -> dict[str, Choice]:
+def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) -> dict[str, EvidenceChoice]:
     """Return the choices behind these events, by event, as far as the snapshot has them."""
-    return {event: Choice(*row) for event, *row in con.execute(_CHOICES, [user, list(events)]).fetchall()}
+    return {event: EvidenceChoice(*row) for event, *row in con.execute(_CHOICES, [user, list(events)]).fetchall()}
 
 
 def interactions_until(

@@ -18,7 +18,7 @@ def utc(moment: datetime) -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class KafkaRecord:
     """A Kafka record, reduced to the parts that rows need. `timestamp_ms` is 0 where Kafka has none."""
 
     topic: Topic
@@ -68,25 +68,25 @@ class Drop:
 
 
 @dataclass(slots=True)
-class Pending:
+class PendingChange:
     """The change to one key: first the drop, if any, then the put, if any."""
 
     dropped: bool = False
     put: Put | None = None
 
 
-class Batch:
+class ChangeSet:
     """The net effect of records added in log order: at most one row per table and key.
 
     DuckDB's upserts silently keep the first of two rows with one key, so SQL cannot do this.
     """
 
     def __init__(self) -> None:
-        self._pending: dict[str, dict[RowKey, Pending]] = {}
+        self._pending: dict[str, dict[RowKey, PendingChange]] = {}
 
     def add(self, change: Put | Drop) -> None:
         """Add the next record's change."""
-        pending = self._pending.setdefault(change.table.name, {}).setdefault(change.key, Pending())
+        pending = self._pending.setdefault(change.table.name, {}).setdefault(change.key, PendingChange())
         if isinstance(change, Drop):
             pending.dropped, pending.put = True, None
         elif change.replaces:
@@ -97,6 +97,6 @@ class Batch:
             version = change.table.version
             pending.put = change if change.row[version] >= pending.put.row[version] else pending.put
 
-    def pending(self, table: Table) -> Mapping[RowKey, Pending]:
+    def pending(self, table: Table) -> Mapping[RowKey, PendingChange]:
         """Return the changes to one table, by key."""
         return self._pending.get(table.name, {})

@@ -12,9 +12,9 @@ from operators.language.privacy import Privacy
 from operators.seals import without_unproven_fields
 from schemas import ONE, TOPICS, BadRecord, Key, Model, Ranking, SkillDiff, Topic, decode, moment_of
 from streams.analytics.columns import COLUMNS, ITEMS
-from streams.analytics.forgetting import Barrier
-from streams.analytics.private import redacted
-from streams.analytics.records import Drop, Put, Record, Row, RowKey, utc
+from streams.analytics.erasure import ErasureFilter
+from streams.analytics.records import Drop, KafkaRecord, Put, Row, RowKey, utc
+from streams.analytics.redaction import redacted
 from streams.analytics.schema import TOPIC_TABLES, Table, table_of
 
 # The topics that become rows.
@@ -22,7 +22,7 @@ PUBLIC_TOPICS: tuple[Topic, ...] = tuple(topic for topic in TOPICS.values() if t
 
 
 def read(
-    record: Record, privacy: Privacy, barrier: Barrier | None = None, ranking_key: bytes | None = None
+    record: KafkaRecord, privacy: Privacy, barrier: ErasureFilter | None = None, ranking_key: bytes | None = None
 ) -> Put | Drop | None:
     """Return the change that one record makes; None for a record from before its user was erased.
 
@@ -47,7 +47,7 @@ def read(
         raise BadRecord("invalid", f"{type(error).__name__}: {error}") from error
 
 
-def _rows_of(event: Model, record: Record) -> Put:
+def _rows_of(event: Model, record: KafkaRecord) -> Put:
     table = table_of(record.topic)
     row = _reader(table)(event)
     row["logged_at"] = utc(moment_of(record.timestamp_ms))
@@ -69,7 +69,7 @@ def _child_rows(table: Table, event: Model) -> list[Row]:
     return [shared | of_item(item, event) | dict.fromkeys(numbered, n) for n, item in enumerate(items, start=1)]
 
 
-class _Reader:
+class _ColumnReader:
     """Reads columns of an object: plain fields all at once, others by their source. Then it converts them."""
 
     def __init__(self, table: Table, names: Sequence[str], *, is_dict: bool = False) -> None:
@@ -93,17 +93,17 @@ class _Reader:
 
 
 @cache
-def _reader(table: Table) -> _Reader:
+def _reader(table: Table) -> _ColumnReader:
     of_record = ("document", "logged_at", "kafka_partition", "kafka_offset")
-    return _Reader(table, [name for name in table.names if name not in of_record])
+    return _ColumnReader(table, [name for name in table.names if name not in of_record])
 
 
 @cache
-def _child_readers(table: Table, fields: frozenset[str], is_dict: bool) -> tuple[_Reader, _Reader]:
+def _child_readers(table: Table, fields: frozenset[str], is_dict: bool) -> tuple[_ColumnReader, _ColumnReader]:
     declared = COLUMNS.get(table.name, {})
     of_item = [name for name in table.names if name in fields or name in declared]
     of_event = [name for name in table.names if name not in (*of_item, "seq", "place")]
-    return _Reader(table, of_event), _Reader(table, of_item, is_dict=is_dict)
+    return _ColumnReader(table, of_event), _ColumnReader(table, of_item, is_dict=is_dict)
 
 
 def _at(item: Any, path: str) -> Any:
@@ -121,13 +121,13 @@ def _converter(name: str, kind: Any) -> Callable[[Any], Any] | None:
     if pa.types.is_floating(kind):
         return lambda value: value / ONE if isinstance(value, int) else value  # evidence is in fixed point
     if pa.types.is_integer(kind):
-        return _fitting
+        return _check_range
     if pa.types.is_list(kind):
         return list
     return str if name in ("tier", "before", "after") else None
 
 
-def _fitting(value: int) -> int:
+def _check_range(value: int) -> int:
     # A number that fits into no column would fail its batch for ever.
     if not -(2**63) <= value < 2**63:
         raise BadRecord("invalid", "a number does not fit into 64 bits")

@@ -14,14 +14,14 @@ from operators.admission import TOLERANCE
 from schemas import BadRecord, Receipt, decode, moment_of
 from streams import permissions
 from streams.analytics import Damaged, metrics
-from streams.analytics.dead_letters import OWNED, DeadLetters
+from streams.analytics.dead_letters import OWN_TOPICS, DeadLetterSender
+from streams.analytics.erasure import ErasureFilter
 from streams.analytics.files import cannot_write
-from streams.analytics.forgetting import Barrier
-from streams.analytics.records import Batch, Record, utc
+from streams.analytics.records import ChangeSet, KafkaRecord, utc
 from streams.analytics.rows import read
 from streams.analytics.snapshot import Publisher
-from streams.analytics.source import Source
-from streams.analytics.store import Progress, Store, open_store, replace_damaged
+from streams.analytics.source import TopicSource
+from streams.analytics.store import DuckDBStore, Progress, open_store, replace_damaged
 from streams.metrics import CLOCK_SKEW, FROM_THE_FUTURE
 from streams.privacy import privacy_of
 from streams.pseudonyms import ranking_key_if_any
@@ -42,17 +42,17 @@ class MaterializerHealth:
         self._turned_at = clock()
         self._is_ending = False
         # The step of the start that is under way; empty once records are read.
-        self.doing = "opening the DuckDB file"
+        self.step = "opening the DuckDB file"
         self.broker_answers = True
         self.can_publish = True
 
-    def ends(self) -> None:
+    def set_ending(self) -> None:
         """Mark the shutdown: no new batch begins."""
         self._is_ending = True
 
     def turn(self) -> None:
         """Mark one turn of the loop."""
-        self._turned_at, self.doing = self._clock(), ""
+        self._turned_at, self.step = self._clock(), ""
 
     def why_not_live(self) -> list[str]:
         """Return reasons to restart this materializer; none while it is live."""
@@ -64,7 +64,7 @@ class MaterializerHealth:
         still = self._clock() - self._turned_at
         reasons = {
             "shutting down": self._is_ending,
-            self.doing: self.doing,
+            self.step: self.step,
             f"no poll for {still:.0f} s": still > IDLE_SECONDS,
             "no broker answers": not self.broker_answers,
             "the snapshot cannot be published; see the log": not self.can_publish,
@@ -86,27 +86,27 @@ def materialize(settings: Settings, stop: threading.Event, health: MaterializerH
 
 
 def _materialize(settings: Settings, stop: threading.Event, health: MaterializerHealth) -> None:
-    with open_store(settings) as store, Source(settings) as source:
+    with open_store(settings) as store, TopicSource(settings) as source:
         try:
             store.use_prices(settings.llm_price_prompt, settings.llm_price_completion)
-            _Loop(settings, store, source, health).run(stop)
+            _MaterializeLoop(settings, store, source, health).run(stop)
         except duckdb.Error as error:
             raise cannot_write(store.path, error) from error
 
 
-class _Loop:
-    def __init__(self, settings: Settings, store: Store, source: Source, health: MaterializerHealth) -> None:
+class _MaterializeLoop:
+    def __init__(self, settings: Settings, store: DuckDBStore, source: TopicSource, health: MaterializerHealth) -> None:
         self._settings, self._store, self._source, self._health = settings, store, source, health
         self._publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds, group=settings.group)
         self._privacy = privacy_of(settings)
-        self._barrier = Barrier(store.receipts(), settings.event_key_bytes)
-        self._dead_letters = DeadLetters(settings)
+        self._barrier = ErasureFilter(store.receipts(), settings.event_key_bytes)
+        self._dead_letters = DeadLetterSender(settings)
         self._ranking_key: bytes | None = None
         self._done = store.offsets()
         self._next_check = 0.0
 
     def run(self, stop: threading.Event) -> None:
-        self._health.doing = "looking for Kafka and its topics"
+        self._health.step = "looking for Kafka and its topics"
         self._forget(self._source.start(self._done))
         log.info("materializing %s topics into %s", len(self._source.topics), self._store.path)
         self._report_offsets()
@@ -125,9 +125,9 @@ class _Loop:
 
     def _write(self, messages: Sequence[Message]) -> None:
         began = time.perf_counter()
-        batch = Batch()
+        batch = ChangeSet()
         offsets: dict[tuple[str, int], Progress] = {}
-        refused: list[tuple[Record, BadRecord]] = []
+        refused: list[tuple[KafkaRecord, BadRecord]] = []
         receipts: list[Receipt] = []
         if self._ranking_key is None:
             # On a single machine the worker creates the key at its first start, before it seals a ranking.
@@ -145,7 +145,7 @@ class _Loop:
                     self._barrier.add(receipts[-1])
             except BadRecord as why:
                 refused.append((record, why))
-        self._dead_letters.send([(record, why) for record, why in refused if record.topic.base in OWNED])
+        self._dead_letters.send([(record, why) for record, why in refused if record.topic.base in OWN_TOPICS])
         rows = self._store.write(batch, offsets, receipts)
         self._done.update(offsets)
         self._report_offsets()
@@ -154,11 +154,11 @@ class _Loop:
             metrics.ROWS.labels(table=table).inc(count)
         self._report(records, refused)
 
-    def _record(self, message: Message) -> Record:
+    def _record(self, message: Message) -> KafkaRecord:
         topic, (kind, timestamp) = self._source.topics[str(message.topic())], message.timestamp()
         timestamp_ms = 0 if kind == TIMESTAMP_NOT_AVAILABLE else max(0, timestamp)
         position = int(message.partition() or 0), int(message.offset() or 0)
-        return Record(topic, *position, timestamp_ms, message.key(), message.value())
+        return KafkaRecord(topic, *position, timestamp_ms, message.key(), message.value())
 
     def _check(self) -> None:
         self._forget(self._source.check(self._done))
@@ -178,7 +178,7 @@ class _Loop:
         for name, topic in self._source.topics.items():
             metrics.NEXT_OFFSET.labels(topic=topic.base).set(offsets[name])
 
-    def _report(self, records: Sequence[Record], refused: Sequence[tuple[Record, BadRecord]]) -> None:
+    def _report(self, records: Sequence[KafkaRecord], refused: Sequence[tuple[KafkaRecord, BadRecord]]) -> None:
         for base, count in Counter(record.topic.base for record in records).items():
             metrics.RECORDS.labels(topic=base).inc(count)
         for record, _ in refused:
@@ -195,4 +195,4 @@ class _Loop:
         if stamps:
             metrics.DELAY_SECONDS.observe(max(0.0, now - min(stamps)))
         # A clock that ran ahead must not make the file look newer than it is.
-        self._publisher.note(utc(moment_of(int(1_000 * min(now, max(stamps))))) if stamps else None)
+        self._publisher.mark_changed(utc(moment_of(int(1_000 * min(now, max(stamps))))) if stamps else None)

@@ -34,7 +34,7 @@ class Keep(Enum):
 
 
 # The table of each public topic: its rule, and the child tables whose rows come and go with its own.
-_OF_TOPICS: dict[str, tuple[Keep, tuple[str, ...]]] = {
+_TOPIC_RULES: dict[str, tuple[Keep, tuple[str, ...]]] = {
     "items": (Keep.LAST, ()),
     "interactions": (Keep.FIRST, ()),
     "rank_requests": (Keep.FIRST, ()),
@@ -56,7 +56,7 @@ _OF_TOPICS: dict[str, tuple[Keep, tuple[str, ...]]] = {
     "weights": (Keep.LAST, ()),
 }
 # The table of each public topic, by its base name.
-TOPIC_TABLES = {name.replace("_", "-"): name for name in _OF_TOPICS}
+TOPIC_TABLES = {name.replace("_", "-"): name for name in _TOPIC_RULES}
 # Tables that each publication derives from others, in this order: later ones read earlier ones.
 DERIVED = ("skill_versions", "skill_history", "outcomes")
 SOURCES = frozenset({"rankings", "selections", "skill_diffs"})  # the tables that they are derived from
@@ -87,7 +87,7 @@ class Table:
         return "skill_version" if "skill_version" in self.names else "version"
 
 
-class Statement(NamedTuple):
+class CreateStatement(NamedTuple):
     """A CREATE statement of a TABLE, VIEW or MACRO, with its comment."""
 
     kind: str
@@ -106,10 +106,10 @@ def _text(name: str) -> str:
 
 
 @cache
-def statements(file: str) -> tuple[Statement, ...]:
+def statements(file: str) -> tuple[CreateStatement, ...]:
     """Return the CREATE statements of `schema` or `queries`, in the order of their execution."""
     return tuple(
-        Statement(each["kind"], each["name"], each["comment"].replace("\n-- ", " ")[3:].strip(), each["sql"])
+        CreateStatement(each["kind"], each["name"], each["comment"].replace("\n-- ", " ")[3:].strip(), each["sql"])
         for each in _CREATE.finditer(_text(f"{file}.sql"))
     )
 
@@ -137,10 +137,10 @@ def all_tables() -> Mapping[str, Table]:
         query = "SELECT table_name, constraint_column_names FROM duckdb_constraints() WHERE constraint_type ^@ 'PRIM'"
         keys = {name: tuple(columns) for name, columns in con.execute(query).fetchall()}
         arrow = {name: con.table(name).to_arrow_table().schema for name in names}
-    parents = {child: parent for parent, (_, children) in _OF_TOPICS.items() for child in children}
+    parents = {child: parent for parent, (_, children) in _TOPIC_RULES.items() for child in children}
     found: dict[str, Table] = {}
     for name in reversed(names):  # children are defined after their parents
-        keep, children = _OF_TOPICS.get(name, (Keep.FIRST, ()))
+        keep, children = _TOPIC_RULES.get(name, (Keep.FIRST, ()))
         of_it = tuple(found[child] for child in children)
         found[name] = Table(name, keys.get(parents.get(name, name), ()), arrow[name], keep, of_it)
     return {name: found[name] for name in names}
@@ -149,7 +149,7 @@ def all_tables() -> Mapping[str, Table]:
 @cache
 def tables() -> tuple[Table, ...]:
     """Return the tables with a topic; child tables come with their parents."""
-    return tuple(all_tables()[name] for name in _OF_TOPICS)
+    return tuple(all_tables()[name] for name in _TOPIC_RULES)
 
 
 def table_of(topic: "Topic") -> Table:
@@ -178,15 +178,15 @@ def create_queries(con: duckdb.DuckDBPyConnection) -> None:
     for statement in statements("queries"):
         con.execute(statement.sql)
     for kind, name, comment, _ in (*statements("schema"), *statements("queries")):
-        con.execute(f"COMMENT ON {'MACRO TABLE' if kind == 'MACRO' else kind} {name} IS {quoted(comment)}")
+        con.execute(f"COMMENT ON {'MACRO TABLE' if kind == 'MACRO' else kind} {name} IS {sql_literal(comment)}")
     shared, exceptions = column_comments()
     columns = f"SELECT table_name, column_name FROM duckdb_columns() WHERE {ours}"
     for table, column in con.execute(columns).fetchall():
         found = exceptions.get((table, column)) or shared.get(column)
         if found is not None:
-            con.execute(f'COMMENT ON COLUMN {table}."{column}" IS {quoted(found)}')
+            con.execute(f'COMMENT ON COLUMN {table}."{column}" IS {sql_literal(found)}')
 
 
-def quoted(words: str) -> str:
+def sql_literal(words: str) -> str:
     """Return the words as an SQL literal."""
     return "'" + words.replace("'", "''") + "'"

@@ -17,15 +17,15 @@ import duckdb
 
 from streams import permissions
 from streams.analytics import MaterializerError, metrics
-from streams.analytics.read import strays
-from streams.analytics.store import Store
+from streams.analytics.read import stray_logs
+from streams.analytics.store import DuckDBStore
 
 log = logging.getLogger(__name__)
 
 Clock = Callable[[], float]
 COPY_SECONDS = 600.0  # time limit for a copy
 # DuckDB's message for this or an earlier failure when only reopening the file helps.
-INVALIDATED = "has been invalidated"
+INVALIDATED_MESSAGE = "has been invalidated"
 
 
 class Publisher:
@@ -35,7 +35,13 @@ class Publisher:
     """
 
     def __init__(
-        self, store: Store, target: Path, seconds: float, clock: Clock = time.monotonic, *, group: str | None = None
+        self,
+        store: DuckDBStore,
+        target: Path,
+        seconds: float,
+        clock: Clock = time.monotonic,
+        *,
+        group: str | None = None,
     ) -> None:
         if target.resolve() == store.path.resolve():
             raise MaterializerError(f"SAGER_DUCKDB is the live file {target} itself; choose another path")
@@ -46,7 +52,7 @@ class Publisher:
         self._due = clock()
         self.is_failing = False
 
-    def note(self, newest: datetime | None = None) -> None:
+    def mark_changed(self, newest: datetime | None = None) -> None:
         """Note a change to publish, up to a record of this Kafka timestamp."""
         self._dirty = True
         if newest is not None:
@@ -59,7 +65,7 @@ class Publisher:
         could not be written, and DuckDB refuses further work until it is reopened.
         """
         try:
-            remove_strays(self._target)
+            remove_stray_logs(self._target)
         except OSError as error:
             self._count_failure()
             log.error("no reader opens the snapshot: %s", error)  # noqa: TRY400
@@ -88,7 +94,7 @@ class Publisher:
             self.publish()
         except (MaterializerError, OSError, duckdb.Error) as error:
             self._count_failure()
-            if self._store.is_broken or INVALIDATED in str(error):
+            if self._store.is_broken or INVALIDATED_MESSAGE in str(error):
                 raise
             log.error("could not publish %s, trying again later: %s", self._target, error)  # noqa: TRY400
         now = self._clock()
@@ -119,7 +125,7 @@ def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:
         # Read-only, for its owner too: the DuckDB command line opens read-write by default and leaves a .wal behind,
         # which makes every later snapshot of this name unreadable.
         fresh.chmod(permissions.FILE & 0o444)
-        remove_strays(target)
+        remove_stray_logs(target)
         fresh.replace(target)
     except subprocess.TimeoutExpired as error:
         raise MaterializerError(f"copying {live} took longer than {COPY_SECONDS:.0f} s") from error
@@ -128,8 +134,8 @@ def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:
         fresh.unlink(missing_ok=True)
 
 
-def remove_strays(snapshot: Path) -> None:
+def remove_stray_logs(snapshot: Path) -> None:
     """Remove files beside a snapshot that DuckDB would take for its log; readers refuse a snapshot with one."""
-    for stray in strays(snapshot):
+    for stray in stray_logs(snapshot):
         stray.rmdir() if stray.is_dir() and not stray.is_symlink() else stray.unlink(missing_ok=True)
         log.warning("removed %s, which was not ours: a client had opened the snapshot for writing", stray)

@@ -35,14 +35,14 @@ _START_SECONDS, _CHECK_SECONDS, _SLICE_SECONDS = 10.0, 2.0, 0.2
 _SLICE_RECORDS = 500
 _BATCH_BYTES = 32 * 1024 * 1024
 _NO_ID = "A" * 22  # Kafka's id for a topic without one
-_HOPELESS = (
+_REFUSED_CODES = (
     *(KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED),
     *(KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._AUTHENTICATION),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class TopicState:
+class AssignedTopic:
     """A topic's state in the broker. `topic_id` is the cluster's id where the broker has no topic ids."""
 
     topic_id: str
@@ -54,14 +54,14 @@ class TopicState:
         return (progress.next_offset if progress and is_known else 0) or OFFSET_BEGINNING
 
 
-class Source:
+class TopicSource:
     """The consumer, as a context manager."""
 
     def __init__(self, settings: Settings) -> None:
         self.topics: dict[str, Topic] = {topic.name(settings.prefix): topic for topic in PUBLIC_TOPICS}
         self.broker_answers = False
         self._settings = settings
-        self._states: dict[str, TopicState] = {}
+        self._states: dict[str, AssignedTopic] = {}
         self._last_error = ""
         # librdkafka also reports its errors to `_error`; its log goes to ours, not to stderr.
         logger = logging.getLogger("sager.kafka")
@@ -114,12 +114,12 @@ class Source:
         self.broker_answers = True
         return self._assign(states, done) if states != self._states else set()
 
-    def read(self, most: int, seconds: float, stop: threading.Event) -> list[Message]:
-        """Return the next records: at most `most`, waiting at most `seconds`, and not beyond 32 MiB."""
+    def read(self, limit: int, seconds: float, stop: threading.Event) -> list[Message]:
+        """Return the next records: at most `limit`, waiting at most `seconds`, and not beyond 32 MiB."""
         messages: list[Message] = []
         size, left, until = 0, seconds, time.monotonic() + seconds
-        while len(messages) < most and size < _BATCH_BYTES and left > 0 and not stop.is_set():
-            records = min(most - len(messages), _SLICE_RECORDS)
+        while len(messages) < limit and size < _BATCH_BYTES and left > 0 and not stop.is_set():
+            records = min(limit - len(messages), _SLICE_RECORDS)
             for message in self._consumer.consume(records, timeout=min(left, _SLICE_SECONDS)):
                 if (error := message.error()) is not None:
                     self._error(error)
@@ -138,7 +138,7 @@ class Source:
                 behind += max(0, end - max(0, state.start(done.get((name, partition)))))
             metrics.LAG.labels(topic=self.topics[name].base).set(behind)
 
-    def _describe(self, cluster: ClusterMetadata, seconds: float) -> dict[str, TopicState]:
+    def _describe(self, cluster: ClusterMetadata, seconds: float) -> dict[str, AssignedTopic]:
         partitions = {name: len(cluster.topics[name].partitions) for name in self.topics if name in cluster.topics}
         described = self._admin.describe_topics(TopicCollection(list(partitions)), request_timeout=seconds)
         states = {}
@@ -150,10 +150,10 @@ class Source:
                     continue
                 raise
             found = (cluster.cluster_id or "") if topic_id == _NO_ID else topic_id
-            states[name] = TopicState(found, partitions[name])
+            states[name] = AssignedTopic(found, partitions[name])
         return states
 
-    def _assign(self, states: dict[str, TopicState], done: Offsets) -> set[str]:
+    def _assign(self, states: dict[str, AssignedTopic], done: Offsets) -> set[str]:
         ids = {name: state.topic_id for name, state in states.items()}
         recreated = {name for (name, _), each in done.items() if ids.get(name, each.topic_id) != each.topic_id}
         for name in recreated:
@@ -167,7 +167,7 @@ class Source:
         return recreated
 
     def _error(self, error: KafkaError) -> None:
-        if error.fatal() or error.code() in _HOPELESS:
+        if error.fatal() or error.code() in _REFUSED_CODES:
             raise MaterializerError(f"Kafka at {self._settings.bootstrap} refuses us: {error.str()}")
         if error.str() != self._last_error:  # it repeats several times a second while a broker is down
             self._last_error = error.str()

@@ -1,8 +1,8 @@
 """The only writer of the live DuckDB file: rows and Kafka offsets are written in one transaction.
 
 A kill at any moment loses and duplicates nothing, because the consumer starts from the offsets in this file and not
-from the group's. Only one thread may use a `Store`. Nothing in this process may open the file a second time, even to
-copy it: closing any descriptor of it drops DuckDB's lock.
+from the group's. Only one thread may use a `DuckDBStore`. No code in this process may open the file a second time, even
+to copy it: closing any descriptor of the file drops DuckDB's lock.
 """
 
 import logging
@@ -19,10 +19,10 @@ import pyarrow as pa
 
 from schemas import Receipt
 from streams import permissions
-from streams.analytics import Damaged, MaterializerError, forgetting, read, schema
+from streams.analytics import Damaged, MaterializerError, erasure, read, schema
 from streams.analytics.files import attach, cannot_open, cannot_write, copy_rows, open_for_writing, remove_database
-from streams.analytics.records import Batch, Pending, Row, RowKey
-from streams.analytics.schema import Keep, Table, all_tables, quoted, tables
+from streams.analytics.records import ChangeSet, PendingChange, Row, RowKey
+from streams.analytics.schema import Keep, Table, all_tables, sql_literal, tables
 from streams.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class Progress:
 Offsets = Mapping[tuple[str, int], Progress]  # progress by full topic name and partition
 
 
-class Store:
+class DuckDBStore:
     """The live DuckDB file, open for writing; it and its folders are created."""
 
     def __init__(self, path: Path, prefix: str) -> None:
@@ -107,7 +107,7 @@ class Store:
         """Mark all derived rows as stale, so that the next checkpoint makes them again."""
         self._all("INSERT INTO stale_users SELECT user_id FROM selections UNION SELECT user_id FROM skill_diffs")
 
-    def write(self, batch: Batch, offsets: Offsets, receipts: Sequence[Receipt] = ()) -> dict[str, int]:
+    def write(self, batch: ChangeSet, offsets: Offsets, receipts: Sequence[Receipt] = ()) -> dict[str, int]:
         """Write a batch with its offsets and delete the rows that receipts cover; return the rows written by table."""
         written: dict[str, int] = {}
         with self._transaction():
@@ -116,7 +116,7 @@ class Store:
                 pending = batch.pending(table)
                 dropped += self._delete(table, [key for key, change in pending.items() if change.dropped])
                 written |= self._put(table, pending)
-            forgotten = forgetting.purge(self._db, receipts) if receipts else set[str]()
+            forgotten = erasure.purge(self._db, receipts) if receipts else set[str]()
             if forgotten or dropped:
                 self._db.execute("UPDATE meta SET is_stained = true")
             stale = _users(batch, with_dropped=dropped > 0) | forgotten
@@ -169,7 +169,7 @@ class Store:
         finally:
             self._db = open_for_writing(self.path)
 
-    def _put(self, table: Table, pending: Mapping[RowKey, Pending]) -> dict[str, int]:
+    def _put(self, table: Table, pending: Mapping[RowKey, PendingChange]) -> dict[str, int]:
         """Skip rows that must not replace an existing one, write the rest."""
         puts = [change.put for change in pending.values() if change.put is not None]
         if not puts:
@@ -248,7 +248,7 @@ class Store:
             self._db.execute("UPDATE meta SET queries = ?", [schema.fingerprint()])
 
 
-def _users(batch: Batch, *, with_dropped: bool) -> set[str]:
+def _users(batch: ChangeSet, *, with_dropped: bool) -> set[str]:
     """Return the users whose derived rows the batch makes stale.
 
     A tombstone that drops no row makes no user stale. It may name an erased person, and DuckDB keeps eight bytes of a
@@ -267,13 +267,13 @@ def live_file(settings: Settings) -> Path:
     return settings.data_dir / "live.duckdb"
 
 
-def open_store(settings: Settings) -> Store:
+def open_store(settings: Settings) -> DuckDBStore:
     """Open the live file; replace it first if it is damaged."""
     try:
-        return Store(live_file(settings), settings.prefix)
+        return DuckDBStore(live_file(settings), settings.prefix)
     except Damaged as error:
         replace_damaged(settings, error)
-    return Store(live_file(settings), settings.prefix)
+    return DuckDBStore(live_file(settings), settings.prefix)
 
 
 def replace_damaged(settings: Settings, damage: Damaged) -> None:
@@ -286,7 +286,7 @@ def replace_damaged(settings: Settings, damage: Damaged) -> None:
     try:
         read.connect(settings).close()  # refuses the snapshot of another deployment, or one with a log beside it
         with open_for_writing(path) as con:
-            con.execute(f"ATTACH {quoted(str(settings.duckdb_file))} AS source (READ_ONLY)")
+            con.execute(f"ATTACH {sql_literal(str(settings.duckdb_file))} AS source (READ_ONLY)")
             copy_rows(con, "source", "live")
         source = str(settings.duckdb_file)
     except (MaterializerError, duckdb.Error) as error:

@@ -59,7 +59,7 @@ def materialize(bootstrap: Bootstrap = None) -> None:
 
     def end(*_: object) -> None:
         shutdown.begin(chosen.shutdown_seconds)
-        health.ends()
+        health.set_ending()
         stop.set()
 
     for name in (signal.SIGTERM, signal.SIGINT):

@@ -235,9 +235,9 @@ def _covered_by_receipts(log: JournalContents, settings: Settings) -> Callable[[
     if not receipts:
         return lambda topic, record: False
     # Imported here: it brings DuckDB, and most journals have no receipt.
-    from streams.analytics.forgetting import Barrier  # noqa: PLC0415
+    from streams.analytics.erasure import ErasureFilter  # noqa: PLC0415
 
-    barrier = Barrier(secret=settings.event_key_bytes)
+    barrier = ErasureFilter(secret=settings.event_key_bytes)
     for value in receipts.values():
         with suppress(BadRecord):  # an app may send anything to the topic
             barrier.add(decode(Receipt, value))

@@ -21,8 +21,8 @@ from schemas import TOPICS, DeadLetter, ItemMemory, ItemUpdate, Key, Model, Topi
 from schemas.base import UserIdField, UtcDatetime
 from schemas.codec import BadRecord, decode, encode
 from streams.analytics import read
-from streams.analytics.forgetting import Barrier, barrier_of
-from streams.analytics.schema import quoted
+from streams.analytics.erasure import ErasureFilter, erasure_filter_of
+from streams.analytics.schema import sql_literal
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.pseudonyms import SecretUnusable, secret_if_any
@@ -43,7 +43,7 @@ class DataSubject:
     """
 
     user_id: str
-    barrier: Barrier | None = None
+    barrier: ErasureFilter | None = None
     neighbour: str = ""
     quoted: tuple[bytes, ...] = field(init=False)
 
@@ -108,7 +108,7 @@ class DataSubject:
         return isinstance(parts, list) and bool(parts) and parts[0] == self.user_id
 
 
-def data_subject(settings: Settings, user_id: str, barrier: Barrier | None = None) -> DataSubject:
+def data_subject(settings: Settings, user_id: str, barrier: ErasureFilter | None = None) -> DataSubject:
     """Return a person with their pseudonym in this deployment, if its secret can be read."""
     try:
         secret = secret_if_any(settings)
@@ -155,7 +155,7 @@ def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = la
     done, now = ExportCounts(), datetime.now(UTC)
     with gzip.GzipFile(fileobj=out, mode="wb") as file, Scanner(settings) as scanner:
         file.write(encode(Header(user_id=user, prefix=settings.prefix, exported_at=now)) + b"\n")
-        subject = data_subject(settings, user, barrier_of(settings, scanner))
+        subject = data_subject(settings, user, erasure_filter_of(settings, scanner))
         for topic in TOPICS.values():
             if topic.key not in NAMING_USERS:
                 continue
@@ -244,10 +244,10 @@ def _conditions(con: duckdb.DuckDBPyConnection, subject: DataSubject) -> Iterato
             "WHERE database_name = 'snapshot' AND column_name = $1 ORDER BY table_name"
         )
         for (table,) in con.execute(query, [column]).fetchall():
-            yield table.replace('"', '""'), f'"{column}" = {quoted(name)}'
+            yield table.replace('"', '""'), f'"{column}" = {sql_literal(name)}'
     letters = []
     result = con.execute("SELECT event_id, kafka_offset, key, value FROM dead_letters")
     while rows := result.fetchmany(_ROWS):
-        letters += [f"({quoted(row[0])}, {row[1]})" for row in rows if subject.is_named_in(*row[2:])]
+        letters += [f"({sql_literal(row[0])}, {row[1]})" for row in rows if subject.is_named_in(*row[2:])]
     if letters:
         yield "dead_letters", f"(event_id, kafka_offset) IN ({', '.join(letters)})"

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from operators.history import at_version
 from schemas import TOPICS, BadRecord, CardDiff, ForgetRequest, PolicySkill, Receipt, SkillDiff, Topic, decode, line_of
 from streams.analytics import MaterializerError, read
-from streams.analytics.forgetting import barrier_of
+from streams.analytics.erasure import erasure_filter_of
 from streams.kafka.scanner import NoSuchTopic, Scanner
 from streams.rights.exporting import NAMING_USERS, DataSubject, data_subject, export_topic
 from streams.rights.importing import Bundle, lasting_statements
@@ -90,7 +90,7 @@ def find_data(settings: Settings, user: str, domain: str | None = None, line: st
     if _has(held, domain) and (line is None or domain is None or line in held.lines(domain)):
         return held
     with Scanner(settings) as scanner:
-        subject = data_subject(settings, user, barrier_of(settings, scanner))
+        subject = data_subject(settings, user, erasure_filter_of(settings, scanner))
         for base in _FIRST_SEEN:
             _read_topic(scanner, TOPICS[base], held, subject)
             if _has(held, domain):
@@ -116,7 +116,7 @@ def count_records(settings: Settings, user: str, progress: Progress = lambda *_:
     _read_snapshot(settings, held)
     topics = [topic for topic in TOPICS.values() if topic.key in NAMING_USERS]
     with Scanner(settings) as scanner:
-        subject = data_subject(settings, user, barrier_of(settings, scanner))
+        subject = data_subject(settings, user, erasure_filter_of(settings, scanner))
         for done, topic in enumerate(topics, 1):
             _read_topic(scanner, topic, held, subject)
             progress(done, len(topics))

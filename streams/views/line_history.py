@@ -17,7 +17,7 @@ from operators.learning.evidence import is_counted, number_of
 from operators.stated import avoided_ids, is_expired
 from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement, StatementChange
 from streams.analytics import read
-from streams.analytics.read import Choice
+from streams.analytics.read import EvidenceChoice
 from streams.exceptions import StreamsError
 from streams.views.sentences import UNVOUCHED, actor_of, holds, names_of, sentence, state, statement_sentence, what
 from streams.views.skill_log import NEAREST, read_log
@@ -64,7 +64,7 @@ class LineStep(Counts):
     quoted: str | None = None
     analysis: str = ""
     heard: dict[str, Any] | None = None
-    ranking: Choice | None = None
+    ranking: EvidenceChoice | None = None
     others_with: int | None = None
 
 
@@ -186,7 +186,7 @@ def _statement(
     )
 
 
-def _step(con: DuckDBPyConnection, step: LineEvent, choice: Choice | None, line: Attribute | None) -> LineStep:
+def _step(con: DuckDBPyConnection, step: LineEvent, choice: EvidenceChoice | None, line: Attribute | None) -> LineStep:
     is_seed = step.change is None and step.judged is None
     found = LineStep(
         version=step.diff.version,
@@ -208,7 +208,7 @@ def _seeded(con: DuckDBPyConnection, step: LineEvent) -> dict[str, Any]:
     return {"kind": "seeded", **of_seed, "interactions_before": past, "newest_items": items}
 
 
-def _moved(con: DuckDBPyConnection, step: LineEvent, choice: Choice | None) -> dict[str, Any]:
+def _moved(con: DuckDBPyConnection, step: LineEvent, choice: EvidenceChoice | None) -> dict[str, Any]:
     diff, change, judged = step.diff, step.change, step.judged
     item = diff.evidence.item_id
     title = read.titles(con, diff.user_id, [item]).get(item) if item and not (choice and choice.title) else None
@@ -237,7 +237,7 @@ def _counts(line: Attribute | None) -> dict[str, str | None]:
     return {"taken": number_of(line.taken), "expected": number_of(line.expected)}
 
 
-def _others_with(diff: SkillDiff, attribute: str, choice: Choice) -> int | None:
+def _others_with(diff: SkillDiff, attribute: str, choice: EvidenceChoice) -> int | None:
     """Return how many of the unchosen items have the line's value; None where the counts do not show it.
 
     They do not where a model's verdict is in them, or where several items were taken: the counts are of the whole list.

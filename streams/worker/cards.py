@@ -10,7 +10,7 @@ from operators.steps.listen import erasing_changes, with_sealed_diff
 from schemas import Card, CardChangeKind, CardDiff, ErasedScope, Receipt, compound_key, key_start, subject_of
 from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.runtime.dispatch import Reader
+from streams.worker.runtime.dispatch import BatchReader
 from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 from streams.worker.writer import LogIncomplete, VersionedWriter
@@ -19,7 +19,7 @@ from streams.worker.writer import LogIncomplete, VersionedWriter
 class CardWriter(VersionedWriter[Card, CardDiff]):
     """Reads cards, and writes the versions that steps make of them. For callers that hold the user's lock."""
 
-    def __init__(self, reader: Reader, tables: Tables, producer: Producer, settings: Settings) -> None:
+    def __init__(self, reader: BatchReader, tables: Tables, producer: Producer, settings: Settings) -> None:
         super().__init__(reader, tables.cards, producer, settings, CardDiff)
         self._tables = tables
 
@@ -68,7 +68,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         if card is not None:
             await self._erase(event, card, [compound_key(user_id, version) for version in range(1, card.version + 1)])
 
-    async def note_forgotten(self, event: Any, user_id: str, lines: Sequence[str], scope: ErasedScope) -> None:
+    async def record_erased_lines(self, event: Any, user_id: str, lines: Sequence[str], scope: ErasedScope) -> None:
         """Write the receipt of erased lines, so that no earlier words bring them back."""
         if not lines:
             return

@@ -14,7 +14,7 @@ from streams.worker import metrics
 from streams.worker.tables import StateTable
 
 # Users who are visited before other tasks run.
-LOOK = 2_000
+USERS_PER_TURN = 2_000
 
 
 class Conversations:
@@ -45,19 +45,19 @@ class Conversations:
 
         While records wait that may belong to them, they must be silent for twice as long.
         """
-        await self._gather()
+        await self._scan()
         found = []
         topic = self._settings.topic(Utterance.TOPIC)
         ours = {tp.partition for tp in self._app.consumer.assignment() if tp.topic == topic}
         behind = {each for each in ours if self._app.reader.has_more(topic, each)}
         for user_id in [user_id for user_id, due_ms in self._due.items() if due_ms <= now_ms]:
             partition = partition_of(user_id, self._settings.partitions)
-            patience = self._step.silence_ms if partition in behind else 0
-            if partition in ours and self._due.get(user_id, now_ms) + patience <= now_ms:
+            extra_ms = self._step.silence_ms if partition in behind else 0
+            if partition in ours and self._due.get(user_id, now_ms) + extra_ms <= now_ms:
                 found.append((user_id, partition))
         return found
 
-    async def _gather(self) -> None:
+    async def _scan(self) -> None:
         generation = self._app.consumer_generation_id
         if generation == self._generation:
             return
@@ -67,7 +67,7 @@ class Conversations:
             listening = self.read(key.decode())
             if listening is not None:
                 self._note(listening)
-            if number % LOOK == 0:
+            if number % USERS_PER_TURN == 0:
                 await asyncio.sleep(0)
         self._generation = generation
         metrics.WAITING_TURNS.set(sum(self._turns.values()))

@@ -22,26 +22,26 @@ from streams.settings import By, RankerName, ReasonerName, Settings, Store
 from streams.worker import metrics
 from streams.worker.agents import contrast, evolve, listen, prior, propagate, rank, weigh
 from streams.worker.deps import Deps, Worker
-from streams.worker.reasoning.llm import close_clients, listener_of, models_of, reader_of, reasoner_of
+from streams.worker.reasoning.llm import close_clients, conversation_reader, correction_reader, models_of, reasoner_of
 from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.runtime.dispatch import RegisteredTopic
 from streams.worker.runtime.fence import Membership
 from streams.worker.runtime.producer import Producer, delivery_seconds
-from streams.worker.runtime.recovery import QuietTableManager, WorkerApp
+from streams.worker.runtime.recovery import BatchTableManager, WorkerApp
 from streams.worker.runtime.state import LogFirstTable
-from streams.worker.runtime.watchdog import Watchdog, standing_of
+from streams.worker.runtime.watchdog import Watchdog, recovery_state
 from streams.worker.tables import Tables
 
 logger = logging.getLogger("sager.worker")
 
 TABLES = ("skills", "profiles", "open-rankings", "memories", "receipts", "weights", "cards", "conversations")
-NEVER_SECONDS = 7 * 86_400.0
+MAX_POLL_SECONDS = 7 * 86_400.0
 REQUEST_BYTES = 4 * 1024 * 1024
 # A fetch is decompressed as its records are taken: all at once, 4 MB a partition become gigabytes.
-RECORDS_AT_ONCE = 5_000
+RECORDS_PER_FETCH = 5_000
 MARGIN_SECONDS, MEASURE_SECONDS = 30.0, 10.0
 # Thresholds of the garbage collector's generations. Python's own 700 start it several times per event.
-COLLECT_AFTER = (100_000, 20, 10)
+GC_THRESHOLDS = (100_000, 20, 10)
 
 
 def create(settings: Settings) -> Worker:
@@ -63,9 +63,9 @@ def create(settings: Settings) -> Worker:
         settings.on_llm_failure,
         app.reader.touch,
         settings.evolve_mode,
-        reader_of(settings),
+        correction_reader(settings),
         settings.in_flight if settings.reasoner is ReasonerName.LLM else None,
-        listener_of(settings),
+        conversation_reader(settings),
         deps.privacy,
     )
     listener = listen.define(worker, reasoning.listen)
@@ -80,7 +80,7 @@ def _app(settings: Settings, datadir: Path) -> WorkerApp:
             "or set SAGER_STORE=memory"
         )
     under_way = delivery_seconds(settings.session_seconds)
-    rebalance_seconds = max(settings.rebalance_seconds, longest_question_seconds(settings)) + under_way
+    rebalance_seconds = max(settings.rebalance_seconds, max_model_seconds(settings)) + under_way
     return WorkerApp(
         settings,
         Membership(settings.session_seconds, rebalance_seconds, under_way),
@@ -93,17 +93,17 @@ def _app(settings: Settings, datadir: Path) -> WorkerApp:
         topic_replication_factor=settings.replication,
         topic_disable_leader=True,
         table_standby_replicas=settings.standby_replicas,
-        TableManager=QuietTableManager,
-        Worker=PunctualWorker,
+        TableManager=BatchTableManager,
+        Worker=GracefulWorker,
         broker_session_timeout=settings.session_seconds,
         broker_heartbeat_interval=min(1.0, settings.session_seconds / 8),
         broker_rebalance_timeout=rebalance_seconds,
         broker_commit_interval=settings.commit_seconds,
         # Faust counts time without a fetch, and never comes back from it: our own watchdog looks at progress.
-        broker_max_poll_interval=NEVER_SECONDS,
+        broker_max_poll_interval=MAX_POLL_SECONDS,
         stream_wait_empty=True,
         consumer_max_fetch_size=REQUEST_BYTES,
-        broker_max_poll_records=RECORDS_AT_ONCE,
+        broker_max_poll_records=RECORDS_PER_FETCH,
         consumer_auto_offset_reset="earliest",
         web_enabled=False,
         web_tables_enabled=False,
@@ -141,7 +141,7 @@ def _table(app: faust.App, settings: Settings, base: str) -> LogFirstTable:
 def prepare(app: Any, deps: Deps) -> None:
     """Make topics, read copies of topics and warm up, before the worker joins its group; blocks meanwhile."""
     health = app.health
-    health.starts("looking at the topics")
+    health.set_activity("looking at the topics")
     if made := topics.ensure(deps.settings):
         logger.info("created %s", ", ".join(made))
     if not is_shared(deps.settings):
@@ -150,18 +150,18 @@ def prepare(app: Any, deps: Deps) -> None:
             "several pseudonyms in the graph",
             deps.settings.data_dir / FILE,
         )
-    health.starts("reading the global skills")
+    health.set_activity("reading the global skills")
     deps.global_skills.start()
-    health.starts("reading the weights")
+    health.set_activity("reading the weights")
     deps.learned_weights.start()
-    health.starts("reading the items of the graph")
+    health.set_activity("reading the items of the graph")
     deps.items.start()
     # The tokenizer reads its table on first use, for half a second: not while a group waits for this worker.
     count_tokens("")
-    health.runs(app)
+    health.set_running(app)
 
 
-def longest_question_seconds(settings: Settings) -> float:
+def max_model_seconds(settings: Settings) -> float:
     """Return how long one event can keep a model busy, with all retries: partitions and the watchdog wait for it."""
     calls, pauses = settings.llm_attempts + 1, settings.llm_attempts
     question = calls * settings.llm_timeout_seconds + pauses * settings.llm_retry_seconds
@@ -178,15 +178,15 @@ def add_tasks(app: Any, tables: Tables, deps: Deps) -> None:
     def assigned() -> set[tuple[str, int]]:
         return {(tp.topic, tp.partition) for tp in app.consumer.assignment()}
 
-    async def on_guard() -> None:
+    async def start_watchdog() -> None:
         app.reader.touch()
         settings = deps.settings
-        patience = max(settings.watchdog_seconds, longest_question_seconds(settings) + MARGIN_SECONDS)
+        patience = max(settings.watchdog_seconds, max_model_seconds(settings) + MARGIN_SECONDS)
         patient = settings.model_copy(update={"watchdog_seconds": patience})
-        standing, beats = partial(standing_of, app), lambda: app.health.beats
-        watchdog = Watchdog(patient, lambda: app.reader.progressed, assigned, standing=standing, beats=beats)
+        state, beats = partial(recovery_state, app), lambda: app.health.beats
+        watchdog = Watchdog(patient, lambda: app.reader.progressed, assigned, state=state, beats=beats)
         watchdog.start()
-        app.health.guarded_by(watchdog)
+        app.health.set_watchdog(watchdog)
         logger.info("watching for lag without progress for %.0f s", patience)
 
     async def measure_state() -> None:
@@ -201,23 +201,23 @@ def add_tasks(app: Any, tables: Tables, deps: Deps) -> None:
                 logger.warning("cannot measure the tables: %s", error)
             await asyncio.sleep(MEASURE_SECONDS)
 
-    async def collect_seldom() -> None:
+    async def tune_garbage_collector() -> None:
         # The objects of imports, agents and recovery stay for good, so the collector need not visit them again. Events
         # leave few cycles, and reference counts free the rest at once.
         gc.collect()
         gc.freeze()
-        gc.set_threshold(*COLLECT_AFTER)
+        gc.set_threshold(*GC_THRESHOLDS)
 
-    for task in (collect_seldom, on_guard, measure_state):
+    for task in (tune_garbage_collector, start_watchdog, measure_state):
         app.task(task)
 
 
-class PunctualWorker(faust.Worker):
+class GracefulWorker(faust.Worker):
     """A Faust worker that ends in time after a signal, also without Kafka: Faust would wait to commit."""
 
     async def on_first_start(self) -> None:
         """Observe the event loop from its first turn on."""
-        self.app.health.beat(self.loop)
+        self.app.health.start_heartbeat(self.loop)
         await super().on_first_start()
 
     async def on_shutdown(self) -> None:
@@ -227,7 +227,7 @@ class PunctualWorker(faust.Worker):
 
     def _schedule_shutdown(self, signal: Any) -> None:
         seconds = self.app.settings.shutdown_seconds
-        self.app.health.ends()
+        self.app.health.set_ending()
         shutdown.begin(seconds)
         logger.info("%s: finishing what is in flight, for at most %.0f s", signal.name, seconds)
         super()._schedule_shutdown(signal)

@@ -18,7 +18,7 @@ from streams.pseudonyms import ranking_key, secret_of
 from streams.settings import Settings
 from streams.steps import limits_of
 from streams.worker import metrics
-from streams.worker.items import Items
+from streams.worker.items import ItemGraph
 from streams.worker.reasoning.domains import GlobalSkills, LearnedWeights
 from streams.worker.runtime.producer import Producer
 from streams.worker.runtime.recovery import WorkerApp
@@ -48,7 +48,7 @@ class Deps:
             self.merge_limits, privacy=self.privacy, from_history=settings.statinit, from_template=settings.cold_start
         )
         self.global_skills, self.learned_weights = GlobalSkills(settings), LearnedWeights(settings)
-        self.items = Items(settings, self.graph_limits)
+        self.items = ItemGraph(settings, self.graph_limits)
         self._parsed: LruCache[tuple[str, str], tuple[Candidate, ItemFacts]] = LruCache(PARSED_ITEMS)
 
     def facts_of(self, domain: str, candidate: Candidate) -> ItemFacts:

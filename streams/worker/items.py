@@ -28,15 +28,15 @@ from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 
 # The key under which a partition's owner reports an erasure: no item's, which have two parts.
-FORGOTTEN = b'["forgotten"]'
+ERASURE_KEY = b'["forgotten"]'
 # How values begin that are items; the first field is left out where it is 0.
-ITEM_STARTS = b'{"epoch":', b'{"domain":'
+ITEM_PREFIXES = b'{"epoch":', b'{"domain":'
 # Values that are searched before other tasks run.
-LOOK_INTO = 5_000
-# Items that are kept decoded, with their counts.
-GATHERED = 4_000
-ANSWERS, LOOK_AGAIN_SECONDS = 10_000, 0.02
-TASTES_SECONDS, TASTES_ITEMS, TASTES, MAX_DOMAINS = 60.0, 2_000, 512, 64
+VALUES_PER_TURN = 5_000
+# Items that are kept decoded, with their counts: decoding takes longer than everything else.
+CACHED_ITEMS = 4_000
+MAX_REPORTS, POLL_SECONDS = 10_000, 0.02
+TASTES_SECONDS, TASTES_ITEMS, MAX_TASTES, MAX_DOMAINS = 60.0, 2_000, 512, 64
 
 
 class ItemStore:
@@ -62,14 +62,14 @@ class ItemStore:
         with self._lock:
             return list(self._shares[partition])
 
-    def oldest(self, partition: int, most: int, but: Collection[bytes]) -> list[bytes]:
-        """Return the first of these keys that are not among `but`."""
+    def oldest(self, partition: int, limit: int, exclude: Collection[bytes]) -> list[bytes]:
+        """Return the first of these keys that are not among `exclude`."""
         found: list[bytes] = []
         with self._lock:
             for key in self._shares[partition]:
-                if len(found) >= most:
+                if len(found) >= limit:
                     break
-                if key not in but:
+                if key not in exclude:
                     found.append(key)
         return found
 
@@ -85,7 +85,7 @@ class ItemStore:
         """Return the offset behind the last record that was read."""
         return self._next.get(partition, 0)
 
-    def passed(self, partition: int, offset: int) -> None:
+    def skip(self, partition: int, offset: int) -> None:
         """Note that a record that is no item was read."""
         self._next[partition] = offset + 1
 
@@ -106,15 +106,15 @@ class ItemStore:
         self._next[partition] = offset + 1
 
 
-class Items:
+class ItemGraph:
     """The store of all items, and the follower of their log."""
 
     def __init__(self, settings: Settings, limits: GraphLimits) -> None:
         self._settings, self._limits = settings, limits
         self.store = ItemStore()
         self._log = Follower(settings, ItemMemory.TOPIC, self._take)
-        self._gathered: LruCache[bytes, tuple[bytes, ItemSummary]] = LruCache(GATHERED)
-        self._answered: dict[tuple[int, str], None] = {}
+        self._decoded: LruCache[bytes, tuple[bytes, ItemSummary]] = LruCache(CACHED_ITEMS)
+        self._erasure_reports: dict[tuple[int, str], None] = {}
         self._tastes: LruCache[str, tuple[tuple[Fact, ...], float]] = LruCache(MAX_DOMAINS)
 
     def start(self) -> None:
@@ -123,12 +123,12 @@ class Items:
 
     # --- for agents, in the event loop
 
-    def held(self, key: bytes, partition: int) -> ItemSummary | None:
+    def read(self, key: bytes, partition: int) -> ItemSummary | None:
         """Return an item as the log has it, by its key."""
         raw = self.store.get(partition, key)
         if raw is None:
             return None
-        kept = self._gathered.get(key)
+        kept = self._decoded.get(key)
         if kept is not None and kept[0] == raw:
             return kept[1]
         try:
@@ -138,7 +138,7 @@ class Items:
         if compound_key(item.item_id, item.domain) != key:  # it would be written under another key
             return None
         found = ItemSummary(item, self._limits)
-        self._gathered.put(key, (raw, found))
+        self._decoded.put(key, (raw, found))
         return found
 
     async def tastes(self, domain: str) -> tuple[Fact, ...]:
@@ -166,21 +166,21 @@ class Items:
                         takers.setdefault(name, set()).add(taker.neighbour)
         shared = [name for name in takers if len(takers[name]) >= max(self._limits.floor, 2)]
         shared.sort(key=lambda name: (-len(takers[name]), name))
-        return facts_of_ids((), shared[:TASTES])
+        return facts_of_ids((), shared[:MAX_TASTES])
 
     def epochs(self, memory: Memory | None) -> tuple[int, ...]:
         """Return the epochs of the items in a memory: while these are the same, so is the neighbourhood."""
-        return tuple(epoch_of(self.store.get(*where) or b"") for where in self._where(memory))
+        return tuple(epoch_of(self.store.get(*where) or b"") for where in self._keys_of(memory))
 
-    def near(self, memory: Memory | None) -> Neighbourhood:
+    def neighbourhood(self, memory: Memory | None) -> Neighbourhood:
         """Return the neighbourhood of a memory's user."""
         if memory is None:
             return Neighbourhood()
-        found = (self.held(key, partition) for partition, key in self._where(memory))
+        found = (self.read(key, partition) for partition, key in self._keys_of(memory))
         reader = neighbour_of(memory.user_id, self._limits.secret)
         return neighbourhood_of((each for each in found if each is not None), reader)
 
-    def _where(self, memory: Memory | None) -> Sequence[tuple[int, bytes]]:
+    def _keys_of(self, memory: Memory | None) -> Sequence[tuple[int, bytes]]:
         if memory is None:
             return ()
         partitions = self._settings.partitions
@@ -192,21 +192,21 @@ class Items:
         """Wait until all records that a partition's log has now were applied."""
         reached = self._log.reach_end(partition)
         while not reached.is_set():  # noqa: ASYNC110 - a thread sets it
-            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
 
-    async def holding(self, partition: int, neighbour: str) -> list[bytes]:
+    async def keys_with_taker(self, partition: int, neighbour: str) -> list[bytes]:
         """Return the keys of a partition's items that have this taker on the log."""
         sought, found = neighbour.encode(), list[bytes]()
         for number, key in enumerate(self.store.keys(partition), 1):
             if sought in (self.store.get(partition, key) or b""):
                 found.append(key)
-            if number % LOOK_INTO == 0:
+            if number % VALUES_PER_TURN == 0:
                 await asyncio.sleep(0)
         return found
 
-    def has_forgotten(self, partition: int, request: str) -> bool:
+    def has_erased(self, partition: int, request: str) -> bool:
         """Return true if a partition's owner has reported this request as carried out."""
-        return (partition, request) in self._answered
+        return (partition, request) in self._erasure_reports
 
     # --- for the follower, in a thread of its own
 
@@ -216,12 +216,12 @@ class Items:
 
     def take(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
         """Apply a record of the log."""
-        if key == FORGOTTEN:
+        if key == ERASURE_KEY:
             self._on_forgotten(partition, value)
-            self.store.passed(partition, offset)
+            self.store.skip(partition, offset)
             return
         # Other values may hold users' ids.
-        readable = value if value and value.startswith(ITEM_STARTS) else None
+        readable = value if value and value.startswith(ITEM_PREFIXES) else None
         self.store.put(partition, offset, key, readable)
 
     def _on_forgotten(self, partition: int, value: bytes | None) -> None:
@@ -230,9 +230,9 @@ class Items:
         except ValueError:
             return
         if isinstance(request, str):
-            self._answered[partition, request] = None
-            if len(self._answered) > ANSWERS:
-                del self._answered[next(iter(self._answered))]
+            self._erasure_reports[partition, request] = None
+            if len(self._erasure_reports) > MAX_REPORTS:
+                del self._erasure_reports[next(iter(self._erasure_reports))]
 
 
 def domain_of(key: bytes) -> str:

@@ -25,7 +25,7 @@ from streams.settings import OnLlmFailure
 
 _LATENCY = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 # A tier before an attribute was there, or after it has gone.
-NOBODY = "none"
+NO_TIER = "none"
 
 # Outcomes of events by stage, besides `rerouted` and `dead-lettered`.
 OUTCOMES = {
@@ -46,7 +46,7 @@ SEEDED = "seeded"
 STATED, OBSERVED, OVERTAKEN, FADED = "stated", "observed", "overtaken", "faded"
 CORRECTION = "correction"
 # The depths of NDCG, as in the paper's tables.
-AT = (3, 5)
+NDCG_DEPTHS = (3, 5)
 
 # --- rate, errors, duration: per stage
 
@@ -182,27 +182,27 @@ REASONER_FAILURES = Counter(
     "sager_reasoner_failures", "Contrasts for which the reasoner had no answer, by what was done.", ["action"]
 )
 
-MOST_NAMES = 20
+MAX_LABELS = 20
 OTHER = "other"
 
 
-class Names(dict[str, str]):
+class BoundedLabels(dict[str, str]):
     """Bounds label values that users choose: the first ones keep their names, the rest share `other`."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         super().__init__((name, name) for name in known)
 
     def __missing__(self, name: str) -> str:
-        if len(self) >= MOST_NAMES:
+        if len(self) >= MAX_LABELS:
             return OTHER
         self[name] = name
         return name
 
 
-DOMAINS = Names()
-ARMS = Names(arm.value for arm in Arm)
+DOMAINS = BoundedLabels()
+ARMS = BoundedLabels(arm.value for arm in Arm)
 _PRIVATE_KINDS = (*KINDS, UNREADABLE_ITEM)
-NOT_KEPT_KINDS = Names(_PRIVATE_KINDS)
+NOT_KEPT_KINDS = BoundedLabels(_PRIVATE_KINDS)
 
 
 _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
@@ -246,10 +246,10 @@ def start_at_zero() -> None:
         DEAD_LETTERS.labels(stage, "log-incomplete")
     tiers = [str(tier) for tier in sorted(Tier)]
     for tier in tiers:
-        TIER_CHANGES.labels(SEEDED, NOBODY, tier)
+        TIER_CHANGES.labels(SEEDED, NO_TIER, tier)
     for tier in tiers[:2]:
-        TIER_CHANGES.labels(SkillChangeKind.DISCOVERED.value, NOBODY, tier)
-        TIER_CHANGES.labels(SkillChangeKind.EVICTED.value, tier, NOBODY)
+        TIER_CHANGES.labels(SkillChangeKind.DISCOVERED.value, NO_TIER, tier)
+        TIER_CHANGES.labels(SkillChangeKind.EVICTED.value, tier, NO_TIER)
     for lower, upper in pairwise(tiers):
         TIER_CHANGES.labels(SkillChangeKind.REINFORCED.value, lower, upper)
         TIER_CHANGES.labels(SkillChangeKind.WEAKENED.value, upper, lower)

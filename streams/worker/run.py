@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from streams.settings import Settings
-from streams.worker.create import PunctualWorker, create
+from streams.worker.create import GracefulWorker, create
 from streams.worker.runtime.watchdog import WorkerHealth
 
 REPEAT_SECONDS = 10.0
@@ -20,7 +20,7 @@ def run(settings: Settings, health: WorkerHealth) -> None:
     # Here and not in Faust's event loop: an error is for the user, without a traceback.
     app.prepare()
     # Not warn or error: with those Faust sets the root logger to DEBUG.
-    worker = PunctualWorker(app, loglevel="info", redirect_stdouts=False, override_logging=False, quiet=True)
+    worker = GracefulWorker(app, loglevel="info", redirect_stdouts=False, override_logging=False, quiet=True)
     for name in ("faust", "mode", "aiokafka", "streams.worker.runtime.recovery"):
         logging.getLogger(name).setLevel(logging.WARNING)
     for handler in logging.getLogger().handlers:

@@ -21,7 +21,7 @@ from schemas.statements import Stance, StatementChange, StatementChangeKind
 from schemas.topics import compound_key, diff_key, key_start
 from streams.worker import metrics
 from streams.worker.deps import Deps
-from streams.worker.runtime.dispatch import Reader
+from streams.worker.runtime.dispatch import BatchReader
 from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 from streams.worker.writer import LogIncomplete, VersionedWriter
@@ -30,7 +30,7 @@ from streams.worker.writer import LogIncomplete, VersionedWriter
 Answered = Contrast | Interaction | Feedback | Correction | Abstention | SkillCommand
 
 
-def newest(tables: Tables, deps: Deps, record: Answered | RankRequest) -> PolicySkill:
+def current_skill(tables: Tables, deps: Deps, record: Answered | RankRequest) -> PolicySkill:
     """Return the user's skill in the record's domain; before their first choice the seed, at version 0."""
     user_id, domain = record.user_id, record.domain
     key = compound_key(user_id, domain)
@@ -44,14 +44,14 @@ def newest(tables: Tables, deps: Deps, record: Answered | RankRequest) -> Policy
 class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
     """Reads skills, and writes the versions that steps make of them. For callers that hold the user's lock."""
 
-    def __init__(self, reader: Reader, tables: Tables, producer: Producer, deps: Deps, step: EvolveStep) -> None:
+    def __init__(self, reader: BatchReader, tables: Tables, producer: Producer, deps: Deps, step: EvolveStep) -> None:
         super().__init__(reader, tables.skills, producer, deps.settings, SkillDiff)
         self._tables, self._deps, self._step = tables, deps, step
 
     def read(self, record: Answered, receipt: Receipt | None = None, memory: Memory | None = None) -> EvolveState:
         """Return the input of a step: the user's newest skill, and the domain's population."""
         population, domain = self._deps.global_skills, record.domain
-        known = newest(self._tables, self._deps, record), receipt, memory
+        known = current_skill(self._tables, self._deps, record), receipt, memory
         return EvolveState(*known, population.shares(domain), population.usual(domain), population.popularity(domain))
 
     async def apply_step(
@@ -140,11 +140,11 @@ def count(diff: SkillDiff, evolved: PolicySkill, gate: OutputGate) -> None:
     metrics.SKILL_CHARACTERS.observe(characters(evolved.attributes, evolved.strategy))
     for line in diff.seed or ():
         metrics.labelled(metrics.CHANGES, metrics.SEEDED).inc()
-        metrics.labelled(metrics.TIER_CHANGES, metrics.SEEDED, metrics.NOBODY, line.tier).inc()
+        metrics.labelled(metrics.TIER_CHANGES, metrics.SEEDED, metrics.NO_TIER, line.tier).inc()
     for change in diff.changes:
         metrics.labelled(metrics.CHANGES, change.kind).inc()
         if change.before != change.after:
-            before, after = (metrics.NOBODY if tier is None else tier for tier in (change.before, change.after))
+            before, after = (metrics.NO_TIER if tier is None else tier for tier in (change.before, change.after))
             metrics.labelled(metrics.TIER_CHANGES, change.kind, before, after).inc()
     new = [*(diff.seed or ()), *(change.discovered for change in diff.changes if change.discovered is not None)]
     for held in filter(None, map(gate.line_rejection, new)):

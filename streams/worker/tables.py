@@ -14,7 +14,7 @@ from schemas.memory import Memory
 from schemas.state import OpenRankings, Profile
 from schemas.weights import Weights
 from streams.memory import LruCache
-from streams.worker.runtime.producer import Delivered, MessageSizeTooLarge, Producer
+from streams.worker.runtime.producer import MessageSizeTooLarge, Producer, RecordPosition
 from streams.worker.runtime.state import LogFirstTable
 
 DECODED_VALUES, PRIMED_RECORDS = 4_000, 1_000
@@ -46,7 +46,7 @@ class StateTable(Generic[ModelT]):
 
     def read(self, key: bytes) -> ModelT | None:
         """Return a value, from the cache as long as the table holds the same."""
-        stored = self.table.at_rest(key)
+        stored = self.table.stored_bytes(key)
         if stored is None:
             return None
         cached = self._decoded.get((self.name, key))
@@ -58,29 +58,29 @@ class StateTable(Generic[ModelT]):
 
     async def write(self, event: Any, key: bytes, value: ModelT) -> None:
         """Set a value once the changelog has it. Raises PartitionRevoked, with nothing written, if it moved."""
-        raw, before = encode(value), self.table.at_rest(key)
+        raw, before = encode(value), self.table.stored_bytes(key)
         sent = await self._send(event, key, raw)
         # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
-        if event.generation_id == self._producer.generation() or self.table.at_rest(key) == before:
-            self.table.hold(key, raw, sent)
-            if (stored := self.table.at_rest(key)) is not None:
+        if event.generation_id == self._producer.generation() or self.table.stored_bytes(key) == before:
+            self.table.store_value(key, raw, sent)
+            if (stored := self.table.stored_bytes(key)) is not None:
                 self._decoded.put((self.name, key), (stored, value))
 
     async def delete(self, event: Any, key: bytes) -> None:
         """Remove a value, also where there is none, once the changelog has the tombstone; raises as `write`."""
         sent = await self._send(event, key, None)
         if event.generation_id == self._producer.generation():
-            self.table.hold(key, None, sent)
+            self.table.store_value(key, None, sent)
         self._decoded.drop((self.name, key))
         self._on_delete()
 
-    async def _send(self, event: Any, key: bytes, raw: bytes | None) -> Delivered:
+    async def _send(self, event: Any, key: bytes, raw: bytes | None) -> RecordPosition:
         partition = event.partition
-        self.table.sends(partition, key)
+        self.table.begin_write(partition, key)
         try:
             return await self._producer.send(event, self.name, key, raw, partition)
         except MessageSizeTooLarge:
-            self.table.is_refused(partition, key)
+            self.table.cancel_write(partition, key)
             raise
 
 
@@ -113,9 +113,9 @@ class Tables:
         """Return the user's receipt; None if they never asked for an erasure."""
         return self.receipts.read(subject_of(user_id).encode())
 
-    def forget_epoch(self, user_id: str) -> str:
+    def erasure_epoch(self, user_id: str) -> str:
         """Return a cache-busting token that changes after any erasure for this user."""
-        raw = self.receipts.table.at_rest(subject_of(user_id).encode())
+        raw = self.receipts.table.stored_bytes(subject_of(user_id).encode())
         return "" if raw is None else str(hash(raw))
 
     def prime_cache(self, raw: bytes, record: Model) -> None:

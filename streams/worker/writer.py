@@ -37,26 +37,26 @@ from schemas import (
 from streams.kafka.scanner import Scanner
 from streams.memory import LruCache
 from streams.settings import Settings
-from streams.worker.runtime.dispatch import Reader
+from streams.worker.runtime.dispatch import BatchReader
 from streams.worker.runtime.producer import Producer
 from streams.worker.tables import StateTable
 
 logger = logging.getLogger("sager.worker")
 
 # Clocks of machines differ: a diff may carry a time before that of the event it answers.
-MARGIN_MS = 600_000
+CLOCK_MARGIN_MS = 600_000
 # Read at least, for events whose producer's clock is far ahead.
-LEAST_RECORDS = 2_000
+MIN_RECORDS = 2_000
 READ_SECONDS = 60.0
 # Records of one user that are sent at once.
-AT_ONCE = 200
+SENDS_PER_BATCH = 200
 # Users whose last sending is remembered: more than can be in flight and finished behind a slow event.
-MARKS = 50_000
+MAX_MARKS = 50_000
 
 DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
 
 
-class Newest(NamedTuple):
+class NewestVersion(NamedTuple):
     """The newest version on a topic, with the text of a slim skill."""
 
     version: int
@@ -64,10 +64,10 @@ class Newest(NamedTuple):
 
 
 # By the key of `_entry`: the newest version in the part of a partition that was read.
-Tail = dict[bytes, Newest]
+Tail = dict[bytes, NewestVersion]
 
 
-class _Reading(NamedTuple):
+class _TailRead(NamedTuple):
     since_ms: int
     begun: float
     tail: "asyncio.Task[Tail]"
@@ -82,14 +82,14 @@ class OutputTail:
     def __init__(self, settings: Settings, generation: Callable[[], int]) -> None:
         self._settings, self._generation = settings, generation
         self._of_generation = -1
-        self._tails: dict[tuple[str, int], _Reading] = {}
-        self._here: LruCache[bytes, int] = LruCache(MARKS)
+        self._tails: dict[tuple[str, int], _TailRead] = {}
+        self._here: LruCache[bytes, int] = LruCache(MAX_MARKS)
 
     def mark_sent(self, key: bytes, version: int) -> None:
         """Remember that this process has sent all of a version."""
         self._here.put(key, version)
 
-    def is_marked(self, key: bytes, version: int) -> bool:
+    def is_sent(self, key: bytes, version: int) -> bool:
         """Return true if this process has sent all of the version, or a newer one."""
         return (self._here.get(key) or 0) >= version
 
@@ -99,7 +99,7 @@ class OutputTail:
 
     async def newest(
         self, topic: str, partition: int, key: bytes, from_ms: int, since: float | None = None
-    ) -> Newest | None:
+    ) -> NewestVersion | None:
         """Return the newest version at the end of a topic's partition; None if there is none.
 
         The key of a skill is `["user","domain"]`, of a card the beginning `["user",`, of an outcome its id. The version
@@ -108,13 +108,13 @@ class OutputTail:
         if self._generation() != self._of_generation:
             self._of_generation = self._generation()
             self._tails.clear()
-        needed, where = from_ms - MARGIN_MS, (topic, partition)
+        needed, where = from_ms - CLOCK_MARGIN_MS, (topic, partition)
         known = self._tails.get(where)
         if known is None or needed < known.since_ms or (since is not None and known.begun < since):
             # Once more the margin, so that the next user, whose event is a little older, needs no second reading.
-            since_ms = max(0, needed - MARGIN_MS)
+            since_ms = max(0, needed - CLOCK_MARGIN_MS)
             reading = asyncio.create_task(asyncio.to_thread(self._read, topic, partition, since_ms))
-            known = self._tails[where] = _Reading(since_ms, time.monotonic(), reading)
+            known = self._tails[where] = _TailRead(since_ms, time.monotonic(), reading)
         try:
             tail = await asyncio.shield(known.tail)
         except Exception:
@@ -141,7 +141,7 @@ def _start(scanner: Scanner, where: TopicPartition, since_ms: int) -> TopicParti
     [found] = scanner.since([where], since_ms)
     end = scanner.end(where)
     by_time = end if found.offset == OFFSET_END else found.offset
-    return TopicPartition(where.topic, where.partition, max(0, min(by_time, end - LEAST_RECORDS)))
+    return TopicPartition(where.topic, where.partition, max(0, min(by_time, end - MIN_RECORDS)))
 
 
 def _add(tail: Tail, base: str, key: bytes, value: bytes | None) -> None:
@@ -161,16 +161,16 @@ def _add(tail: Tail, base: str, key: bytes, value: bytes | None) -> None:
         tail[name] = found
 
 
-def _entry(base: str, value: bytes) -> tuple[bytes, Newest]:
+def _entry(base: str, value: bytes) -> tuple[bytes, NewestVersion]:
     match decode(TOPICS[base].model, value):
         case SkillDiff() as diff:
-            return compound_key(diff.user_id, diff.domain), Newest(diff.version)
+            return compound_key(diff.user_id, diff.domain), NewestVersion(diff.version)
         case SlimSkill() as slim:
-            return compound_key(slim.user_id, slim.domain), Newest(slim.skill_version, slim.text)
+            return compound_key(slim.user_id, slim.domain), NewestVersion(slim.skill_version, slim.text)
         case CardDiff() as card_diff:
-            return key_start(card_diff.user_id), Newest(card_diff.version)
+            return key_start(card_diff.user_id), NewestVersion(card_diff.version)
         case RankingOutcome() as outcome:
-            return outcome.event_id.encode(), Newest(1)
+            return outcome.event_id.encode(), NewestVersion(1)
     raise AssertionError(f"the end of {base} is never read")
 
 
@@ -202,7 +202,7 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
     """Writes versions of one kind of value. For callers that hold the user's lock."""
 
     def __init__(
-        self, reader: Reader, table: StateTable[ValueT], producer: Producer, settings: Settings, diff: type[DiffT]
+        self, reader: BatchReader, table: StateTable[ValueT], producer: Producer, settings: Settings, diff: type[DiffT]
     ) -> None:
         self._reader, self._producer, self._settings = reader, producer, settings
         self._table: StateTable[ValueT] = table
@@ -242,13 +242,15 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
         found = await self._tail.newest(diff.TOPIC, partition, name, _answered_ms(diff), time.monotonic())
         return found is not None and found.version >= diff.version
 
-    async def _unsent(self, event: Any, value: ValueT, pending: Collection[str], *topics: str) -> list[Newest | None]:
+    async def _unsent(
+        self, event: Any, value: ValueT, pending: Collection[str], *topics: str
+    ) -> list[NewestVersion | None]:
         """Return the newest version on each of these topics; nothing if all records of `value` were sent.
 
         `pending` are ids of events that are acknowledged and unfinished.
         """
         last = value.last_diff
-        if last is None or self._tail.is_marked(self._name(value), value.version):
+        if last is None or self._tail.is_sent(self._name(value), value.version):
             return []
         if last.event_id not in pending and (last.source is None or self._reader.is_acknowledged(last.source)):
             return []
@@ -288,8 +290,8 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
 
     async def _send_all(self, event: Any, records: Sequence[tuple[str, bytes, bytes | None]]) -> None:
         send, partition = self._producer.send, event.partition
-        for start in range(0, len(records), AT_ONCE):
-            await asyncio.gather(*(send(event, *each, partition) for each in records[start : start + AT_ONCE]))
+        for start in range(0, len(records), SENDS_PER_BATCH):
+            await asyncio.gather(*(send(event, *each, partition) for each in records[start : start + SENDS_PER_BATCH]))
 
 
 def _answered_ms(diff: DiffT) -> int:

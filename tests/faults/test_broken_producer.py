@@ -11,7 +11,7 @@ import pytest
 
 from streams.kafka import topics
 from streams.settings import Settings
-from streams.worker.runtime.producer import Delivered, KafkaProducer
+from streams.worker.runtime.producer import KafkaProducer, RecordPosition
 from tests.harness import Harness
 from tests.waiting import WAIT_SECONDS, until
 
@@ -70,7 +70,7 @@ def test_what_waited_through_a_freeze_longer_than_the_session_is_never_sent(harn
         process.send_signal(signal.SIGCONT)
 
         assert process.stdout.readline().split() == ["DeliveryFailed"] * RECORDS
-        assert process.stdout.readline().strip() == Delivered.__name__, "and a producer that works takes its place"
+        assert process.stdout.readline().strip() == RecordPosition.__name__, "and a producer that works takes its place"
     keys = [message.key() for message in harness.quiet().records["contrasts"] if message.partition() == 0]
     assert keys == [b"before", b"successor", b"after"]
 

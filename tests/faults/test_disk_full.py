@@ -16,9 +16,9 @@ import pytest
 
 from schemas import Contrast, SkillDiff
 from streams.analytics import read
-from streams.analytics.records import Batch
-from streams.analytics.snapshot import INVALIDATED, Publisher
-from streams.analytics.store import Progress, Store
+from streams.analytics.records import ChangeSet
+from streams.analytics.snapshot import INVALIDATED_MESSAGE, Publisher
+from streams.analytics.store import DuckDBStore, Progress
 from streams.local.broker import free_port
 from streams.settings import Settings
 from tests.faults.oracle import Run, assert_duckdb_has_each_row_once
@@ -171,27 +171,27 @@ def test_a_file_that_may_not_grow(harness: Harness) -> None:
 
 def test_a_live_file_that_cannot_be_written_is_not_waited_for(small_disk: SmallDisk, tmp_path: Path) -> None:
     """DuckDB does nothing more with it in this process, room or no room: to try again and again would be in vain."""
-    with Store(small_disk.path / "live.duckdb", "sager.") as store:
+    with DuckDBStore(small_disk.path / "live.duckdb", "sager.") as store:
         publisher = Publisher(store, tmp_path / "sager.duckdb", 15.0, lambda: 0.0)
-        store.write(Batch(), {("topic", number): Progress(number, f"id-{number}") for number in range(50_000)})
+        store.write(ChangeSet(), {("topic", number): Progress(number, f"id-{number}") for number in range(50_000)})
         small_disk.fill_up()
 
         with pytest.raises(duckdb.Error, match="No space left"):
             publisher.publish_if_due()
-        with pytest.raises(duckdb.Error, match=INVALIDATED):
+        with pytest.raises(duckdb.Error, match=INVALIDATED_MESSAGE):
             publisher.publish_if_due()
 
     small_disk.make_room()
-    with Store(small_disk.path / "live.duckdb", "sager.") as store:
+    with DuckDBStore(small_disk.path / "live.duckdb", "sager.") as store:
         again = Publisher(store, tmp_path / "sager.duckdb", 15.0, lambda: 0.0)
         assert again.publish_if_due()
         assert len(store.offsets()) == 50_000
 
 
-def write_until_full(store: Store) -> None:
+def write_until_full(store: DuckDBStore) -> None:
     """Commit small batches until one fails."""
     for number in range(100_000):
-        store.write(Batch(), {("topic", each): Progress(number, "id") for each in range(500)})
+        store.write(ChangeSet(), {("topic", each): Progress(number, "id") for each in range(500)})
 
 
 def test_a_commit_that_failed_is_not_written_when_the_file_is_closed(small_disk: SmallDisk) -> None:
@@ -201,7 +201,7 @@ def test_a_commit_that_failed_is_not_written_when_the_file_is_closed(small_disk:
 
     def fail() -> None:
         nonlocal written
-        with Store(live, "sager.") as store:
+        with DuckDBStore(live, "sager.") as store:
             store.checkpoint(NOON.replace(tzinfo=None), None)
             written = live.stat().st_mtime_ns
             small_disk.fill_up()
@@ -214,15 +214,15 @@ def test_a_commit_that_failed_is_not_written_when_the_file_is_closed(small_disk:
         fail()
 
     assert live.stat().st_mtime_ns == written
-    with Store(live, "sager.") as store:
+    with DuckDBStore(live, "sager.") as store:
         [reached] = {progress.next_offset for progress in store.offsets().values()}
-        store.write(Batch(), {("topic", each): Progress(reached + 1, "id") for each in range(500)})
+        store.write(ChangeSet(), {("topic", each): Progress(reached + 1, "id") for each in range(500)})
 
 
 def test_a_publication_whose_commit_failed_is_not_tried_again_on_the_same_file(
     small_disk: SmallDisk, tmp_path: Path
 ) -> None:
-    with Store(small_disk.path / "live.duckdb", "sager.") as store:
+    with DuckDBStore(small_disk.path / "live.duckdb", "sager.") as store:
         publisher = Publisher(store, tmp_path / "sager.duckdb", 0.0, lambda: 0.0)
         write(store, *(diff(1, user=f"user-{number}") for number in range(200)))
         small_disk.fill_up(0)

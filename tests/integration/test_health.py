@@ -45,7 +45,7 @@ def test_a_process_is_alive_before_it_is_ready_and_while_it_ends(served) -> None
     assert ask(port, "/ready") == (200, {"ready": True, "reasons": []})
     assert metric(port, "sager_ready") == 1
 
-    health.ends()
+    health.set_ending()
     assert ask(port, "/ready") == (503, {"ready": False, "reasons": ["shutting down"]})
     assert ask(port, "/live")[0] == 200
 
@@ -92,7 +92,7 @@ def event_loop() -> Iterator[asyncio.AbstractEventLoop]:
 def test_an_event_loop_that_stands_still_is_not_alive() -> None:
     health, released = WorkerHealth(loop_seconds=3), threading.Event()
     with event_loop() as loop:
-        loop.call_soon_threadsafe(health.beat, loop)
+        loop.call_soon_threadsafe(health.start_heartbeat, loop)
         assert health.why_not_live() == []
 
         loop.call_soon_threadsafe(released.wait)
@@ -115,7 +115,7 @@ def test_the_watchdogs_verdict_is_that_the_worker_is_dead(harness: Harness) -> N
     health, may_end, progressed = WorkerHealth(), threading.Event(), time.monotonic()
     watchdog = Watchdog(impatient, lambda: progressed, lambda: ours if may_end.is_set() else set(), print)
     watchdog.start()
-    health.guarded_by(watchdog)
+    health.set_watchdog(watchdog)
     assert health.why_not_live() == []
 
     may_end.set()

@@ -16,9 +16,9 @@ from operators.seals import seal_diff
 from schemas import TOPICS, DeadLetter, OpenRankings, PolicySkill, Profile, SkillDiff, Stance, encode, topic_of
 from schemas.memory import ItemMemory, ItemUpdate, Memory, Taker, TouchedItem
 from streams.analytics import rows
-from streams.analytics.records import Batch, Record
+from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.snapshot import copy_and_rename
-from streams.analytics.store import Store
+from streams.analytics.store import DuckDBStore
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox
@@ -59,7 +59,7 @@ class Log:
         self.settings, self.outbox = settings, Outbox(settings)
         self.diffs: dict[str, list[SkillDiff]] = {}
         self.skills: dict[str, PolicySkill] = {}
-        self.live = Store(settings.data_dir / "live.duckdb", settings.prefix)
+        self.live = DuckDBStore(settings.data_dir / "live.duckdb", settings.prefix)
 
     def write(self, user: str, *chosen: str) -> None:
         """A version for each choice of an item with this fact; with the first one they say something."""
@@ -72,11 +72,11 @@ class Log:
             skill = merge(skill, log[-1])
         self.diffs[user], self.skills[user] = log, skill
         self.send(user, *log, skill)
-        batch = Batch()
+        batch = ChangeSet()
         for event in (*log, skill):
             topic = topic_of(type(event))
             where = partition_of(user, self.settings.partitions)
-            batch.add(rows.read(Record(topic, where, 0, 0, topic.key_of(event), encode(event)), privacy=PRIVACY))
+            batch.add(rows.read(KafkaRecord(topic, where, 0, 0, topic.key_of(event), encode(event)), privacy=PRIVACY))
         self.live.write(batch, {})
         self.live.checkpoint(a_time().replace(tzinfo=None), None)
         copy_and_rename(self.live.path, self.settings.duckdb_file)

@@ -9,7 +9,7 @@ from aiokafka import TopicPartition
 from schemas import SkillDiff
 from streams.settings import Settings
 from streams.worker.create import create
-from streams.worker.runtime.recovery import TrueEndConsumerThread
+from streams.worker.runtime.recovery import EmbeddedConsumerThread
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.worlds import slate
@@ -52,14 +52,14 @@ async def test_the_true_end_is_read_where_the_broker_tells_too_low_a_one(harness
     tp = TopicPartition(topic, 0)
 
     claimed = await thread.claimed([tp])
-    true = await TrueEndConsumerThread._highwaters(thread, [tp])
+    true = await EmbeddedConsumerThread._highwaters(thread, [tp])
 
     await thread.stop()
     assert claimed[tp] < 116
     assert true[tp] == 116
 
 
-class _Unstarted(TrueEndConsumerThread):
+class _Unstarted(EmbeddedConsumerThread):
     """The consumer thread's view of a broker, without Faust around it."""
 
     def __init__(self, settings: Settings, group: str | None = None) -> None:

@@ -28,7 +28,7 @@ from schemas.base import Position
 from schemas.events import Contrast, Injected, Interaction, Ranking, RankRequest, Selection
 from schemas.skills import AttributeSource, SlimSkill, Tier
 from schemas.topics import TOPICS
-from streams.analytics.records import Put, Record
+from streams.analytics.records import KafkaRecord, Put
 from streams.analytics.rows import read
 from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT
@@ -97,7 +97,7 @@ class Trace:
         """The rows of an event stay; an item's raw metadata are the catalogue's."""
         for event in events:
             topic = TOPICS[event.TOPIC]
-            record = Record(topic=topic, partition=0, offset=0, timestamp_ms=0, key=b"u", value=encode(event))
+            record = KafkaRecord(topic=topic, partition=0, offset=0, timestamp_ms=0, key=b"u", value=encode(event))
             put = read(record, self.privacy)
             assert isinstance(put, Put)
             rows = [row for _, rows in put.tables() for row in rows]

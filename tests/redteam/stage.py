@@ -28,7 +28,7 @@ from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Contrast, Feedback, Ranking, RankRequest, Selection, Signal
 from schemas.items import Candidate, Fact, ItemFacts
 from schemas.topics import TOPICS
-from streams.analytics.records import Record
+from streams.analytics.records import KafkaRecord
 from streams.analytics.rows import read
 from streams.language import RULES
 from streams.output_gate import DEFAULT as OUTPUT_GATE
@@ -290,5 +290,7 @@ def _signalled(case: Case) -> Outcome:
 
 
 def row(event: Any) -> Any:
-    record = Record(topic=TOPICS[event.TOPIC], partition=0, offset=0, timestamp_ms=0, key=b"u", value=encode(event))
+    record = KafkaRecord(
+        topic=TOPICS[event.TOPIC], partition=0, offset=0, timestamp_ms=0, key=b"u", value=encode(event)
+    )
     return list(read(record, privacy=PRIVACY).row.values())  # type: ignore[union-attr]

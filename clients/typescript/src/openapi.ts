@@ -481,7 +481,7 @@ export interface components {
          *     `place` is the rank at which the item was shown, 1 the top; `taken` and `shown` are item ids, the chosen one first
          *     and in the ranking's order. Without the ranking in the snapshot, `shown` is the contrast's and `ranked_by` None.
          */
-        Choice: {
+        EvidenceChoice: {
             title: string;
             ranking_id: string;
             place: number;
@@ -924,7 +924,7 @@ export interface components {
             heard?: {
                 [key: string]: unknown;
             } | null;
-            ranking?: components["schemas"]["Choice"] | null;
+            ranking?: components["schemas"]["EvidenceChoice"] | null;
             others_with?: number | null;
         };
         /** @description The lessons of a batch; nothing of it was sent. */

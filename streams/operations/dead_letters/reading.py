@@ -10,7 +10,7 @@ from typing import Any
 from confluent_kafka import Message
 
 from schemas import CLIPPED, BadRecord, DeadLetter, decode, moment_of
-from streams.analytics.forgetting import barrier_of
+from streams.analytics.erasure import erasure_filter_of
 from streams.exceptions import StreamsError
 from streams.kafka.scanner import Scanner, Tell, int_of, sent_at_ms
 from streams.settings import Settings
@@ -84,7 +84,7 @@ def letters(
 
     The topic is not compacted: letters of an erased user stay on it for 90 days, but are never returned.
     """
-    barrier, counts = barrier_of(settings, scanner), counts or Listing()
+    barrier, counts = erasure_filter_of(settings, scanner), counts or Listing()
     where = scanner.partitions(DeadLetter.TOPIC)
     for message in scanner.read(scanner.since(where, since_ms) if since_ms else where, tell):
         try:

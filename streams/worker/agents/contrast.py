@@ -24,11 +24,11 @@ from operators.seals import without_unproven_fields
 from schemas import Abstention, Contrast, Position, Ranking, Selection, compound_key, encode
 from streams.worker import metrics
 from streams.worker.deps import Worker
-from streams.worker.runtime.dispatch import Batch
+from streams.worker.runtime.dispatch import RecordBatch
 from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
 
 STAGE = "contrast"
-HOLD_SECONDS, LOOK_AGAIN_SECONDS = 30.0, 0.02
+CATCH_UP_SECONDS, POLL_SECONDS = 30.0, 0.02
 
 
 def define(worker: Worker) -> None:
@@ -37,21 +37,21 @@ def define(worker: Worker) -> None:
     Each partition has an executor: events that wait for the other topic of their partition cannot block other
     partitions.
     """
-    contrasts, app = Contrasts(worker), worker.app
+    contrasts, app = ContrastAgent(worker), worker.app
     of_rankings = defaultdict[int, KeyedExecutor](lambda: KeyedExecutor(contrasts.rankings))
     of_selections = defaultdict[int, KeyedExecutor](lambda: KeyedExecutor(contrasts.selections))
 
-    def join_rankings(batch: Batch) -> None:
+    def join_rankings(batch: RecordBatch) -> None:
         of_rankings[batch[0].partition].submit(batch)
 
-    def join_selections(batch: Batch) -> None:
+    def join_selections(batch: RecordBatch) -> None:
         of_selections[batch[0].partition].submit(batch)
 
     define_agent(app, "contrast-rankings", [Ranking], join_rankings, "Keeps rankings until they are answered.")
     define_agent(app, "contrast-selections", [Selection], join_selections, "Joins selections to their rankings.")
 
 
-class Contrasts:
+class ContrastAgent:
     """The join: handles rankings and selections."""
 
     def __init__(self, worker: Worker) -> None:
@@ -90,7 +90,7 @@ class Contrasts:
         """Apply an event to its rings; if that would push an entry out, wait for the other topic to catch up."""
         key = compound_key(record.user_id, slot_of(record.ranking_id))
         lock = self._tables.open_rankings.lock(key)
-        give_up, held = time.monotonic() + HOLD_SECONDS, False
+        give_up, held = time.monotonic() + CATCH_UP_SECONDS, False
         while True:
             async with lock:
                 rings = self._tables.open_rankings.read(key)
@@ -103,7 +103,7 @@ class Contrasts:
             if not held:
                 held = True
                 metrics.HELD_BACK.labels(STAGE).inc()
-            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
 
     async def _emit(self, event: Any, key: bytes, step: ContrastEffects) -> str:
         # Send before the rings are written: a crash in between sends the same record again, and it is recognized.
@@ -137,5 +137,5 @@ def count(answer: Contrast | Abstention) -> None:
     if answer.also:
         metrics.labelled(metrics.SEVERAL_TAKEN, domain, arm).inc()
     metrics.labelled(metrics.SELECTION_RANK, domain, arm).observe(answer.chosen_rank)
-    for at in metrics.AT:
+    for at in metrics.NDCG_DEPTHS:
         metrics.labelled(metrics.NDCG, domain, arm, at).inc(ndcg_gain(answer.chosen_rank, at))

@@ -32,38 +32,38 @@ from streams.kafka.clients import partition_of
 from streams.settings import ReasonerName, Settings
 from streams.steps import evolve_of
 from streams.worker import metrics
-from streams.worker.agents.listen import Listener
+from streams.worker.agents.listen import ListenAgent
 from streams.worker.deps import Worker
-from streams.worker.forgetting import Forgetting
+from streams.worker.erasure import ErasureHandler
 from streams.worker.items import remember
-from streams.worker.reasoning.reasoner import GivenUp, Reasoning
+from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning
 from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
 from streams.worker.skills import SkillWriter
 from streams.worker.writer import LogIncomplete, OutputTail
 
 READS = (Contrast, Feedback, Correction, Abstention, SkillCommand, ForgetRequest)
 # Events beyond those that may ask a model, as a share of them.
-AHEAD = 0.5
+QUEUED_SHARE = 0.5
 
 
-def define(worker: Worker, reasoning: Reasoning, listener: Listener) -> "Evolve":
+def define(worker: Worker, reasoning: Reasoning, listener: ListenAgent) -> "EvolveAgent":
     """Define the agent; `listener` writes the cards."""
-    agent = Evolve(worker, reasoning, listener)
-    executor = KeyedExecutor(agent.records, under_way(worker.deps.settings))
+    agent = EvolveAgent(worker, reasoning, listener)
+    executor = KeyedExecutor(agent.records, in_flight_limit(worker.deps.settings))
     define_agent(worker.app, "evolve", READS, executor.submit, "Writes skills; no other agent does.")
     return agent
 
 
-def under_way(settings: Settings) -> int:
+def in_flight_limit(settings: Settings) -> int:
     """Return how many events are processed at once: with a model, more than may ask it, so that it never idles."""
     asks = settings.reasoner is ReasonerName.LLM
-    return settings.in_flight + (math.ceil(settings.in_flight * AHEAD) if asks else 0)
+    return settings.in_flight + (math.ceil(settings.in_flight * QUEUED_SHARE) if asks else 0)
 
 
-class Evolve:
+class EvolveAgent:
     """Handles the agent's events."""
 
-    def __init__(self, worker: Worker, reasoning: Reasoning, listener: Listener) -> None:
+    def __init__(self, worker: Worker, reasoning: Reasoning, listener: ListenAgent) -> None:
         app, tables, producer, deps = worker
         self._tables, self._producer, self._deps, self._reasoning = tables, producer, deps, reasoning
         settings = deps.settings
@@ -72,7 +72,7 @@ class Evolve:
         )
         self._skills = SkillWriter(app.reader, tables, producer, deps, self._step)
         self._outcomes_tail = OutputTail(settings, producer.generation)
-        self._forgetting = Forgetting(worker, self._skills, listener)
+        self._forgetting = ErasureHandler(worker, self._skills, listener)
         self.records = RecordDispatcher(worker, "evolve", self._handle, *READS)
 
     async def _handle(self, event: Any, record: Model, position: Position) -> str:
@@ -123,7 +123,7 @@ class Evolve:
     async def _learn(self, event: Any, contrast: Contrast, skill: PolicySkill, position: Position) -> str:
         try:
             answer = await self._reasoning.reason(contrast, skill)
-        except GivenUp as error:
+        except ReasonerFailed as error:
             await self.records.dead_letter(event, position, "reasoner-unavailable", str(error))
             return "given-up"
         async with self._tables.user_lock(contrast.user_id):

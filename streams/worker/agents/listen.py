@@ -51,7 +51,7 @@ from streams.worker import metrics
 from streams.worker.cards import CardWriter
 from streams.worker.conversations import Conversations
 from streams.worker.deps import Worker
-from streams.worker.reasoning.reasoner import GivenUp
+from streams.worker.reasoning.reasoner import ReasonerFailed
 from streams.worker.runtime.dispatch import ConsumedRecord, PartitionProgress
 from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
@@ -61,36 +61,36 @@ logger = logging.getLogger("sager.listen")
 
 STAGE = "listen"
 READS = (Utterance, CardCommand)
-# Extracts a chunk's statements about the user. Raises GivenUp.
-Understands = Callable[[Sequence[Turn], Card | None, Callable[[str], Sequence[Fact]]], Awaitable[Extraction]]
+# Extracts a chunk's statements about the user. Raises ReasonerFailed.
+ExtractStatements = Callable[[Sequence[Turn], Card | None, Callable[[str], Sequence[Fact]]], Awaitable[Extraction]]
 # How often within the time of silence the timer looks for silent conversations.
-LOOKS = 10
+CHECKS_PER_SILENCE = 10
 # The privacy filter reads longer turns in a thread: a hostile one takes it more than a second.
 LONG_CHARS = 2_000
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.1, 5.0
 
 
-def define(worker: Worker, understands: Understands) -> "Listener":
+def define(worker: Worker, understands: ExtractStatements) -> "ListenAgent":
     """Define the agent, and add its search for silent conversations to the app's tasks."""
-    agent = Listener(worker, understands)
+    agent = ListenAgent(worker, understands)
     executor = KeyedExecutor(agent.records, worker.deps.settings.in_flight)
     define_agent(worker.app, STAGE, READS, executor.submit, "Writes cards from conversations; no other agent does.")
-    worker.app.task(agent.keep_looking)
+    worker.app.task(agent.watch_silence)
     return agent
 
 
-class Listener:
+class ListenAgent:
     """The agent's handlers of utterances and of commands on cards, and the search for silent conversations."""
 
-    def __init__(self, worker: Worker, understands: Understands) -> None:
+    def __init__(self, worker: Worker, understands: ExtractStatements) -> None:
         app, tables, producer, deps = self._app, self._tables, self._producer, self._deps = worker
-        self._reader, self._understands, settings = app.reader, understands, deps.settings
+        self._reader, self._extract_statements, settings = app.reader, understands, deps.settings
         silence_ms = round(settings.listen_silence_seconds * 1_000)
         self._step = ListenStep(settings.listen_tokens, silence_ms, privacy=deps.privacy, extractor=RULES)
         self.cards = CardWriter(app.reader, tables, producer, settings)
         self.conversations = Conversations(app, tables.conversations, settings, self._step)
         self.records = RecordDispatcher(worker, STAGE, self._handle, *READS)
-        self._thinking = asyncio.Semaphore(settings.in_flight)
+        self._chunk_slots = asyncio.Semaphore(settings.in_flight)
 
     async def _handle(self, event: Any, record: Model, position: Position) -> str:
         match record:
@@ -119,14 +119,14 @@ class Listener:
     async def _on_command(self, event: Any, command: CardCommand, position: Position) -> str:
         user_id = command.user_id
         async with self._tables.user_lock(user_id):
-            await self.carry_on(event, user_id)
+            await self.finish_pending(event, user_id)
             outcome, diff = self._step.command(self._state(user_id), command, position)
             gone = erased_lines(self.cards.read(user_id), diff)
             if command.action is CardAction.REMOVE and outcome is not ListenOutcome.FORGOTTEN:
                 gone.setdefault(command.line_id or "", "")
             # First: from then on no earlier words bring them back.
             scope = ErasedScope(event_id=command.event_id, until=position.moment, actor=command.actor, done=True)
-            await self.forgets(event, user_id, gone, scope)
+            await self.erase_lines(event, user_id, gone, scope)
             try:
                 if diff is not None:
                     await self.cards.apply(event, diff)
@@ -135,13 +135,13 @@ class Listener:
                 return "given-up"
         return outcome.value
 
-    async def forgets(self, event: Any, user_id: str, gone: Mapping[str, str], scope: ErasedScope) -> None:
+    async def erase_lines(self, event: Any, user_id: str, gone: Mapping[str, str], scope: ErasedScope) -> None:
         """Erase lines of a card from waiting turns, and ignore earlier words about them from now on.
 
         For callers that hold the user's lock. `gone` maps the lines' ids to their words, as far as these are known.
         """
         told = dict.fromkeys(name for each in gone.items() for name in erased_digests(user_id, *each))
-        await self.cards.note_forgotten(event, user_id, tuple(told), scope)
+        await self.cards.record_erased_lines(event, user_id, tuple(told), scope)
         listening = self.conversations.read(user_id)
         if listening is None or not gone:
             return
@@ -151,17 +151,17 @@ class Listener:
             await self.conversations.write(event, newer)
             await self._tables.conversations.table.scrub()
 
-    async def keep_looking(self) -> None:
+    async def watch_silence(self) -> None:
         """Look for silent conversations for as long as the worker runs."""
-        seconds = self._deps.settings.listen_silence_seconds / LOOKS
+        seconds = self._deps.settings.listen_silence_seconds / CHECKS_PER_SILENCE
         while True:
             await asyncio.sleep(min(max(seconds, SHORTEST_SECONDS), LONGEST_SECONDS))
             try:
-                await self.look(int(time.time() * 1_000))
+                await self.end_silences(int(time.time() * 1_000))
             except Exception:  # a task that raises ends the worker
                 logger.exception("cannot look for silent conversations")
 
-    async def look(self, now_ms: int) -> None:
+    async def end_silences(self, now_ms: int) -> None:
         """Process conversations that have been silent for long, and chunks that a worker that died has closed."""
         if not self._reader.flows:
             return
@@ -169,7 +169,7 @@ class Listener:
         await asyncio.gather(*(self._end_silence(user_id, partition, now_ms) for user_id, partition in due))
 
     async def _end_silence(self, user_id: str, partition: int, now_ms: int) -> None:
-        async with self._thinking:
+        async with self._chunk_slots:
             # An event without a record: time has passed. It has a partition and a generation as others have.
             tp = TP(self._deps.settings.topic(Utterance.TOPIC), partition)
             record = SimpleNamespace(offset=0, timestamp=None, key=None, value=None)
@@ -230,8 +230,8 @@ class Listener:
         if chunk.thought is not None or has_result(card, user_id, chunk) or not has_user_turn(chunk):
             return Extraction()
         try:
-            return await self._understands(chunk.turns, card, await self._vocabulary(user_id, chunk))
-        except GivenUp as error:
+            return await self._extract_statements(chunk.turns, card, await self._vocabulary(user_id, chunk))
+        except ReasonerFailed as error:
             await self._dead_letter(event, user_id, chunk, str(error))
             return Extraction()
 
@@ -260,7 +260,7 @@ class Listener:
                 await self.cards.apply(event, thought.diff)
         await self._apply_effects(event, user_id, chunk)
 
-    async def carry_on(self, event: Any, user_id: str) -> None:
+    async def finish_pending(self, event: Any, user_id: str) -> None:
         """Apply effects that a worker that died has written down, first, for callers that hold the user's lock."""
         listening = self.conversations.read(user_id)
         for chunk in () if listening is None else listening.chunks:
@@ -274,7 +274,7 @@ class Listener:
         scope = ErasedScope(
             event_id=chunk_id(user_id, chunk), until=erased_until(chunk, datetime.now(UTC)), actor=ACTOR, done=True
         )
-        await self.cards.note_forgotten(event, user_id, thought.lines, scope)
+        await self.cards.record_erased_lines(event, user_id, thought.lines, scope)
         try:
             if thought.diff is not None:
                 await self.cards.apply(event, thought.diff)

@@ -5,13 +5,13 @@ from typing import Any
 
 from operators.steps.prior import PriorOutcome, PriorState, PriorStep
 from schemas import Interaction, Position, compound_key
-from streams.worker.agents.evolve import Evolve
+from streams.worker.agents.evolve import EvolveAgent
 from streams.worker.deps import Worker
 from streams.worker.items import remember
 from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
 
 
-def define(worker: Worker, evolve: Evolve) -> None:
+def define(worker: Worker, evolve: EvolveAgent) -> None:
     """Define the agent; `evolve` writes the skills that have begun."""
     app, tables, producer, deps = worker
     step = PriorStep(deps.graph)

@@ -18,55 +18,55 @@ from schemas import BadRecord, ItemMemory, ItemUpdate, compound_key, decode, enc
 from streams.kafka.clients import partition_of
 from streams.worker import metrics
 from streams.worker.deps import Deps, Worker
-from streams.worker.items import FORGOTTEN, send_touch
-from streams.worker.runtime.dispatch import Batch, ConsumedRecord, Reader, batches_of
-from streams.worker.runtime.executor import DeadLetters
+from streams.worker.items import ERASURE_KEY, send_touch
+from streams.worker.runtime.dispatch import BatchReader, ConsumedRecord, RecordBatch, batches_of
+from streams.worker.runtime.executor import DeadLetterWriter
 from streams.worker.runtime.fence import PartitionRevoked
 from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
 
 logger = logging.getLogger("sager.worker")
 
 STAGE = "propagate"
-LOOK_SECONDS, AGAIN_SECONDS = 0.1, 1.0
+POLL_SECONDS, RETRY_SECONDS = 0.1, 1.0
 # Touches that are applied before other tasks run.
-APPLIED_AT_ONCE = 64
+UPDATES_PER_TURN = 64
 # Items that are encoded and sent at once.
-SENT_AT_ONCE = 200
+SENDS_PER_BATCH = 200
 # Unacknowledged touches of a partition, beyond which none are read.
-MOST_WAITING = 20_000
+MAX_WAITING = 20_000
 
 
 def define(worker: Worker) -> None:
     """Define the agent."""
-    agent = Propagate(worker)
+    agent = PropagateAgent(worker)
 
     @worker.app.agent(batches_of(worker.app, ItemUpdate), name=STAGE)
-    async def propagate(batches: AsyncIterable[Batch]) -> None:
+    async def propagate(batches: AsyncIterable[RecordBatch]) -> None:
         """Adds takers to items, and writes changed items at intervals."""
         async for batch in batches:
             await agent.apply(batch)
 
 
-class Propagate:
+class PropagateAgent:
     """One owner of items for each of this worker's partitions."""
 
     def __init__(self, worker: Worker) -> None:
         self._reader, self._producer, self._deps = worker.app.reader, worker.producer, worker.deps
-        self._letters = DeadLetters(worker.producer, worker.deps.settings, STAGE)
-        self._owners: dict[int, Owner] = {}
+        self._letters = DeadLetterWriter(worker.producer, worker.deps.settings, STAGE)
+        self._owners: dict[int, ItemPartition] = {}
         self._flushing: asyncio.Task[None] | None = None
         self._unacked = metrics.UNACKED.labels(STAGE)
 
-    async def apply(self, batch: Batch) -> None:
+    async def apply(self, batch: RecordBatch) -> None:
         """Apply touches, one after the other; they are acknowledged when their items are written."""
         for number, event in enumerate(batch, 1):
             while not self._reader.flows:  # noqa: ASYNC110 - it has no event
                 # Stale events are dropped if partitions have moved.
-                await asyncio.sleep(LOOK_SECONDS)
+                await asyncio.sleep(POLL_SECONDS)
             if event.progress.abandoned_at is not None or not self._reader.begin(event):
                 continue
             await self._on_event(event)
-            if number % APPLIED_AT_ONCE == 0:
+            if number % UPDATES_PER_TURN == 0:
                 await asyncio.sleep(0)
 
     async def _on_event(self, event: ConsumedRecord) -> None:
@@ -81,7 +81,7 @@ class Propagate:
             return
         metrics.labelled(metrics.EVENTS, STAGE, outcome).inc()
         self._flush_soon()
-        if len(owner.events) > MOST_WAITING and self._flushing is not None:
+        if len(owner.events) > MAX_WAITING and self._flushing is not None:
             await asyncio.wait([self._flushing])
 
     def _give_up(self, partition: int, *more: ConsumedRecord) -> None:
@@ -92,7 +92,7 @@ class Propagate:
             event.progress.abandon(event)
             self._reader.end(event)
 
-    async def _owner(self, event: ConsumedRecord) -> "Owner":
+    async def _owner(self, event: ConsumedRecord) -> "ItemPartition":
         """Return the owner of the event's partition; a new one begins where the log ends. Raises PartitionRevoked."""
         partition, generation = event.partition, event.generation_id
         owner = self._owners.get(partition)
@@ -101,7 +101,7 @@ class Propagate:
         self._give_up(partition)
         if self._flushing is not None:  # a new owner begins behind the records that are being sent
             await asyncio.wait([self._flushing])
-        owner = Owner(self._reader, self._producer, self._deps, partition, generation, self._acknowledge)
+        owner = ItemPartition(self._reader, self._producer, self._deps, partition, generation, self._acknowledge)
         # The previous owner's last write is where this one begins.
         await self._deps.items.reach_end(partition)
         if generation != self._producer.generation():
@@ -109,7 +109,7 @@ class Propagate:
         self._owners[partition] = owner
         return owner
 
-    async def _handle(self, owner: "Owner", event: ConsumedRecord) -> str:
+    async def _handle(self, owner: "ItemPartition", event: ConsumedRecord) -> str:
         try:
             touch = decode(ItemUpdate, event.value)
             if touch.forgotten:
@@ -125,7 +125,7 @@ class Propagate:
         owner.add(event)
         return "dead-lettered"
 
-    async def _apply(self, owner: "Owner", event: ConsumedRecord, touch: ItemUpdate) -> str:
+    async def _apply(self, owner: "ItemPartition", event: ConsumedRecord, touch: ItemUpdate) -> str:
         """Apply the partition's part of a touch, and forward the rest: its sender counts other partitions."""
         parts = split_by_partition(touch, lambda item_id: partition_of(item_id, self._deps.settings.partitions))
         here = parts.pop(owner.partition, None)
@@ -151,12 +151,12 @@ class Propagate:
             # Wait for more, but not while a rebalance or shutdown waits for unacknowledged events.
             until = time.monotonic() + self._deps.settings.graph_flush_seconds
             while (remaining := until - time.monotonic()) > 0 and self._reader.flows:  # noqa: ASYNC110 - it has no event
-                await asyncio.sleep(min(remaining, LOOK_SECONDS))
+                await asyncio.sleep(min(remaining, POLL_SECONDS))
             await asyncio.sleep(0)
             await asyncio.gather(*map(self._flush_one, list(self._owners.values())))
             self._unacked.set(sum(len(owner.events) for owner in self._owners.values()))
 
-    async def _flush_one(self, owner: "Owner") -> None:
+    async def _flush_one(self, owner: "ItemPartition") -> None:
         try:
             await owner.flush()
         except PartitionRevoked:
@@ -164,10 +164,10 @@ class Propagate:
                 self._give_up(owner.partition)
         except Exception:
             logger.exception("%s: the items of partition %d are written again", STAGE, owner.partition)
-            await asyncio.sleep(AGAIN_SECONDS)
+            await asyncio.sleep(RETRY_SECONDS)
 
 
-class Owner:
+class ItemPartition:
     """One partition's items, in one consumer generation.
 
     It calls `acknowledge` with each event, in order, when its items are on the log.
@@ -175,7 +175,7 @@ class Owner:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: BatchReader,
         producer: Producer,
         deps: Deps,
         partition: int,
@@ -196,7 +196,7 @@ class Owner:
 
     def take(self, event: ConsumedRecord, touch: ItemUpdate) -> str:
         """Apply a touch, which a flush acknowledges; return its outcome."""
-        self._check_kept()
+        self._check_active()
         changed = add_taker(lambda item_id, domain: self._item(compound_key(item_id, domain)), touch, datetime.now(UTC))
         for item in changed:
             key = compound_key(item.item_id, item.domain)
@@ -207,11 +207,11 @@ class Owner:
 
     def add(self, event: ConsumedRecord) -> None:
         """Add an event without items, to be acknowledged in its turn, once."""
-        self._check_kept()
+        self._check_active()
         if not (self.events and self.events[-1] is event):
             self.events.append(event)
 
-    def _check_kept(self) -> None:
+    def _check_active(self) -> None:
         # An abandoned owner acknowledges nothing, so a rebalance would wait for the event.
         if self._is_abandoned:
             raise PartitionRevoked
@@ -226,7 +226,7 @@ class Owner:
     def _item(self, key: bytes) -> ItemMemory | None:
         if key in self._newer:
             return self._newer[key]
-        known = self._items.held(key, self.partition)
+        known = self._items.read(key, self.partition)
         return None if known is None else known.item
 
     async def flush(self) -> None:
@@ -249,14 +249,14 @@ class Owner:
             self._reader.touch()
 
     async def _write(self, event: ConsumedRecord) -> None:
-        self._drop_what_came_back()
-        for key in self._beyond_the_bound():
+        self._drop_read_back()
+        for key in self._keys_over_limit():
             self._newer[key] = None
             self._dirty.add(key)
         dirty, self._dirty = list(self._dirty), set()
         try:
-            for start in range(0, len(dirty), SENT_AT_ONCE):
-                sends = (self._send(event, key) for key in dirty[start : start + SENT_AT_ONCE])
+            for start in range(0, len(dirty), SENDS_PER_BATCH):
+                sends = (self._send(event, key) for key in dirty[start : start + SENDS_PER_BATCH])
                 # All of them, also if one fails: no send may outlive its flush.
                 for result in await asyncio.gather(*sends, return_exceptions=True):
                     if isinstance(result, BaseException):
@@ -280,7 +280,7 @@ class Owner:
             raw, sent = None, await self._producer.send(event, ItemMemory.TOPIC, key, None, self.partition)
         self._written[key] = raw, sent.offset
 
-    def _drop_what_came_back(self) -> None:
+    def _drop_read_back(self) -> None:
         store, partition = self._items.store, self.partition
         reached = store.position(partition)
         # A missing item proves nothing before its tombstone is read: the value that it removes may be unread too.
@@ -292,7 +292,7 @@ class Owner:
             if key not in self._dirty:
                 self._newer.pop(key, None)
 
-    def _beyond_the_bound(self) -> Sequence[bytes]:
+    def _keys_over_limit(self) -> Sequence[bytes]:
         """Return the items that have been silent longest, as many as there are too many."""
         store, partition = self._items.store, self.partition
         most = -(-self._settings.graph_items // self._settings.partitions)
@@ -307,8 +307,8 @@ class Owner:
         Raises PartitionRevoked if the partition has moved; its new owner does it.
         """
         async with self._writing:
-            self._check_kept()
-            for key in await self._keys_with(touch.taker):
+            self._check_active()
+            for key in await self._keys_with_taker(touch.taker):
                 item = self._item(key)
                 without = None if item is None else forget_taker(item, touch)
                 if without is not None:
@@ -317,13 +317,15 @@ class Owner:
             # With all earlier changes: they are on the log when the report is.
             await self._write(event)
             if touch.forgotten and touch.forgotten != NO_REPLY:
-                await self._producer.send(event, ItemMemory.TOPIC, FORGOTTEN, to_json(touch.forgotten), self.partition)
+                await self._producer.send(
+                    event, ItemMemory.TOPIC, ERASURE_KEY, to_json(touch.forgotten), self.partition
+                )
             self.events.append(event)
         await self.flush()
         return "forgotten"
 
-    async def _keys_with(self, neighbour: str) -> list[bytes]:
+    async def _keys_with_taker(self, neighbour: str) -> list[bytes]:
         newer = [
             key for key, item in self._newer.items() if item and any(t.neighbour == neighbour for t in item.takers)
         ]
-        return list(dict.fromkeys([*newer, *await self._items.holding(self.partition, neighbour)]))
+        return list(dict.fromkeys([*newer, *await self._items.keys_with_taker(self.partition, neighbour)]))

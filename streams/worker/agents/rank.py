@@ -22,18 +22,18 @@ from streams.worker import metrics
 from streams.worker.deps import Deps, Worker
 from streams.worker.reasoning.llm import Models
 from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
-from streams.worker.skills import newest
+from streams.worker.skills import current_skill
 from streams.worker.tables import Tables
 
 # How many facets and slim skills are kept for the next request of the same user.
-KEPT = 2_000
+CACHED_ENTRIES = 2_000
 DETERMINISTIC = "deterministic"
 
 
 def define(worker: Worker, models: Models) -> None:
     """Define the agent."""
     app, tables, producer, deps = worker
-    answers = Answers(tables, deps, models)
+    answers = RankingPipeline(tables, deps, models)
 
     async def on_request(event: Any, request: RankRequest, position: Position) -> str:
         instruction = deps.redact_instruction(request.instruction, request.domain)
@@ -44,7 +44,7 @@ def define(worker: Worker, models: Models) -> None:
         return "ranked"
 
     executor = KeyedExecutor(RecordDispatcher(worker, "rank", on_request, RankRequest), deps.settings.in_flight)
-    define_agent(app, "rank", [RankRequest], executor.submit, "Answers rank requests from local state.")
+    define_agent(app, "rank", [RankRequest], executor.submit, "RankingPipeline rank requests from local state.")
 
 
 def count(ranking: Ranking) -> None:
@@ -59,20 +59,20 @@ def count(ranking: Ranking) -> None:
         metrics.labelled(metrics.NOTHING_SUITS, domain).inc()
 
 
-class Answers:
+class RankingPipeline:
     """The three stages of a ranking."""
 
     def __init__(self, tables: Tables, deps: Deps, models: Models) -> None:
         self._tables, self._deps, self._settings, self._models = tables, deps, deps.settings, models
         self._step = rank_of(deps.settings)
-        self._retrieved: LruCache[tuple[str, ...], Retrieved] = LruCache(KEPT)
-        self._slims: LruCache[tuple[str, ...], tuple[Slimmed, Provenance | None]] = LruCache(KEPT)
+        self._retrieved: LruCache[tuple[str, ...], Retrieved] = LruCache(CACHED_ENTRIES)
+        self._slims: LruCache[tuple[str, ...], tuple[Slimmed, Provenance | None]] = LruCache(CACHED_ENTRIES)
 
     async def rank(self, request: RankRequest) -> tuple[tuple[str, ...], Injected]:
         """Return the candidates' ids in order, and everything that decided it."""
         state = self._read(request)
         # Read together with the state: an answer for a user who is erased meanwhile is never found in the cache again.
-        epoch = self._tables.forget_epoch(request.user_id)
+        epoch = self._tables.erasure_epoch(request.user_id)
         retrieved = self._retrieve(request, state, epoch)
         short, slim_by = await self._extract(request, state, epoch)
         items = [self._deps.facts_of(request.domain, candidate) for candidate in request.candidates]
@@ -108,7 +108,7 @@ class Answers:
         key = compound_key(request.user_id, request.domain)
         population = self._deps.global_skills
         return RankState(
-            newest(self._tables, self._deps, request),
+            current_skill(self._tables, self._deps, request),
             self._tables.memories.read(key) if self._step.retrieves else None,
             None,
             population.shares(request.domain),
@@ -126,7 +126,9 @@ class Answers:
             return known
         # A domain that uses another one's parser uses its pruning rules too.
         rules = self._settings.parsers.get(request.domain, request.domain)
-        found = self._step.retrieve(replace(state, neighbourhood=items.near(memory)), rules, request.occurred_at)
+        found = self._step.retrieve(
+            replace(state, neighbourhood=items.neighbourhood(memory)), rules, request.occurred_at
+        )
         for why, count in found.dropped.items():
             metrics.FACETS_DROPPED.labels(why.value).inc(count)
         self._retrieved.put(name, found)

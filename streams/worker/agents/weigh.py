@@ -16,69 +16,69 @@ from schemas import Mix, Model, Position, RankingOutcome, WeightCommand, Weights
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.deps import Worker
-from streams.worker.reasoning.domains import genuine
-from streams.worker.runtime.dispatch import Reader
+from streams.worker.reasoning.domains import verified_weights
+from streams.worker.runtime.dispatch import BatchReader
 from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
 from streams.worker.runtime.fence import PartitionRevoked
 from streams.worker.tables import StateTable
 
 STAGE = "weigh"
 READS = (RankingOutcome, WeightCommand)
-MOST_WAITING = 512
-LOOK_SECONDS = 0.1
+MAX_WAITING = 512
+POLL_SECONDS = 0.1
 
 
 def define(worker: Worker) -> None:
     """Define the agent."""
-    executor = KeyedExecutor(Weigh(worker).records, MOST_WAITING)
+    executor = KeyedExecutor(WeighAgent(worker).records, MAX_WAITING)
     define_agent(worker.app, STAGE, READS, executor.submit, "Learns ranking weights; no other agent writes them.")
 
 
-class Weigh:
+class WeighAgent:
     """The agent: one learner per domain of this worker's partitions."""
 
     def __init__(self, worker: Worker) -> None:
         self._reader, self._table, self._settings = worker.app.reader, worker.tables.weights, worker.deps.settings
-        self._learners: dict[str, Learner] = {}
+        self._learners: dict[str, DomainLearner] = {}
         self.records = RecordDispatcher(worker, STAGE, self._handle, *READS, by_owner=False)
 
     async def _handle(self, event: Any, record: Model, position: Position) -> str:
         match record:
             case RankingOutcome():
-                was_frozen, is_news = await self._apply(event, record, lambda now: learned(now, record, position))
+                was_frozen, is_new = await self._apply(event, record, lambda now: learned(now, record, position))
                 outcome = "frozen" if was_frozen else "learned"
             case WeightCommand():
-                _, is_news = await self._apply(event, record, lambda now: commanded(now, record, position))
+                _, is_new = await self._apply(event, record, lambda now: commanded(now, record, position))
                 outcome = record.action.value
             case _:
                 raise TypeError(type(record))
-        return outcome if is_news else "repeated"
+        return outcome if is_new else "repeated"
 
     async def _apply(
         self, event: Any, record: RankingOutcome | WeightCommand, step: Callable[[Weights], Weights]
     ) -> tuple[bool, bool]:
         """Apply a record at once, and wait until it is on the log."""
         learner = self._learners.get(record.domain)
-        if learner is None or learner.generation != event.generation_id or learner.is_over:
-            learner = self._learners[record.domain] = Learner(
+        if learner is None or learner.generation != event.generation_id or learner.is_closed:
+            learner = self._learners[record.domain] = DomainLearner(
                 self._reader, self._table, self._settings, event, self._read(record)
             )
         return await learner.apply(event, step)
 
     def _read(self, record: RankingOutcome | WeightCommand) -> Weights:
         raw = self._table.table.get(record.domain.encode())
-        held = None if raw is None else genuine(raw, self._settings.chain_key_bytes)
+        held = None if raw is None else verified_weights(raw, self._settings.chain_key_bytes)
         return held if held is not None and held.domain == record.domain else start(record.domain, record)
 
 
-class Learner:
-    """One domain's weights in memory, for one consumer generation; not to be used any more once it `is_over`."""
+class DomainLearner:
+    """One domain's weights in memory, for one consumer generation; not to be used any more once it `is_closed`."""
 
     def __init__(
-        self, reader: Reader, table: StateTable[Weights], settings: Settings, event: Any, weights: Weights
+        self, reader: BatchReader, table: StateTable[Weights], settings: Settings, event: Any, weights: Weights
     ) -> None:
         self.generation: int = event.generation_id
-        self.is_over = False
+        self.is_closed = False
         self._reader, self._table, self._settings = reader, table, settings
         self._weights = self._written = weights
         self._waiting: list[asyncio.Future[None]] = []
@@ -96,18 +96,18 @@ class Learner:
             raise PartitionRevoked
         before = self._weights
         self._weights = step(before)
-        is_news = self._weights is not before
+        is_new = self._weights is not before
         # A repeat waits too: the event that it repeats may not be on the log yet.
         if self._weights is not self._written:
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(waiting)
-            if len(self._waiting) >= MOST_WAITING // 2:
+            if len(self._waiting) >= MAX_WAITING // 2:
                 self._full.set()
             if self._writing is None or self._writing.done():
                 # Created here, so that it has Faust's current event, from which a table takes the partition.
                 self._writing = asyncio.create_task(self._write(event))
             await waiting
-        return before.frozen, is_news
+        return before.frozen, is_new
 
     async def _write(self, event: Any) -> None:
         while self._waiting:
@@ -131,7 +131,7 @@ class Learner:
         """Fail all waiting events: they come again, or are dead-lettered."""
         self._waiting = []
         self._is_stale = isinstance(error, PartitionRevoked)
-        self.is_over = not self._is_stale
+        self.is_closed = not self._is_stale
         for each in waiting:
             _resolve(each, error)
 
@@ -140,7 +140,7 @@ class Learner:
         until = time.monotonic() + self._settings.weights_flush_seconds
         while (left := until - time.monotonic()) > 0 and self._reader.flows and not self._full.is_set():
             try:
-                async with asyncio.timeout(min(left, LOOK_SECONDS)):
+                async with asyncio.timeout(min(left, POLL_SECONDS)):
                     await self._full.wait()
             except TimeoutError:
                 continue

@@ -91,14 +91,14 @@ def _as_template(line: Attribute) -> Attribute:
     )
 
 
-class InUse(NamedTuple):
+class DomainWeights(NamedTuple):
     """A domain's weights and their version; 0: nothing was learned."""
 
     weights: RankWeights
     version: int
 
 
-NOTHING_LEARNED = InUse(DEFAULT_WEIGHTS, 0)
+START_WEIGHTS = DomainWeights(DEFAULT_WEIGHTS, 0)
 
 
 class LearnedWeights(Follower):
@@ -106,7 +106,7 @@ class LearnedWeights(Follower):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, Weights.TOPIC, lambda message: self.take(message.key() or b"", message.value()))
-        self._held: dict[bytes, InUse] = {}
+        self._held: dict[bytes, DomainWeights] = {}
         self._key = settings.chain_key_bytes
 
     def take(self, key: bytes, value: bytes | None) -> None:
@@ -114,16 +114,16 @@ class LearnedWeights(Follower):
         if value is None:
             self._held.pop(key, None)
             return
-        weights = genuine(value, self._key)
+        weights = verified_weights(value, self._key)
         if weights is not None and weights.domain.encode() == key:
-            self._held[key] = InUse(in_use(weights), weights.version)
+            self._held[key] = DomainWeights(in_use(weights), weights.version)
 
-    def of(self, domain: str) -> InUse:
+    def of(self, domain: str) -> DomainWeights:
         """Return the weights of a domain."""
-        return self._held.get(domain.encode(), NOTHING_LEARNED)
+        return self._held.get(domain.encode(), START_WEIGHTS)
 
 
-def genuine(value: bytes, key: bytes) -> Weights | None:
+def verified_weights(value: bytes, key: bytes) -> Weights | None:
     """Return the weights in a record; None, and a warning, if they are invalid or their seal is not right."""
     try:
         weights = decode(Weights, value)

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger("sager.llm")
 
 OPENAI_URL = "https://api.openai.com/v1"
-CONFIGURATION = (
+CONFIGURATION_HINT = (
     "calls will fail until it is mended: see to SAGER_LLM_API_KEY (401, 403), SAGER_LLM_MODEL (403, 404) and "
     "SAGER_LLM_BASE_URL (404, or a redirect, which is not followed), and start the worker again"
 )
 
 _clients: "WeakValueDictionary[tuple[object, ...], LlmClient]" = WeakValueDictionary()
-_all: "WeakSet[LlmClient]" = WeakSet()
+_open_clients: "WeakSet[LlmClient]" = WeakSet()
 _limits: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
 
 
@@ -53,19 +53,19 @@ def reasoner_of(settings: Settings) -> Reasoner:
     return GatedReasoner(reasoner, metrics.GATED.inc) if settings.gate else reasoner
 
 
-def arm_reasoner(settings: Settings, purpose: str) -> Reasoner:
+def variant_reasoner(settings: Settings, purpose: str) -> Reasoner:
     """Return the reasoner of an arm beside the live one, with a client and a circuit breaker of its own."""
     reasoner = LlmReasoner(llm_client(settings, purpose), gate=output_gate(settings))
     return GatedReasoner(reasoner) if settings.gate else reasoner
 
 
-def reader_of(settings: Settings) -> LlmCorrectionReader | None:
+def correction_reader(settings: Settings) -> LlmCorrectionReader | None:
     """Return the reader of corrections that rules do not understand; None without a model."""
     asks = settings.reasoner is ReasonerName.LLM
     return LlmCorrectionReader(shared_client(settings), gate=output_gate(settings)) if asks else None
 
 
-def listener_of(settings: Settings) -> LlmExtractor | None:
+def conversation_reader(settings: Settings) -> LlmExtractor | None:
     """Return the reader of conversations beside the rules; None without a model."""
     if settings.reasoner is ReasonerName.RULES:
         return None
@@ -125,16 +125,16 @@ def llm_client(settings: Settings, purpose: str = "") -> "LlmClient":
             max_pause_seconds=max(settings.llm_breaker_seconds, settings.llm_breaker_max_seconds),
             clock=time.monotonic,
             chance=random.random,
-            on_change=(lambda _: None) if purpose else _on_breaker_change,
+            on_change=(lambda _: None) if purpose else _report_breaker,
         ),
     )
-    _all.add(client)
+    _open_clients.add(client)
     return client
 
 
 async def close_clients() -> None:
     """Close the connections of all clients, at the end of the event loop that they belong to."""
-    for client in list(_all):
+    for client in list(_open_clients):
         await client.aclose()
 
 
@@ -147,7 +147,7 @@ def _count(settings: Settings, purpose: str, call: CallRecord) -> None:
     metrics.LLM_SECONDS.labels(name).observe(call.latency_ms / 1000)
 
 
-def _on_breaker_change(breaker: CircuitBreaker) -> None:
+def _report_breaker(breaker: CircuitBreaker) -> None:
     metrics.LLM_CIRCUIT.set(breaker.state.value)
     if breaker.state is BreakerState.CLOSED:
         logger.warning("the LLM endpoint answers again")
@@ -161,5 +161,5 @@ def _on_breaker_change(breaker: CircuitBreaker) -> None:
             failure.outcome.value,
             failure.detail,
             breaker.remaining_seconds,
-            f". {CONFIGURATION}" if failure.misconfigured else "",
+            f". {CONFIGURATION_HINT}" if failure.misconfigured else "",
         )

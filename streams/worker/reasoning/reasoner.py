@@ -31,14 +31,14 @@ logger = logging.getLogger("sager.reasoning")
 
 FIRST_WAIT_SECONDS, LAST_WAIT_SECONDS = 1.0, 60.0
 # How soon a waiting event notices that the endpoint is back, or that its partition has moved.
-LOOK_SECONDS = 0.25
+POLL_SECONDS = 0.25
 # Events that waited for one endpoint go on this far apart, on average: it gets no 64 calls in its first moment.
-APART_SECONDS = 0.05
+RESUME_INTERVAL_SECONDS = 0.05
 
 _Answer = TypeVar("_Answer")
 
 
-class GivenUp(Exception):
+class ReasonerFailed(Exception):
     """No reasoner answers for this contrast or chunk; it belongs into the dead letters."""
 
 
@@ -80,7 +80,7 @@ class Reasoning:
         self._without_model = without_model(mode)
         self._corrections = LazyInit(language.warm_corrections)
         self._conversations = LazyInit(language.warm_conversations)
-        self._places = nullcontext() if places is None else Places(places)
+        self._places = nullcontext() if places is None else ConcurrencyLimit(places)
         self._waiting = 0
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
@@ -146,8 +146,8 @@ class Reasoning:
     async def _retry(self, ask: Callable[[], Awaitable[_Answer]], by_rules: Callable[[Provenance], _Answer]) -> _Answer:
         """Ask until there is an answer, or let the rules answer.
 
-        Raises GivenUp if an event without an answer is to be dead-lettered, PartitionRevoked or Interrupted if its
-        partition moves.
+        Raises ReasonerFailed if the settings dead-letter events without an answer, and PartitionRevoked or Interrupted
+        if the event's partition moves.
         """
         delay = FIRST_WAIT_SECONDS
         while True:
@@ -157,7 +157,7 @@ class Reasoning:
             except ReasonerUnavailable as error:
                 metrics.REASONER_FAILURES.labels(self.on_failure.value).inc()
                 if self.on_failure is OnLlmFailure.DEAD_LETTER:
-                    raise GivenUp(str(error)) from error
+                    raise ReasonerFailed(str(error)) from error
                 if self.on_failure is OnLlmFailure.RULES:
                     return by_rules(Provenance(reasoner=self._without_model.name, fallback=str(error)[:200]))
                 failure = error
@@ -178,21 +178,21 @@ class Reasoning:
         # One of the waiting events is the circuit breaker's probe.
         while True:
             while not passable():
-                await self._pause(LOOK_SECONDS)
-            await self._pause(random.uniform(0, 2 * APART_SECONDS * self._waiting))  # noqa: S311 - no secret
+                await self._pause(POLL_SECONDS)
+            await self._pause(random.uniform(0, 2 * RESUME_INTERVAL_SECONDS * self._waiting))  # noqa: S311 - no secret
             if passable():
                 return
 
     async def _pause(self, seconds: float) -> None:
-        """Sleep, and show the watchdog that the worker is alive; raises as `_assert_wanted` does."""
+        """Sleep, and show the watchdog that the worker is alive; raises as `_check_partition` does."""
         until = time.monotonic() + seconds
         while (remaining := until - time.monotonic()) > 0:
             self.touch()
-            await asyncio.sleep(min(remaining, LOOK_SECONDS))
-            _assert_wanted()
+            await asyncio.sleep(min(remaining, POLL_SECONDS))
+            _check_partition()
 
 
-class Places:
+class ConcurrencyLimit:
     """Limits concurrent questions (first in, first out).
 
     An event that had to wait while a rebalance or shutdown began raises `PartitionRevoked` or `Interrupted`: it has
@@ -207,7 +207,7 @@ class Places:
         await self._room.acquire()
         try:
             if has_to_wait:
-                _assert_wanted()
+                _check_partition()
         except BaseException:
             self._room.release()
             raise
@@ -216,7 +216,7 @@ class Places:
         self._room.release()
 
 
-def _assert_wanted() -> None:
+def _check_partition() -> None:
     """Raise PartitionRevoked if the event's partition has moved, Interrupted if a rebalance or shutdown waits."""
     event = current_event()
     if event is None:

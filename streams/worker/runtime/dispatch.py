@@ -6,8 +6,8 @@ the assignment, the fetching, the streams, the tables, their recovery and the co
 
 - `BatchTopic` is the channel of an agent: `@app.agent(batches_of(app, Contrast, Feedback))`;
 - `BatchConsumer` takes these topics' records out of a fetch, and commits the offsets of the reader;
-- `Reader` makes batches, drops records that it has dispatched already, and counts a partition as done up to its first
-  unfinished event.
+- `BatchReader` makes batches, drops records that it has dispatched already, and counts a partition as done up to its
+  first unfinished event.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from schemas import Event, ItemUpdate, Position
 from streams.worker import metrics
 
 # Events of a partition that may wait before no more are fetched: enough to be busy until the next fetch.
-BACKLOG = 256
+MAX_WAITING = 256
 
 
 class PartitionProgress:
@@ -36,12 +36,12 @@ class PartitionProgress:
     begun.
     """
 
-    __slots__ = ("abandoned_at", "app", "dispatched", "done", "generation", "is_held", "pending", "tp", "waiting")
+    __slots__ = ("abandoned_at", "app", "dispatched", "done", "generation", "is_paused", "pending", "tp", "waiting")
 
     def __init__(self, tp: TP, generation: int, app: Any = None) -> None:
         self.tp, self.generation, self.app = tp, generation, app
         self.dispatched = self.waiting = 0
-        self.is_held = False
+        self.is_paused = False
         self.done: int | None = None
         self.abandoned_at: int | None = None
         self.pending: deque[ConsumedRecord] = deque()
@@ -93,7 +93,7 @@ class ConsumedRecord:
 
 
 # Events of one partition, in its order.
-Batch = list[ConsumedRecord]
+RecordBatch = list[ConsumedRecord]
 
 
 class RegisteredTopic(faust.Topic):
@@ -145,7 +145,7 @@ def batches_of(app: Any, *models: type[Event | ItemUpdate]) -> BatchTopic:
     return topic
 
 
-class Reader:
+class BatchReader:
     """Dispatches fetched records to the `channels` of their topics.
 
     `progressed` is the last moment at which an event was finished, by the monotonic clock, for the watchdog.
@@ -167,7 +167,7 @@ class Reader:
         if batch := self.batch(TP(*where), records):
             self.channels[where[0]].queue.put_nowait(batch)
 
-    def batch(self, tp: TP, records: Iterable[Any]) -> Batch:
+    def batch(self, tp: TP, records: Iterable[Any]) -> RecordBatch:
         """Return events of the records that were not dispatched yet in this generation."""
         generation = self.app.consumer_generation_id
         progress = self._progress.get(tp)
@@ -178,8 +178,8 @@ class Reader:
             progress.dispatched = events[-1].offset + 1
             progress.pending.extend(events)
             progress.waiting += len(events)
-            if progress.waiting >= BACKLOG and not progress.is_held:
-                progress.is_held = True
+            if progress.waiting >= MAX_WAITING and not progress.is_paused:
+                progress.is_paused = True
                 # Records that are fetched already still come.
                 self.app.consumer.on_buffer_full(tp)
         return events
@@ -195,8 +195,8 @@ class Reader:
         if progress.generation != self.app.consumer_generation_id:
             return False
         progress.waiting -= 1
-        if progress.is_held and progress.waiting < BACKLOG // 2:
-            progress.is_held = False
+        if progress.is_paused and progress.waiting < MAX_WAITING // 2:
+            progress.is_paused = False
             self.app.consumer.on_buffer_drop(progress.tp)
         self._unfinished += 1
         self._idle.clear()
@@ -211,7 +211,7 @@ class Reader:
         progress, before = event.progress, len(event.progress.pending)
         while progress.pending and progress.pending[0].is_done:
             done = progress.pending.popleft()
-            if (progress.abandoned_at is None or done.offset < progress.abandoned_at) and not self._is_old(progress):
+            if (progress.abandoned_at is None or done.offset < progress.abandoned_at) and not self._is_stale(progress):
                 self.acknowledge(done)
         return before - len(progress.pending)
 
@@ -219,13 +219,13 @@ class Reader:
         """Count an event as acknowledged: events of a partition come in its order."""
         self._next_offset[event.tp] = event.progress.done = event.offset + 1
 
-    def _is_old(self, progress: PartitionProgress) -> bool:
+    def _is_stale(self, progress: PartitionProgress) -> bool:
         return bool(progress.generation != self.app.consumer_generation_id)
 
     def done(self, tp: TP) -> int | None:
         """Return the offset to commit."""
         progress = self._progress.get(tp)
-        return None if progress is None or self._is_old(progress) else progress.done
+        return None if progress is None or self._is_stale(progress) else progress.done
 
     def all_done(self) -> Mapping[TP, int]:
         """Return the offsets to commit, by partition."""
@@ -266,7 +266,7 @@ class BatchConsumer(driver.Consumer):
 
     async def _wait_next_records(self, timeout: float) -> Any:  # noqa: ASYNC109 - Faust's own name
         records, active = await super()._wait_next_records(timeout)
-        reader: Reader = self.app.reader
+        reader: BatchReader = self.app.reader
         # While the flow is stopped, Faust drops fetched records and seeks back.
         if records and self.flow_active and not self.should_stop:
             for tp in [tp for tp in records if tp.topic in reader.channels]:

@@ -28,7 +28,7 @@ from streams.metrics import CLOCK_SKEW, DEAD_LETTERS, FROM_THE_FUTURE
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.deps import Worker
-from streams.worker.runtime.dispatch import Batch, ConsumedRecord, Reader, batches_of
+from streams.worker.runtime.dispatch import BatchReader, ConsumedRecord, RecordBatch, batches_of
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
 
@@ -37,21 +37,21 @@ logger = logging.getLogger("sager.executor")
 # Takes the consumed record, the event in it and its position; returns the outcome for the metrics.
 Handler = Callable[[Any, Any, Position], Awaitable[str]]
 # Events that run at once, unless an agent asks for another number.
-IN_FLIGHT = 256
+DEFAULT_IN_FLIGHT = 256
 # Events that begin before other tasks run: each is decoded then, which takes a while.
-AT_ONCE = 16
-LOOK_AGAIN_SECONDS, SMALL_BYTES = 0.05, 4_096
-AHEAD = f"its time is more than {TOLERANCE.seconds // 60} minutes ahead of its record's or of the worker's clock"
+STARTS_PER_TURN = 16
+RETRY_SECONDS, CLIPPED_BYTES = 0.05, 4_096
+AHEAD_DETAIL = f"its time is more than {TOLERANCE.seconds // 60} minutes ahead of its record's or of the worker's clock"
 
 
-class Task(NamedTuple):
+class RoutedEvent(NamedTuple):
     """The handler of an event, and its owner: an owner's events run one at a time. None: no owner."""
 
     key: str | None
     handle: Callable[[], Awaitable[None]]
 
 
-class DeadLetters:
+class DeadLetterWriter:
     """Keeps records that a stage cannot process."""
 
     def __init__(self, producer: Producer, settings: Settings, stage: str) -> None:
@@ -68,7 +68,7 @@ class DeadLetters:
             await self._send_letter(event, DeadLetter.of(self.stage, position, reason, detail, event.key, value))
         except MessageSizeTooLarge:
             # A broker with a lower limit than ours. Position and beginning are better than a partition that stops here.
-            small = DeadLetter.of(self.stage, position, reason, detail, event.key, value, limit=SMALL_BYTES)
+            small = DeadLetter.of(self.stage, position, reason, detail, event.key, value, limit=CLIPPED_BYTES)
             await self._send_letter(event, small)
         DEAD_LETTERS.labels(self.stage, reason).inc()
         metrics.EVENTS.labels(self.stage, "dead-lettered").inc()
@@ -79,7 +79,7 @@ class DeadLetters:
         await self._producer.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
 
 
-class RecordDispatcher(DeadLetters):
+class RecordDispatcher(DeadLetterWriter):
     """The records of one agent, its `stage` in metrics and dead letters: decodes and checks them for its handler.
 
     An owner's events run one after another. Without `by_owner` each begins in its turn, runs to its first wait, and
@@ -91,12 +91,12 @@ class RecordDispatcher(DeadLetters):
     ) -> None:
         settings = worker.deps.settings
         super().__init__(worker.producer, settings, stage)
-        self.reader: Reader = worker.app.reader
+        self.reader: BatchReader = worker.app.reader
         self._tables, self._handler, self._by_owner = worker.tables, handle, by_owner
         self._event_key = settings.event_key_bytes
         self._topics = {settings.topic(model.TOPIC): TOPICS[model.TOPIC] for model in models}
 
-    def route(self, event: ConsumedRecord) -> Task:
+    def route(self, event: ConsumedRecord) -> RoutedEvent:
         """Return the owner of a record's event, and the handler to run."""
         topic = self._topics[event.topic]
         position = event.position
@@ -106,22 +106,22 @@ class RecordDispatcher(DeadLetters):
         try:
             record = self._tables.decode(topic.model, event.value)
         except BadRecord as error:
-            return Task(None, partial(self.dead_letter, event, position, error.reason, error.detail))
+            return RoutedEvent(None, partial(self.dead_letter, event, position, error.reason, error.detail))
         owner = topic.owner_of(record)
         right = partition_of(owner, self._settings.partitions)
         if right != position.partition:
-            return Task(owner, partial(self._reroute, event, topic.base, owner, right))
-        return Task(owner if self._by_owner else None, partial(self._handle, event, record, position))
+            return RoutedEvent(owner, partial(self._reroute, event, topic.base, owner, right))
+        return RoutedEvent(owner if self._by_owner else None, partial(self._handle, event, record, position))
 
     async def _handle(self, event: Any, record: Model, position: Position) -> None:
-        why = self._refused(record, position)
+        why = self._reject_reason(record, position)
         if why is RejectReason.FROM_THE_FUTURE:
-            await self.dead_letter(event, position, why.value, AHEAD)
+            await self.dead_letter(event, position, why.value, AHEAD_DETAIL)
             return
         outcome = why.value if why else await self._handler(event, record, position)
         metrics.labelled(metrics.EVENTS, self.stage, outcome).inc()
 
-    def _refused(self, record: Model, position: Position) -> RejectReason | None:
+    def _reject_reason(self, record: Model, position: Position) -> RejectReason | None:
         if event_id_of(record) is None:
             return None
         user_id, occurred_at = record.user_id, record.occurred_at  # type: ignore[attr-defined]
@@ -157,76 +157,76 @@ class KeyedExecutor:
     `records` returns an event's owner and handler, and dead-letters an event whose handler raised.
     """
 
-    def __init__(self, records: RecordDispatcher, in_flight: int = IN_FLIGHT) -> None:
+    def __init__(self, records: RecordDispatcher, in_flight: int = DEFAULT_IN_FLIGHT) -> None:
         self._records, self._reader, self._limit = records, records.reader, in_flight
         self._backlog: deque[ConsumedRecord] = deque()
-        self._lines: dict[str, deque[tuple[ConsumedRecord, Task]]] = {}
+        self._queues: dict[str, deque[tuple[ConsumedRecord, RoutedEvent]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._in_flight = 0
-        self._will_look = False
+        self._is_scheduled = False
         stage = records.stage
         metrics.IN_FLIGHT_LIMIT.labels(stage).inc(in_flight)
         self._running, self._queued = metrics.IN_FLIGHT.labels(stage), metrics.QUEUED.labels(stage)
         self._unacked, self._stale = metrics.UNACKED.labels(stage), metrics.STALE.labels(stage)
         self._seconds = metrics.STAGE_SECONDS.labels(stage)
 
-    def submit(self, batch: Batch) -> None:
+    def submit(self, batch: RecordBatch) -> None:
         """Take events of a partition, and begin as many as there is room for."""
         self._backlog.extend(batch)
         self._queued.inc(len(batch))
-        self._begin()
+        self._start_ready()
 
-    def _begin(self) -> None:
-        for number in range(AT_ONCE):
+    def _start_ready(self) -> None:
+        for number in range(STARTS_PER_TURN):
             if self._in_flight >= self._limit or not self._backlog:
                 return
             if number == 0 and not self._reader.app.flow_control.is_active():
                 # Stale events are dropped if partitions have moved.
-                self._look_again(LOOK_AGAIN_SECONDS)
+                self._schedule_start(RETRY_SECONDS)
                 return
-            self._begin_one()
-        self._look_again(0.0)
+            self._start_one()
+        self._schedule_start(0.0)
 
-    def _begin_one(self) -> None:
+    def _start_one(self) -> None:
         event = self._backlog.popleft()
         if not self._reader.begin(event):
             self._queued.dec()
             return
-        task = self._routed(event)
+        task = self._route(event)
         self._in_flight += 1
         self._unacked.inc()
-        line = None if task.key is None else self._lines.get(task.key)
-        if line is not None:
-            line.append((event, task))
+        queue = None if task.key is None else self._queues.get(task.key)
+        if queue is not None:
+            queue.append((event, task))
             return
-        line = deque([(event, task)])
+        queue = deque([(event, task)])
         if task.key is not None:
-            self._lines[task.key] = line
-        serving = asyncio.create_task(self._serve(task.key, line))
+            self._queues[task.key] = queue
+        serving = asyncio.create_task(self._serve(task.key, queue))
         self._tasks.add(serving)
         serving.add_done_callback(self._tasks.discard)
 
-    def _routed(self, event: ConsumedRecord) -> Task:
+    def _route(self, event: ConsumedRecord) -> RoutedEvent:
         try:
             return self._records.route(event)
         except Exception as error:
-            return Task(None, partial(_fail, error))
+            return RoutedEvent(None, partial(_fail, error))
 
-    def _look_again(self, seconds: float) -> None:
-        if self._will_look:
+    def _schedule_start(self, seconds: float) -> None:
+        if self._is_scheduled:
             return
-        self._will_look = True
+        self._is_scheduled = True
 
-        def look() -> None:
-            self._will_look = False
-            self._begin()
+        def start() -> None:
+            self._is_scheduled = False
+            self._start_ready()
 
-        asyncio.get_running_loop().call_later(seconds, look)
+        asyncio.get_running_loop().call_later(seconds, start)
 
-    async def _serve(self, key: str | None, line: deque[tuple[ConsumedRecord, Task]]) -> None:
+    async def _serve(self, key: str | None, queue: deque[tuple[ConsumedRecord, RoutedEvent]]) -> None:
         try:
-            while line:
-                event, task = line[0]
+            while queue:
+                event, task = queue[0]
                 # From it a RocksDB table takes the partition of a key.
                 _current_event.set(weakref.ref(event))
                 self._queued.dec()
@@ -236,20 +236,20 @@ class KeyedExecutor:
                     self._seconds.observe(time.perf_counter() - began)
                 # Not in the finally: an event that was cancelled must come again after the restart.
                 event.is_done = True
-                line.popleft()
+                queue.popleft()
                 self._end(event)
-                self._begin()
+                self._start_ready()
         finally:
             if key is not None:
-                self._lines.pop(key, None)
-            for event, _ in line:  # cancelled: none of them is done
+                self._queues.pop(key, None)
+            for event, _ in queue:  # cancelled: none of them is done
                 self._end(event)
 
     def _end(self, event: ConsumedRecord) -> None:
         self._in_flight -= 1
         self._unacked.dec(self._reader.end(event))
 
-    async def _guarded(self, event: ConsumedRecord, task: Task) -> None:
+    async def _guarded(self, event: ConsumedRecord, task: RoutedEvent) -> None:
         try:
             if event.generation_id != event.progress.app.consumer_generation_id:
                 raise PartitionRevoked
@@ -269,10 +269,12 @@ async def _fail(error: Exception) -> None:
     raise error
 
 
-def define_agent(app: Any, name: str, topics: Sequence[type[Event]], take: Callable[[Batch], None], about: str) -> None:
+def define_agent(
+    app: Any, name: str, topics: Sequence[type[Event]], take: Callable[[RecordBatch], None], about: str
+) -> None:
     """Define a Faust agent that passes each batch of these topics to `take`; `faust agents` prints `about`."""
 
-    async def agent(batches: AsyncIterable[Batch]) -> None:
+    async def agent(batches: AsyncIterable[RecordBatch]) -> None:
         async for batch in batches:
             take(batch)
 

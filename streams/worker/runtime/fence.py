@@ -16,7 +16,7 @@ import asyncio
 import time
 from typing import Any
 
-LOOK_AGAIN_SECONDS = 0.05
+POLL_SECONDS = 0.05
 
 # Unlike the monotonic clock it goes on while the machine sleeps.
 CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -69,7 +69,7 @@ class Membership:
         at = now() + self._delivery
         return at - self._confirmed_at < self._session and at - self._settled_at >= self._rebalance
 
-    async def confirmed(self) -> bool:
+    async def wait_confirmed(self) -> bool:
         """Wait until a send is allowed; false if the group has removed us, or may at any moment.
 
         A rebalance waits for running events. An event that is unfinished when the rebalance has lasted too long must be
@@ -78,7 +78,7 @@ class Membership:
         while not self.may_send:
             if self._lost or self._is_overdue:
                 return False
-            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
         return True
 
 

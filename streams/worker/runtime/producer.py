@@ -32,14 +32,14 @@ from streams.worker.runtime.fence import CLOCK, Membership, PartitionRevoked
 
 logger = logging.getLogger("sager.producer")
 
-SHARE_OF_SESSION, POLL_SECONDS = 0.7, 0.002
+SESSION_SHARE, POLL_SECONDS = 0.7, 0.002
 # No more than the smallest limit of a topic: a batch that is refused is refused with all its records.
 BATCH_BYTES = 256 * 1024
 QUEUE_KIBIBYTES = 64 * 1024
 # Levels of compression: gzip's highest take five times the CPU.
-FASTEST, USUAL = 1, -1
+FASTEST_LEVEL, DEFAULT_LEVEL = 1, -1
 # After these a producer delivers nothing more. The embedded broker answers the second after any dropped record.
-BROKEN = frozenset(
+FATAL_CODES = frozenset(
     {
         KafkaError._FATAL,
         KafkaError.PRODUCER_FENCED,
@@ -48,12 +48,12 @@ BROKEN = frozenset(
         KafkaError.UNKNOWN_PRODUCER_ID,
     }
 )
-FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, FULL_SECONDS = 0.2, 10.0, 0.01
+FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, QUEUE_FULL_SECONDS = 0.2, 10.0, 0.01
 
 _Result = TypeVar("_Result")
 
 
-class Delivered(NamedTuple):
+class RecordPosition(NamedTuple):
     """The place of a record in its log."""
 
     topic_partition: TP
@@ -74,7 +74,7 @@ class QueueFull(Exception):
 
 def delivery_seconds(session_seconds: float) -> float:
     """Return how long a record may take: it expires, with the lease that it was sent under, before the session."""
-    return SHARE_OF_SESSION * session_seconds
+    return SESSION_SHARE * session_seconds
 
 
 class KafkaProducer:
@@ -106,7 +106,7 @@ class KafkaProducer:
         """Return the librdkafka producer that compresses as this topic does, made on first use."""
         codec = self._codecs.get(topic, self._settings.compression)
         if codec not in self._producers:
-            level = FASTEST if codec is Compression.GZIP else USUAL
+            level = FASTEST_LEVEL if codec is Compression.GZIP else DEFAULT_LEVEL
             compression = {"compression.type": codec.value, "compression.level": level}
             config = producer_config(self._settings, **self._own, **compression)
             self._producers[codec] = confluent_kafka.Producer(config)
@@ -114,7 +114,7 @@ class KafkaProducer:
 
     def send(
         self, topic: str, partition: int, key: bytes | None, value: bytes | None, **more: Any
-    ) -> "asyncio.Future[Delivered]":
+    ) -> "asyncio.Future[RecordPosition]":
         """Send a record; the future is done once all replicas have it, or fails with one of the errors below.
 
         `more` are a timestamp and headers.
@@ -124,7 +124,7 @@ class KafkaProducer:
         """
         loop = asyncio.get_running_loop()
         producer = self.producer_of(topic)
-        future: asyncio.Future[Delivered] = loop.create_future()
+        future: asyncio.Future[RecordPosition] = loop.create_future()
         delivered = partial(self._on_delivery, producer, future, topic)
         try:
             producer.produce(topic, value, key, partition, delivered, **more)
@@ -149,7 +149,7 @@ class KafkaProducer:
     def _on_delivery(
         self,
         producer: confluent_kafka.Producer,
-        future: "asyncio.Future[Delivered]",
+        future: "asyncio.Future[RecordPosition]",
         topic: str,
         error: KafkaError | None,
         message: Message,
@@ -161,13 +161,13 @@ class KafkaProducer:
         if failed is not None:
             future.set_exception(failed)
         else:
-            future.set_result(Delivered(TP(topic, message.partition()), message.offset() or 0))
+            future.set_result(RecordPosition(TP(topic, message.partition()), message.offset() or 0))
 
     def _failure(self, producer: confluent_kafka.Producer, error: KafkaError) -> Exception:
         """Return our exception for an error, and replace a producer that it breaks."""
         if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
             return MessageSizeTooLarge(error.str())
-        if producer not in self._retired and (error.fatal() or error.code() in BROKEN):
+        if producer not in self._retired and (error.fatal() or error.code() in FATAL_CODES):
             logger.warning("a new producer takes the place of one that is broken: %s", error.str())
             self._producers = {codec: each for codec, each in self._producers.items() if each is not producer}
             self._retired.append(producer)
@@ -196,7 +196,7 @@ class Producer:
         value: bytes | None,
         partition: int | None = None,
         is_logged: Callable[[], Awaitable[bool]] | None = None,
-    ) -> Delivered:
+    ) -> RecordPosition:
         """Produce a record, or a tombstone, on the topic `base`, and wait through outages until the broker has it.
 
         `partition` is by default that of the key. `is_logged`, for a record that must not be in the log twice, is
@@ -206,10 +206,10 @@ class Producer:
             partition = partition_of((key or b"").decode(), TOPICS[base].partitions(self.partitions))
         topic, has_tried = self._names[base], False
 
-        async def attempt() -> Delivered:
+        async def attempt() -> RecordPosition:
             nonlocal has_tried
             if has_tried and is_logged is not None and await is_logged():
-                return Delivered(TP(topic, partition), 0)
+                return RecordPosition(TP(topic, partition), 0)
             sending = self.kafka.send(topic, partition, key, value)
             has_tried = True
             return await sending
@@ -228,7 +228,7 @@ class Producer:
         while True:
             # Only while the partition is certainly ours.
             member: Membership = self._app.membership
-            if time.clock_gettime(CLOCK) >= member.send_until and not await member.confirmed():
+            if time.clock_gettime(CLOCK) >= member.send_until and not await member.wait_confirmed():
                 raise PartitionRevoked
             if event.generation_id != self._app.consumer_generation_id:
                 raise PartitionRevoked
@@ -237,7 +237,7 @@ class Producer:
             except MessageSizeTooLarge:
                 raise
             except QueueFull:
-                await asyncio.sleep(FULL_SECONDS)
+                await asyncio.sleep(QUEUE_FULL_SECONDS)
             except Exception as error:
                 logger.warning("%s failed, again in %.1f s: %s", purpose, delay, error)
                 await asyncio.sleep(delay)

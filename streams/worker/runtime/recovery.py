@@ -2,7 +2,7 @@
 
 1. faust-streaming #596: when table recovery ends, source partitions are resumed and fetched before the queues
    are cleared, and records fetched in between are lost. Flow is stopped before recovery completes
-   (`QuietRecovery`).
+   (`BatchRecovery`).
 2. The embedded broker's ListOffsets reports the base offset of the last batch plus one, so that recovery stops
    short of the last records. The high watermark of a fetch response is right, and is used instead.
 3. When the flow stops during a fetch (at every rebalance, and by repair 1), Faust drops the fetched records and relies
@@ -39,7 +39,7 @@ from faust.types import TP
 
 from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.runtime.dispatch import BatchConsumer, Reader
+from streams.worker.runtime.dispatch import BatchConsumer, BatchReader
 from streams.worker.runtime.fence import Membership, watch
 from streams.worker.runtime.state import LogFirstTable
 from streams.worker.runtime.watchdog import WorkerHealth
@@ -54,7 +54,7 @@ SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, PAUSE_GROWTH = 0.004, 0.1, 1.3
 SHORTEST_WAIT_MS, LONGEST_WAIT_MS = 1, 512
 
 
-class QuietRecovery(Recovery):
+class BatchRecovery(Recovery):
     """Recovery in batches; by repair 1 it fetches no records between its end and the clearing of the queues."""
 
     _assigned_at = 0.0
@@ -124,8 +124,8 @@ class QuietRecovery(Recovery):
             logger.info("recovering tables: %.0f%%, some %.0f s left", 100 * (1 - left / self._total), seconds)
 
 
-class QuietTableManager(TableManager):
-    """The table manager that recovers by `QuietRecovery`."""
+class BatchTableManager(TableManager):
+    """The table manager that recovers by `BatchRecovery`."""
 
     _recovery: Recovery | None
 
@@ -133,7 +133,7 @@ class QuietTableManager(TableManager):
     def recovery(self) -> Recovery:
         """The recovery service, made on first use."""
         if self._recovery is None:
-            self._recovery = QuietRecovery(self.app, self, beacon=self.beacon, loop=self.loop)
+            self._recovery = BatchRecovery(self.app, self, beacon=self.beacon, loop=self.loop)
         return self._recovery
 
 
@@ -230,7 +230,7 @@ def _are_records_left(assignment: Any, request: Any) -> bool:
     )
 
 
-class TrueEndConsumerThread(SeekingConsumerThread):
+class EmbeddedConsumerThread(SeekingConsumerThread):
     """Repair 2: the end of a partition, by a fetch."""
 
     async def on_start(self) -> None:
@@ -260,16 +260,16 @@ class TrueEndConsumerThread(SeekingConsumerThread):
         return {tp: max(end, seen.get((tp.topic, tp.partition), 0)) for tp, end in claimed.items()}
 
 
-class TrueEndConsumer(SeekingConsumer):
+class EmbeddedConsumer(SeekingConsumer):
     """The consumer of the embedded broker."""
 
-    thread = TrueEndConsumerThread
+    thread = EmbeddedConsumerThread
 
 
-class TrueEndTransport(SeekingTransport):
+class EmbeddedTransport(SeekingTransport):
     """The transport to the embedded broker."""
 
-    Consumer = TrueEndConsumer
+    Consumer = EmbeddedConsumer
 
 
 class WorkerApp(faust.App):
@@ -286,7 +286,7 @@ class WorkerApp(faust.App):
         self.boot_strategy.enable_web = False
         self.settings, self.membership = settings, membership
         self.health = WorkerHealth()
-        self.reader = Reader(self)
+        self.reader = BatchReader(self)
 
     async def on_first_start(self) -> None:
         """Prepare, unless the app only sends or asks."""
@@ -295,5 +295,5 @@ class WorkerApp(faust.App):
             await asyncio.to_thread(self.prepare)
 
     def _new_transport(self) -> driver.Transport:
-        transport = TrueEndTransport if self.settings.embedded else SeekingTransport
+        transport = EmbeddedTransport if self.settings.embedded else SeekingTransport
         return transport(self.conf.broker_consumer, self)

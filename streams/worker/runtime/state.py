@@ -17,11 +17,11 @@ from yarl import URL
 
 from schemas import key_start
 from streams.memory import compressed, decompressed
-from streams.worker.runtime.producer import Delivered
+from streams.worker.runtime.producer import RecordPosition
 
-SAMPLE = 1_000
+SAMPLE_ENTRIES = 1_000
 # Keys that are scanned before other tasks run.
-SCANNED_AT_ONCE = 20_000
+KEYS_PER_TURN = 20_000
 
 
 class MemoryStore(memory.Store[bytes, bytes]):
@@ -42,7 +42,7 @@ class MemoryStore(memory.Store[bytes, bytes]):
     def __setitem__(self, key: bytes, value: bytes) -> None:
         self.data[key] = compressed(value)
 
-    def at_rest(self, key: bytes) -> bytes | None:
+    def stored_bytes(self, key: bytes) -> bytes | None:
         """Return a value as it is stored: equal if and only if the value is."""
         found: bytes | None = self.data.get(key)
         return found
@@ -62,10 +62,10 @@ class MemoryStore(memory.Store[bytes, bytes]):
     def size(self) -> tuple[int, int]:
         """Return the number of entries, and their bytes as estimated from a sample."""
         entries = len(self.data)
-        sample = [len(key) + len(value) for key, value in islice(self.data.items(), SAMPLE)]
+        sample = [len(key) + len(value) for key, value in islice(self.data.items(), SAMPLE_ENTRIES)]
         return entries, round(entries * sum(sample) / len(sample)) if sample else 0
 
-    def hold(self, tp: TP, key: bytes, value: bytes | None, reached: int | None) -> None:
+    def store_value(self, tp: TP, key: bytes, value: bytes | None, reached: int | None) -> None:
         """Set or drop a value, and the offset up to which the partition is complete now."""
         keys = self._keys.setdefault(tp.partition, set())
         if value is None:
@@ -114,7 +114,7 @@ class MemoryStore(memory.Store[bytes, bytes]):
 class RocksdbStore(rocksdb.Store):
     """Values in one RocksDB per partition, which compresses them."""
 
-    def at_rest(self, key: bytes) -> bytes | None:
+    def stored_bytes(self, key: bytes) -> bytes | None:
         """Return a value as it is stored."""
         found: bytes | None = self.get(key)
         return found
@@ -126,7 +126,7 @@ class RocksdbStore(rocksdb.Store):
         entries, size = (sum(share.property_int_value(name) or 0 for share in shares) for name in names)
         return entries, size
 
-    def hold(self, tp: TP, key: bytes, value: bytes | None, reached: int | None) -> None:
+    def store_value(self, tp: TP, key: bytes, value: bytes | None, reached: int | None) -> None:
         """Set or drop a value, and the offset up to which the partition is complete now: both or none."""
         batch = rocksdb.WriteBatch(raw_mode=True)
         if value is None:
@@ -155,7 +155,7 @@ class RocksdbStore(rocksdb.Store):
         """Do nothing: a partition that is gone stays on disk, and is complete up to its offset when it comes back."""
 
 
-_NOWHERE = -1
+_NO_OFFSET = -1
 # By the scheme of Faust's setting `store`.
 STORES = {"memory": MemoryStore, "rocksdb": RocksdbStore}
 
@@ -168,14 +168,14 @@ class InflightWrites:
     """
 
     def __init__(self) -> None:
-        self._newest = _NOWHERE
+        self._newest = _NO_OFFSET
         self._behind: dict[bytes, int] = {}
 
-    def begins(self, key: bytes) -> None:
+    def begin(self, key: bytes) -> None:
         """Note that a value of this key is about to be sent, perhaps again."""
         self._behind.setdefault(key, self._newest)
 
-    def complete_to(self, key: bytes, offset: int) -> int | None:
+    def complete(self, key: bytes, offset: int) -> int | None:
         """Return the offset up to which the store is complete, now that it has this value; None if that is unknown.
 
         Nothing follows from a write that began before a rebalance.
@@ -184,9 +184,9 @@ class InflightWrites:
             return None
         self._newest = max(self._newest, offset)
         reached = next(iter(self._behind.values()), self._newest)
-        return None if reached == _NOWHERE else reached
+        return None if reached == _NO_OFFSET else reached
 
-    def ends(self, key: bytes) -> None:
+    def cancel(self, key: bytes) -> None:
         """Note that a value will not be on the changelog: the broker accepts none of its size."""
         self._behind.pop(key, None)
 
@@ -232,24 +232,24 @@ class LogFirstTable(faust.Table):
         self.data.apply_changelog(tp, records)
         return True
 
-    def at_rest(self, key: bytes) -> bytes | None:
+    def stored_bytes(self, key: bytes) -> bytes | None:
         """Return a value as its store has it: enough to see whether it has changed."""
-        found: bytes | None = self.data.at_rest(key)
+        found: bytes | None = self.data.stored_bytes(key)
         return found
 
-    def sends(self, partition: int, key: bytes) -> None:
+    def begin_write(self, partition: int, key: bytes) -> None:
         """Note that a value or a tombstone is about to be sent to the changelog."""
-        self._writes[partition].begins(key)
+        self._writes[partition].begin(key)
 
-    def is_refused(self, partition: int, key: bytes) -> None:
+    def cancel_write(self, partition: int, key: bytes) -> None:
         """Note that it will not be on the changelog."""
-        self._writes[partition].ends(key)
+        self._writes[partition].cancel(key)
 
-    def hold(self, key: bytes, value: bytes | None, sent: Delivered) -> None:
+    def store_value(self, key: bytes, value: bytes | None, sent: RecordPosition) -> None:
         """Set or drop a value that is in the changelog, unless its partition is another worker's, or a standby here."""
         tp, offset = sent
         if tp.partition not in self._lost and tp.partition not in self._standby:
-            self.data.hold(tp, key, value, self._writes[tp.partition].complete_to(key, offset))
+            self.data.store_value(tp, key, value, self._writes[tp.partition].complete(key, offset))
 
     async def keys_of(self, owner: str) -> list[bytes]:
         """Return the keys `[owner, ...]`, by a scan: tables have neither order nor index."""
@@ -257,7 +257,7 @@ class LogFirstTable(faust.Table):
         for number, key in enumerate(tuple(self.data), 1):
             if key.startswith(start):
                 found.append(key)
-            if number % SCANNED_AT_ONCE == 0:
+            if number % KEYS_PER_TURN == 0:
                 await asyncio.sleep(0)
         return found
 

@@ -90,43 +90,43 @@ class StallDetector:
     The clock is the event loop's own beat, of about a second each. An event loop that does not beat at all is stuck in
     one handler: then the looks of the watchdog, `look_seconds` apart at most, are counted instead.
 
-    >>> patience = StallDetector(seconds=2, look_seconds=1)
-    >>> [patience.is_over("same", now=float(at), beats=at) for at in range(4)]
+    >>> stall = StallDetector(seconds=2, look_seconds=1)
+    >>> [stall.has_expired("same", now=float(at), beats=at) for at in range(4)]
     [False, False, True, True]
-    >>> patience.is_over("other", now=4, beats=4)
+    >>> stall.has_expired("other", now=4, beats=4)
     False
     """
 
     def __init__(self, seconds: float, look_seconds: float) -> None:
         self._seconds, self._look_seconds = seconds, look_seconds
         self._last: tuple[Hashable, float, int] | None = None
-        self._stood = self._unbeaten = 0.0
+        self._stalled = self._unbeaten = 0.0
 
     def renew(self) -> None:
         """Start again: there is nothing to do, or the lag is unknown."""
         self._last = None
-        self._stood = self._unbeaten = 0.0
+        self._stalled = self._unbeaten = 0.0
 
-    def is_over(self, standing: Hashable, now: float, beats: int) -> bool:
-        """Return true if `standing`, which changes with all progress, has been the same for too long."""
-        if self._last is None or self._last[0] != standing:
+    def has_expired(self, state: Hashable, now: float, beats: int) -> bool:
+        """Return true if `state`, which changes with all progress, has been the same for too long."""
+        if self._last is None or self._last[0] != state:
             self.renew()
-            self._last = (standing, now, beats)
+            self._last = (state, now, beats)
             return False
         _, before, beaten = self._last
-        self._last = (standing, now, beats)
+        self._last = (state, now, beats)
         if beats > beaten:
-            self._stood += min(now - before, (beats - beaten) * BEAT_SECONDS)
+            self._stalled += min(now - before, (beats - beaten) * BEAT_SECONDS)
             self._unbeaten = 0.0
         else:
             self._unbeaten += min(now - before, self._look_seconds)
-        return max(self._stood, self._unbeaten) >= self._seconds
+        return max(self._stalled, self._unbeaten) >= self._seconds
 
 
 class Watchdog(threading.Thread):
     """Ends the process when there has been lag and no progress for `settings.watchdog_seconds`.
 
-    `progressed` returns when the worker last finished an event, by the monotonic clock; `standing` its place in its
+    `progressed` returns when the worker last finished an event, by the monotonic clock; `state` its place in its
     group and its recovery, of which every change renews the patience; `beats` how often the event loop has beaten so
     far. `end` ends the process; by default at once with code 70, for its supervisor to start it again.
     """
@@ -137,16 +137,16 @@ class Watchdog(threading.Thread):
         progressed: Callable[[], float],
         assigned: Callable[[], set[tuple[str, int]]],
         end: Callable[[int], None] = os._exit,
-        standing: Callable[[], Hashable] = lambda: None,
+        state: Callable[[], Hashable] = lambda: None,
         beats: Callable[[], int] | None = None,
     ) -> None:
         super().__init__(name="watchdog", daemon=True)
         self._settings, self._end = settings, end
-        self._progressed, self._assigned, self._standing = progressed, assigned, standing
+        self._progressed, self._assigned, self._state = progressed, assigned, state
         self._beats = beats or count().__next__
         self._client = AdminClient(client_config(settings))
         self._pause = min(10.0, settings.watchdog_seconds / 4)
-        self._patience = StallDetector(settings.watchdog_seconds, self._pause)
+        self._stall = StallDetector(settings.watchdog_seconds, self._pause)
         self._oldest = OldestRecordProbe(settings)
         self._oldest_by_topic: dict[str, float] = {}
         for base in WORKED_OFF:
@@ -169,13 +169,13 @@ class Watchdog(threading.Thread):
         The time since the last progress alone does not count: an idle worker whose first record in hours arrives is not
         stuck.
         """
-        before = self._standing(), self._progressed()
+        before = self._state(), self._progressed()
         try:
             waiting = lag(self._settings, self._client)
         except (KafkaException, TimeoutError) as error:
             # A worker that waits for Kafka to come back is not stuck.
             logger.warning("cannot ask for lag: %s", str(error) or "no answer in time")
-            self._patience.renew()
+            self._stall.renew()
             # librdkafka's admin client asks a partition's former leader again and again: FENCED_LEADER_EPOCH, for ever.
             self._client = AdminClient(client_config(self._settings))
             return False
@@ -183,13 +183,13 @@ class Watchdog(threading.Thread):
         ours = {tp: records for tp, records in waiting.items() if (tp.topic, tp.partition) in assigned}
         self._export(ours)
         if not any(ours.values()):
-            self._patience.renew()
+            self._stall.renew()
             return False
         committed = frozenset((tp.topic, tp.partition, tp.offset) for tp in ours)
-        now = self._standing(), self._progressed()
+        now = self._state(), self._progressed()
         if now != before:  # while the broker was being asked
-            self._patience.renew()
-        return self._patience.is_over((now, committed), time.monotonic(), self._beats())
+            self._stall.renew()
+        return self._stall.has_expired((now, committed), time.monotonic(), self._beats())
 
     def _export(self, ours: dict[TopicPartition, int]) -> None:
         for base in WORKED_OFF:
@@ -206,7 +206,7 @@ class Watchdog(threading.Thread):
         return min(now, self._oldest_by_topic.get(base, now))
 
 
-def standing_of(app: Any) -> Hashable:
+def recovery_state(app: Any) -> Hashable:
     """Return a value that changes with every step of a worker's rebalance or table recovery."""
     recovery = getattr(app.tables, "_recovery", None)
     # Copied at once: the event loop's thread goes on while the watchdog's reads.
@@ -220,44 +220,44 @@ class WorkerHealth:
 
     def __init__(self, loop_seconds: float = LOOP_SECONDS) -> None:
         self._loop_seconds = loop_seconds
-        self._doing = "starting"
+        self._activity = "starting"
         self._is_ending = False
         self._app: Any = None
-        self._guard: threading.Thread | None = None
+        self._watchdog: threading.Thread | None = None
         self._beat_at: float | None = None
         self.beats = 0
 
-    def starts(self, doing: str) -> None:
+    def set_activity(self, activity: str) -> None:
         """Set the worker's activity before it joins its group."""
-        self._doing = doing
+        self._activity = activity
 
-    def runs(self, app: Any) -> None:
+    def set_running(self, app: Any) -> None:
         """Note that the worker is about to join its group."""
-        self._app, self._doing = app, ""
+        self._app, self._activity = app, ""
 
-    def ends(self) -> None:
+    def set_ending(self) -> None:
         """Note that shutdown has begun."""
         self._is_ending = True
 
-    def guarded_by(self, watchdog: threading.Thread) -> None:
+    def set_watchdog(self, watchdog: threading.Thread) -> None:
         """Set the running watchdog; its thread ends only if the worker is stuck or the watchdog has failed."""
-        self._guard = watchdog
+        self._watchdog = watchdog
 
-    def beat(self, loop: asyncio.AbstractEventLoop) -> None:
+    def start_heartbeat(self, loop: asyncio.AbstractEventLoop) -> None:
         """Measure the event loop's delay every second from now on."""
         now = time.monotonic()
         if self._beat_at is not None:
             metrics.LOOP_DELAY.observe(max(0.0, now - self._beat_at - BEAT_SECONDS))
         self._beat_at = now
         self.beats += 1
-        loop.call_later(BEAT_SECONDS, self.beat, loop)
+        loop.call_later(BEAT_SECONDS, self.start_heartbeat, loop)
 
     def why_not_live(self) -> list[str]:
         """Return reasons to restart this worker; none if it is live."""
         reasons = []
         if self._beat_at is not None and (still := time.monotonic() - self._beat_at) > self._loop_seconds:
             reasons.append(f"the event loop has not turned for {still:.0f} s")
-        if self._guard is not None and not self._guard.is_alive():
+        if self._watchdog is not None and not self._watchdog.is_alive():
             reasons.append("the watchdog has ended: it found the worker stuck, or cannot find that any more")
         return reasons
 
@@ -266,8 +266,8 @@ class WorkerHealth:
         reasons = self.why_not_live()
         if self._is_ending:
             reasons.append("shutting down")
-        if self._doing:
-            reasons.append(self._doing)
+        if self._activity:
+            reasons.append(self._activity)
         if self._app is None:
             return reasons
         app = self._app

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from streams.analytics import MaterializerError, read
 from streams.analytics.snapshot import Publisher
-from streams.analytics.store import Store
+from streams.analytics.store import DuckDBStore
 from streams.cli import app
 from streams.http.snapshot import Snapshot
 from streams.rights.exporting import DataSubject, export_tables
@@ -143,7 +143,7 @@ def test_the_process_could_not_write_a_byte_if_duckdb_let_it(folder):
 @pytest.mark.parametrize("kind", ["log", "link", "dangling link", "folder"])
 def test_no_reader_opens_a_snapshot_with_a_log_beside_it_and_the_materializer_removes_it(tmp_path, ending, kind):
     settings = Settings(data_dir=tmp_path)
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
+    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
         publisher = Publisher(store, settings.duckdb_file, 5.0)
         publisher.publish()
         stray = settings.duckdb_file.with_name("sager.duckdb" + ending)

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from streams.analytics.records import Batch
+from streams.analytics.records import ChangeSet
 from streams.analytics.rows import read
 from streams.analytics.schema import DERIVED, SOURCES
-from streams.analytics.store import Store
+from streams.analytics.store import DuckDBStore
 from streams.privacy import DEFAULT as PRIVACY
 from tests.analytics_world import build
 
@@ -32,7 +32,7 @@ def publish(store):
 
 
 def written(store, records):
-    batch = Batch()
+    batch = ChangeSet()
     for record in records:
         batch.add(read(record, privacy=PRIVACY))
     store.write(batch, {})
@@ -45,14 +45,14 @@ def test_batches_in_any_order_with_publications_between_come_to_the_same(tmp_pat
         for record in build().records
         if record.topic.base.replace("-", "_") in SOURCES and user_of(record) in FEW
     ]
-    with Store(tmp_path / "whole.duckdb", "sager.") as store:
+    with DuckDBStore(tmp_path / "whole.duckdb", "sager.") as store:
         written(store, records)
         publish(store)
         wanted = {name: rows(store, name) for name in DERIVED}
         assert rows(store, "stale_users") == []
     rng = random.Random(seed)
     records = rng.sample(records, len(records)) + rng.sample(records, 10)
-    with Store(tmp_path / "parts.duckdb", "sager.") as store:
+    with DuckDBStore(tmp_path / "parts.duckdb", "sager.") as store:
         for start in range(0, len(records), 40):
             written(store, records[start : start + 40])
             if rng.random() < 0.5:
@@ -64,16 +64,16 @@ def test_batches_in_any_order_with_publications_between_come_to_the_same(tmp_pat
 
 def test_what_was_not_published_before_a_kill_is_derived_by_the_next(tmp_path):
     records = [record for record in build().records if record.topic.base == "skill-diffs"][:5]
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
+    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
         written(store, records)
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
+    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
         assert rows(store, "skill_versions") == []
         publish(store)
         assert len(rows(store, "skill_versions")) == 5
 
 
 def test_a_selection_of_what_was_not_shown_counts_only_without_another(tmp_path):
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
+    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
         for minute, (ranking, item) in enumerate([("r1", "zz"), ("r1", "b"), ("r1", "c"), ("r2", "zz")]):
             store._db.execute(
                 "INSERT INTO selections BY NAME SELECT 'ann' AS user_id, $1 AS event_id, $2 AS ranking_id, "

@@ -14,7 +14,7 @@ from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import ONE, Candidate, Correction, Directive, Event, PolicySkill, SkillDiff, Stance, Tier
 from schemas.events import Contrast, Feedback, Interaction, Ranking
 from streams.analytics import read
-from streams.analytics.store import Store
+from streams.analytics.store import DuckDBStore
 from streams.language import RULES
 from streams.output_gate import DEFAULT
 from streams.output_gate import DEFAULT as OUTPUT_GATE
@@ -40,8 +40,8 @@ STEP = EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "live.duckdb", "sager.") as opened:
+def store(tmp_path: Path) -> Iterator[DuckDBStore]:
+    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as opened:
         yield opened
 
 
@@ -67,7 +67,7 @@ def seeded(diff: SkillDiff | None) -> SkillDiff:
     return diff.model_copy(update={"seed": held().attributes})
 
 
-def told(store: Store, *events: Event) -> LineStep:
+def told(store: DuckDBStore, *events: Event) -> LineStep:
     """The newest step in the history of the line `noir`, once these events are stored."""
     write(store, *events)
     found = explain(store._db, USER, DOMAIN, id_of(NOIR), DEFAULT, NOW)
@@ -78,7 +78,7 @@ def told(store: Store, *events: Event) -> LineStep:
 
 
 @pytest.mark.parametrize("is_ranking_stored", [True, False])
-def test_items_that_were_taken_together_are_not_counted_as_left(store: Store, is_ranking_stored: bool) -> None:
+def test_items_that_were_taken_together_are_not_counted_as_left(store: DuckDBStore, is_ranking_stored: bool) -> None:
     ranking, contrast = a_choice()
     diff = seeded(STEP.finish(EvolveState(held()), contrast, Proposal(reasoned_by=COUNTS)).diff)
 
@@ -90,7 +90,7 @@ def test_items_that_were_taken_together_are_not_counted_as_left(store: Store, is
     assert set(step.ranking.shown) == set("abcd")
 
 
-def test_a_line_that_falls_with_a_stated_change_of_taste_names_that_change(store: Store) -> None:
+def test_a_line_that_falls_with_a_stated_change_of_taste_names_that_change(store: DuckDBStore) -> None:
     items = [item_facts("x", WAR)]
     says = (Directive(stance=Stance.AVOIDS, dimension="genre", value="war", changed=True),)
     given = {"text": "I don't like war any more", "items": (Candidate(item_id="x"),), "says": says}
@@ -107,7 +107,7 @@ def test_a_line_that_falls_with_a_stated_change_of_taste_names_that_change(store
     )
 
 
-def test_titles_come_from_the_catalogue_then_from_the_users_own_newest_event(store: Store) -> None:
+def test_titles_come_from_the_catalogue_then_from_the_users_own_newest_event(store: DuckDBStore) -> None:
     def visit(item_id: str, title: str, minutes: int, **more: str) -> Interaction:
         visited = Candidate(item_id=item_id, title=title)
         return an_interaction(visited, event_id=a_name("v"), occurred_at=NOW + timedelta(minutes=minutes), **more)

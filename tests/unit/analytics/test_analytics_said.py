@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streams.analytics.store import Store
+from streams.analytics.store import DuckDBStore
 from tests.unit.materializer.materializer_builders import at, ranking, rows, selection, write
 from tests.unit.materializer.said_builders import ASKED, abstention, correction, eves_log, fitted
 from tests.unit.materializer.test_materializer_rows import CONTRAST
@@ -16,21 +16,21 @@ PUBLISHED = at(10).replace(tzinfo=None)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "live.duckdb", "sager.") as opened:
+def store(tmp_path: Path) -> Iterator[DuckDBStore]:
+    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as opened:
         yield opened
 
 
-def published(store: Store, at_: datetime = PUBLISHED) -> Store:
+def published(store: DuckDBStore, at_: datetime = PUBLISHED) -> DuckDBStore:
     store.checkpoint(at_, None)
     return store
 
 
-def of(store: Store, query: str) -> list[Any]:
+def of(store: DuckDBStore, query: str) -> list[Any]:
     return rows(published(store), query)
 
 
-def test_a_correction_is_understood_if_the_log_says_so_and_what_is_not_is_shown(store: Store) -> None:
+def test_a_correction_is_understood_if_the_log_says_so_and_what_is_not_is_shown(store: DuckDBStore) -> None:
     write(store, correction("e2"), correction("e4", text="well, hm"), correction("e7", text="?"), *eves_log())
 
     query = "SELECT event_id, text, understood, why_not, version, said, taste_changed FROM corrections_understood"
@@ -43,7 +43,7 @@ def test_a_correction_is_understood_if_the_log_says_so_and_what_is_not_is_shown(
     ]  # fmt: skip
 
 
-def test_a_question_has_its_answer_and_what_was_taken_then(store: Store) -> None:
+def test_a_question_has_its_answer_and_what_was_taken_then(store: DuckDBStore) -> None:
     later = ranking("r9", "eve", "ab").model_copy(update={"occurred_at": at(6)})
     write(store, fitted("r1"), fitted("r5", asks=False), later, selection("r9", "b", "eve", 7))
     write(store, correction(answers=ASKED.question_id), *eves_log())
@@ -55,7 +55,7 @@ def test_a_question_has_its_answer_and_what_was_taken_then(store: Store) -> None
     assert of(store, f"{query} FROM questions_asked") == [("r1", "genre", ASKED.text, True, True, 3, None, 2)]
 
 
-def test_calibration_compares_what_rankings_said_with_what_happened(store: Store) -> None:
+def test_calibration_compares_what_rankings_said_with_what_happened(store: DuckDBStore) -> None:
     told = {"r1": 0.02, "r2": 0.31, "r3": 0.39, "r4": 0.95, "r5": 1.0, "r6": 0.35}
     write(store, *(fitted(name, nothing) for name, nothing in told.items()))
     taken = CONTRAST.model_copy(update={"user_id": "eve"})
@@ -71,7 +71,7 @@ def test_calibration_compares_what_rankings_said_with_what_happened(store: Store
     ]
 
 
-def test_what_was_meant_at_a_moment_is_what_had_been_said_and_was_not_over(store: Store) -> None:
+def test_what_was_meant_at_a_moment_is_what_had_been_said_and_was_not_over(store: DuckDBStore) -> None:
     write(store, *eves_log())
     published(store)
 

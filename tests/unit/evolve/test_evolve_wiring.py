@@ -12,7 +12,7 @@ from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.worker import metrics
 from streams.worker.reasoning import reasoner as reasoning
 from streams.worker.reasoning.llm import reasoner_of
-from streams.worker.reasoning.reasoner import GivenUp, Reasoning
+from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning
 from tests.builders import a_contrast, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer
 
@@ -60,7 +60,7 @@ class TestFallback:
         assert by.fallback.startswith("server-error")
 
     async def test_dead_letter_gives_up(self) -> None:
-        with pytest.raises(GivenUp, match="server-error"):
+        with pytest.raises(ReasonerFailed, match="server-error"):
             await self.reason(OnLlmFailure.DEAD_LETTER)
 
     async def test_wait_asks_again(self, monkeypatch: pytest.MonkeyPatch) -> None:

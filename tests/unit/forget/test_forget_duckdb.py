@@ -12,12 +12,12 @@ from operators.erasure import with_known, with_scope
 from schemas import TOPICS, BadRecord, DeadLetter, Position, Selection, decode, encode
 from schemas.codec import known_as, line_of, subject_of
 from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
-from streams.analytics import forgetting
-from streams.analytics.forgetting import Barrier
-from streams.analytics.records import Batch, Record
+from streams.analytics import erasure
+from streams.analytics.erasure import ErasureFilter
+from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import read
 from streams.analytics.snapshot import Publisher
-from streams.analytics.store import Store
+from streams.analytics.store import DuckDBStore
 from streams.privacy import DEFAULT as PRIVACY
 from tests.analytics_world import build
 from tests.builders import a_command, a_rank_request, a_ranking, a_selection, an_interaction
@@ -41,7 +41,7 @@ def receipt_of(domain, until, who=WHO, line=None):
 
 
 def take(store, records, barrier):
-    batch, receipts = Batch(), []
+    batch, receipts = ChangeSet(), []
     for record in records:
         change = read(record, barrier=barrier, privacy=PRIVACY)
         if change is not None:
@@ -53,7 +53,7 @@ def take(store, records, barrier):
 
 
 def as_record(receipt):
-    return Record(TOPICS["receipts"], 0, 0, 0, receipt.subject.encode(), encode(receipt))
+    return KafkaRecord(TOPICS["receipts"], 0, 0, 0, receipt.subject.encode(), encode(receipt))
 
 
 def happened(record):
@@ -71,8 +71,8 @@ def some():
 @pytest.fixture(scope="module")
 def whole(some, tmp_path_factory):
     """Whose rows there are by table where nobody is forgotten: everybody else's, and their own of another domain."""
-    with Store(tmp_path_factory.mktemp("whole") / "whole.duckdb", "sager.") as store:
-        take(store, some, Barrier())
+    with DuckDBStore(tmp_path_factory.mktemp("whole") / "whole.duckdb", "sager.") as store:
+        take(store, some, ErasureFilter())
         store.checkpoint(max(happened(r) for r in some).replace(tzinfo=None), None)
         assert count(store, "outcomes", f"user_id = '{WHO}'")
         others = {t: count(store, t, f"user_id <> '{WHO}'") for t in user_tables(store)}
@@ -91,12 +91,12 @@ def test_rows_of_before_go_and_never_come_again_and_all_others_stay(tmp_path, so
     until = max(happened(r) for r in some if r.topic.base == "selections")
     record = as_record(receipt_of(domain, until + timedelta(days=1)))
     middle = {"receipt last": len(some), "receipt first": 0, "receipt between": len(some) // 2}[order]
-    with Store(tmp_path / "forgotten.duckdb", "sager.") as store:
-        barrier = Barrier()
+    with DuckDBStore(tmp_path / "forgotten.duckdb", "sager.") as store:
+        barrier = ErasureFilter()
         take(store, some[:middle], barrier)
         take(store, [record], barrier)
         # A process that starts again knows its receipts from the file.
-        take(store, some[middle:] + some[:50], Barrier(store.receipts()))
+        take(store, some[middle:] + some[:50], ErasureFilter(store.receipts()))
         Publisher(store, tmp_path / "sager.duckdb", 5.0).publish()
         for table in user_tables(store):
             assert count(store, table, f"user_id <> '{WHO}'") == others[table], table
@@ -113,8 +113,8 @@ def test_rows_of_before_go_and_never_come_again_and_all_others_stay(tmp_path, so
 
 def test_what_happens_after_is_kept(tmp_path, some):
     first = min(happened(r) for r in some if r.topic.base == "selections")
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
-        take(store, [as_record(receipt_of(None, first - timedelta(days=400))), *some], Barrier())
+    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
+        take(store, [as_record(receipt_of(None, first - timedelta(days=400))), *some], ErasureFilter())
         assert count(store, "selections", f"user_id = '{WHO}'") > 0
 
 
@@ -124,10 +124,10 @@ def letters_left(tmp_path, letters, who, first):
     for number, (name, key, value) in enumerate(letters):
         source = Position(topic="sager.selections", partition=0, offset=number, timestamp_ms=1_000)
         letter = DeadLetter.of("contrast", source, "invalid", name, key, value)
-        records.append(Record(TOPICS["dead-letters"], 0, number, 0, key, encode(letter)))
+        records.append(KafkaRecord(TOPICS["dead-letters"], 0, number, 0, key, encode(letter)))
     receipt = as_record(receipt_of(None, at, who))
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
-        barrier = Barrier()
+    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
+        barrier = ErasureFilter()
         for part in (records, [receipt]) if first == "letters" else ([receipt], records):
             take(store, part, barrier)
         return {name for (name,) in store._db.execute("SELECT detail FROM dead_letters").fetchall()}
@@ -172,7 +172,7 @@ NAMING_ANN = (
 def test_dead_letters_go_however_their_bytes_spell_the_id_and_where_nothing_else_is_there_of_the_person(
     tmp_path, monkeypatch, first
 ):
-    monkeypatch.setattr(forgetting, "_LETTERS_BYTES", 2_500)  # a few at once
+    monkeypatch.setattr(erasure, "_LETTERS_BYTES", 2_500)  # a few at once
     letters = [(str(n), None if n % 2 else b"bob", value) for n, value in enumerate(NAMING_ANN)]
     assert letters_left(tmp_path, letters, "ann", first) == {str(len(NAMING_ANN) - 1)}
 
@@ -183,8 +183,8 @@ def test_a_forgotten_lines_words_are_blank_in_older_rows_in_whatever_order_they_
     until = max(happened(r) for r in records)
     line = line_of(WHO, "films", "preference:genre:noir")
     receipt = as_record(receipt_of("films", until, line=line))
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
-        barrier = Barrier()
+    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
+        barrier = ErasureFilter()
         for part in (records, [receipt]) if first == "rows" else ([receipt], records):
             take(store, part, barrier)
         has_words = "slim_skill <> '' OR facets IS NOT NULL OR injected IS NOT NULL"
@@ -200,10 +200,10 @@ def test_a_producers_clock_that_is_ahead_saves_nothing(tmp_path, minutes):
     claimed = at + timedelta(minutes=minutes)
     ahead = Selection(event_id="s", occurred_at=claimed, user_id=WHO, ranking_id="r", item_id="i")
     logged = int(at.timestamp() * 1_000) - 60_000
-    record = Record(TOPICS["selections"], 0, 0, logged, WHO.encode(), encode(ahead))
+    record = KafkaRecord(TOPICS["selections"], 0, 0, logged, WHO.encode(), encode(ahead))
     for order in ([record, as_record(receipt_of(None, at))], [as_record(receipt_of(None, at)), record]):
-        with Store(tmp_path / f"{order[0].topic.base}.duckdb", "sager.") as store:
-            barrier = Barrier()
+        with DuckDBStore(tmp_path / f"{order[0].topic.base}.duckdb", "sager.") as store:
+            barrier = ErasureFilter()
             for each in order:
                 with suppress(BadRecord):  # from the future, and of nobody who was forgotten yet
                     take(store, [each], barrier)
@@ -223,20 +223,20 @@ def test_an_event_that_is_known_by_its_id_gets_no_row_again(tmp_path, again):
     known = [known_as(WHO, name, b"secret") for event in sent if (name := event_id_of(event))]
     receipt = with_known(receipt_of(None, at + timedelta(hours=1)), known)
     after = int((at + again + timedelta(hours=2)).timestamp() * 1_000)
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
-        barrier = Barrier([encode(receipt).decode()], b"secret")
+    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
+        barrier = ErasureFilter([encode(receipt).decode()], b"secret")
         new = [each.model_copy(update={"event_id": "new"}) for each in sent[2:4]]
         moved = [each.model_copy(update={"occurred_at": at + again + timedelta(hours=2)}) for each in (*sent, *new)]
         for number, event in enumerate(moved):
             topic = TOPICS[event.TOPIC]
-            take(store, [Record(topic, 0, number, after, topic.key_of(event), encode(event))], barrier)
+            take(store, [KafkaRecord(topic, 0, number, after, topic.key_of(event), encode(event))], barrier)
         tables = ("rankings", "selections", "rank_requests", "interactions", "skill_commands")
         assert [count(store, table, "true") for table in tables] == [0, 0, 0, 1, 1], "what is new gets one"
 
 
 def test_a_receipt_counts_by_what_it_covers_and_not_by_the_time_of_its_request():
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    barrier = Barrier()
+    barrier = ErasureFilter()
     barrier.add(receipt_of(None, now).model_copy(update={"occurred_at": datetime(9999, 1, 1, tzinfo=UTC)}))
     second = receipt_of(None, now + timedelta(days=2)).model_copy(update={"occurred_at": now - timedelta(hours=1)})
     barrier.add(second)
@@ -251,10 +251,10 @@ def test_a_dead_letter_goes_also_where_its_record_claimed_to_be_of_the_future(tm
     source = Position(topic="sager.selections", partition=0, offset=1, timestamp_ms=250_000_000_000_000)
     letter = DeadLetter.of("contrast", source, "from-the-future", "", WHO.encode(), b"{}", refused_at)
     stamp = int(refused_at.timestamp() * 1_000)
-    records = [Record(TOPICS["dead-letters"], 0, 0, stamp, letter.key, encode(letter))]
+    records = [KafkaRecord(TOPICS["dead-letters"], 0, 0, stamp, letter.key, encode(letter))]
     records.insert(order == "letter first", as_record(receipt_of(None, refused_at + timedelta(hours=1))))
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
-        barrier = Barrier()
+    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
+        barrier = ErasureFilter()
         for record in records:
             take(store, [record], barrier)
         assert count(store, "dead_letters", "true") == 0

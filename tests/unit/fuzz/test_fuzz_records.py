@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from schemas import TOPICS, BadRecord, DeadLetter, Ranking, decode, encode
 from schemas.base import MAX_INT
-from streams.analytics.records import Put, Record
+from streams.analytics.records import KafkaRecord, Put
 from streams.analytics.rows import PUBLIC_TOPICS, read
 from streams.privacy import DEFAULT as PRIVACY
 from tests.golden import golden
@@ -47,7 +47,7 @@ def test_any_record_is_a_row_or_a_bad_record(topic: Any) -> None:
 
     @given(value=records(topic.base), key=keys, stamp=stamps)
     def check(value: bytes, key: bytes | None, stamp: int) -> None:
-        record = Record(topic, partition=0, offset=0, timestamp_ms=stamp, key=key, value=value)
+        record = KafkaRecord(topic, partition=0, offset=0, timestamp_ms=stamp, key=key, value=value)
         change = outcome(lambda: read(record, privacy=PRIVACY), BadRecord)
         if isinstance(change, BadRecord):
             assert len(change.detail) <= MAX_DETAIL_CHARS

@@ -15,10 +15,10 @@ from typing import Any, Self
 from operators.learning.commands import resolve_command
 from operators.learning.fold import merge, start
 from schemas import Action, Event, PolicySkill, SkillDiff, encode, topic_of
-from streams.analytics.records import Batch, Record
+from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import read
 from streams.analytics.snapshot import copy_and_rename
-from streams.analytics.store import Store
+from streams.analytics.store import DuckDBStore
 from streams.http import tokens
 from streams.http.api import Api
 from streams.http.limits import Gate
@@ -49,11 +49,11 @@ def history(user: str, domain: str, versions: int = VERSIONS) -> tuple[PolicySki
 
 def snapshot(file: Path, events: Iterable[Event], prefix: str = "sager.") -> Path:
     """A snapshot of these events, as the materializer publishes it."""
-    batch = Batch()
+    batch = ChangeSet()
     for offset, event in enumerate(events):
         topic = topic_of(type(event))
-        batch.add(read(Record(topic, 0, offset, MS, topic.key_of(event), encode(event)), privacy=PRIVACY))
-    with Store(Path(mkdtemp(dir=file.parent)) / "live.duckdb", prefix) as store:
+        batch.add(read(KafkaRecord(topic, 0, offset, MS, topic.key_of(event), encode(event)), privacy=PRIVACY))
+    with DuckDBStore(Path(mkdtemp(dir=file.parent)) / "live.duckdb", prefix) as store:
         store.write(batch, {})
         store.checkpoint(NOW.replace(tzinfo=None), None)
         copy_and_rename(store.path, file)

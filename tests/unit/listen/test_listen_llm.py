@@ -28,8 +28,8 @@ from streams.language import RULES
 from streams.llm.client import LlmClient
 from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.settings import OnLlmFailure, ReasonerName, Settings
-from streams.worker.reasoning.llm import listener_of
-from streams.worker.reasoning.reasoner import GivenUp, Reasoning
+from streams.worker.reasoning.llm import conversation_reader
+from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.listen.listen_llm_builders import RUNS, SAID_AT, a_card, a_chunk, no_vocabulary, tells
 
@@ -364,11 +364,11 @@ def reasoning(server: OpenAiServer, on_failure: OnLlmFailure = OnLlmFailure.RULE
         llm_retry_seconds=0,
         llm_timeout_seconds=1,
     )
-    return Reasoning(CountsReasoner(), on_failure, places=1, listener=listener_of(settings))
+    return Reasoning(CountsReasoner(), on_failure, places=1, listener=conversation_reader(settings))
 
 
 async def test_rules_alone_ask_nobody() -> None:
-    assert listener_of(Settings()) is None
+    assert conversation_reader(Settings()) is None
 
     found = await Reasoning(CountsReasoner(), OnLlmFailure.RULES).listen(a_chunk(FORGET), None, no_vocabulary)
 
@@ -399,7 +399,7 @@ async def test_rules_answer_for_a_model_that_does_not(server: OpenAiServer) -> N
 async def test_a_chunk_without_an_answer_is_given_up_where_that_is_wanted(server: OpenAiServer) -> None:
     server.always = Act(Do.FAIL)
 
-    with pytest.raises(GivenUp):
+    with pytest.raises(ReasonerFailed):
         await reasoning(server, OnLlmFailure.DEAD_LETTER).listen(a_chunk(RUNS), None, no_vocabulary)
 
 

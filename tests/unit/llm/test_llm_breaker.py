@@ -22,7 +22,7 @@ from streams.settings import OnLlmFailure, RankerName, ReasonerName, Settings
 from streams.worker import metrics
 from streams.worker.reasoning import reasoner as reasoning
 from streams.worker.reasoning.llm import llm_client, models_of, reasoner_of, shared_client
-from streams.worker.reasoning.reasoner import GivenUp, Reasoning
+from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning
 from streams.worker.runtime.fence import PartitionRevoked
 from tests.builders import a_contrast, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer
@@ -249,7 +249,7 @@ async def test_dead_letters_are_given_up_at_once_while_it_is_open(server: OpenAi
     by = asking(settings(server, llm_breaker_seconds=60, llm_breaker_max_seconds=60), OnLlmFailure.DEAD_LETTER)
 
     for why in ("server-error", "server-error", "circuit-open", "circuit-open"):
-        with pytest.raises(GivenUp, match=why):
+        with pytest.raises(ReasonerFailed, match=why):
             await reason(by)
 
 

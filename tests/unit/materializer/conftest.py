@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.analytics.store import Store
+from streams.analytics.store import DuckDBStore
 
 
 @pytest.fixture
@@ -14,6 +14,6 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    with Store(path, "sager.") as opened:
+def store(path: Path) -> Iterator[DuckDBStore]:
+    with DuckDBStore(path, "sager.") as opened:
         yield opened

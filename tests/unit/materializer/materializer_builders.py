@@ -18,9 +18,9 @@ from schemas.diffs import (
 from schemas.events import Injected, Interaction, Ranking, Selection
 from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
 from schemas.skills import Attribute, AttributeKind, AttributeSource, Evidence, SlimSkill, Tier
-from streams.analytics.records import Batch, Record
+from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import read
-from streams.analytics.store import Progress, Store
+from streams.analytics.store import DuckDBStore, Progress
 from streams.privacy import DEFAULT as PRIVACY
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -32,43 +32,43 @@ def at(minutes: int) -> datetime:
     return NOON + timedelta(minutes=minutes)
 
 
-def record(event: Event, offset: int = 0, partition: int = 0) -> Record:
+def record(event: Event, offset: int = 0, partition: int = 0) -> KafkaRecord:
     topic = topic_of(type(event))
-    return Record(topic, partition, offset, MS, topic.key_of(event), encode(event))
+    return KafkaRecord(topic, partition, offset, MS, topic.key_of(event), encode(event))
 
 
-def raw(topic: str, value: bytes | None, key: bytes | None = b"ann", offset: int = 0) -> Record:
-    return Record(TOPICS[topic], 0, offset, MS, key, value)
+def raw(topic: str, value: bytes | None, key: bytes | None = b"ann", offset: int = 0) -> KafkaRecord:
+    return KafkaRecord(TOPICS[topic], 0, offset, MS, key, value)
 
 
-def tombstone(event: Event) -> Record:
+def tombstone(event: Event) -> KafkaRecord:
     topic = topic_of(type(event))
     return raw(topic.base, None, topic.key_of(event))
 
 
-def batch_of(*records: Record | Event) -> Batch:
-    batch = Batch()
+def batch_of(*records: KafkaRecord | Event) -> ChangeSet:
+    batch = ChangeSet()
     for each in records:
-        batch.add(read(each if isinstance(each, Record) else record(each), privacy=PRIVACY))
+        batch.add(read(each if isinstance(each, KafkaRecord) else record(each), privacy=PRIVACY))
     return batch
 
 
-def write(store: Store, *records: Record | Event, **offsets: int) -> dict[str, int]:
+def write(store: DuckDBStore, *records: KafkaRecord | Event, **offsets: int) -> dict[str, int]:
     progress = {(f"sager.{name}", 0): Progress(offset, "id-1") for name, offset in offsets.items()}
     return store.write(batch_of(*records), progress)
 
 
-def derived(store: Store) -> Store:
+def derived(store: DuckDBStore) -> DuckDBStore:
     """The store with what a publication works out."""
     store.checkpoint(NOON.replace(tzinfo=None), None)
     return store
 
 
-def rows(store: Store, query: str) -> list[Any]:
+def rows(store: DuckDBStore, query: str) -> list[Any]:
     return store._db.execute(query).fetchall()
 
 
-def reason_of(refused: Record) -> str:
+def reason_of(refused: KafkaRecord) -> str:
     try:
         read(refused, privacy=PRIVACY)
     except BadRecord as error:

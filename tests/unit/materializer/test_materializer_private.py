@@ -6,7 +6,7 @@ import pytest
 
 from operators.learning.commands import resolve_command
 from schemas import Action, SkillCommand, SkillLineInput, encode
-from streams.analytics.store import Store
+from streams.analytics.store import DuckDBStore
 from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import a_skill
@@ -32,7 +32,7 @@ def command(number: int, about: dict[str, Any]) -> SkillCommand:
     )
 
 
-def values(store: Store) -> list[Any]:
+def values(store: DuckDBStore) -> list[Any]:
     return store._db.execute("SELECT attribute_id, value FROM skill_commands ORDER BY event_id").fetchall()
 
 
@@ -42,7 +42,7 @@ def test_a_refused_value_is_in_no_byte_of_the_file(tmp_path, about):
     assert DIGITS in encode(said)
     diff = resolve_command(a_skill(user_id="ann", domain="films"), said, privacy=PRIVACY, gate=OUTPUT_GATE)
 
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
+    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
         store.write(batch_of(said, diff), {})
         store.checkpoint(PUBLISHED, None)
         [(_, value)] = values(store)

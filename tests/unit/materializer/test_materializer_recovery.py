@@ -11,7 +11,7 @@ import pytest
 from streams.analytics import Damaged, MaterializerError
 from streams.analytics.files import cannot_write
 from streams.analytics.snapshot import Publisher
-from streams.analytics.store import Progress, Store, live_file, open_store, remove_live
+from streams.analytics.store import DuckDBStore, Progress, live_file, open_store, remove_live
 from streams.settings import Settings
 from tests.unit.materializer.materializer_builders import diff, rows, skill, write
 
@@ -27,7 +27,7 @@ def settings(tmp_path):
 def live(settings):
     """A live file with two skills, of which the snapshot has one; its log is not written into it."""
     path = live_file(settings)
-    with Store(path, "sager.") as store:
+    with DuckDBStore(path, "sager.") as store:
         write(store, skill(1), diff(1), skills=7)
         Publisher(store, settings.duckdb_file, 0.0).publish()
         write(store, skill(1, user="bob"), skills=8)
@@ -116,7 +116,7 @@ def test_a_live_file_that_a_materializer_holds_is_left_and_has_no_second_writer(
         with pytest.raises(MaterializerError, match="another process holds"):
             remove_live(settings)
         with pytest.raises(MaterializerError, match="stop the other `sager materialize`"):
-            Store(live, "sager.")
+            DuckDBStore(live, "sager.")
         materializer.stdin.close()
 
     assert live.exists()

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from streams.analytics import schema
-from streams.analytics.records import Batch
+from streams.analytics.records import ChangeSet
 from streams.analytics.snapshot import Publisher
-from streams.analytics.store import Progress, Store
+from streams.analytics.store import DuckDBStore, Progress
 from tests.unit.materializer.materializer_builders import (
     batch_of,
     diff,
@@ -35,7 +35,7 @@ OFFSETS = {("sager.interactions", 0): Progress(5, "id-1")}
 
 
 def erase(store, user):
-    store.write(Batch(), {}, [receipt(user)])
+    store.write(ChangeSet(), {}, [receipt(user)])
 
 
 def fill(store):
@@ -43,7 +43,7 @@ def fill(store):
         write(store, interaction(f"x-{user}", user), ranking(f"r-{user}", user), selection(f"r-{user}", user=user))
         write(store, diff(1, f"c-{user}", user), skill(1, user=user))
     write(store, item("dune", "Dune"), *eves_log(), eves_skill(), rated("f1"), correction("w1"), abstention("n1"))
-    store.write(Batch(), OFFSETS)
+    store.write(ChangeSet(), OFFSETS)
 
 
 def holding(folder, word):
@@ -52,7 +52,7 @@ def holding(folder, word):
 
 @pytest.fixture
 def live(tmp_path):
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
+    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
         fill(store)
         yield store
 
@@ -81,11 +81,11 @@ def test_the_next_publication_rewrites_the_file_without_the_erased_rows(live, tm
     publisher.publish()
     erase(live, "ann")
     erase(live, "bob")
-    publisher.note()
+    publisher.mark_changed()
     until(publisher.publish_if_due, "a publication, which waits for a while after the one before")
     assert not live.is_stained()
     live.write(batch_of(interaction("late", "cyd")), {("sager.interactions", 0): Progress(6, "id-1")})
-    publisher.note()
+    publisher.mark_changed()
     publisher.publish_if_changed()
 
     assert holding(tmp_path, "x-ann") == holding(tmp_path, "x-bob") == []
@@ -144,7 +144,7 @@ def test_files_that_a_killed_process_left_do_not_stay(tmp_path):
     (tmp_path / "live.duckdb.spill" / "duckdb_temp_7_0_storage_DEFAULT-0.tmp").write_bytes(b"rows of ann")
     (tmp_path / "live.duckdb.fresh").write_bytes(b"half of a file")
 
-    Store(tmp_path / "live.duckdb", "sager.").close()
+    DuckDBStore(tmp_path / "live.duckdb", "sager.").close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["live.duckdb"]
 
 
@@ -152,14 +152,14 @@ WRITER = f"""
 import sys
 sys.path[:0] = [{str(ROOT)!r}]
 from pathlib import Path
-from streams.analytics.records import Batch
+from streams.analytics.records import ChangeSet
 from streams.analytics.snapshot import Publisher
-from streams.analytics.store import Progress, Store
+from streams.analytics.store import Progress, DuckDBStore
 from tests.unit.materializer.materializer_builders import batch_of, interaction, receipt
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    store = Store(folder / "live.duckdb", "sager.")
+    store = DuckDBStore(folder / "live.duckdb", "sager.")
     publisher = Publisher(store, folder / "sager.duckdb", 0.0)
     at = sum(progress.next_offset for progress in store.offsets().values())
     print("ready", flush=True)
@@ -169,8 +169,8 @@ if __name__ == "__main__":
         erased = [receipt(f"user-{{at - at // 6 - 1:05}}")] if at % 6 == 5 else []
         at += 1
         offsets = {{("sager.interactions", 0): Progress(at, "id")}}
-        store.write(Batch() if erased else batch_of(event), offsets, erased)
-        publisher.note()
+        store.write(ChangeSet() if erased else batch_of(event), offsets, erased)
+        publisher.mark_changed()
         publisher.publish_if_due()
         if erased:
             print(at, flush=True)
@@ -190,7 +190,7 @@ def test_kill_9_while_files_are_published_and_rewritten(tmp_path):
         writer.kill()
         writer.wait()
     script.unlink()
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
+    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
         [progress] = store.offsets().values()
         events = [number for number in range(progress.next_offset) if number % 6 != 5]
         users = {number - number // 6 for number in events}

@@ -24,10 +24,10 @@ from schemas import (
 from schemas.codec import BadRecord, DeadLetter, encode
 from schemas.events import Contrast, RankedBy, RankRequest
 from streams.analytics.dead_letters import dead_letter
-from streams.analytics.forgetting import Barrier
-from streams.analytics.records import Batch, Put
+from streams.analytics.erasure import ErasureFilter
+from streams.analytics.records import ChangeSet, Put
 from streams.analytics.rows import PUBLIC_TOPICS, read
-from streams.analytics.store import Store
+from streams.analytics.store import DuckDBStore
 from streams.privacy import DEFAULT as PRIVACY
 from tests.analytics_talks import talks
 from tests.unit.materializer.materializer_builders import (
@@ -167,7 +167,7 @@ def test_a_dead_letter_of_a_skill_names_its_user() -> None:
     letter = dead_letter(refused, caught.value, "sager.", NOON)
     assert letter.value == text.encode()
     erased = receipt("ann")
-    assert Barrier([encode(erased).decode()]).covers(letter)
+    assert ErasureFilter([encode(erased).decode()]).covers(letter)
 
 
 def test_a_ranking_with_a_forged_seal_is_a_row_of_the_apps_own() -> None:
@@ -214,7 +214,7 @@ def as_rows(card: Card) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("user", PEOPLE)
 def test_the_lines_of_a_card_are_the_fold_of_its_log_and_what_was_overtaken_names_its_successor(
-    store: Store, user: str
+    store: DuckDBStore, user: str
 ) -> None:
     card = card_of(user)
     write(store, card, *log_of(user))
@@ -225,7 +225,7 @@ def test_the_lines_of_a_card_are_the_fold_of_its_log_and_what_was_overtaken_name
     assert document.encode() == encode(card)
 
 
-def test_a_version_that_was_written_anew_to_forget_a_line_takes_the_place_of_the_first(store: Store) -> None:
+def test_a_version_that_was_written_anew_to_forget_a_line_takes_the_place_of_the_first(store: DuckDBStore) -> None:
     first = log_of("cem")[0]
     kept = [change for change in first.changes if "quiet" not in change.line_id]
     write(store, first)
@@ -240,22 +240,22 @@ def erased(user: str, **scope: Any) -> Receipt:
 
 
 @pytest.mark.parametrize("first", ["rows", "receipt"])
-def test_nothing_is_left_of_the_card_of_who_is_forgotten(store: Store, first: str) -> None:
+def test_nothing_is_left_of_the_card_of_who_is_forgotten(store: DuckDBStore, first: str) -> None:
     events = [*log_of("ann"), card_of("ann")]
     if first == "rows":
         write(store, *events)
-        store.write(Batch(), {}, [erased("ann")])
+        store.write(ChangeSet(), {}, [erased("ann")])
     else:
-        barrier = Barrier([encode(erased("ann")).decode()])
+        barrier = ErasureFilter([encode(erased("ann")).decode()])
         assert [read(record(event), barrier=barrier, privacy=PRIVACY) for event in events] == [None] * len(events)
 
     for table in ("cards", "card_lines", "card_diffs", "card_changes", "card_receipts"):
         assert rows(store, f"FROM {table}") == [], table
 
 
-def test_a_forgotten_domain_leaves_the_rest_of_a_card_to_the_worker(store: Store) -> None:
+def test_a_forgotten_domain_leaves_the_rest_of_a_card_to_the_worker(store: DuckDBStore) -> None:
     """It writes card and log anew; a card is across domains."""
     write(store, card_of("ann"), *log_of("ann"))
-    store.write(Batch(), {}, [erased("ann", domain="books")])
+    store.write(ChangeSet(), {}, [erased("ann", domain="books")])
 
     assert rows(store, "SELECT count(*) FROM card_lines") == [(len(card_of("ann").lines) + len(card_of("ann").past),)]

@@ -9,7 +9,7 @@ import pytest
 
 from operators.learning.fold import fold
 from schemas import Directive, PolicySkill, SkillDiff, Stance, Statement, StatementChangeKind, encode
-from streams.analytics.store import Store
+from streams.analytics.store import DuckDBStore
 from tests.unit.materializer.materializer_builders import NOON, at, rows, write
 from tests.unit.materializer.said_builders import (
     AVOIDS_HORROR,
@@ -48,7 +48,7 @@ def of(said: Statement) -> tuple[Any, ...]:
 # --- rows
 
 
-def test_a_skill_has_its_statements_and_loses_them_with_the_next_version(store: Store) -> None:
+def test_a_skill_has_its_statements_and_loses_them_with_the_next_version(store: DuckDBStore) -> None:
     write(store, eves_skill())
 
     assert rows(store, f"SELECT {COLUMNS} FROM statements ORDER BY place") == [
@@ -90,7 +90,7 @@ def a_log(seed: int) -> list[SkillDiff]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_statements_are_the_fold_of_the_log_however_its_records_come(store: Store, seed: int) -> None:
+def test_statements_are_the_fold_of_the_log_however_its_records_come(store: DuckDBStore, seed: int) -> None:
     log = a_log(seed)
     [skill] = fold(log).values()
     skills: list[PolicySkill] = [fold(log[:end])["eve", "books"] for end in (3, 11, 24)]
@@ -122,7 +122,7 @@ def test_what_somebody_said_of_themselves_is_in_no_byte_of_the_file(tmp_path: Pa
     told = correction(text=f"no horror, {MAIL}", says=said)
     assert DIGITS in encode(told)
     asked = abstention(instruction=f"something short, {MAIL}")
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
+    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
         write(store, told, asked, rated(item=rated().item.model_copy(update={"title": MAIL})))
         store.checkpoint(NOON.replace(tzinfo=None), None)
         [(text,)] = rows(store, "SELECT text FROM corrections")
@@ -131,7 +131,7 @@ def test_what_somebody_said_of_themselves_is_in_no_byte_of_the_file(tmp_path: Pa
     assert DIGITS not in (tmp_path / "live.duckdb").read_bytes()
 
 
-def test_of_what_is_not_to_be_remembered_nothing_is_kept(store: Store) -> None:
+def test_of_what_is_not_to_be_remembered_nothing_is_kept(store: DuckDBStore) -> None:
     write(store, correction(text="off the record: no horror"))
 
     assert rows(store, "SELECT text, suits FROM corrections") == [("", [])]

@@ -8,7 +8,7 @@ import pytest
 
 from streams.analytics import MaterializerError, read
 from streams.analytics.snapshot import Publisher
-from streams.analytics.store import Store
+from streams.analytics.store import DuckDBStore
 from streams.settings import Settings
 from tests.unit.materializer.materializer_builders import at, rows, skill, write
 
@@ -27,7 +27,7 @@ def settings(tmp_path):
 
 @pytest.fixture
 def store(settings):
-    with Store(settings.data_dir / "live.duckdb", "sager.") as opened:
+    with DuckDBStore(settings.data_dir / "live.duckdb", "sager.") as opened:
         yield opened
 
 
@@ -50,7 +50,7 @@ def test_it_publishes_at_the_start_then_when_something_changed_and_time_has_pass
     assert publisher.publish_if_due()
     assert versions(settings) == []
     write(store, skill(1))
-    publisher.note(at(1).replace(tzinfo=None))
+    publisher.mark_changed(at(1).replace(tzinfo=None))
     clock.now = 14.9
     assert not publisher.publish_if_due()
     clock.now = 15.0

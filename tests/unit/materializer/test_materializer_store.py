@@ -6,7 +6,7 @@ import pytest
 from schemas import BadRecord, encode
 from streams.analytics import MaterializerError
 from streams.analytics.dead_letters import dead_letter
-from streams.analytics.store import Progress, Store
+from streams.analytics.store import DuckDBStore, Progress
 from tests.unit.materializer.materializer_builders import (
     NOON,
     batch_of,
@@ -113,17 +113,17 @@ def test_reading_everything_again_changes_nothing(store):
 
 
 def test_a_file_of_another_prefix_is_refused(path):
-    Store(path, "sager.").close()
+    DuckDBStore(path, "sager.").close()
     with pytest.raises(MaterializerError, match="SAGER_DATA_DIR"):
-        Store(path, "other.")
+        DuckDBStore(path, "other.")
 
 
 @pytest.mark.parametrize("layout", [0, 99])
 def test_a_file_of_another_layout_is_refused(path, layout):
-    with Store(path, "sager.") as store:
+    with DuckDBStore(path, "sager.") as store:
         rows(store, f"UPDATE meta SET schema_version = {layout}")
     with pytest.raises(MaterializerError, match="sager rebuild --duckdb"):
-        Store(path, "sager.")
+        DuckDBStore(path, "sager.")
 
 
 def _tables(store):

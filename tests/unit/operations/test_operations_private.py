@@ -11,7 +11,7 @@ import pytest
 
 from streams import permissions
 from streams.analytics.snapshot import Publisher
-from streams.analytics.store import Store
+from streams.analytics.store import DuckDBStore
 from streams.local import journal
 from streams.local.children import open_log
 from streams.settings import Settings
@@ -29,7 +29,7 @@ def fill(settings: Settings) -> None:
     """What `sager up` puts into a data folder, without its processes."""
     permissions.begin(settings.group)
     permissions.tighten(permissions.make(settings.data_dir, settings.group), settings.group)
-    with Store(settings.data_dir / "live.duckdb", "sager.") as store:
+    with DuckDBStore(settings.data_dir / "live.duckdb", "sager.") as store:
         write(store, skill(1))
         Publisher(store, settings.duckdb_file, 5.0, group=settings.group).publish()
         write(store, skill(2))

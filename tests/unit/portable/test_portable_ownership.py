@@ -21,7 +21,7 @@ from schemas import (
     known_as,
     subject_of,
 )
-from streams.analytics.forgetting import Barrier
+from streams.analytics.erasure import ErasureFilter
 from streams.rights.exporting import KEYED_BY_USER, DataSubject
 from tests.builders import a_ranking, a_time, an_interaction
 
@@ -91,7 +91,7 @@ def test_what_is_forgotten_is_not_exported_while_a_topic_still_has_it(scope):
     request = ForgetRequest(event_id="r", occurred_at=until, user_id="ann", domain=scope, actor="advocate")
     empty = Receipt(event_id="r", occurred_at=until, subject=subject_of("ann"))
     receipt = with_scope(empty, request, ErasedScope(event_id="r", until=until, actor="advocate", done=True))
-    subject = DataSubject("ann", Barrier([encode(with_known(receipt, [known_as("ann", "again")])).decode()]))
+    subject = DataSubject("ann", ErasureFilter([encode(with_known(receipt, [known_as("ann", "again")])).decode()]))
     before, after = until - timedelta(hours=1), until + timedelta(hours=1)
 
     touch = forgotten_touch(neighbour_of("ann"), "films", "r")

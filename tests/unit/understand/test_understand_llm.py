@@ -18,7 +18,7 @@ from streams.llm.client import LlmClient
 from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import OnLlmFailure, ReasonerName, Settings
-from streams.worker.reasoning.llm import reader_of
+from streams.worker.reasoning.llm import correction_reader
 from streams.worker.reasoning.reasoner import Reasoning
 from tests.builders import item_facts
 from tests.openai_server import Act, Do, OpenAiServer
@@ -176,7 +176,7 @@ def settings(server: OpenAiServer) -> Settings:
 
 
 def reasoning(server: OpenAiServer, on_failure: OnLlmFailure = OnLlmFailure.WAIT) -> Reasoning:
-    return Reasoning(CountsReasoner(), on_failure, reader=reader_of(settings(server)))
+    return Reasoning(CountsReasoner(), on_failure, reader=correction_reader(settings(server)))
 
 
 async def test_what_rules_understand_needs_no_model(server: OpenAiServer) -> None:
@@ -225,7 +225,7 @@ async def test_a_model_is_not_asked_about_others_nor_about_orders(server: OpenAi
 
 
 def test_rules_need_no_reader() -> None:
-    assert reader_of(Settings()) is None
+    assert correction_reader(Settings()) is None
     correction = a_correction("no red", SHOWN)
     assert not needs_model(
         correction, understand(correction, SHOWN, a_bare_skill(), privacy=PRIVACY, reader=RULES), reader=RULES

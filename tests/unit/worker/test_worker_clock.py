@@ -10,10 +10,10 @@ import pytest
 
 from schemas import Correction, DeadLetter, Directive, ForgetRequest, PolicySkill, Ranking, Receipt, Selection, Stance
 from schemas.topics import by_name
-from streams.analytics.forgetting import Barrier
-from streams.analytics.records import Batch, Record
+from streams.analytics.erasure import ErasureFilter
+from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import PUBLIC_TOPICS, read
-from streams.analytics.store import Store
+from streams.analytics.store import DuckDBStore
 from streams.privacy import DEFAULT as PRIVACY
 from tests.fake_log import PREFIX, FakeDeployment, FakeLog
 from tests.unit.worker.test_worker_exactly_once import choice
@@ -22,11 +22,11 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 JUMPS = (timedelta(0), HOUR, timedelta(0), -HOUR, timedelta(0), DAY, timedelta(0))
 CLOCKED = (
     "streams.worker.runtime.executor",
-    "streams.worker.forgetting",
+    "streams.worker.erasure",
     "streams.worker.agents.evolve",
     "streams.worker.agents.prior",
     "streams.worker.agents.propagate",
-    "streams.analytics.forgetting",
+    "streams.analytics.erasure",
 )
 """Modules that ask for the time of day."""
 
@@ -80,8 +80,8 @@ class Sink:
 
     def __init__(self, log: FakeLog, folder: Path) -> None:
         self._log, self._done = log, 0
-        self.store = Store(folder / "live.duckdb", PREFIX)
-        self.barrier = Barrier()
+        self.store = DuckDBStore(folder / "live.duckdb", PREFIX)
+        self.barrier = ErasureFilter()
 
     def read(self) -> None:
         """Write all that is on the log by now."""
@@ -90,8 +90,8 @@ class Sink:
             self._done += 1
             if record.topic not in names:
                 continue
-            topic, batch, receipts = by_name(record.topic, PREFIX), Batch(), []
-            found = Record(topic, record.partition, record.offset, record.timestamp_ms, record.key, record.value)
+            topic, batch, receipts = by_name(record.topic, PREFIX), ChangeSet(), []
+            found = KafkaRecord(topic, record.partition, record.offset, record.timestamp_ms, record.key, record.value)
             if (change := read(found, barrier=self.barrier, privacy=PRIVACY)) is not None:
                 batch.add(change)
             if topic.base == Receipt.TOPIC and record.value is not None:

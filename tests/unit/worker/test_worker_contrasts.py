@@ -6,11 +6,11 @@ from faust.types import TP
 from operators.contrast import SLOTS, RingLimits
 from schemas import Contrast, Ranking, Selection
 from streams.kafka.clients import partition_of
-from streams.worker.runtime.executor import IN_FLIGHT
+from streams.worker.runtime.executor import DEFAULT_IN_FLIGHT
 from tests.fake_log import PREFIX, FakeDeployment
 from tests.unit.worker.test_worker_exactly_once import choice
 
-ENOUGH = SLOTS * max(RingLimits.rankings, RingLimits.waiting) + IN_FLIGHT + 50
+ENOUGH = SLOTS * max(RingLimits.rankings, RingLimits.waiting) + DEFAULT_IN_FLIGHT + 50
 """Choices of one user: more than their rings and one executor hold."""
 
 
@@ -18,7 +18,7 @@ async def test_partitions_that_are_ahead_in_different_topics_catch_up(
     deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Restarts under a backlog lead to this. Held rankings of one partition blocked those of the other."""
-    monkeypatch.setattr("streams.worker.agents.contrast.HOLD_SECONDS", 3_600.0)
+    monkeypatch.setattr("streams.worker.agents.contrast.CATCH_UP_SECONDS", 3_600.0)
     users = [next(name for name in map(str, range(100)) if partition_of(name, 2) == number) for number in (0, 1)]
     made = [choice(number, users[number % 2]) for number in range(2 * ENOUGH)]
     for ranking, selection in made:

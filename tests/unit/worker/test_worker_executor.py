@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from operators.evolve import RulesReasoner
 from streams.settings import OnLlmFailure
 from streams.worker.reasoning.reasoner import Reasoning
-from streams.worker.runtime.dispatch import BACKLOG, Reader
-from streams.worker.runtime.executor import KeyedExecutor, Task
+from streams.worker.runtime.dispatch import MAX_WAITING, BatchReader
+from streams.worker.runtime.executor import KeyedExecutor, RoutedEvent
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 from tests.fake_log import on_ack
 
@@ -43,9 +43,9 @@ class Run:
         self.events: list[tuple[int, int]] = []
         self.full: set[Any] = set()
         self._ends: dict[int, asyncio.Future[None]] = {}
-        self._works: dict[tuple[int, int, int], Task] = {}
+        self._works: dict[tuple[int, int, int], RoutedEvent] = {}
         self._offsets: dict[int, int] = defaultdict(int)
-        self.reader = Reader(self)
+        self.reader = BatchReader(self)
         self.stage = "a stage"
         self.ordered = KeyedExecutor(self, in_flight)
         on_ack(self.reader, lambda event: self.acked[event.partition].append(event.offset))
@@ -56,13 +56,13 @@ class Run:
     def on_buffer_drop(self, tp: Any) -> None:
         self.full.discard(tp)
 
-    def route(self, event: Any) -> Task:
+    def route(self, event: Any) -> RoutedEvent:
         return self._works[event.generation_id, event.partition, event.offset]
 
     async def on_error(self, event: Any, error: Exception) -> None:
         self.errors.append(error)
 
-    async def fetch(self, partition: int, *works: Task) -> None:
+    async def fetch(self, partition: int, *works: RoutedEvent) -> None:
         """A fetch brings so many records of a partition."""
         first = self._offsets[partition]
         self._offsets[partition] += len(works)
@@ -76,7 +76,7 @@ class Run:
         """Submit what a fetch has brought."""
         self.ordered.submit(self.reader.batch(TP("t", partition), fetched))
 
-    def work(self, key: str | None, number: int) -> Task:
+    def work(self, key: str | None, number: int) -> RoutedEvent:
         """Work that ends when the test says so."""
         self._ends[number] = asyncio.get_running_loop().create_future()
 
@@ -85,7 +85,7 @@ class Run:
             await self._ends[number]
             self.finished.add(number)
 
-        return Task(key, handle)
+        return RoutedEvent(key, handle)
 
     async def submit(self, partition: int, key: str | None) -> int:
         """Submit an event; its number."""
@@ -177,14 +177,14 @@ async def test_no_more_run_at_once_than_there_is_room_for() -> None:
 async def test_what_finds_no_room_is_fetched_no_more_until_half_of_it_is_worked_off() -> None:
     """A slow model and ten thousand waiting records: those stay in Kafka, and none is decoded before its time."""
     world = Run(in_flight=4)
-    total = 2 * BACKLOG
+    total = 2 * MAX_WAITING
     await world.fetch(0, *(world.work(f"user-{number}", number) for number in range(total)))
     assert world.full == {("t", 0)}
     assert world.begun == [0, 1, 2, 3]
 
     for number in range(total):
         held = world.full == {("t", 0)}
-        assert held == (total - number - 4 >= BACKLOG // 2), number
+        assert held == (total - number - 4 >= MAX_WAITING // 2), number
         await world.end(number)
 
     assert world.acked[0] == list(range(total))
@@ -352,7 +352,7 @@ async def test_who_waits_for_a_model_learns_that_the_event_is_no_longer_its_own(
         except (PartitionRevoked, Interrupted) as error:
             raised.append(type(error))
 
-    await world.fetch(0, Task("ann", handle))
+    await world.fetch(0, RoutedEvent("ann", handle))
     await asyncio.wait_for(done.wait(), 60)
 
     assert world.errors == []

@@ -31,13 +31,13 @@ async def test_it_is_certain_within_the_session(clock: Clock) -> None:
     clock.at += 9.9
 
     assert member.is_sure
-    assert await member.confirmed()
+    assert await member.wait_confirmed()
 
 
 async def test_after_a_pause_the_next_heartbeat_is_waited_for(clock: Clock) -> None:
     member = joined(clock)
     clock.at += 10.1
-    asked = asyncio.create_task(member.confirmed())
+    asked = asyncio.create_task(member.wait_confirmed())
     await asyncio.sleep(0.1)
     assert not asked.done()
 
@@ -49,14 +49,14 @@ async def test_after_a_pause_the_next_heartbeat_is_waited_for(clock: Clock) -> N
 async def test_who_is_forgotten_is_told_so(clock: Clock) -> None:
     member = joined(clock)
     clock.at += 10.1
-    asked = asyncio.create_task(member.confirmed())
+    asked = asyncio.create_task(member.wait_confirmed())
     await asyncio.sleep(0.1)
 
     member.lose()
 
     assert not await asyncio.wait_for(asked, WAIT_SECONDS)
     member.confirm(clock.at)
-    assert await member.confirmed()
+    assert await member.wait_confirmed()
 
 
 async def test_heartbeats_do_not_keep_alive_a_member_that_does_not_join_the_rebalance(clock: Clock) -> None:
@@ -66,7 +66,7 @@ async def test_heartbeats_do_not_keep_alive_a_member_that_does_not_join_the_reba
         member.confirm(clock.at, rebalancing=True)
 
     assert not member.is_sure
-    assert not await asyncio.wait_for(member.confirmed(), WAIT_SECONDS), "the rebalance waits for us: give up"
+    assert not await asyncio.wait_for(member.wait_confirmed(), WAIT_SECONDS), "the rebalance waits for us: give up"
 
 
 async def test_what_is_sent_has_arrived_or_is_given_up_before_the_lease_ends(clock: Clock) -> None:

@@ -16,8 +16,8 @@ from schemas import ItemMemory, ItemUpdate, TouchedItem, compound_key
 from streams.kafka.clients import partition_of
 from streams.kafka.follower import Follower
 from streams.pseudonyms import secret_of
-from streams.worker.items import FORGOTTEN, ItemStore
-from streams.worker.runtime.producer import Delivered, MessageSizeTooLarge
+from streams.worker.items import ERASURE_KEY, ItemStore
+from streams.worker.runtime.producer import MessageSizeTooLarge, RecordPosition
 from tests.builders import a_candidate, a_time, an_interaction
 from tests.fake_log import FakeDeployment, FakeWorker, settings_in
 
@@ -164,7 +164,7 @@ def refuse(worker: FakeWorker, is_refused: Callable[[bytes | None, bytes | None]
     producer = worker.parts.producer.kafka
     send = producer.send
 
-    def sent(topic: str, partition: int, key: bytes | None, value: bytes | None) -> asyncio.Future[Delivered]:
+    def sent(topic: str, partition: int, key: bytes | None, value: bytes | None) -> asyncio.Future[RecordPosition]:
         if topic.endswith(ItemMemory.TOPIC) and is_refused(key, value):
             raise MessageSizeTooLarge("too large")
         return send(topic, partition, key, value)
@@ -186,7 +186,7 @@ async def test_an_item_that_is_too_large_for_the_broker_begins_anew(deployment: 
 
 async def test_a_request_whose_answer_fails_is_acknowledged_once(deployment: FakeDeployment) -> None:
     worker = deployment.worker()
-    refuse(worker, lambda key, _: key == FORGOTTEN)
+    refuse(worker, lambda key, _: key == ERASURE_KEY)
     deployment.log.put(a_touch(deployment, "ann", "hot", forgotten="please"), partition=0)
 
     await worker.quiet()

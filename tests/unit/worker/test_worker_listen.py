@@ -33,8 +33,8 @@ from schemas.codec import DeadLetter, decode, encode
 from schemas.corrections import Speaker, Utterance
 from schemas.events import Feedback
 from streams.kafka.clients import partition_of
-from streams.worker.agents.listen import Listener
-from streams.worker.reasoning.reasoner import GivenUp
+from streams.worker.agents.listen import ListenAgent
+from streams.worker.reasoning.reasoner import ReasonerFailed
 from tests.builders import a_candidate, a_time
 from tests.fake_log import PARTITIONS, FakeDeployment, FakeLog, FakeWorker, settings_in
 
@@ -70,16 +70,16 @@ def waiting(log: FakeLog) -> list[list[str]]:
     return [] if listening is None else [[turn.text for turn in chunk.turns] for chunk in listening.chunks]
 
 
-def listener(worker: FakeWorker) -> Listener:
+def listener(worker: FakeWorker) -> ListenAgent:
     """What looks for silence."""
     tasks = [getattr(task.__wrapped__, "__self__", None) for task in worker.parts.app._app_tasks]
-    [agent] = [found for found in tasks if isinstance(found, Listener)]
+    [agent] = [found for found in tasks if isinstance(found, ListenAgent)]
     return agent
 
 
 async def look(worker: FakeWorker, seconds: float = 301) -> None:
     """The worker looks for what has been silent, so long after noon."""
-    looking = asyncio.create_task(listener(worker).look(NOON_MS + round(seconds * 1_000)))
+    looking = asyncio.create_task(listener(worker).end_silences(NOON_MS + round(seconds * 1_000)))
     await worker.until(lambda: looking.done() or worker.is_dead, "what was silent")
 
 
@@ -204,7 +204,7 @@ def test_any_order_and_repeats_give_each_line_once(
         deployment.log.put_all([*events, *all_of_it()[6:], *repeats])
         worker = deployment.worker(seed, slow=3)
         await worker.quiet()
-        await listener(worker).look(10**14)
+        await listener(worker).end_silences(10**14)
         await worker.quiet()
         assert lines(deployment.log) == ALL
         assert {line.times for line in card_of(deployment.log).lines} == {1}
@@ -220,7 +220,7 @@ async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, com
     deployment.log.put_all(all_of_it())
 
     async for successor in deployment.successors(deaths=12, commits=commits):
-        await listener(successor).look(0)  # nothing is silent yet; what was closed is found again
+        await listener(successor).end_silences(0)  # nothing is silent yet; what was closed is found again
 
         assert lines(deployment.log) == ALL
         assert_whole(deployment.log)
@@ -266,7 +266,7 @@ async def test_what_was_silent_while_the_partition_moved_is_the_next_workers(dep
     log.put(said(0, "I love morning runs."), timestamp_ms=NOON_MS)
     await one.quiet()
     gate = one.hold("cards")
-    looking = asyncio.create_task(listener(one).look(NOON_MS + 301_000))
+    looking = asyncio.create_task(listener(one).end_silences(NOON_MS + 301_000))
     await one.until(lambda: gate.waiting > 0, "a card on its way")
 
     other = deployment.worker(1)
@@ -316,7 +316,7 @@ async def test_a_chunk_that_nobody_can_read_goes_to_the_dead_letters_and_the_nex
 ) -> None:
     log, worker = deployment.log, deployment.worker()
     agent, times = listener(worker), Counter[str]()
-    understands = agent._understands
+    understands = agent._extract_statements
 
     async def fails_once(*what: Any) -> Any:
         times["asked"] += 1
@@ -324,7 +324,7 @@ async def test_a_chunk_that_nobody_can_read_goes_to_the_dead_letters_and_the_nex
             raise ValueError("what is this?")
         return await understands(*what)
 
-    agent._understands = fails_once
+    agent._extract_statements = fails_once
     log.put_all(talk("c1", "I love morning runs."))
     await worker.quiet()
     letters = log.values(DeadLetter)
@@ -343,15 +343,15 @@ async def test_a_chunk_that_cannot_be_said_again_holds_nobody_up(
     """It would fail again with every turn of hers, and whoever understands would be asked each time."""
     log, worker = deployment.log, deployment.worker()
     agent = listener(worker)
-    understands = agent._understands
+    understands = agent._extract_statements
 
     async def gives_up(*_: Any) -> Any:
-        raise GivenUp("no answer")
+        raise ReasonerFailed("no answer")
 
     def fails(*_: Any) -> Any:
         raise ValueError("who says what again?")
 
-    agent._understands = gives_up
+    agent._extract_statements = gives_up
     if cannot == "be dead-lettered":
         monkeypatch.setattr("streams.worker.agents.listen.replayable_utterances", fails)
     blank = "You love wine." + " " * (CONTEXT_CHARS + 1)
@@ -362,7 +362,7 @@ async def test_a_chunk_that_cannot_be_said_again_holds_nobody_up(
     told = [decode(Utterance, letter.value).text for letter in log.values(DeadLetter)]
     assert told == (["You love wine.", "I love green tea."] if cannot == "be understood" else [])
 
-    agent._understands = understands
+    agent._extract_statements = understands
     log.put_all(talk("c2", "I love morning runs."))
     await worker.quiet()
     assert lines(log) == {RUNS}
@@ -375,7 +375,7 @@ async def test_what_somebody_said_is_in_no_error(deployment: FakeDeployment, cap
     async def understands(turns: Sequence[Turn], *_: Any) -> Any:
         return Turn.model_validate({**turns[0].model_dump(), "language": turns[0].text * 9})
 
-    listener(worker)._understands = understands
+    listener(worker)._extract_statements = understands
     log.put_all(talk("c1", "I love zyxquill."))
     await worker.quiet()
 
@@ -388,17 +388,17 @@ async def test_what_somebody_said_is_in_no_error(deployment: FakeDeployment, cap
 async def test_one_chunk_is_one_question_whatever_is_said_meanwhile(deployment: FakeDeployment) -> None:
     log, worker = deployment.log, deployment.worker()
     agent, asked, answer = listener(worker), list[int](), asyncio.Event()
-    understands = agent._understands
+    understands = agent._extract_statements
 
     async def slow(turns: Any, *rest: Any) -> Any:
         asked.append(len(turns))
         await answer.wait()
         return await understands(turns, *rest)
 
-    agent._understands = slow
+    agent._extract_statements = slow
     log.put(said(0, "I love morning runs."), timestamp_ms=NOON_MS)
     await worker.quiet()
-    looking = asyncio.create_task(agent.look(NOON_MS + 301_000))
+    looking = asyncio.create_task(agent.end_silences(NOON_MS + 301_000))
     await worker.until(lambda: bool(asked))
     log.put(said(1, "I love green tea."), timestamp_ms=NOON_MS + 302_000)
     log.put(said(2, "I hate rain."), timestamp_ms=NOON_MS + 303_000)
@@ -416,12 +416,12 @@ async def test_a_chunk_without_an_answer_goes_to_the_dead_letters_where_it_is_to
     """As utterances that can be replayed, whose personal parts are gone already."""
     log, worker = deployment.log, deployment.worker()
     agent = listener(worker)
-    understands = agent._understands
+    understands = agent._extract_statements
 
     async def gives_up(*_: Any) -> Any:
-        raise GivenUp("no answer")
+        raise ReasonerFailed("no answer")
 
-    agent._understands = gives_up
+    agent._extract_statements = gives_up
     log.put_all(talk("c1", "I love morning runs.", "Write to anna@example.org."))
     await worker.quiet()
     letters = log.values(DeadLetter)
@@ -429,7 +429,7 @@ async def test_a_chunk_without_an_answer_goes_to_the_dead_letters_where_it_is_to
     assert all(b"anna@" not in (letter.value or b"") for letter in letters)
     assert waiting(log) == []
 
-    agent._understands = understands
+    agent._extract_statements = understands
     for letter in letters:
         log.put_bytes("utterances", letter.value or b"", ANN.encode(), letter.source.partition)
     await worker.quiet()
@@ -446,7 +446,7 @@ async def test_a_chunk_that_waits_for_an_answer_is_the_next_workers_where_the_pa
         asked.set()
         await asyncio.Event().wait()
 
-    listener(one)._understands = never
+    listener(one)._extract_statements = never
     log.put_all(talk("c1", "I love morning runs."))
     await one.until(asked.is_set, "a question")
     await one.kill()

@@ -94,7 +94,7 @@ async def test_a_worker_may_die_at_every_step_of_forgetting_a_line(
     known.log.put_all(FORGETS[how])
 
     async for successor in known.successors(deaths=4, commits=commits):
-        await listener(successor).look(0)
+        await listener(successor).end_silences(0)
 
         assert lines(known.log) == {RUNS, OF_FILMS}
         assert traces(known.log) == []
@@ -263,7 +263,7 @@ async def test_forgetting_while_a_model_is_asked(known: FakeDeployment) -> None:
     """The answer to what was forgotten meanwhile is not used."""
     worker = known.worker()
     agent = listener(worker)
-    understands = agent._understands
+    understands = agent._extract_statements
     asked = []
 
     async def slow(turns: Any, *rest: Any) -> Any:
@@ -272,10 +272,10 @@ async def test_forgetting_while_a_model_is_asked(known: FakeDeployment) -> None:
         await worker.until(lambda: not known.log.compacted("cards"), "the end of a card")
         return await understands(turns, *rest)
 
-    agent._understands = slow
+    agent._extract_statements = slow
     known.log.put(said(0, "I love zyxquill waltzes.", "c7"), timestamp_ms=NOON_MS)
     await worker.quiet()
-    await agent.look(NOON_MS + 400_000)
+    await agent.end_silences(NOON_MS + 400_000)
     await worker.quiet()
 
     assert len(asked) == 1
@@ -287,7 +287,7 @@ async def test_a_line_is_forgotten_while_a_model_is_asked(known: FakeDeployment)
     """The answer to words that are gone is not used, and of those that are left it is asked again."""
     worker = known.worker()
     agent = listener(worker)
-    understands = agent._understands
+    understands = agent._extract_statements
     asked: list[list[str]] = []
 
     async def slow(turns: Any, *rest: Any) -> Any:
@@ -298,10 +298,10 @@ async def test_a_line_is_forgotten_while_a_model_is_asked(known: FakeDeployment)
             await worker.until(lambda: LINE not in lines(known.log), "the end of a line")
         return heard
 
-    agent._understands = slow
+    agent._extract_statements = slow
     known.log.put(said(0, "I love figs. I love zyxquill waltzes.", "c8"), timestamp_ms=NOON_MS)
     await worker.quiet()
-    await agent.look(NOON_MS + 400_000)
+    await agent.end_silences(NOON_MS + 400_000)
     await worker.quiet()
 
     assert asked == [["I love figs. I love zyxquill waltzes."], ["I love figs."]]

@@ -10,7 +10,7 @@ from faust import streams as faust_streams
 from operators.evolve import ReasonerUnavailable, RulesReasoner
 from schemas import Contrast, PolicySkill
 from streams.settings import OnLlmFailure, Settings
-from streams.worker.agents.evolve import under_way
+from streams.worker.agents.evolve import in_flight_limit
 from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.runtime.fence import Interrupted
 from tests.builders import a_contrast, a_skill, an_attribute
@@ -83,4 +83,4 @@ async def test_who_waits_until_an_endpoint_is_back_holds_no_place() -> None:
 
 @pytest.mark.parametrize(("reasoner", "expected"), [("rules", 64), ("llm", 96)])
 def test_with_a_model_more_are_under_way_than_may_ask_it(reasoner: str, expected: int) -> None:
-    assert under_way(Settings(reasoner=reasoner, in_flight=64)) == expected
+    assert in_flight_limit(Settings(reasoner=reasoner, in_flight=64)) == expected

@@ -10,7 +10,13 @@ import pytest
 
 from streams.kafka.clients import PARTITIONER
 from streams.settings import Compression
-from streams.worker.runtime.producer import Delivered, DeliveryFailed, KafkaProducer, MessageSizeTooLarge, QueueFull
+from streams.worker.runtime.producer import (
+    DeliveryFailed,
+    KafkaProducer,
+    MessageSizeTooLarge,
+    QueueFull,
+    RecordPosition,
+)
 from tests.fake_log import FakeDeployment, settings_in
 from tests.unit.worker.test_worker_exactly_once import assert_undisturbed, choices, put
 
@@ -69,7 +75,7 @@ async def test_a_full_queue_is_waited_for_and_nothing_is_dropped(
     worker = deployment.worker()
     send, held = worker.parts.producer.kafka.send, [0]
 
-    def now_and_then_full(*record: Any) -> asyncio.Future[Delivered]:
+    def now_and_then_full(*record: Any) -> asyncio.Future[RecordPosition]:
         held[0] += 1
         if held[0] % 3:
             raise QueueFull

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.worker.create import create
-from streams.worker.runtime.producer import Delivered
+from streams.worker.runtime.producer import RecordPosition
 from streams.worker.runtime.state import InflightWrites, LogFirstTable
 from tests.fake_log import settings_in
 
@@ -62,32 +62,32 @@ async def test_a_batch_is_held_with_the_offset_that_it_reaches(table: LogFirstTa
 async def test_a_store_is_no_further_than_what_it_holds_without_a_gap(table: LogFirstTable) -> None:
     """A later write that is acknowledged first: a worker that dies now needs the earlier one from the changelog."""
     table.apply_changelog(HERE, changes(0, (b"x", b"0")))
-    table.sends(0, b"first")
-    table.hold(b"first", b"1", (HERE, 1))
+    table.begin_write(0, b"first")
+    table.store_value(b"first", b"1", (HERE, 1))
     assert table.persisted_offset(HERE) == 1
-    table.sends(0, b"a")
-    table.sends(0, b"b")
+    table.begin_write(0, b"a")
+    table.begin_write(0, b"b")
 
-    table.hold(b"b", b"2", (HERE, 3))
+    table.store_value(b"b", b"2", (HERE, 3))
     assert table.data[b"b"] == b"2"
     assert table.persisted_offset(HERE) == 1
 
-    table.hold(b"a", b"2", (HERE, 2))
+    table.store_value(b"a", b"2", (HERE, 2))
     assert table.persisted_offset(HERE) == 3
-    table.sends(0, b"too large")
-    table.sends(0, b"a")
-    table.is_refused(0, b"too large")
-    table.hold(b"a", None, Delivered(HERE, 4))
+    table.begin_write(0, b"too large")
+    table.begin_write(0, b"a")
+    table.cancel_write(0, b"too large")
+    table.store_value(b"a", None, RecordPosition(HERE, 4))
     assert b"a" not in table.data
     assert table.persisted_offset(HERE) == 4
 
 
 async def test_what_was_on_its_way_at_a_rebalance_says_nothing(table: LogFirstTable) -> None:
     table.apply_changelog(HERE, changes(0, (b"x", b"0")))
-    table.sends(0, b"a")
+    table.begin_write(0, b"a")
     await assigned(table, {HERE}, set())
 
-    table.hold(b"a", b"1", (HERE, 9))
+    table.store_value(b"a", b"1", (HERE, 9))
 
     assert table.data[b"a"] == b"1"
     assert table.persisted_offset(HERE) == 0, "recovery reads on from there"
@@ -96,7 +96,7 @@ async def test_what_was_on_its_way_at_a_rebalance_says_nothing(table: LogFirstTa
 async def test_a_partition_that_went_is_not_written_to_and_comes_back_whole(table: LogFirstTable) -> None:
     table.apply_changelog(HERE, changes(0, (b"a", b"1"), (b"b", b"1")))
     await assigned(table, {THERE}, set())
-    table.hold(b"c", b"late", (HERE, 2))
+    table.store_value(b"c", b"late", (HERE, 2))
     assert not table.apply_changelog(HERE, changes(2, (b"d", b"late")))
     assert table.apply_changelog(THERE, changes(0, (b"z", b"1")))
 
@@ -113,10 +113,10 @@ async def test_a_partition_that_went_is_not_written_to_and_comes_back_whole(tabl
 async def test_what_arrives_when_its_partition_is_a_standby_is_left_to_the_changelog(table: LogFirstTable) -> None:
     """It was on its way at the rebalance. No agent may see it, and it may be older than what the standby holds."""
     await assigned(table, {HERE, THERE}, set())
-    table.sends(THERE.partition, b"key")
+    table.begin_write(THERE.partition, b"key")
     await assigned(table, {HERE}, {THERE})
 
-    table.hold(b"key", b"value", Delivered(THERE, 5))
+    table.store_value(b"key", b"value", RecordPosition(THERE, 5))
 
     assert b"key" not in set(table.data)
 
@@ -156,7 +156,7 @@ def test_whatever_the_order_of_answers_nothing_unheld_is_passed(steps: list[tupl
     for number, answers in steps:
         key = b"%d" % number
         if not answers and key not in unsent and key not in unheld:
-            writes.begins(key)
+            writes.begin(key)
             unsent[key] = None
         elif unsent and rng.random() < 0.5:
             sent = rng.choice(list(unsent))
@@ -164,7 +164,7 @@ def test_whatever_the_order_of_answers_nothing_unheld_is_passed(steps: list[tupl
             unheld[sent] = next(offsets)
         elif unheld:
             held = rng.choice(list(unheld))
-            reached = writes.complete_to(held, unheld.pop(held))
+            reached = writes.complete(held, unheld.pop(held))
             assert reached is None or all(reached < offset for offset in unheld.values())
             assert reached is None or reached < next(offsets)
 

@@ -16,15 +16,15 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from streams.worker.create import create
-from streams.worker.metrics import MOST_NAMES, OTHER, Names
+from streams.worker.metrics import MAX_LABELS, OTHER, BoundedLabels
 from streams.worker.run import RateLimitFilter
 from streams.worker.runtime.recovery import (
     LONGEST_PAUSE_SECONDS,
     SHORTEST_PAUSE_SECONDS,
     SHORTEST_WAIT_MS,
+    EmbeddedConsumerThread,
     PacedFetches,
     SeekingConsumerThread,
-    TrueEndConsumerThread,
 )
 from tests.fake_log import settings_in
 
@@ -50,7 +50,7 @@ def idle_for_minutes(thread_class: Any, app: faust.App) -> Any:
     return thread
 
 
-@pytest.mark.parametrize("repaired", [SeekingConsumerThread, TrueEndConsumerThread])
+@pytest.mark.parametrize("repaired", [SeekingConsumerThread, EmbeddedConsumerThread])
 async def test_an_idle_worker_logs_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, repaired: type[Any]
 ) -> None:
@@ -70,7 +70,7 @@ async def test_an_idle_worker_logs_nothing(
     assert caplog.text == ""
 
 
-@pytest.mark.parametrize("repaired", [SeekingConsumerThread, TrueEndConsumerThread])
+@pytest.mark.parametrize("repaired", [SeekingConsumerThread, EmbeddedConsumerThread])
 async def test_a_partition_between_two_positions_does_not_end_the_worker(tmp_path: Path, repaired: type[Any]) -> None:
     """Repair 6: while a seek is under way, aiokafka asserts that there is a position, and there is none."""
 
@@ -205,10 +205,10 @@ def test_a_message_that_repeats_is_told_now_and_then_and_counted() -> None:
 
 
 def test_the_first_names_keep_theirs_and_the_rest_share_one() -> None:
-    names = Names(["prior"])
+    names = BoundedLabels(["prior"])
     told = [names[f"domain-{number}"] for number in range(1_000)]
 
-    assert len(set(told)) == MOST_NAMES
+    assert len(set(told)) == MAX_LABELS
     assert told[0] == "domain-0"
     assert told[-1] == OTHER
     assert names["domain-3"] == "domain-3"

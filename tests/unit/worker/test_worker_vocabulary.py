@@ -4,7 +4,7 @@ from pathlib import Path
 
 from operators.graph.items import GraphLimits, neighbour_of
 from schemas import Fact, ItemMemory, Taker, compound_key, encode
-from streams.worker.items import Items
+from streams.worker.items import ItemGraph
 from tests.builders import NOW
 from tests.fake_log import settings_in
 
@@ -15,8 +15,8 @@ def a_taker(user: str, *tastes: str) -> Taker:
     return Taker(neighbour_of(user, b"secret"), 1, NOW, 1, 1, (), tastes)
 
 
-def items_of(folder: Path, **domains: list[list[Taker]]) -> Items:
-    found = Items(settings_in(folder), GraphLimits(floor=2))
+def items_of(folder: Path, **domains: list[list[Taker]]) -> ItemGraph:
+    found = ItemGraph(settings_in(folder), GraphLimits(floor=2))
     for domain, takers in domains.items():
         for number, each in enumerate(takers):
             item = ItemMemory(domain=domain, item_id=f"i{number}", takers=tuple(each))

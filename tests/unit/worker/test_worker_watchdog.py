@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from streams.settings import Settings
 from streams.worker.runtime import watchdog
-from streams.worker.runtime.watchdog import StallDetector, standing_of
+from streams.worker.runtime.watchdog import StallDetector, recovery_state
 from tests.fake_log import FakeDeployment, settings_in
 
 MINUTES = 120.0
@@ -25,7 +25,7 @@ def seconds_until_over(
     for look in range(100_000):
         if now > most:
             return None
-        if patience.is_over("the same", now, int(turned)):
+        if patience.has_expired("the same", now, int(turned)):
             return now
         pause = (pauses or [LOOK])[look % len(pauses or [LOOK])]
         now += pause
@@ -48,10 +48,10 @@ def test_an_event_loop_that_does_not_turn_at_all_is_stuck_in_a_handler() -> None
 def test_a_process_that_was_not_scheduled_has_had_no_chance() -> None:
     """It stands still for ten minutes, and looks once: a frozen machine, a laptop that slept."""
     patience = StallDetector(MINUTES, LOOK)
-    patience.is_over("the same", 0, 0)
+    patience.has_expired("the same", 0, 0)
 
-    assert not patience.is_over("the same", 600, 1)
-    assert not patience.is_over("the same", 1_200, 1), "nor has its event loop"
+    assert not patience.has_expired("the same", 600, 1)
+    assert not patience.has_expired("the same", 1_200, 1), "nor has its event loop"
 
 
 class Unhurried:
@@ -83,7 +83,7 @@ class World:
             lambda: self.progressed,
             lambda: self.assigned,
             lambda _: None,
-            standing=lambda: self.standing,
+            state=lambda: self.standing,
             beats=lambda: int(self.now),
         )
 
@@ -141,16 +141,16 @@ async def test_where_a_worker_stands_changes_with_its_partitions_and_their_recov
     worker = deployment.worker()
     app = worker.parts.app
     app.tables.recovery.active_offsets.clear()
-    seen = [standing_of(app)]
-    assert standing_of(app) == seen[0]
+    seen = [recovery_state(app)]
+    assert recovery_state(app) == seen[0]
 
     worker.assign()
-    seen.append(standing_of(app))
+    seen.append(recovery_state(app))
     app.tables.recovery.active_offsets["t.skills", 0] = 17
-    seen.append(standing_of(app))
+    seen.append(recovery_state(app))
     app.rebalancing = True
-    seen.append(standing_of(app))
+    seen.append(recovery_state(app))
     worker.revoke()
-    seen.append(standing_of(app))
+    seen.append(recovery_state(app))
 
     assert len(set(seen)) == len(seen)

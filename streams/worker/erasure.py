@@ -29,22 +29,22 @@ from schemas.codec import ModelT, derived_id, encode, known_as, subject_of
 from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
 from schemas.topics import compound_key
 from streams.worker import metrics
-from streams.worker.agents.listen import Listener
+from streams.worker.agents.listen import ListenAgent
 from streams.worker.deps import Worker
 from streams.worker.items import send_touch, send_touches
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 from streams.worker.skills import SkillWriter
 from streams.worker.tables import StateTable
 
-LOOK_SECONDS = 0.02
+POLL_SECONDS = 0.02
 # An answer is on a compacted topic: one that was not read in time may be gone, and is given again.
-ASK_AGAIN_SECONDS = 30.0
+RESEND_SECONDS = 30.0
 
 
-class Forgetting:
+class ErasureHandler:
     """Carries out requests to forget. Its caller holds the user's lock."""
 
-    def __init__(self, worker: Worker, skills: SkillWriter, listener: Listener) -> None:
+    def __init__(self, worker: Worker, skills: SkillWriter, listener: ListenAgent) -> None:
         self._app, self._tables, self._producer, self._deps = worker
         self._reader, self._skills, self._listener = worker.app.reader, skills, listener
 
@@ -63,7 +63,7 @@ class Forgetting:
         held = await self._stored(request)
         read = moment_of(self._reader.newest_ms)
         until = held.moment(median_clock(kafka_time(position), max(held.newest or read, read), datetime.now(UTC)))
-        versions = await self._count(request)
+        versions = await self._count_versions(request)
         if last is not None:
             until = max(until, last.until)
             if last.event_id == request.event_id and not last.done:
@@ -78,17 +78,19 @@ class Forgetting:
             key = self._deps.settings.event_key_bytes
             receipt = with_known(receipt, (known_as(request.user_id, name, key) for name in held.ids))
         scope = ErasedScope(event_id=request.event_id, until=until, actor=request.actor, versions=versions)
-        receipt = await self._write(event, request, receipt, scope)
-        await (self._line(event, request, position) if request.line else self._all(event, request))
+        receipt = await self._write_receipt(event, request, receipt, scope)
+        await (self._erase_line(event, request, position) if request.line else self._erase_scope(event, request))
         for table in self._tables.by_name.values():
             await table.scrub()
         receipt = self._tables.receipt(request.user_id) or receipt  # with the lines of a card that went with it
-        await self._write(event, request, with_known(receipt, [repeat]), scope.model_copy(update={"done": True}))
+        await self._write_receipt(
+            event, request, with_known(receipt, [repeat]), scope.model_copy(update={"done": True})
+        )
         kind = "line" if request.line else "domain" if request.domain else "person"
         metrics.FORGOTTEN.labels(kind).inc()
         return "forgotten"
 
-    async def _write(self, event: Any, request: ForgetRequest, receipt: Receipt, scope: ErasedScope) -> Receipt:
+    async def _write_receipt(self, event: Any, request: ForgetRequest, receipt: Receipt, scope: ErasedScope) -> Receipt:
         held = self._tables.receipt(request.user_id)
         newer = reseal_receipt(held, with_scope(receipt, request, scope), self._deps.settings.chain_key_bytes)
         await self._tables.receipts.write(event, newer.subject.encode(), newer)
@@ -108,22 +110,22 @@ class Forgetting:
             domain=request.domain,
         )
 
-    async def _count(self, request: ForgetRequest) -> int:
+    async def _count_versions(self, request: ForgetRequest) -> int:
         skills = _values(self._tables.skills, await self._keys(self._tables.skills, request))
         return sum(skill.version for skill in skills if request.line is None or request.event_id not in skill.recent)
 
-    async def _all(self, event: Any, request: ForgetRequest) -> None:
+    async def _erase_scope(self, event: Any, request: ForgetRequest) -> None:
         for key in await self._keys(self._tables.skills, request):
             await self._skills.erase(event, key)
         for table in (self._tables.profiles, self._tables.memories):
             for key in await self._keys(table, request):
                 async with table.lock(key):
                     await table.delete(event, key)
-        await self._open_rankings(event, request)
-        await self._conversations(event, request)
-        await self._everywhere(event, request)
+        await self._erase_rankings(event, request)
+        await self._erase_conversations(event, request)
+        await self._erase_from_items(event, request)
 
-    async def _conversations(self, event: Any, request: ForgetRequest) -> None:
+    async def _erase_conversations(self, event: Any, request: ForgetRequest) -> None:
         """Forget conversations and the card; of one domain or line, the parts about it."""
         listener, user_id = self._listener, request.user_id
         if request.domain is None:
@@ -131,7 +133,7 @@ class Forgetting:
             await listener.cards.erase(event, user_id)
             return
         # A chunk that is on the card already must not be thought over again without the turns that go.
-        await listener.carry_on(event, user_id)
+        await listener.finish_pending(event, user_id)
         listening = listener.conversations.read(user_id)
         if listening is not None and request.line is None:
             await listener.conversations.write(event, scrub_conversations(listening, request.domain))
@@ -144,10 +146,10 @@ class Forgetting:
             # First: a request that comes again finds the lines gone.
             scope = ErasedScope(event_id=request.event_id, until=position.moment, actor=request.actor, done=True)
             said = {each.line_id: each.value for each in (*card.lines, *card.past)}
-            await listener.forgets(event, user_id, {each: said[each] for each in lines}, scope)
+            await listener.erase_lines(event, user_id, {each: said[each] for each in lines}, scope)
         await listener.cards.apply(event, erasing_diff(card, request, lines, position))
 
-    async def _open_rankings(self, event: Any, request: ForgetRequest) -> None:
+    async def _erase_rankings(self, event: Any, request: ForgetRequest) -> None:
         for slot in range(SLOTS):
             key = compound_key(request.user_id, slot)
             async with self._tables.open_rankings.lock(key):
@@ -162,25 +164,25 @@ class Forgetting:
                 rest = rings.model_copy(update={"rankings": kept, "answered": ()})
                 await self._tables.open_rankings.write(event, key, rest)
 
-    async def _everywhere(self, event: Any, request: ForgetRequest) -> None:
+    async def _erase_from_items(self, event: Any, request: ForgetRequest) -> None:
         """Have every partition's owner take the user out of its items, and wait until all have."""
         items, partitions = self._deps.items, range(self._deps.settings.partitions)
         source = event.position
         name = derived_id("forget", source.topic, str(source.partition), str(source.offset))
         touch = forgotten_touch(neighbour_of(request.user_id, self._deps.graph_limits.secret), request.domain, name)
-        while waiting := [each for each in partitions if not items.has_forgotten(each, name)]:
+        while waiting := [each for each in partitions if not items.has_erased(each, name)]:
             await asyncio.gather(*(send_touch(self._producer, event, touch, each) for each in waiting))
-            ask_again = time.monotonic() + ASK_AGAIN_SECONDS
-            while time.monotonic() < ask_again and not all(items.has_forgotten(p, name) for p in waiting):
+            ask_again = time.monotonic() + RESEND_SECONDS
+            while time.monotonic() < ask_again and not all(items.has_erased(p, name) for p in waiting):
                 if not self._app.flow_control.is_active():
                     # A rebalance or shutdown waits for this request, which waits for records that are not read now.
                     raise Interrupted
                 if event.generation_id != self._producer.generation():
                     raise PartitionRevoked
                 self._reader.touch()
-                await asyncio.sleep(LOOK_SECONDS)
+                await asyncio.sleep(POLL_SECONDS)
 
-    async def _line(self, event: Any, request: ForgetRequest, position: Position) -> None:
+    async def _erase_line(self, event: Any, request: ForgetRequest, position: Position) -> None:
         line, domain = request.line or "", request.domain or ""
         key = compound_key(request.user_id, domain)
         async with self._tables.profiles.lock(key):
@@ -195,10 +197,10 @@ class Forgetting:
             if memory is not None:
                 scrubbed = scrub_memory(memory, line)
                 # Items hold the user's tastes: they forget the user, and hear the rest again.
-                await self._everywhere(event, request)
+                await self._erase_from_items(event, request)
                 await send_touches(self._producer, event, touch_all_items(scrubbed, self._deps.graph_limits))
                 await self._tables.memories.write(event, key, scrubbed)
-        await self._conversations(event, request)
+        await self._erase_conversations(event, request)
 
     async def _keys(self, table: StateTable[Any], request: ForgetRequest) -> list[bytes]:
         if request.domain is not None:

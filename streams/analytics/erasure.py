@@ -26,7 +26,7 @@ _QUOTING: dict[str, dict[str, str | None]] = {
 _FACETS = "ranking_facets"  # the child table whose rows may
 
 
-class Barrier:
+class ErasureFilter:
     """Refuses erased records, by the receipts it has seen: at first those that the file holds, as JSON.
 
     `secret` is the key of the digests of erased events.
@@ -81,9 +81,9 @@ class Barrier:
         return replace(put, row=put.row | blanks, children=children)
 
 
-def barrier_of(settings: Settings, scanner: Scanner) -> Barrier:
+def erasure_filter_of(settings: Settings, scanner: Scanner) -> ErasureFilter:
     """Return a barrier with the receipts on their topic, for readers of topics that keep records for a while."""
-    barrier = Barrier(secret=settings.event_key_bytes)
+    barrier = ErasureFilter(secret=settings.event_key_bytes)
     for message in scanner.read(scanner.partitions(Receipt.TOPIC)):
         with suppress(BadRecord):  # a tombstone, or no receipt
             barrier.add(decode(Receipt, message.value()))
@@ -183,7 +183,7 @@ _LETTERS = (
 
 
 def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt], now: datetime) -> set[str]:
-    """Delete the dead letters that `Barrier.covers` would refuse; return the users that they name."""
+    """Delete the dead letters that `ErasureFilter.covers` would refuse; return the users that they name."""
     until = {subject: utc(each.person.until) for subject, each in receipts.items() if each.person is not None}
     if not until:
         return set()
