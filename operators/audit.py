@@ -1,4 +1,4 @@
-"""The audit of a log of a skill or a card with its state."""
+"""Audits of a log, of a skill or a card, against its state."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ StateT = TypeVar("StateT", PolicySkill, Card)
 
 
 class FaultKind(StrEnum):
-    """The kinds of findings of a verification: stable names, which programs may go by (docs/rights.md)."""
+    """The kinds of faults: stable names for programs (docs/rights.md)."""
 
     # A record that cannot be read.
     UNREADABLE = "unreadable"
@@ -48,7 +48,7 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True)
 class ChainBreak:
-    """A version at which a chain is broken."""
+    """A version where the chain of seals is broken."""
 
     version: int
     why: str
@@ -56,7 +56,7 @@ class ChainBreak:
 
 
 def without_seals(skill: PolicySkill) -> PolicySkill:
-    """Remove the seals of a skill, to compare it with one without."""
+    """Remove a skill's seals, to compare it with an unsealed one."""
     last = skill.last_diff
     bare = last.model_copy(update={"chain": None}) if last is not None else None
     return skill.model_copy(update={"chain": None, "last_diff": bare})
@@ -87,7 +87,7 @@ _DIFFERS = {"skill": FaultKind.SKILL_DIFFERS, "card": FaultKind.CARD_DIFFERS}
 
 @dataclass(frozen=True)
 class Fault:
-    """A difference from what was written."""
+    """A difference between a record and the log."""
 
     kind: FaultKind
     what: str
@@ -96,7 +96,7 @@ class Fault:
 def audit_skill(
     diffs: Sequence[SkillDiff], skill: PolicySkill | None, slim: SlimSkill | None = None, key: bytes = b""
 ) -> list[Fault]:
-    """The faults of one skill: broken seals, and a skill that does not follow from the log."""
+    """Return the faults of one skill, its log and its slim skill."""
     return [
         *_broken(diffs, key),
         *_slim_faults(diffs, slim, key),
@@ -105,7 +105,7 @@ def audit_skill(
 
 
 def audit_card(diffs: Sequence[CardDiff], card: Card | None, key: bytes = b"") -> list[Fault]:
-    """The faults of one card: broken seals of its log, and a card that does not follow from the log."""
+    """Return the faults of one card and its log."""
     broken = [Fault(each.kind, f"of the card, {each.what}") for each in _broken(diffs, key)]
     return [
         *broken,
@@ -119,7 +119,6 @@ def _state_faults(
     state: StateT | None,
     fold: Callable[[Iterable[DiffT]], StateT | None],
 ) -> list[Fault]:
-    """Return the faults of a state: it is missing, ahead of its log, or not the fold of its log."""
     newest = diffs[-1].version if diffs else 0
     if state is None:
         missing = f"the {name}'s log has {newest} versions, and the topic of {name}s has no {name}"
@@ -139,7 +138,7 @@ def _state_faults(
 
 
 def _broken(diffs: Sequence[Diff], key: bytes) -> list[Fault]:
-    """The breaks of the chain; consecutive versions with the same reason are reported once."""
+    """Return the breaks of the chain, with runs of the same reason as one fault."""
     runs: list[tuple[int, int, str, FaultKind]] = []
     for each in chain_breaks(diffs, key):
         if runs and runs[-1][1] == each.version - 1 and runs[-1][2] == each.why:

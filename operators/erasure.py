@@ -1,4 +1,4 @@
-"""Erasure as pure functions: the receipt after a request, and state without one of a person's lines."""
+"""Erasure as pure functions: receipts, and state without erased lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ _Name = TypeVar("_Name", bound=str)
 
 @dataclass(frozen=True)
 class StoredState:
-    """A worker's state of a person, or of one of their domains, at a request to forget."""
+    """A worker's state of a person, or of one domain, at a request to forget."""
 
     profiles: Sequence[Profile] = ()
     memories: Sequence[Memory] = ()
@@ -40,7 +40,7 @@ class StoredState:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The ids of learned events, as long as repeats are recognised."""
+        """The ids of learned events that the state still recognises."""
         found = []
         for ring in self.rings:
             names = [each.ranking_id for each in ring.answered]
@@ -63,7 +63,7 @@ class StoredState:
 
     @property
     def is_complete(self) -> bool:
-        """True if no id has dropped out of its ring."""
+        """True if no id has dropped out of its bounded list."""
         return (
             all(each.interactions <= len(each.recent_ids) for each in self.profiles)
             and all(each.interactions <= len(each.recent) for each in self.memories)
@@ -76,15 +76,15 @@ class StoredState:
 
     @property
     def newest(self) -> datetime | None:
-        """The time at which Kafka logged the newest event in it."""
+        """The newest time at which Kafka logged an event in the state."""
         held: tuple[Profile | Memory | PolicySkill | OpenRankings | Card | PendingConversations, ...]
         held = (*self.profiles, *self.memories, *self.skills, *self.rings, *self.cards, *self.conversations)
         return max((position.moment for each in held for position in each.applied), default=None)
 
     def moment(self, now: datetime) -> datetime:
-        """Return the moment until which an erasure reaches.
+        """Return the moment up to which an erasure reaches.
 
-        Where ids have dropped out, this is the newest time that an event may have claimed, at most the tolerance ahead.
+        If ids have dropped out, later events may claim times up to the clock tolerance ahead.
         """
         newest = self.newest
         if self.is_complete or newest is None:
@@ -93,7 +93,7 @@ class StoredState:
 
 
 def with_known(receipt: Receipt, known: Iterable[str]) -> Receipt:
-    """Add digests to a receipt; beyond its bound the oldest drop out."""
+    """Add event digests to a receipt; beyond its bound the oldest drop out."""
     again = dict.fromkeys(known)
     kept = (*(each for each in receipt.known if each not in again), *again)
     return receipt.model_copy(update={"known": kept[-MAX_KNOWN:]})
@@ -102,7 +102,7 @@ def with_known(receipt: Receipt, known: Iterable[str]) -> Receipt:
 def with_scope(receipt: Receipt, request: ForgetRequest, scope: ErasedScope) -> Receipt:
     """Return the receipt after a request.
 
-    Beyond its bounds the oldest entries widen to the person. A receipt may cover more than requests asked for, never
+    Beyond its bounds the oldest entries widen to the whole person: a receipt may cover more than was requested, never
     less.
     """
     receipt = receipt.model_copy(update={"event_id": request.event_id, "occurred_at": request.occurred_at})
@@ -116,7 +116,7 @@ def with_scope(receipt: Receipt, request: ForgetRequest, scope: ErasedScope) -> 
 
 
 def with_lines(receipt: Receipt, scopes: Mapping[str, ErasedScope]) -> Receipt:
-    """Add erased lines, by their digests, to a receipt."""
+    """Add digests of erased lines to a receipt."""
     return _bounded(receipt, receipt.person, receipt.domains, {**receipt.lines, **scopes})
 
 
@@ -142,7 +142,7 @@ def _newest(scopes: Mapping[_Name, ErasedScope], most: int) -> tuple[dict[_Name,
 def without_erased_facts(
     item: ItemFacts, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
 ) -> ItemFacts | None:
-    """Return the item of a choice without erased facts; None if the choice is erased."""
+    """Return a chosen item without erased facts; None if the choice is erased."""
     if receipt is None:
         return item
     if receipt.covers(domain, *moments):
@@ -155,10 +155,10 @@ def without_erased_facts(
 
 
 def restorable(command: SkillCommand, skill: PolicySkill, receipt: Receipt | None) -> SkillCommand:
-    """Return the command without erased lines.
+    """Return a command without erased lines.
 
-    An old version has their placeholders; an export, or an old snapshot, has their words. A line that the skill has now
-    was learned anew since.
+    Old versions contain placeholders; exports and old snapshots contain the words. A line that the skill has now was
+    learned after the erasure.
     """
     if command.lines is None:
         return command
@@ -176,7 +176,7 @@ def restorable(command: SkillCommand, skill: PolicySkill, receipt: Receipt | Non
 def without_erased_directives(
     understood: Interpretation, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
 ) -> Interpretation:
-    """Return the meaning of words without lines that were erased since; then no words are kept either."""
+    """Drop directives about lines erased later, and then all quotations."""
     at = min(moments)
     if receipt is None or all(scope.until < at for scope in receipt.lines.values()):
         return understood
@@ -197,26 +197,22 @@ def card_line_digest(user_id: str, line_id: str) -> str:
 
 
 def words_digest(user_id: str, words: WordSet) -> str:
-    """Return the digest of lines with these words, liked or not, in any order.
-
-    Only the first letters of a word count: a plural must not bring an erased line back. The digest covers statements
-    from before the request alone, so that a collision loses little.
-    """
+    """Return the digest of all lines with these words, in any stance or order."""
     return line_of(user_id, "", f"about {' '.join(sorted({word[:SAME_LETTERS] for word in words}))}")
 
 
 def erased_digests(user_id: str, line_id: str, value: str = "") -> tuple[str, str]:
-    """Return the digests of an erased line of a card: its own, and that of its words."""
+    """Return the digests of an erased card line: of its id and of its words."""
     return card_line_digest(user_id, line_id), words_digest(user_id, plain_words(value_of_line(line_id, value)))
 
 
 def value_of_line(line_id: str, value: str = "") -> str:
-    """Return the value of a line, or else the one in its id."""
+    """Return the given value, or the one in the line's id."""
     return value or line_id.rsplit(":", 1)[-1].replace("-", " ")
 
 
 def line_digests(user_id: str, line: CardLine) -> tuple[str, ...]:
-    """Return the digests that name a line of a card in a request: its own, and its fact's in its domain."""
+    """Return the digests by which a request may name a card's line."""
     own = card_line_digest(user_id, line.line_id)
     if line.domain is None:
         return (own,)

@@ -1,7 +1,4 @@
-"""The model client that operators need, as protocols, so that operators know no network.
-
-`streams.llm.LlmClient` is one.
-"""
+"""The model client that operators need, as protocols; `streams.llm.LlmClient` implements them."""
 
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -19,10 +16,7 @@ MAX_PROMPT_TOKENS = 1_500
 
 
 def reply_tokens(longest_answer: str) -> int:
-    """Return the token limit of a reply.
-
-    Twice our own count, to allow for other tokenizers and for endpoints that indent with white space.
-    """
+    """Return the token limit of a reply, with room for other tokenizers and indentation."""
     return 64 + 2 * count_tokens(longest_answer)
 
 
@@ -37,18 +31,18 @@ def strict_object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 class ModelAnswer(Protocol):
-    """An answer in JSON, with the record of its cost."""
+    """A JSON answer with the record of its cost."""
 
     @property
     def answer(self) -> Mapping[str, Any]:
         """The JSON object."""
 
     def reasoned_by(self, prompt: str) -> Provenance:
-        """Return the record as events carry it, for the prompt of this name."""
+        """Return the record for events, for the prompt of this name."""
 
 
 class ModelClient(Protocol):
-    """A client that can ask for JSON."""
+    """A client that asks a model for JSON."""
 
     async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> ModelAnswer:
         """Return the model's answer to this prompt, fitting this schema."""

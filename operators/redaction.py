@@ -1,4 +1,4 @@
-"""Erases a line from the log of a skill; a placeholder with its digest stays."""
+"""Erases a line from a skill's log, leaving a placeholder with its digest."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +19,7 @@ def placeholder(line: str) -> str:
 
 
 def is_placeholder(attribute_id: str) -> bool:
-    """Return True if an id stands for an erased line.
+    """Return True for the id of an erased line.
 
     >>> is_placeholder(placeholder("0f" * 32)), is_placeholder("preference:genre:noir")
     (True, False)
@@ -28,10 +28,10 @@ def is_placeholder(attribute_id: str) -> bool:
 
 
 def redact_skill_log(diffs: Sequence[SkillDiff], line: str) -> list[SkillDiff]:
-    """Return the log of one skill without the words of a line; it folds to the same skill but for that line.
+    """Return one skill's log without a line's words; all other lines fold as before.
 
-    Reasons and quotations of diffs that name the line go with it, and all analyses of models, which are free text. The
-    counts stay, under the digest. The seals are gone: the writer of the log seals it again.
+    Reasons, quotations and models' free analyses are removed; counts stay under the digest. The log's writer must seal
+    it again.
     """
     times = max((diff.rewritten for diff in diffs), default=0) + 1
     stated = _stated_of(diffs, line)

@@ -1,7 +1,7 @@
-"""Seals of single records (rankings, slim skills, receipts, weights), and the chain of seals in a log.
+"""Seals of records, and the chain of seals in a log.
 
-A seal is an HMAC-SHA256 over the record's canonical JSON, with a key per kind of record derived from the deployment's
-secret. That of a diff also covers the seal before it. Without a secret, seals detect only careless edits.
+A seal is an HMAC-SHA256 of canonical JSON, keyed per kind from the deployment's secret. A diff's also covers the seal
+before it. Without a secret, seals detect only careless edits.
 """
 
 import hmac
@@ -55,10 +55,10 @@ def check_seal(record: Sealed, key: bytes = b"") -> SealState:
 
 
 def without_unproven_fields(ranking: Ranking, key: bytes | None) -> Ranking:
-    """Return the ranking without the fields that its writer may not set.
+    """Return the ranking without fields that its writer may not set.
 
-    Any writer of rankings can claim to be our ranker, whose features move a domain's weights for all users. Without the
-    right seal the ranking counts as the app's own, with an empty `injected`. Without a secret (None) any seal counts.
+    Any writer can claim to be our ranker, whose features move a domain's weights for all users. Without the right seal
+    the ranking counts as the app's own. Without a secret (None) any seal counts.
     """
     is_proven = ranking.seal is not None if key is None else check_seal(ranking, key) is SealState.RIGHT
     if ranking.ranked_by is RankedBy.SAGER:
@@ -74,7 +74,7 @@ def without_unproven_fields(ranking: Ranking, key: bytes | None) -> Ranking:
 
 
 def reseal_receipt(held: Receipt | None, newer: Receipt, key: bytes = b"") -> Receipt:
-    """Seal the newer receipt, unless it continues one (`held`) without the right seal.
+    """Seal the newer receipt, unless its predecessor has a wrong seal.
 
     Otherwise the next request to forget would seal a forged receipt.
     """
@@ -90,7 +90,7 @@ def derived_key(key: bytes, kind: str) -> bytes:
 
 
 def is_canonical(value: bytes, event: Model) -> bool:
-    """Return True if the bytes have no field twice, and none that we ignore.
+    """Return True if the JSON repeats no field and has no unknown one.
 
     Readers differ in which of two equal names they take; a seal covers the one that we take.
     """
@@ -133,7 +133,7 @@ def seal_diff(diff: DiffT, before: str | None, key: bytes = b"") -> DiffT:
 
 
 def seal_log(diffs: Sequence[DiffT], key: bytes = b"") -> list[DiffT]:
-    """Seal a rewritten log anew."""
+    """Seal all diffs of a rewritten log."""
     seal_record: list[DiffT] = []
     for diff in diffs:
         seal_record.append(seal_diff(diff, seal_record[-1].chain if seal_record else None, key))

@@ -1,7 +1,7 @@
 """Writes a policy skill as a SKILL.md for agents.
 
-All text of a skill came from items, models or people: in the front matter it is a quoted scalar, in the body one line
-without markup.
+All text came from items, models or people: it becomes quoted scalars in the front matter, and lines without markup in
+the body.
 """
 
 import re
@@ -39,10 +39,9 @@ _BASIC = 0xFFFF
 
 
 def skill_document(skill: PolicySkill, gate: OutputGate) -> str:
-    """Return the document, with the lines that pass the gate.
+    """Return the document, with the lines that the gate allows.
 
-    The name is at most 64 characters out of `a-z0-9-`, the description at most 1,024; the front matter is YAML of
-    strings and integers.
+    The front matter is YAML of strings and integers; the description has at most 1,024 characters.
     """
     lines = gate.allowed_lines(without_avoided(skill.attributes, lasting_statements(skill.stated)))
     shown = skill.model_copy(update={"attributes": tuple(lines)})
@@ -50,7 +49,7 @@ def skill_document(skill: PolicySkill, gate: OutputGate) -> str:
 
 
 def skill_name(user_id: str, domain: str) -> str:
-    """Return the skill's name; similar ids get different names.
+    """Return a name of at most 64 characters out of `a-z0-9-`, unique for each id.
 
     >>> skill_name("ann", "films"), skill_name("Ann!", "films")
     ('films-of-ann', 'films-of-ann-083c4725bab969db')

@@ -1,1 +1,1 @@
-"""The card of a person: folded from diffs, merged by rule, aged, retrieved for a request, and told as text."""
+"""A person's card: folded from diffs, merged by rule, faded by age, selected for a request."""

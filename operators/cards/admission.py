@@ -1,4 +1,4 @@
-"""Checks which values may stand on a card, and which lines may enter a prompt."""
+"""Checks of the values that a card may keep, and of the lines that a prompt may show."""
 
 import re
 from typing import Final
@@ -21,21 +21,21 @@ _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*\.?|\d{1,4}", re.UN
 
 
 def clean_value(text: str) -> str:
-    """Return a value on one line, without invisible characters; empty if it has no word or is too long."""
+    """Return a value on one line; empty if it is unreadable or too long."""
     shown = " ".join(visible(text).split())
     return shown if len(shown) <= MAX_VALUE and normalise(shown) else ""
 
 
 def clean_dimension(name: str) -> str:
-    """Return a dimension, or that of free words for a name that cannot be one."""
+    """Return a dimension, or `FREE` for an invalid name."""
     return name if 0 < len(name) <= _MAX_DIMENSION and name.isprintable() else FREE
 
 
 def reject_reason(dimension: str, value: str, words: str, privacy: Privacy) -> str | None:
-    """Return the reason not to keep a value, such as a kind of personal data; None if it may be kept.
+    """Return the reason not to keep a value, such as a kind of personal data.
 
-    A value is refused too if it repeats personal data in the `words` that it comes from. Exceptions of single domains
-    do not count: a card is read in all of them.
+    A value is rejected too if it repeats personal data from the `words` that it was found in. The exceptions of single
+    domains do not apply, because a card is read in all domains.
     """
     if not value:
         return UNREADABLE
@@ -55,7 +55,7 @@ def reject_reason(dimension: str, value: str, words: str, privacy: Privacy) -> s
 
 
 def safe_quotation(words: str, privacy: Privacy) -> str:
-    """Return a quotation to the letter, or nothing if any of it is private."""
+    """Return a quotation, or an empty text if any of it is private."""
     shown = " ".join(visible(words).split())[:MAX_WORDS].rstrip()
     if privacy.routine_kind(shown) is not None:
         return ""
@@ -63,9 +63,9 @@ def safe_quotation(words: str, privacy: Privacy) -> str:
 
 
 def is_safe_for_prompt(line: CardLine, gate: OutputGate) -> bool:
-    """Return True if a line may stand in a prompt.
+    """Return True if a line may enter a prompt.
 
-    It passes the gate of skills' lines, or it is at most seven plain words without one that orders need.
+    It passes the gate of skill lines, or it is a few plain words, none of which orders need.
     """
     held = gate.rejection(line.dimension, line.value)
     if held is None or line.dimension != FREE:

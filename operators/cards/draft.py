@@ -1,4 +1,4 @@
-"""A card while one event changes it; the result is a diff."""
+"""A card's draft, which collects the changes of one event into a diff."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -34,10 +34,10 @@ _KEEPS_EARLIER_KIND: Final = frozenset(
 
 
 class CardDraft:
-    """The lines of a card while an event changes them; of each line the last change counts."""
+    """A card's lines during one event; the last change of each line counts."""
 
     def __init__(self, card: Card | None, at: datetime) -> None:
-        """Begin with the card before the event, at the event's own time."""
+        """Start from the card before the event, at the event's own time."""
         self.at = at
         self.version = 1 if card is None else card.version + 1
         self.live: dict[str, CardLine] = {} if card is None else {line.line_id: line for line in card.lines}
@@ -60,7 +60,7 @@ class CardDraft:
     def end(
         self, kind: CardChangeKind, line: CardLine, reason: str, at: datetime | None = None, by: str | None = None
     ) -> None:
-        """Move a line to the past ones, with its successor (`by`) if it has one."""
+        """Move a line to the past ones, with its successor (`by`) if there is one."""
         over = line.model_copy(update={"overtaken_at": at or self.at, "overtaken_by": by, "pinned": False})
         self.live.pop(line.line_id, None)
         self.past.pop(line.line_id, None)
@@ -68,7 +68,7 @@ class CardDraft:
         self._note(kind, over, reason)
 
     def forget(self, lines: Iterable[CardLine], kind: CardChangeKind, reason: str = FORGET_REQUESTED) -> None:
-        """Erase lines, also where others name them as successors or quote them."""
+        """Erase lines, and the references and quotations of them in other lines."""
         for gone in lines:
             self.live.pop(gone.line_id, None)
             self.past.pop(gone.line_id, None)
@@ -80,7 +80,7 @@ class CardDraft:
             self.unquote(gone.value, gone)
 
     def unquote(self, value: str, gone: CardLine | None = None) -> None:
-        """Take quotations of a value, and successors that are gone, from all lines."""
+        """Remove quotations of a value from all lines."""
         for held in (self.live, self.past):
             for line in list(held.values()):
                 if (bare := without_references(line, value, gone)) is not line:
@@ -88,7 +88,7 @@ class CardDraft:
                     self._note(CardChangeKind.FORGOTTEN, bare, QUOTATION_ERASED)
 
     def crowd(self) -> None:
-        """Fade old lines and make room: the least certain line goes, a new one before an old one."""
+        """Fade old lines and drop the least certain ones beyond the limit."""
         for line in faded_lines(self.live.values(), self.at):
             self.end(CardChangeKind.FADED, line, NOT_CONFIRMED)
         while len(self.live) > MAX_CARD_LINES:
@@ -98,7 +98,7 @@ class CardDraft:
             self.end(CardChangeKind.CROWDED_OUT, least, NO_ROOM)
 
     def diff(self, event_id: str, user_id: str, **more: Any) -> CardDiff | None:
-        """Return the diff, after fading and making room; None if nothing changed."""
+        """Return the diff after fading and eviction; None if nothing changed."""
         self.crowd()
         if not self.is_changed:
             return None
@@ -123,7 +123,7 @@ class CardDraft:
 
 
 def without_references(line: CardLine, value: str, gone: CardLine | None = None) -> CardLine:
-    """Return a line without a quotation of a value and without a successor that is gone."""
+    """Return a line without quotations of a value and without an erased successor."""
     update: dict[str, object] = {}
     if gone is not None and line.overtaken_by == gone.line_id:
         update["overtaken_by"] = None
@@ -133,7 +133,7 @@ def without_references(line: CardLine, value: str, gone: CardLine | None = None)
 
 
 def merged_line(line: CardLine, other: CardLine, most: int) -> CardLine:
-    """A line with what speaks for another one that says nearly the same; `most`: of its weight."""
+    """Merge the evidence of two lines about the same, up to a weight of `most`."""
     first, last = sorted((line, other), key=lambda each: each.confirmed_at)
     events = dict.fromkeys([*first.evidence, *last.evidence])
     return line.model_copy(

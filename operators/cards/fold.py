@@ -1,4 +1,4 @@
-"""The log of a card: its fold (invariant 1), and the erasure of a line from it, which leaves a placeholder."""
+"""The log of a card: its fold (invariant 1), and the erasure of a line from it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from schemas.skills import MAX_RECENT
 
 
 class CardOutOfOrder(ValueError):
-    """A diff is not the next of its card."""
+    """A diff that does not follow the card's version."""
 
 
 def fold_cards(diffs: Iterable[CardDiff]) -> dict[str, Card]:
-    """Return the cards of a log, by user; raise `CardOutOfOrder` if a version is missing."""
+    """Return the cards of a log, by user."""
     cards: dict[str, Card] = {}
     for diff in diffs:
         cards[diff.user_id] = apply_diff(cards.get(diff.user_id), diff)
@@ -27,7 +27,7 @@ def fold_cards(diffs: Iterable[CardDiff]) -> dict[str, Card]:
 
 
 def apply_diff(card: Card | None, diff: CardDiff) -> Card:
-    """Return the card after the next diff, else raise `CardOutOfOrder`. The oldest past lines are dropped for room."""
+    """Return the card after the next diff; the oldest past lines are evicted."""
     before = 0 if card is None else card.version
     if diff.version != before + 1:
         raise CardOutOfOrder(f"version {diff.version} of a card follows version {before}")
@@ -57,7 +57,7 @@ def apply_diff(card: Card | None, diff: CardDiff) -> Card:
 
 
 def card_as_of(diffs: Sequence[CardDiff], moment: datetime) -> Card | None:
-    """Return the card at a moment: the fold up to the first later diff; None before all."""
+    """Return the card at a moment; None before its first diff."""
     card: Card | None = None
     for diff in diffs:
         if diff.occurred_at > moment:
@@ -88,10 +88,10 @@ class _ErasedLine:
 
 
 def redact_card_log(diffs: Sequence[CardDiff], line_id: str) -> list[CardDiff]:
-    """Return the log of one card without the value, words and id of a line, wherever they stand.
+    """Return one card's log without a line's value, words and id.
 
-    Versions are unbroken, and the log folds to the same card less the line. Quotations and reasons that may reveal the
-    line go too. A digest replaces its id. Redacting a log again changes nothing.
+    The log keeps its versions and folds to the same card less the line. Quotations and reasons that may reveal the line
+    are removed too. Redacting a log again changes nothing.
     """
     if not diffs or is_placeholder(line_id):
         return list(diffs)
@@ -100,10 +100,7 @@ def redact_card_log(diffs: Sequence[CardDiff], line_id: str) -> list[CardDiff]:
 
 
 def drop_stale_quotations(diffs: Sequence[CardDiff]) -> list[CardDiff]:
-    """Return the log of one card without quotations that a later version took from their line.
-
-    A wish to forget takes them where they may reveal the erased line. The log folds to the same card.
-    """
+    """Remove quotations that a later version of the log removed from their line."""
     bare: set[str] = set()
     told: list[CardDiff] = []
     for diff in reversed(diffs):

@@ -1,4 +1,4 @@
-"""A card's line: its id, its words, its certainty, and which lines other words mean."""
+"""A card's lines: ids, words, certainty, and the lines that a text refers to."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -33,7 +33,7 @@ _DAY_SECONDS: Final = 86_400.0
 
 
 def line_id(stance: Stance, dimension: str, value: str, domain: str | None = None) -> str:
-    """Return the id of a line; the same words in another domain are another line.
+    """Return a line's id; each domain has its own.
 
     >>> line_id(Stance.PREFERS, "stated", "Morning runs"), line_id(Stance.AVOIDS, "genre", "Horror", "films")
     ('prefers:stated:morning-runs', 'avoids:films:genre:horror')
@@ -43,7 +43,7 @@ def line_id(stance: Stance, dimension: str, value: str, domain: str | None = Non
 
 
 def describe(line: CardLine) -> str:
-    """Return a line as text, such as `does not like horror (genre) in films`, in at most 120 characters."""
+    """Return a line as text, such as `does not like horror (genre) in films`."""
     told = f"{'does not like' if line.stance is Stance.AVOIDS else 'likes'} {line.value}"
     about = "" if line.dimension == FREE else f" ({line.dimension.replace('_', ' ')})"
     where = f" in {line.domain}" if line.domain else ""
@@ -53,7 +53,7 @@ def describe(line: CardLine) -> str:
 
 
 def descriptions(card: Card | None) -> dict[str, str]:
-    """Return the lines of a card as text, by their ids and by the placeholders that redacted logs have."""
+    """Return a card's lines as text, by id and by the id's placeholder in redacted logs."""
     if card is None:
         return {}
     said = {line.line_id: describe(line) for line in (*card.past, *card.lines)}
@@ -70,10 +70,10 @@ def describe_rejection(kind: str) -> str:
 
 
 def certainty(line: CardLine, at: datetime) -> float:
-    """Return the certainty of a line, 0 to 1: its share of the weights for and against it, halved every half-life.
+    """Return a line's certainty from 0 to 1: its share of the weights, halved every half-life.
 
-    The half-life is a year for a statement and 120 days for a hint, twice as long for an avoidance, which costs more
-    when it is lost, and longer each time that the repetitions double. Pinned and set lines do not fade.
+    Avoidances last twice as long, because forgetting one costs more. Each doubling of the repetitions lengthens the
+    half-life. Pinned and set lines do not fade.
     """
     share: float = line.weight / ((line.weight + line.against + DOUBT) or 1)
     days = HALF_LIVES[line.strength]
@@ -85,21 +85,21 @@ def certainty(line: CardLine, at: datetime) -> float:
 
 
 def age_days(line: CardLine, at: datetime) -> float:
-    """Return the days since a line was last confirmed; 0 if that is ahead of the moment."""
+    """Return the days since a line was last confirmed, at least 0."""
     return max((at - line.confirmed_at).total_seconds() / _DAY_SECONDS, 0.0)
 
 
 def faded_lines(lines: Iterable[CardLine], at: datetime) -> list[CardLine]:
-    """Return the lines that are too uncertain by now; pinned and set lines never are."""
+    """Return the lines that have become too uncertain."""
     return [
         line for line in lines if not (line.pinned or line.strength is Strength.SET) and certainty(line, at) < FLOOR
     ]
 
 
 def may_overlap(domain: str | None, dimension: str, line: CardLine) -> bool:
-    """Return True if a value of this domain and dimension can be about the same as a line.
+    """Return True if a value of this domain and dimension may be about a line's subject.
 
-    Free words can be about any dimension, and a value without a domain about any domain.
+    Free words may be about any dimension, and values without a domain about any domain.
     """
     if domain is not None and line.domain is not None and domain != line.domain:
         return False
@@ -112,12 +112,12 @@ def covers_domain(domain: str | None, line: CardLine) -> bool:
 
 
 def same_subject(one: CardLine, other: CardLine) -> bool:
-    """Return True if two lines have the same plain words, whatever their stances."""
+    """Return True if two lines have the same keywords, in any stance."""
     return may_overlap(one.domain, one.dimension, other) and plain_words(one.value) == plain_words(other.value)
 
 
 def match_lines(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
-    """Return the lines that few words mean: those with the same words, else the one with the most in common."""
+    """Return the lines with the same keywords as a text, else the one that shares most."""
     spoken = plain_words(text)
     found = [(line, plain_words(line.value)) for line in lines]
     if same := [line for line, known in found if known == spoken]:
@@ -131,11 +131,10 @@ def match_lines(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
 
 
 def lines_to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
-    """Return all lines that a wish to forget may mean; in doubt a line is forgotten.
+    """Return all lines that a request to forget may mean; in doubt a line is included.
 
-    These are the lines with all words of the wish in their value, dimension or domain. Users paraphrase: without such a
-    line, those that share the most words, at least half of the wish's or of the line's. Quotations count only where no
-    value does, and need two shared words.
+    These are lines with all words of the request. Users paraphrase, so without one, the lines that share most words, at
+    least half of either side. Quotations count last, and need two shared words.
     """
     spoken = plain_words(text)
     every = [
@@ -166,7 +165,7 @@ def lines_to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
 
 
 def reveals(quotation: str, value: str) -> bool:
-    """Return True if a quotation has any word of a value, and so may reveal it.
+    """Return True if a quotation shares a word with a value.
 
     >>> reveals("I love jazz and blues", "old jazz records"), reveals("I love blues", "jazz")
     (True, False)

@@ -1,4 +1,4 @@
-"""Merges the findings of a chunk, and commands, into a card as one diff, by rule and never by a model."""
+"""Merges findings and commands into a card as one diff, by rule and never by a model."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -58,11 +58,11 @@ def merge_extraction(
     redacted: Mapping[str, int] | None = None,
     unquoted_until: datetime | None = None,
 ) -> CardDiff | None:
-    """Return the diff of a chunk's findings; None if they change nothing and none was refused.
+    """Return the diff of a chunk's findings; None if there is nothing to record.
 
-    Findings count in the order in which they were said. Those for now or for a session go on no card. `redacted` counts
-    the kinds of personal data that were taken out of the chunk's turns. Nothing is quoted from before an erasure
-    (`unquoted_until`): a receipt does not show which words are about the erased line.
+    Findings apply in the order of their sentences; those for now or a session are ignored. `redacted` counts personal
+    data removed from the turns. Sentences up to `unquoted_until`, an erasure, are not quoted, because a receipt does
+    not show which words are about the erased line.
     """
     if card is not None and event_id in card.recent:
         return None
@@ -84,7 +84,6 @@ class _CardMerge:
         self._forgotten: list[PreferenceFinding] = []
 
     def apply(self, finding: PreferenceFinding) -> None:
-        """Apply one finding to the card."""
         if finding.effect is Effect.FORGETS:
             self._forget(finding)
             return
@@ -115,7 +114,6 @@ class _CardMerge:
         self._card.unquote(finding.value)
 
     def _is_forgotten(self, finding: PreferenceFinding) -> bool:
-        """True if the same utterance wants it forgotten: "forget that I like jazz" states it too."""
         line = self._line(finding)
         return any(
             wish.event_id == finding.event_id and lines_to_forget(wish.value, [line]) for wish in self._forgotten
@@ -149,7 +147,7 @@ class _CardMerge:
         self._replace(finding, now)
 
     def _merge_into(self, line: CardLine, alike: list[CardLine]) -> CardLine:
-        """Return the line that states this from now on: a new one, or a known one about the same (`alike`)."""
+        """Return the line that holds the statement from now on, after absorbing the others."""
         known = self._card.live.get(line.line_id)
         wide = [each for each in alike if covers_domain(each.domain, line)]
         target = known or max((*wide, line), key=_precedence)
@@ -192,7 +190,7 @@ class _CardMerge:
         self._card.put(CardChangeKind.CONTRADICTED, line.model_copy(update={"against": against}), HINT_AGAINST)
 
     def _is_over(self, line: CardLine, finding: PreferenceFinding) -> bool:
-        """True if this was taken back or contradicted after it was said."""
+        """Return True if the statement was withdrawn or contradicted later than it was made."""
         return any(
             each.stance is line.stance
             and each.overtaken_at is not None
@@ -204,7 +202,6 @@ class _CardMerge:
         )
 
     def _lives_on(self, line: CardLine) -> bool:
-        """True if a past line is part of a live one about the same."""
         heir = self._card.live.get(line.overtaken_by or "")
         return heir is not None and heir.stance is line.stance and same_subject(line, heir)
 
@@ -240,7 +237,6 @@ def _may_concern(finding: PreferenceFinding, line: CardLine) -> bool:
 
 
 def _may_replace(line: CardLine, other: CardLine) -> bool:
-    """True if a line may replace another about the same without losing what holds elsewhere."""
     if line.domain == other.domain:
         return True
     return covers_domain(line.domain, other) and _precedence(line) >= _precedence(other)
@@ -255,10 +251,7 @@ def _outranks(line: CardLine, finding: PreferenceFinding) -> bool:
 
 
 def _yields(line: CardLine, finding: PreferenceFinding) -> bool:
-    """True if a line gives way to its opposite.
-
-    To a plain word or an update at once; to hints when they together weigh as much as the line.
-    """
+    """Return True if a line gives way to its opposite: at once, or to hints of its weight."""
     if _outranks(line, finding):
         return False
     if finding.strength is not Strength.IMPLIED or finding.effect is Effect.UPDATES:
@@ -276,8 +269,8 @@ def apply_command(
 ) -> CardDiff | None:
     """Return the diff of a command; None if it changes nothing.
 
-    A set line neither fades nor gives way to hints. A private one is not set and leaves a receipt. A removed line
-    leaves nothing, neither a reason nor past lines about nearly the same.
+    A set line neither fades nor yields to hints. A private one is rejected and counted. A removed line leaves neither a
+    reason nor past lines about the same.
     """
     if card is not None and command.event_id in card.recent:
         return None

@@ -1,4 +1,4 @@
-"""Retrieves lines of a card for a request, and writes them as text for a prompt."""
+"""Selects a card's lines for a request, and writes them as text for a prompt."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +24,7 @@ STRENGTH_WORDS: Final = {Strength.SET: "set", Strength.SAID: "said", Strength.IM
 
 @dataclass(frozen=True)
 class CardMatch:
-    """A line for a request, with its score (0 to 1) and a reason that quotes nothing."""
+    """A selected line, its score from 0 to 1, and a reason without quotations."""
 
     line: CardLine
     score: float
@@ -34,10 +34,9 @@ class CardMatch:
 def select_lines(
     card: Card, request: str, at: datetime, *, domain: str | None = None, most: int = 12
 ) -> tuple[CardMatch, ...]:
-    """Return the lines for a request, best first; avoidances that the request is about come before all else.
+    """Return the lines for a request, best first, led by avoidances that it touches.
 
-    A line counts by its share of words in the request, its certainty, recency and kind (pinned, set and avoided lines
-    count more). Without a request the most certain lines come first.
+    The score adds up shared words, certainty, recency, and whether the line is pinned, set or avoided.
     """
     asked = plain_words(request) if request.strip() else frozenset()
     found = []
@@ -92,10 +91,9 @@ def card_text(
     domain: str | None = None,
     gate: OutputGate | None,
 ) -> str:
-    """Return the lines for a request as text with a heading; empty if none passes the gate or fits.
+    """Return the lines for a request under a heading, at most `budget_tokens` in all.
 
-    The budget includes the heading; a line that does not fit gives way to a shorter one. Without `gate` the text is
-    for people only.
+    Lines that do not fit are skipped. Without a gate the text is for people only.
     """
     if card is None:
         return ""

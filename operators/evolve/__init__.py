@@ -1,4 +1,4 @@
-"""Evolve (paper 2.5, C.1): a reasoner proposes changes for a contrast, and one validation checks them."""
+"""Evolve (paper 2.5, C.1): a reasoner proposes changes for a contrast; one function validates them."""
 
 from operators.evolve.proposals import (
     CountsReasoner,

@@ -1,7 +1,7 @@
-"""The reasoner with a model (paper 2.5, C.1): one call per contrast, about facts and lines that code offers it.
+"""The reasoner with a model (paper 2.5, C.1): one call per contrast.
 
-For each line of the skill the model quotes a fact before it gives its verdict, and it discovers only among facts that
-no line covers: the two shapes that hold even on small models.
+For each offered line the model quotes a fact before its verdict, and it discovers only offered facts. Small models keep
+to both.
 """
 
 import re
@@ -31,7 +31,7 @@ MAX_JUDGED = 24
 
 @dataclass(frozen=True)
 class EvolveQuestion:
-    """A question: lines by the property that carries the verdict, facts by the words that the model quotes."""
+    """A question to the model; lines by answer key, facts by their quotation."""
 
     prompt: str
     schema: Mapping[str, Any]
@@ -52,9 +52,10 @@ class EvolveQuestion:
 def build_question(
     contrast: Contrast, skill: PolicySkill, *, max_tokens: int, gate: OutputGate
 ) -> EvolveQuestion | None:
-    """Ask about the lines on the chosen item's dimensions, by tier, then recency; None if there is nothing to judge.
+    """Ask about the lines on the chosen item's dimensions; None if there is nothing to judge.
 
-    Habits are left to code, and `max_tokens` includes the addition of a corrective retry.
+    The surest and newest lines come first. Code counts habits, so they are left out. `max_tokens` includes a corrective
+    retry.
     """
     dimensions = {fact.dimension for fact in contrast.chosen.facts}
     quote = make_quote(contrast, skill.attributes, gate)
@@ -82,11 +83,7 @@ def build_question(
 
 
 def _keyed(attributes: Iterable[Attribute], quote: Quote) -> dict[str, Attribute]:
-    """Name a property per attribute: its own words, which small models follow better than numbers.
-
-    Only letters, digits and `_`, at most 64: behind some OpenAI-compatible endpoints names become tool parameters or
-    grammar rules, which refuse `:` or a space.
-    """
+    """Key each line by its own words, because small models follow words better than numbers."""
     keyed: dict[str, Attribute] = {}
     for number, attribute in enumerate(attributes, 1):
         dimension, _, value = quote(attribute.dimension, attribute.value).partition(": ")
@@ -103,7 +100,6 @@ def _ascii(text: str) -> str:
 
 
 def _schema(attributes: Iterable[str], facts: Iterable[str], new: Iterable[str]) -> dict[str, Any]:
-    """List the facts once, by reference: endpoints that put the schema into the context charge for each copy."""
     properties: dict[str, Any] = {"analysis": {"type": "string", "maxLength": MAX_ANALYSIS_CHARS}}
     properties |= {key: {"$ref": "#/$defs/judgement"} for key in attributes}
     if quotable := list(new):
@@ -120,14 +116,17 @@ def _schema(attributes: Iterable[str], facts: Iterable[str], new: Iterable[str])
 
 @dataclass(frozen=True)
 class LlmReasoner:
-    """Has a model judge what a choice says about a skill; habits are counted by code."""
+    """Asks a model to judge the lines of a skill against a choice."""
 
     client: ModelClient
     gate: OutputGate
     name: str = "llm"
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """Propose changes, or raise ReasonerUnavailable. Without anything to judge there is no call."""
+        """Propose changes; without anything to judge there is no call.
+
+        Raises ReasonerUnavailable if there is no usable answer.
+        """
         asked = build_question(contrast, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
         if asked is None:
             return Proposal(reasoned_by=Provenance(reasoner=self.name))
@@ -136,11 +135,10 @@ class LlmReasoner:
 
 
 def parse_answer(asked: EvolveQuestion, answer: Mapping[str, Any], reasoned_by: Provenance) -> Proposal:
-    """Turn an answer that fits the question's schema into a proposal.
+    """Return the proposal of an answer that fits the schema.
 
-    A verdict without a fact counts as `unrelated`. Weakening is conservative (paper 2.5): a fact contradicts only lines
-    of its own dimension, and none that another fact of the chosen item states; small models do both. Every verdict is
-    recorded as the model gave it.
+    A verdict without a fact counts as unrelated. Weakening is conservative (paper 2.5): a fact contradicts only lines
+    of its own dimension that the chosen item does not state. Small models break both rules.
     """
     stated = {fact_id(fact) for fact in asked.facts.values()}
     reinforced: list[str] = []

@@ -1,4 +1,4 @@
-"""The parts of a prompt about a choice, and how they are cut until the prompt fits its budget."""
+"""The parts of a prompt about a choice, cut until it fits its budget."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -26,11 +26,10 @@ Quote = Callable[[str, str], str]
 
 @dataclass
 class PromptDraft:
-    """A prompt's parts while they are cut to its budget.
+    """A prompt's parts during cutting, most important first in each.
 
-    Lines of the skill are keyed by the name that an answer gives them, the most important first; the chosen item's
-    facts by the words that an answer quotes. Of collaborative context the surest comes first (paper 2.5, eq. 5), of
-    unchosen items the easy contrasts. The facts to `keep`, by attribute id, are cut last.
+    `attributes` are keyed by the answer's property, `facts` by their quotation. Unchosen items start with the easy
+    contrasts. Facts in `keep`, by attribute id, are cut last.
     """
 
     title: str
@@ -45,7 +44,7 @@ class PromptDraft:
     def of(
         cls, contrast: Contrast, attributes: Mapping[str, Attribute], keep: list[str], gate: OutputGate, quote: Quote
     ) -> "PromptDraft":
-        """Draft all parts for a contrast and these lines of the skill."""
+        """Collect all parts of a contrast and these lines of the skill."""
         facts: dict[str, Fact] = {}
         for fact in contrast.chosen.facts:
             facts.setdefault(quote(fact.dimension, fact.value), fact)
@@ -73,7 +72,7 @@ class PromptDraft:
         }
 
     def fit(self, write: Callable[[], str], max_tokens: int) -> str | None:
-        """Cut parts until the prompt fits; None if nothing is left to ask about."""
+        """Cut parts until the prompt fits; None if nothing is left to ask."""
         while prompt := write():
             if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
                 return prompt
@@ -81,7 +80,7 @@ class PromptDraft:
         return None
 
     def shrink(self) -> None:
-        """Remove the least informative part: easy contrasts, context, long requests, unsure lines and later facts."""
+        """Remove the least informative part."""
         if len(self.left) > _NEAR_MISSES:
             self.left.pop(0)
         elif self.community:
@@ -115,9 +114,10 @@ def quote_fact(dimension: str, value: str) -> str:
 
 
 def make_quote(contrast: Contrast, lines: Iterable[Attribute], gate: OutputGate) -> Quote:
-    """Return how a prompt quotes facts and lines: in their words, or by number where nothing vouches for a value.
+    """Return the function that quotes facts and lines.
 
-    A number is the same wherever its value stands, so that a model can judge by a value that it must not read.
+    It numbers the values that the gate rejects. A number is the same wherever its value appears, so the model can
+    compare values that it must not read.
     """
 
     @cache  # items of a list have much in common

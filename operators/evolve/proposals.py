@@ -1,8 +1,4 @@
-"""Reasoners without a model, their proposals, and the validation of every proposal before the merge (invariant 8).
-
-A proposal is not yet a diff: the merge decides which changes apply. A gate asks a model only if a choice may teach
-something. Evidence or nothing: a change without evidence in the choice is refused.
-"""
+"""Reasoners without a model, their proposals, and the one validation of proposals (invariant 8)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -29,9 +25,9 @@ from schemas import (
 
 @dataclass(frozen=True)
 class Proposal:
-    """The outcome of the three phases (paper 2.5): ids to reinforce, facts to discover, ids to weaken.
+    """The outcome of the three phases (paper 2.5), the most informative discovery first.
 
-    The most informative discovery comes first; `reasons` are by attribute id. No code uses the `analysis`.
+    `reasons` are by attribute id. No code uses the `analysis`.
     """
 
     reinforced: tuple[str, ...] = ()
@@ -44,15 +40,15 @@ class Proposal:
 
     @property
     def is_empty(self) -> bool:
-        """True if the reasoner adds nothing to the counts."""
+        """True if the proposal adds nothing to the counts."""
         moves = self.reinforced or self.discovered or self.weakened
         return not (moves or self.reasons or self.analysis or self.judged)
 
 
 class ReasonerUnavailable(Exception):
-    """The reasoner cannot answer now: outage, budget or a reply that stayed invalid.
+    """The reasoner cannot answer: outage, budget or an invalid reply.
 
-    `outcome` is a metric label, such as `timeout` or `invalid-reply`; `detail` is for a person.
+    `outcome` is a metric label, such as `timeout`; `detail` is for people.
     """
 
     def __init__(self, outcome: str, detail: str) -> None:
@@ -99,10 +95,10 @@ _NOTHING = Proposal(reasoned_by=COUNTS)
 
 @dataclass(frozen=True)
 class CountedContrast:
-    """A contrast, counted before any reasoning, all by attribute id: the chosen item's facts in the parser's order.
+    """A contrast in counts, by attribute id.
 
-    `seen` has how many unchosen items have a fact, `share` their share for facts of the chosen item, and `spoken` the
-    attributes that the community's facets name.
+    `seen` counts the unchosen items with a fact, `share` is their share, and `spoken` has the attributes of the
+    community's facets.
     """
 
     facts: Mapping[str, Fact]
@@ -121,10 +117,7 @@ class CountedContrast:
         return cls(facts, seen, share, spoken)
 
     def most_informative(self) -> list[str]:
-        """The chosen item's facts, the most informative first.
-
-        By dimension; in a dimension those that the community's facets name, then those that fewest others have.
-        """
+        """Sort the chosen item's facts by dimension, then community facets, then rarity."""
 
         def key(name: str) -> tuple[int, bool, float]:
             place = _INFORMATIVE_RANK.get(self.facts[name].dimension, len(_INFORMATIVE_RANK))
@@ -133,18 +126,18 @@ class CountedContrast:
         return sorted(self.facts, key=key)
 
     def offered(self) -> list[str]:
-        """The facts that a model is asked about, the most informative first."""
+        """Return the facts offered to a model, the most informative first."""
         return self.most_informative()[:MAX_OFFERED]
 
     def new_facts(self, skill: PolicySkill) -> list[str]:
-        """The offered facts that no line of the skill covers and most unchosen items lack."""
+        """Return the offered facts that no line covers and most unchosen items lack."""
         held = {attribute.attribute_id for attribute in skill.attributes}
         return [name for name in self.offered() if name not in held and self.share[name] <= COMMON_SHARE]
 
 
 @dataclass(frozen=True)
 class RulesReasoner:
-    """Reinforce what the chosen item has and most others lack, discover its rarest facts, weaken rarely."""
+    """Reinforces rare shared facts, discovers the rarest ones, and seldom weakens."""
 
     # A fact that more than this share of the unchosen items have does not explain the choice.
     common_share: float = 0.25
@@ -155,11 +148,11 @@ class RulesReasoner:
     name: str = "rules"
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """Propose changes by rule; never unavailable, costs no call."""
+        """Propose changes by rule, without a call."""
         return self.propose(contrast, skill)
 
     def propose(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """As `reason`, for callers without an event loop."""
+        """Propose changes without an event loop."""
         choice = CountedContrast.of(contrast)
         held = {attribute.attribute_id for attribute in skill.attributes}
 
@@ -179,7 +172,6 @@ class RulesReasoner:
         )
 
     def _weaken(self, contrast: Contrast, skill: PolicySkill, choice: CountedContrast) -> Iterator[str]:
-        """Yield attributes that near-misses offered and that the choice clearly contradicts (paper 2.5, Weaken)."""
         answered = {fact.dimension for fact in choice.facts.values()}
         loyal = {a.dimension for a in skill.attributes if a.attribute_id in choice.facts}
         at_stake = (answered & CONTRADICTABLE) - loyal
@@ -197,25 +189,24 @@ class CountsReasoner:
     name: str = "counts"
 
     async def reason(self, _contrast: Contrast, _skill: PolicySkill) -> Proposal:
-        """Return an empty proposal; never unavailable, costs no call."""
+        """Return an empty proposal."""
         return _NOTHING
 
     def propose(self, _contrast: Contrast, _skill: PolicySkill) -> Proposal:
-        """As `reason`, for callers without an event loop."""
+        """Return an empty proposal without an event loop."""
         return _NOTHING
 
 
 def without_model(mode: EvolveMode, rules: RulesReasoner | None = None) -> CountsReasoner | RulesReasoner:
-    """Return the reasoner of a mode where no model reasons."""
+    """Return the reasoner of a mode without a model."""
     return CountsReasoner() if mode is EvolveMode.COUNTS else rules or RulesReasoner()
 
 
 def is_repetition(contrast: Contrast, skill: PolicySkill) -> bool:
-    """True if this choice only repeats lines of which the skill is sure already.
+    """Return True if a choice only repeats lines that are already certain.
 
-    Every line that the chosen item states is high; no offered fact is news; and in each dimension of the offered facts
-    with lines in the skill, the choice stayed with one of them. That pays where few shared words describe items, and
-    for users who repeat their choices: on films, books and places it is true for under 1% of choices.
+    All stated lines are high, no offered fact is new, and the choice stays with its lines in each dimension. True for
+    under 1 % of choices of films, books and places; useful where few shared words describe items.
     """
     choice = CountedContrast.of(contrast)
     said = [line for line in skill.attributes if line.tier]
@@ -229,7 +220,7 @@ def is_repetition(contrast: Contrast, skill: PolicySkill) -> bool:
 
 @dataclass(frozen=True)
 class GatedReasoner:
-    """Asks the inner reasoner only when there is something new to judge."""
+    """Skips the inner reasoner for choices that only repeat certain lines."""
 
     inner: Reasoner
     on_gated: Callable[[], None] = lambda: None
@@ -240,7 +231,7 @@ class GatedReasoner:
         return self.inner.name
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """Ask the inner reasoner; where nothing is new, reinforce the lines that the choice repeats."""
+        """Ask the inner reasoner, or reinforce the repeated lines."""
         if not is_repetition(contrast, skill):
             return await self.inner.reason(contrast, skill)
         self.on_gated()
@@ -256,21 +247,21 @@ class GatedReasoner:
 
 @dataclass(frozen=True)
 class ValidatedProposal:
-    """The part of a proposal that has evidence, and what was refused."""
+    """The part of a proposal with evidence, and the refused changes."""
 
     proposal: Proposal
     refused: tuple[RefusedProposal, ...] = ()
 
 
 def encodable(text: str) -> str:
-    """Replace lone surrogates: JSON may spell them, UTF-8 cannot, and the diff must be written."""
+    """Replace lone surrogates, which JSON allows and UTF-8 cannot encode."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def refused_change(
     attribute_id: str, proposed: SkillChangeKind, why: RefusalReason, kind: str | None = None
 ) -> RefusedProposal:
-    """Record a change without evidence; a private attribute is recorded only by the kind of its private data."""
+    """Record a change without evidence; a private id only by its kind."""
     if kind is not None:
         return RefusedProposal(attribute_id=f"private:{kind}", proposed=proposed, why=RefusalReason.PRIVATE)
     return RefusedProposal(attribute_id=encodable(attribute_id)[:200].ljust(3, "?"), proposed=proposed, why=why)
@@ -282,11 +273,10 @@ def private_kind(attribute_id: str, domain: str, privacy: Privacy) -> str | None
 
 
 def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy: Privacy) -> ValidatedProposal:
-    """Keep reinforced and weakened attributes that exist, and discovered facts that the chosen item has.
+    """Keep the changes that have evidence in the choice.
 
-    A discovered attribute that exists is a reinforcement; one that is both reinforced and weakened counts as
-    reinforced (the paper leaves both open). Nothing private is discovered: `operators.steps` removes it from the chosen
-    item. A judgement stays if there is such a line, and its quotation if the chosen item has the fact.
+    Reinforced and weakened attributes must exist; discovered facts must be the chosen item's. Existing discoveries
+    count as reinforced, and reinforcement wins over weakening (the paper leaves both open).
     """
     domain = contrast.domain
     known = {attribute.attribute_id for attribute in skill.attributes}

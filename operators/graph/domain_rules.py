@@ -1,4 +1,4 @@
-"""MemRec's frozen pruning rules, which score a neighbour by domain, as pure functions (paper 2.2, DomainPrune)."""
+"""MemRec's pruning rules, which score a neighbour by domain (paper 2.2, DomainPrune)."""
 
 # ruff: noqa: PLR2004 - the numbers are the rules
 
@@ -12,10 +12,10 @@ from operators.statinit.parsers import ALIASES
 
 @dataclass(frozen=True)
 class PruneSignals:
-    """The input of the rules, for an item that the user took or another user; all but counts and days from 0 to 1.
+    """A rule's input for a taken item or another user; shares from 0 to 1.
 
-    `metadata` is how much of it the user takes most; `co_count`, how many took it, or how many items are shared with
-    it; `days`, the age of the edge; `degree`, a share of the largest of its kind, which only `generic` looks at.
+    `metadata` is the overlap with the user's tastes, `co_count` the number of other takers or of shared items, `days`
+    the edge's age. Only `generic` reads `degree`, a share of the largest of its kind.
     """
 
     is_item: bool
@@ -31,7 +31,7 @@ Rule = Callable[[PruneSignals], float]
 
 
 def books(s: PruneSignals) -> float:
-    """Slow decay; shared authors and genres count most, texts where many took it."""
+    """Decay slowly; count shared authors and genres most, texts where many took it."""
     score = s.edge
     if s.metadata > 0.6:
         score *= 2.5
@@ -45,7 +45,7 @@ def books(s: PruneSignals) -> float:
 
 
 def goodreads(s: PruneSignals) -> float:
-    """As a social network of readers: series count most; what everybody reads has weak edges but social weight."""
+    """Count series most; popular books have weak edges but social weight."""
     edge, social, content = s.edge, 1.0, 1 + s.similarity
     if s.co_count > 10:
         social, content = 2.0, 1 + 1.5 * s.similarity
@@ -57,7 +57,7 @@ def goodreads(s: PruneSignals) -> float:
 
 
 def movietv(s: PruneSignals) -> float:
-    """Fast decay after two months; where few took it, the metadata stands in for the crowd."""
+    """Decay fast after two months; use metadata where few took it."""
     crowded = s.co_count >= 3
     decay = 1.0 if s.days <= 60 else math.exp((-0.018 if s.days <= 180 else -0.025) * s.days)
     edge = s.edge * (2.5 if crowded else 1.0) * decay * (0.3 if s.days > 365 else 1.0)
@@ -67,7 +67,7 @@ def movietv(s: PruneSignals) -> float:
 
 
 def yelp(s: PruneSignals) -> float:
-    """Places: the same categories and city or hardly anything, and the fastest decay."""
+    """Require the same categories and city; decay fastest."""
     score = s.edge * (2.0 if s.co_count >= 2 else 0.5)
     if s.metadata > 0.85:
         score *= 4.5
@@ -82,7 +82,7 @@ def yelp(s: PruneSignals) -> float:
 
 
 def generic(s: PruneSignals) -> float:
-    """MemRec's rule for other domains: recency and popularity, users at half weight."""
+    """Score by recency and popularity, users at half weight."""
     if s.is_item:
         return 0.5 * s.edge + 0.3 * s.degree
     return 0.5 * (0.7 * s.edge + 0.3 * s.degree)
@@ -93,7 +93,7 @@ RULES: Final[Mapping[str, Rule]] = {rule.__name__: rule for rule in (books, good
 
 
 def rule_for(domain: str) -> Rule:
-    """The rule of a domain: by its name, by the parser that it is an alias of, else the generic one.
+    """Return the rule of a domain, by name or by its parser's alias.
 
     >>> rule_for("goodreads") is goodreads, rule_for("films") is movietv, rule_for("recipes") is generic
     (True, True, True)

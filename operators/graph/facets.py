@@ -1,4 +1,4 @@
-"""Collaborative facets (paper 2.2): attributes that the neighbours have in common, worded by a template."""
+"""Collaborative facets (paper 2.2): attributes that neighbours share, worded by a template."""
 
 import math
 from collections import Counter
@@ -31,7 +31,7 @@ _DIGITS = 4
 
 
 class FacetDropReason(StrEnum):
-    """Why a facet was dropped, as a metric label (QualityFilter, Algorithm 1 line 5, which the paper leaves open)."""
+    """Why a facet was dropped, a metric label (QualityFilter, Algorithm 1 line 5)."""
 
     # Nothing vouches for its value.
     UNVOUCHED = "unvouched"
@@ -42,10 +42,10 @@ class FacetDropReason(StrEnum):
 
 @dataclass(frozen=True)
 class Retrieved:
-    """The graph's contribution to a ranking: facets, the surest first, and how many were dropped.
+    """The graph's contribution to a ranking, the surest facets first.
 
-    `companions` are items that those who took the same took too, 0 to 1; never one that the user took.
-    `memory_version` and `graph_epoch` name the graph; the same ones and the same day give the same answer.
+    `companions` are items often taken together with the user's, from 0 to 1, without the user's own. The same
+    `memory_version`, `graph_epoch` and day give the same answer.
     """
 
     facets: tuple[Facet, ...] = ()
@@ -64,7 +64,7 @@ def retrieve(
     *,
     gate: OutputGate,
 ) -> Retrieved:
-    """Return facets and companions for one user, whatever the candidates are; nothing for a user without memory."""
+    """Return one user's facets and companions, whatever the candidates are."""
     version, epoch = memory.version if memory else 0, neighbourhood.epoch if neighbourhood else 0
     if memory is None or not memory.taken:
         return Retrieved(memory_version=version, graph_epoch=epoch)
@@ -76,10 +76,10 @@ def retrieve(
 
 
 def propose_facets(neighbours: Neighbours, signals: Sequence[ItemSignal]) -> Iterable[Facet]:
-    """Yield a facet for every attribute that is sure enough.
+    """Yield a facet for every attribute above the confidence floor.
 
-    The confidence is the weighted share of the neighbours who have the attribute, less up to half for what the
-    whole crowd has anyway, shrunk while few neighbours support it: by n / (n + 1).
+    The confidence is the weighted share of neighbours with the attribute, less up to half for what all takers share,
+    times n / (n + 1) for n supporting neighbours.
     """
     items, users = _weights_of(neighbours.items), _weights_of(neighbours.users)
     # Where no user's tastes are known, the items decide alone.
@@ -118,7 +118,6 @@ def _filtered(proposed: Iterable[Facet], gate: OutputGate) -> tuple[tuple[Facet,
 
 
 def _names_of(neighbours: Neighbours) -> dict[str, str]:
-    """Return the words for each attribute of a neighbour: an item's own, with their letter case, else the id's."""
     named: dict[str, str] = {}
     for item in neighbours.items:
         for fact in item.facts:
@@ -131,10 +130,6 @@ def _names_of(neighbours: Neighbours) -> dict[str, str]:
 
 
 def _weights_of(neighbours: Sequence[Neighbour]) -> dict[str, float]:
-    """Return the weight of each neighbour among these; the sum is 1.
-
-    By the square root of the score: rules decay by powers of ten, and one fresh neighbour shall not be the only one.
-    """
     roots = {one.name: math.sqrt(one.score) for one in neighbours}
     total = math.fsum(roots.values())
     # All scores can be 0, after decades; then nobody is closer than the others.
@@ -142,7 +137,7 @@ def _weights_of(neighbours: Sequence[Neighbour]) -> dict[str, float]:
 
 
 def _common(signals: Sequence[ItemSignal]) -> dict[str, float]:
-    """The share of all takers of all signals who have an attribute: one that nearly all have makes no difference."""
+    """Return the share of all takers that have each attribute."""
     takers = sum(signal.takers for signal in signals)
     supporters: Counter[str] = Counter()
     for signal in signals:
@@ -152,10 +147,10 @@ def _common(signals: Sequence[ItemSignal]) -> dict[str, float]:
 
 
 def co_taken(signals: Sequence[ItemSignal], taken: set[str], popularity: Mapping[str, int]) -> dict[str, float]:
-    """How often those who took the same took another item; the largest is 1.
+    """Score how often takers of the user's items took another item; the largest is 1.
 
-    Every item that the user took counts, not only the neighbours that facets cite: a candidate is rarely the companion
-    of more than one or two. An item's count is a cosine where the other's popularity is known, else a share.
+    Every taken item counts, because a candidate is rarely the companion of more than two. The score is a cosine where
+    the other item's popularity is known, else a share.
     """
     parts: dict[str, list[float]] = {}
     for signal in signals:

@@ -1,8 +1,7 @@
-"""Propagate (paper 2.2, Algorithm 1 line 11): a choice goes into the user's memory, and on to the items.
+"""Propagate (paper 2.2, Algorithm 1 line 11): a choice updates the user's memory and items.
 
-Each choice *touches* its item, and some of the user's newest other items, with a small state: repeated or late, it
-changes nothing. An item gathers its takers; `operators.graph.neighbours` computes what they have in common for each
-reader. A taker is a pseudonym, made with the deployment's secret, with figures and ids of items, without any words.
+Each choice touches its item and some older ones with a small state of its taker; a repeated or late touch changes
+nothing. A taker is a pseudonym, keyed by the deployment's secret, with figures and item ids but no words.
 """
 
 import hmac
@@ -46,7 +45,7 @@ EPOCHS = 2**32
 
 @dataclass(frozen=True)
 class GraphLimits:
-    """How far a choice propagates; `secret` is the key of takers' pseudonyms."""
+    """How far a choice propagates; `secret` keys the takers' pseudonyms."""
 
     # The least number of other users behind anything that a reader gets.
     floor: int = 2
@@ -65,9 +64,9 @@ def add_taken(
     source: Position | None = None,
     shown: Iterable[ItemFacts] = (),
 ) -> Memory:
-    """Add a taken item to the memory; with an event that it holds already, only the fence moves on.
+    """Add a taken item to the memory; a known event only moves the fence.
 
-    An item taken again moves to the newest place and counts. Late events keep their place by their own time.
+    An item taken again moves to the newest place. Late events keep their place by their own time.
     """
     if memory is None:
         memory = Memory(user_id=user_id, domain=domain)
@@ -98,17 +97,12 @@ def add_taken(
 
 
 def _is_new_day(memory: Memory, at: datetime, logged_at: datetime | None) -> bool:
-    """Return true if a choice is the account's first of a day, by Kafka's time where it is known.
-
-    Apps may date a choice back: by its own time, a new account could make up active days.
-    """
     if logged_at is None:
         return at.date() not in {known.at.date() for known in memory.taken}
     return all(logged_at.date() > held.moment.date() for held in memory.applied)
 
 
 def _with_seen(seen: Sequence[Fact], items: Iterable[ItemFacts]) -> tuple[Fact, ...]:
-    """Add shown facts, the newest last, without long values, which people do not name in passing."""
     # By texts: a model's hash takes longer, and a choice compares two hundred facts.
     found = {
         (fact.dimension, fact.value): fact
@@ -128,10 +122,10 @@ def tastes(taken: Iterable[TakenItem]) -> tuple[str, ...]:
 
 
 def touch_items(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits()) -> ItemUpdate:
-    """Touch the chosen item and some of the user's other items, the chosen one first.
+    """Touch the chosen item and some older ones, the chosen one first.
 
-    The others too, because later choices tell as much about an item as earlier ones. Each is touched at the 1st, 2nd,
-    4th, 8th, ... choice after its own: its state of a taker is never older than half of the choices since.
+    Each is touched at the 1st, 2nd, 4th, 8th, ... choice after its own, so its state of a taker is never older than
+    half of the choices since.
     """
     chosen = [taken for taken in memory.taken if taken.item_id == item_id]
     rest = [taken for taken in reversed(memory.taken) if taken.item_id != item_id]
@@ -140,7 +134,7 @@ def touch_items(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits(
 
 
 def touch_all_items(memory: Memory, limits: GraphLimits = GraphLimits()) -> ItemUpdate:
-    """Touch every item in memory, the newest first: after an erasure in part has removed the user from them."""
+    """Touch every item in memory, the newest first, after a partial erasure."""
     return _touch(memory, list(reversed(memory.taken)), limits)
 
 
@@ -180,21 +174,21 @@ NO_REPLY = "-"
 
 
 def forgotten_touch(neighbour: str, domain: str | None, request: str) -> ItemUpdate:
-    """Remove this neighbour from all items of a partition, in one domain or in all."""
+    """Return a touch that removes a neighbour from all items of a partition."""
     return ItemUpdate(
         domain=domain or "every", taker=neighbour, version=0, degree=0, forgotten=request, every_domain=domain is None
     )
 
 
 def without_taker(item: ItemMemory, neighbour: str) -> ItemMemory | None:
-    """Remove a neighbour from an item; None where it does not have them."""
+    """Remove a neighbour from an item; None if it is not a taker."""
     return _with_takers(item, tuple(taker for taker in item.takers if taker.neighbour != neighbour))
 
 
 def without_foreign(item: ItemMemory, secret: bytes) -> ItemMemory | None:
-    """Remove takers whose pseudonyms have another secret; None where there are none.
+    """Remove takers with pseudonyms of another secret; None if there are none.
 
-    An erasure could not find them. They come back with their next choices.
+    An erasure could not find them. They return with their next choices.
     """
     mark = mark_of(secret)
     return _with_takers(item, tuple(taker for taker in item.takers if taker.neighbour.startswith(mark)))
@@ -209,9 +203,9 @@ def _with_takers(item: ItemMemory, kept: tuple[Taker, ...]) -> ItemMemory | None
 def add_touch(
     item: ItemMemory | None, domain: str, item_id: str, arrived: Taker, now: datetime | None = None
 ) -> ItemMemory | None:
-    """Add a taker to an item; None if it has this state of them, or a newer one, already.
+    """Add a taker to an item; None if it already has this or a newer state.
 
-    A touch from after `now` counts as one of now: a clock that runs ahead must not keep all others out for years.
+    A touch from after `now` counts as one of now: a fast clock must not displace all others for years.
     """
     if item is None:
         item = ItemMemory(domain=domain, item_id=item_id)
@@ -229,12 +223,10 @@ def add_touch(
 
 
 def sample_takers(item_id: str, takers: Sequence[Taker]) -> tuple[Taker, ...]:
-    """Return a weighted sample of an item's takers, at most `MAX_TAKERS`, newest last.
+    """Return a weighted sample of at most `MAX_TAKERS` takers, newest last.
 
-    If it kept the newest takers, a few dozen new accounts would push out all others. Each taker has fixed random
-    numbers per item (bottom-k sampling), so that the sample does not depend on the order or the number of touches. A
-    taker with `n` active days has the best of `n` numbers, so the chance to stay grows with the days (Efraimidis and
-    Spirakis, weighted random sampling with a reservoir, 2006). A taker's days must never decrease, or an older touch
+    Each taker has fixed random numbers per item (bottom-k sampling), so order and repetition do not matter; active days
+    raise the chance to stay (Efraimidis and Spirakis, 2006). A taker's days must never decrease, or an older touch
     could return.
     """
     if len(takers) > MAX_TAKERS:
@@ -254,10 +246,7 @@ def _draw(item_id: str, neighbour: str, draws: int) -> int:
 
 
 def merge_taker(held: Taker | None, arrived: Taker) -> Taker:
-    """Merge an item's state of a taker with a new one.
-
-    A touch has the newest items only. Those taken next to this one tell most: earlier ones stay while they fit.
-    """
+    """Merge an item's state of a taker with a newer one, keeping older companions that fit."""
     if held is None:
         return arrived
     others = tuple(dict.fromkeys((*arrived.others, *held.others)))[:MAX_OTHERS]
@@ -265,7 +254,7 @@ def merge_taker(held: Taker | None, arrived: Taker) -> Taker:
 
 
 def neighbour_of(user_id: str, secret: bytes = b"") -> str:
-    """Return a user's pseudonym: the same everywhere, so that an erasure finds it, with a mark of its secret.
+    """Return a user's pseudonym: stable for erasure, marked by its secret.
 
     >>> neighbour_of("ann", b"secret") == neighbour_of("ann", b"secret") != neighbour_of("ann", b"another")
     True
@@ -275,7 +264,7 @@ def neighbour_of(user_id: str, secret: bytes = b"") -> str:
 
 @lru_cache(maxsize=8)
 def mark_of(secret: bytes) -> str:
-    """Return the beginning of all pseudonyms of this secret."""
+    """Return the prefix of all pseudonyms of this secret."""
     return f"user:{hmac.digest(secret, b'mark', 'sha256').hex()[:4]}."
 
 
@@ -283,7 +272,7 @@ def mark_of(secret: bytes) -> str:
 class MemoryUpdate:
     """A memory with one more choice, and the touch for its items.
 
-    The memory is written once the touch is sent: after a crash between the two, the touch is only sent again.
+    Send the touch before writing the memory: a crash in between only repeats the touch.
     """
 
     memory: Memory
@@ -299,9 +288,9 @@ def remember_choice(
     limits: GraphLimits,
     shown: Iterable[ItemFacts] = (),
 ) -> MemoryUpdate | None:
-    """Add a taken item to a memory; None if it has applied this record.
+    """Add a taken item to a memory; None if this record is already applied.
 
-    An event with a known id moves the fence alone, without a touch.
+    A known event id moves the fence without a touch.
     """
     if memory is not None and source is not None and is_applied(memory.applied, source):
         return None
@@ -316,13 +305,13 @@ def remember_choice(
 def add_taker(
     held: Callable[[str, str], ItemMemory | None], touch: ItemUpdate, now: datetime | None = None
 ) -> tuple[ItemMemory, ...]:
-    """Add a taker to items; returns those that change."""
+    """Add a touch's taker to its items; return the changed items."""
     told = (add_touch(held(item_id, touch.domain), touch.domain, item_id, t, now) for item_id, t in takers_of(touch))
     return tuple(item for item in told if item is not None)
 
 
 def forget_taker(item: ItemMemory, touch: ItemUpdate) -> ItemMemory | None:
-    """Return the item without the taker of a forgotten touch; None if nothing changes."""
+    """Remove the taker of a forgotten touch; None if nothing changes."""
     if not (touch.every_domain or item.domain == touch.domain):
         return None
     return without_taker(item, touch.taker)

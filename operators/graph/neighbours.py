@@ -1,6 +1,6 @@
-"""The other takers of a user's items, and what they have in common, computed for each ranking (paper 2.2).
+"""Other takers of a user's items, and what they share, per ranking (paper 2.2).
 
-For each reader an item summarises its other takers: nothing that fewer than `floor` of them support.
+Nothing is shown that fewer than `floor` other takers support.
 """
 
 import math
@@ -18,10 +18,7 @@ FULL_CHOICES = 64
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """One of an item's takers as another user sees them: a pseudonym, the size of their memory, and a day.
-
-    The exact moment of a choice would identify them.
-    """
+    """One of an item's takers as other users see them, with a day instead of a time."""
 
     neighbour: str
     degree: int
@@ -39,11 +36,10 @@ class Taste:
 
 @dataclass(frozen=True, slots=True)
 class ItemSignal:
-    """What an item's takers, except for the reader, have in common; `epoch` is that of the item's memory.
+    """What an item's takers, without the reader, have in common.
 
-    `takers` is the number of other takers, and `effective` the same, by account weight. `crowd` has the
-    takers of most weight, the newest first among equals; `companions`, other items with the number of these takers who
-    took them, weighted alike.
+    `effective` is the weighted number of takers, and `companions` the weighted number of takers by other item. `crowd`
+    has the takers of most weight.
     """
 
     item_id: str
@@ -57,9 +53,9 @@ class ItemSignal:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The signals of the items in a user's memory, in its order, without items of too few takers.
+    """The signals of the items in a user's memory, without items of too few takers.
 
-    `epoch` changes with any of the items; together with the memory's version it identifies a graph.
+    `epoch` changes with any of the items.
     """
 
     epoch: int = 0
@@ -67,7 +63,7 @@ class Neighbourhood:
 
 
 class ItemSummary:
-    """An item's memory with the counts that all readers share."""
+    """An item's memory with counts that all readers share."""
 
     __slots__ = ("_companions", "_limits", "_tastes", "_weights", "item")
 
@@ -81,7 +77,7 @@ class ItemSummary:
         self._tastes = _supported(((taker.tastes, 1.0) for taker in item.takers), limits.floor)
 
     def signal_for(self, reader: str) -> ItemSignal | None:
-        """Summarise the takers other than this neighbour; None where there are too few."""
+        """Summarise the takers other than this reader; None below the floor."""
         item, floor = self.item, self._limits.floor
         own = next((taker for taker in item.takers if taker.neighbour == reader), None)
         others = item.takers if own is None else tuple(taker for taker in item.takers if taker is not own)
@@ -117,10 +113,9 @@ def neighbourhood_of(items: Iterable[ItemSummary], reader: str) -> Neighbourhood
 
 
 def account_weights(takers: Sequence[Taker]) -> dict[str, float]:
-    """Return each account's weight, by pseudonym; 1.0 each if all are equally active.
+    """Return each account's weight by pseudonym, 1.0 if all are equally active.
 
-    An account that was active on one day weighs a quarter of one that was active on four. An account that takes
-    everything weighs less with each further choice. The sum is Kish's effective sample size.
+    Few active days and very many choices lower the weight. The sum is Kish's effective sample size.
     """
     raw = {
         taker.neighbour: max(1, min(taker.days, TRUSTED_DAYS))
@@ -134,7 +129,6 @@ def account_weights(takers: Sequence[Taker]) -> dict[str, float]:
 
 
 def _supported(weighted: Iterable[tuple[Sequence[str], float]], floor: int) -> dict[str, tuple[int, float]]:
-    """Return the names that at least `floor` takers share, with the takers' number and the sum of their weights."""
     heads: Counter[str] = Counter()
     weights: dict[str, float] = {}
     for names, weight in weighted:
@@ -147,7 +141,6 @@ def _supported(weighted: Iterable[tuple[Sequence[str], float]], floor: int) -> d
 def _without(
     counts: Mapping[str, tuple[int, float]], own: Sequence[str], mine: float, floor: int, most: int
 ) -> list[tuple[str, float]]:
-    """Return the names that enough other takers share, with their weights, the heaviest first."""
     rest = dict(counts)
     for name in set(own):
         if name in rest:

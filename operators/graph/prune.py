@@ -1,18 +1,12 @@
-"""DomainPrune (paper 2.2, Algorithm 1 line 4): the neighbours of a user that are worth reading.
+"""DomainPrune (paper 2.2, Algorithm 1 line 4): a user's closest neighbours.
 
-Candidate-blind: neighbours depend on the memory, the neighbourhood and the date alone, and can be kept until one of
-them changes. Decided here, because the papers and MemRec's code leave the signals of the pruning rules open:
-
-- An item's edge is its recency rank times 1 + ln(times taken), divided by the largest such, so that it stays in 0 to 1.
-  A user's edge is overlap / degree.
-- Days run from the last time the user took the item. A user's days run from the last time that they took any of the
-  shared items.
-- Metadata overlap is the share of the item's facts that are among the user's `propagate.tastes`. For a user, it is the
-  overlap coefficient of the tastes that they are known to support; its denominator is at least 2, because one shared
-  taste is no match. Where either side is unknown, MemRec's constant.
-- The co-count of an item is how many others took it, 0 while no signal has come back.
-- The similarity of an item is that of its title to the nearest other title of the user: it finds series. The
-  similarity of a user is the cosine between their tastes and the user's facts.
+Neighbours depend on memory, neighbourhood and date alone, never on candidates, so they can be cached. The papers leave
+these signals open:
+- An item's edge is recency rank times 1 + ln(times taken), scaled to 1; a user's is overlap / degree.
+- Days run from the last taking of the item, or of any shared item.
+- Metadata is the share of the item's facts among the user's `tastes`; for users, the overlap coefficient of tastes,
+with a denominator of at least 2, because one shared taste is no match.
+- An item's similarity is its title's to the nearest other title, which finds series; a user's is the cosine of tastes.
 """
 
 import math
@@ -43,7 +37,7 @@ _LITTLE_WORDS = frozenset(
 
 @dataclass
 class OtherTaker:
-    """Another taker, gathered over all items that are shared with them."""
+    """Another taker, collected over all shared items."""
 
     name: str
     seen: list[Crowd] = field(default_factory=list)
@@ -51,12 +45,12 @@ class OtherTaker:
 
     @property
     def latest(self) -> Crowd:
-        """The newest state of them that an item knows."""
+        """The newest state of this taker that an item has."""
         return max(self.seen, key=lambda one: (one.at, one.degree))
 
 
 class UserGraph:
-    """A user's part of the graph, with what all neighbours share computed once."""
+    """A user's part of the graph, with shared values computed once."""
 
     def __init__(self, memory: Memory, neighbourhood: Neighbourhood, now: datetime) -> None:
         newest: dict[str, TakenItem] = {}
@@ -76,7 +70,7 @@ class UserGraph:
         self._largest_degree = max((member.latest.degree for member in self.members), default=0)
 
     def item_signals(self) -> list[PruneSignals]:
-        """Return the signals of each item taken."""
+        """Return the signals of each taken item."""
         edges = [rank / len(self.taken) * (1 + math.log(one.times)) for rank, one in enumerate(self.taken, 1)]
         return [
             PruneSignals(
@@ -129,7 +123,6 @@ class UserGraph:
 
 
 def _members(signals: Iterable[ItemSignal]) -> list[OtherTaker]:
-    """Return the crowd members with most overlap, by id where it ties."""
     members: dict[str, OtherTaker] = {}
     for signal in signals:
         supported: dict[str, set[str]] = {}
@@ -154,10 +147,7 @@ def _share(part: int, whole: int) -> float:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """An item that the user took, or another user under a pseudonym; a larger score is closer.
-
-    `attributes` are ids of the item's facts, or of the tastes that the user is known to share with other takers.
-    """
+    """A taken item, or another user under a pseudonym; larger scores are closer."""
 
     name: str
     score: float
@@ -167,14 +157,14 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The neighbours that were kept, best first."""
+    """The kept neighbours, best first."""
 
     items: tuple[Neighbour, ...] = ()
     users: tuple[Neighbour, ...] = ()
 
 
 def domain_prune(memory: Memory, neighbourhood: Neighbourhood, domain: str, now: datetime) -> Neighbours:
-    """Return the best 4 users, the best 6 items, and the best of all others up to 16."""
+    """Return the best 4 users, the best 6 items, and the best others up to 16."""
     rule = rule_for(domain)
     graph = UserGraph(memory, neighbourhood, now)
     items = [
@@ -195,7 +185,7 @@ def _best_first(one: Neighbour) -> tuple[float, str]:
 
 
 def cite_item(item_id: str) -> str:
-    """Return the name by which facets cite an item; a long id becomes a digest, because a citation is bounded.
+    """Return the name by which facets cite an item; long ids become a digest.
 
     >>> cite_item("b1"), len(cite_item("b" * 256))
     ('item:b1', 21)

@@ -1,4 +1,4 @@
-"""Chunks of conversations: how they grow, close, lose erased content, and lead to events for skills."""
+"""Chunks of conversations: how they grow, close, lose erased text, and lead to events."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -35,17 +35,17 @@ class CloseReason(StrEnum):
 
 
 def chunk_id(user_id: str, chunk: Chunk) -> str:
-    """Return the id of the events that a chunk leads to, derived from its turns."""
+    """Return the id prefix of a chunk's events, derived from its turns."""
     return derived_id("chunk", user_id, chunk.conversation_id, *(turn.event_id for turn in chunk.turns))
 
 
 def first_closed(listening: PendingConversations | None) -> Chunk | None:
-    """Return the chunk to be read next."""
+    """Return the next chunk to read."""
     return next((each for each in listening.chunks if each.is_closed), None) if listening is not None else None
 
 
 def has_user_turn(chunk: Chunk) -> bool:
-    """Return True if the person says anything in it."""
+    """Return True if the user takes a turn in it."""
     return any(turn.role is Speaker.USER for turn in chunk.turns)
 
 
@@ -57,7 +57,7 @@ def without_chunk(listening: PendingConversations, chunk: Chunk) -> PendingConve
 def with_result(
     listening: PendingConversations, chunk: Chunk, thought: ChunkEffects
 ) -> tuple[PendingConversations, Chunk]:
-    """Add the result of a chunk to it; returns the chunk too."""
+    """Store a chunk's result in it; return the chunk too."""
     newer = chunk.model_copy(update={"thought": thought})
     chunks = tuple(newer if each == chunk else each for each in listening.chunks)
     return listening.model_copy(update={"chunks": chunks}), newer
@@ -86,9 +86,9 @@ def replayable_utterances(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:
 
 
 def waiting_turn(utterance: Utterance, text: str, heard_at: datetime | None = None) -> Turn:
-    """Return a turn as it waits, at most as late as Kafka's time (`heard_at`).
+    """Return an utterance as a waiting turn, dated at most at Kafka's time.
 
-    A turn that an app's clock dates ahead would outlive a wish to forget.
+    A turn that an app's clock dates ahead would outlive a request to forget.
     """
     own = utterance.role is Speaker.USER
     return Turn(
@@ -116,14 +116,14 @@ def close_chunk(chunk: Chunk) -> Chunk:
 
 
 def open_chunk_index(chunks: Sequence[Chunk], conversation_id: str) -> int | None:
-    """Return the index of the open chunk of a conversation."""
+    """Return the index of a conversation's open chunk."""
     return next(
         (at for at, each in enumerate(chunks) if each.conversation_id == conversation_id and not each.is_closed), None
     )
 
 
 def close_oldest(chunks: list[Chunk]) -> list[CloseReason]:
-    """Close the conversation that was silent longest, if the number of open ones is at its limit."""
+    """Close the longest silent conversation if too many are open."""
     waiting = [at for at, each in enumerate(chunks) if not each.is_closed]
     if len(waiting) < MAX_OPEN:
         return []
@@ -135,9 +135,9 @@ def close_oldest(chunks: list[Chunk]) -> list[CloseReason]:
 def scrub_pending(
     listening: PendingConversations, values: Collection[str], until: datetime | None = None, but: Chunk | None = None
 ) -> PendingConversations:
-    """Erase the waiting sentences that have all words of a forgotten value.
+    """Erase the waiting sentences that contain all words of a forgotten value.
 
-    Turns after `until`, the chunk `but` and chunks with a result stay.
+    Turns after `until`, one excepted chunk and chunks with a result stay.
     """
     gone = [(words, value.casefold()) for value in values if (words := plain_words(value))]
     if not gone:
@@ -189,7 +189,7 @@ def derived_corrections(
     findings: Sequence[PreferenceFinding],
     vocabulary: Callable[[str], Sequence[Fact]],
 ) -> tuple[Correction, ...]:
-    """Return one correction for each finding that names a fact of a domain and that no later finding forgets."""
+    """Return a correction for each finding about a known fact that no later one forgets."""
     found = []
     for place, finding in enumerate(findings):
         if finding.effect is Effect.FORGETS or finding.domain is None or finding.dimension == FREE:
@@ -224,7 +224,7 @@ def derived_corrections(
 def derived_forget_requests(
     user_id: str, name: str, findings: Sequence[PreferenceFinding]
 ) -> tuple[ForgetRequest, ...]:
-    """Return one request for each line of a skill that a finding names, whether the vocabulary has the fact or not."""
+    """Return one request for each line of a skill that the findings name."""
     found: dict[str, ForgetRequest] = {}
     for finding in findings:
         if finding.domain is None or finding.dimension == FREE:

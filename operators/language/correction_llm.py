@@ -1,7 +1,4 @@
-"""Reads corrections that rules do not understand with a model.
-
-The model quotes the person and names offered facts and items; all else in its answer is dropped.
-"""
+"""Reads corrections with a model, which may only quote the person and choose offered things."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,10 +30,7 @@ MIN_QUOTE_CHARS: Final = 2
 
 @dataclass(frozen=True)
 class CorrectionQuestion:
-    """A question to the model; `facts` and `items` (ids) by the words that the model names them by.
-
-    Quotations in the answer must stand in `said`.
-    """
+    """A question; `facts` and item ids in `items` by their names in the prompt."""
 
     prompt: str
     schema: Mapping[str, Any]
@@ -56,7 +50,7 @@ class CorrectionQuestion:
 def build_question(
     correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill, *, max_tokens: int, gate: OutputGate
 ) -> CorrectionQuestion | None:
-    """Return the question about a correction; None if no fact and no item can be named."""
+    """Return the question about a correction; None without any fact or item to name."""
     said = as_data(correction.text, MAX_SAID_CHARS)
     shown = list(gate.filter_items(items[:MAX_SHOWN]))
     facts = dict(_worded(shown, skill, gate))
@@ -115,7 +109,7 @@ def _schema(things: Iterable[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class LlmCorrectionReader:
-    """Asks a model for the meaning of a correction."""
+    """Reads corrections with a model."""
 
     client: ModelClient
     gate: OutputGate
@@ -123,10 +117,9 @@ class LlmCorrectionReader:
     async def understand(
         self, correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill
     ) -> Interpretation:
-        """Return the meaning, by one call; by none where there is nothing to name.
+        """Return the meaning by at most one call.
 
-        Raises:
-            ReasonerUnavailable: there is no usable answer.
+        Raises ReasonerUnavailable if there is no usable answer.
         """
         asked = build_question(correction, items, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
         if asked is None:
@@ -138,7 +131,7 @@ class LlmCorrectionReader:
 def parse_answer(asked: CorrectionQuestion, answer: Mapping[str, Any], correction: Correction) -> Interpretation:
     """Return the meaning of an answer.
 
-    An entry counts only if its words stand in the correction, to the letter, and if it is about the person's own taste.
+    An entry counts only if it quotes the correction exactly and is about the person's own taste.
     """
     entries = [
         entry
@@ -172,7 +165,6 @@ def _read(entry: Mapping[str, str], asked: CorrectionQuestion, correction: Corre
 
 
 def _consistent(says: Iterable[ReadDirective]) -> tuple[ReadDirective, ...]:
-    """Drop repetitions, and things that the model calls both wanted and unwanted."""
     stances: dict[tuple[str | None, ...], set[Stance]] = {}
     first: dict[tuple[str | None, ...], ReadDirective] = {}
     for read in says:

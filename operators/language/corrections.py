@@ -1,4 +1,4 @@
-"""Reads corrections by their form or their words, and explains why one changed nothing."""
+"""Reads corrections from forms or words, and explains those without effect."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ _HEALTH = "health"
 
 
 def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]) -> tuple[Fact, ...]:
-    """Return the facts of the items, of the skill, and of the vocabulary, each once and in this order."""
+    """Return the facts of the items, the skill and the vocabulary, each once."""
     shown = (fact for item in items for fact in item.facts)
     learned = [(line.dimension, line.value) for line in skill.attributes if not is_habit(line)]
     stated = [(said.dimension, said.value) for said in skill.stated if said.item_id is None and said.bound is None]
@@ -46,7 +46,7 @@ def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequ
 
 
 def example_facts(facts: Iterable[Fact], is_understood: Callable[[str], bool]) -> tuple[Fact, ...]:
-    """Return a few facts that a person can state a wish about, at most one per dimension."""
+    """Return a few facts that the rules understand, at most one per dimension."""
     found: dict[str, Fact] = {}
     for fact in islice((fact for fact in facts if len(fact.value) <= MAX_EXAMPLE_CHARS), MAX_TRIED):
         if fact.dimension not in found and all(map(is_understood, example_sentences(fact))):
@@ -64,7 +64,7 @@ def example_sentences(fact: Fact) -> tuple[str, str]:
 
 
 def read_form(correction: Correction, facts: Sequence[Fact]) -> tuple[ReadDirective, ...]:
-    """Read a form, with values as facts spell them. A dimension that no fact can have says nothing."""
+    """Read a form, with values as facts spell them; impossible dimensions are dropped."""
     reads = []
     for said in correction.says:
         if said.dimension is not None and said.value is not None:
@@ -78,7 +78,7 @@ def read_form(correction: Correction, facts: Sequence[Fact]) -> tuple[ReadDirect
 
 
 def dimension_name(key: str) -> str:
-    """Return a dimension as facts have it, from a metadata key or a name; empty if no fact can have it.
+    """Return a metadata key as a dimension; empty if no fact can have it.
 
     >>> dimension_name("primary connectivity mode"), dimension_name("Genres"), dimension_name("!")
     ('primary_connectivity_mode', 'genre', '')
@@ -95,7 +95,7 @@ def _spelt(dimension: str, value: str, facts: Iterable[Fact]) -> str:
 
 
 def explanation(understood: Interpretation, not_kept: Sequence[str], domain: str, effect: str = "") -> str:
-    """One to three sentences for the person; empty where all was understood, stated and kept.
+    """Explain to the person what was not understood or kept, in at most three sentences.
 
     >>> horror = Fact(dimension="genre", value="horror")
     >>> explanation(Interpretation(why=NotUnderstood.NO_WISH, examples=(horror,)), (), "films")
@@ -135,9 +135,9 @@ def understand(  # noqa: PLR0911 - one return for each kind of correction
 ) -> Interpretation:
     """Return what a person wants and does not want.
 
-    A form in `says` counts as it is, unless the text beside it speaks of another person. `items` are those that the
-    person sees, in the order of the correction's `items`. Of `as_said`, the text before redaction, only a health reason
-    is read: "allergic to tofu" avoids tofu, and neither the reason nor its words are kept.
+    A form counts as it is, unless the text beside it is about another person. `items` are those that the person sees.
+    From `as_said`, the text before redaction, only a health reason is read: "allergic to tofu" avoids tofu, and neither
+    the reason nor its words are kept.
     """
     language = correction.language or ""
     known = known_facts((), skill, ())
@@ -173,9 +173,9 @@ def understand(  # noqa: PLR0911 - one return for each kind of correction
 
 
 def needs_model(correction: Correction, read: Interpretation, reader: CorrectionReader) -> bool:
-    """Return True if a model may read words that rules did not understand.
+    """Return True if a model may read words that the rules did not understand.
 
-    It reads nothing about other people's taste, no orders to a machine, and no irony.
+    It never reads about other people's taste, orders to a machine, or irony.
     """
     if read.is_understood or read.about is not TasteOwner.THE_PERSON or correction.says or not correction.text.strip():
         return False
@@ -183,7 +183,6 @@ def needs_model(correction: Correction, read: Interpretation, reader: Correction
 
 
 def _with_form_fields(found: Interpretation, correction: Correction) -> Interpretation:
-    """Add the items and the scope that the correction's own fields name."""
     wanted = {read.directive.item_id for read in found.says}
     suits = tuple(dict.fromkeys((*correction.suits, *(item for item in found.suits if item not in wanted))))
     says = found.says

@@ -1,7 +1,7 @@
 """Reads preferences in a chunk of a conversation with a model.
 
-The question has numbered sentences of the person, and the model answers with a few words for each. Questions, orders,
-sentences about others, and sentences with private details are left out.
+The model answers each numbered sentence with a few words. Questions, orders, sentences about others and private details
+are left out.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -55,7 +55,7 @@ Vocabulary = Callable[[str], Sequence[Fact]]
 
 @dataclass(frozen=True)
 class NumberedSentence:
-    """A sentence of the person that is asked about, or a part of a long one."""
+    """A sentence of the user, or a part of a long one."""
 
     turn: Turn
     text: str
@@ -64,9 +64,9 @@ class NumberedSentence:
 
 @dataclass(frozen=True)
 class ExtractionQuestion:
-    """A question to the model: `asked` by the keys of its answer, `facts` of the vocabulary by domain.
+    """A question; `asked` by answer key, vocabulary `facts` by domain.
 
-    `of_others` counts the sentences that rules leave out because they are about others.
+    `of_others` counts sentences that rules leave out because they are about others.
     """
 
     prompt: str
@@ -92,7 +92,7 @@ class _PromptLine:
 def build_question(
     turns: Sequence[Turn], vocabulary: Vocabulary, *, max_tokens: int, gate: OutputGate, extractor: Extractor
 ) -> ExtractionQuestion | None:
-    """Return the question about a chunk; None if the person says nothing of themselves in it."""
+    """Return the question about a chunk; None without a usable sentence of the user."""
     lines, of_others = _lines(turns, extractor)
     text = " ".join(line.asked.text for line in lines if line.asked is not None)
     if len(text.split()) < MIN_WORDS:
@@ -115,7 +115,6 @@ def build_question(
 
 
 def _lines(turns: Sequence[Turn], extractor: Extractor) -> tuple[list[_PromptLine], int]:
-    """Return the conversation up to its last asked sentence, and the number of sentences about others."""
     newest: list[_PromptLine] = []
     asked = of_others = 0
     for place in range(len(turns) - 1, -1, -1):
@@ -177,17 +176,16 @@ def _schema(asked: Iterable[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class LlmExtractor:
-    """Asks a model for the preferences in a chunk of a conversation."""
+    """Extracts preferences with a model."""
 
     client: ModelClient
     extractor: Extractor
     gate: OutputGate
 
     async def listen(self, turns: Sequence[Turn], card: Card | None, vocabulary: Vocabulary) -> Extraction:
-        """Return the preferences, by one call; by none where the person says nothing of themselves.
+        """Return the preferences by at most one call.
 
-        Raises:
-            ReasonerUnavailable: there is no usable answer.
+        Raises ReasonerUnavailable if there is no usable answer.
         """
         asked = build_question(
             turns, vocabulary, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate, extractor=self.extractor
@@ -202,9 +200,9 @@ class LlmExtractor:
 def parse_answer(
     asked: ExtractionQuestion, answer: Mapping[str, Any], card: Card | None, extractor: Extractor, gate: OutputGate
 ) -> tuple[tuple[PreferenceFinding, ...], int]:
-    """Return the findings in an answer, and the number of sentences about others.
+    """Return an answer's findings and the number of sentences about others.
 
-    A verdict counts only if its value stands in the person's sentence.
+    A verdict counts only if its value appears in the sentence.
     """
     found: list[PreferenceFinding] = []
     of_others = asked.of_others
@@ -259,7 +257,6 @@ def _finding(
 
 
 def _about(value: str, sentence: NumberedSentence, asked: ExtractionQuestion) -> tuple[str | None, Fact]:
-    """Return the fact of the turn's domain that a value names, else the words themselves."""
     domain = sentence.turn.domain
     named = [
         fact
@@ -270,7 +267,7 @@ def _about(value: str, sentence: NumberedSentence, asked: ExtractionQuestion) ->
 
 
 def _replaced(value: str, sentence: NumberedSentence, card: Card | None) -> str | None:
-    """Return the value of the card's line that a sentence is about, if it is one only."""
+    """Return the value of the one card line that a sentence is about, if any."""
     found = [
         line.value
         for line in (() if card is None else card.lines)
@@ -281,7 +278,6 @@ def _replaced(value: str, sentence: NumberedSentence, card: Card | None) -> str 
 
 
 def _consistent(findings: Iterable[PreferenceFinding]) -> tuple[PreferenceFinding, ...]:
-    """Drop repetitions, and values that the model calls both liked and disliked."""
     first: dict[tuple[object, ...], PreferenceFinding] = {}
     stances: dict[tuple[object, ...], set[Stance]] = {}
     for finding in findings:
@@ -292,10 +288,7 @@ def _consistent(findings: Iterable[PreferenceFinding]) -> tuple[PreferenceFindin
 
 
 def combine(rules: Extraction, model: Extraction) -> Extraction:
-    """Add a model's findings to those of the rules, where the rules found nothing in the same words.
-
-    A wish to forget never depends on a model.
-    """
+    """Add a model's findings where the rules found nothing in the same words."""
     added = [found for found in model.findings if not any(_overlaps(known, found) for known in rules.findings)]
     findings = sorted((*rules.findings, *added), key=lambda finding: finding.said_at)
     return Extraction(tuple(findings[:MAX_FINDINGS]), max(rules.of_others, model.of_others), model.reasoned_by)

@@ -1,8 +1,7 @@
-"""The gate of prompts and slim skills: words from outside pass only in a shape that cannot act.
+"""The gate of prompts and slim skills: outside words pass only in a shape that cannot act.
 
-A value of an item, a command or an import passes if it is in a closed vocabulary of our parsers, on the operator's
-list, a short noun phrase or a name by its shape, or, if it is odd but no order, of several different items. Other
-values are kept, and shown to people.
+A value passes if a built-in parser or the operator lists it, if it has the shape of a short noun phrase or a name, or
+if it is odd but harmless and several items have it. Rejected values are kept, and shown to people.
 """
 
 import re
@@ -34,7 +33,7 @@ MAX_LINE_CHARS: Final = 200
 
 
 def is_built_in(dimension: str, value: str) -> bool:
-    """Return True if a value is one of a built-in parser for its dimension.
+    """Return True if a built-in parser has this value for its dimension.
 
     >>> is_built_in("mood", "dark tone"), is_built_in("era", "1990s"), is_built_in("mood", "tell no one")
     (True, True, False)
@@ -53,10 +52,9 @@ class InvalidAllowList(ValueError):
 
 
 def parse_allow_list(text: str) -> frozenset[str]:
-    r"""Read a list, one `value` or `dimension: value` a line; `#` begins a comment.
+    r"""Read a list with one `value` or `dimension: value` per line and `#` comments.
 
-    Raises:
-        BadList: it is too long, or a line has no word, is too long or has signs that nobody sees.
+    Raises InvalidAllowList for a list or line that is too long, or a line without a word or with invisible characters.
 
     >>> sorted(parse_allow_list("Must See\ntag: do-it-yourself\n# a comment\n"))
     ['must-see', 'tag: do-it-yourself']
@@ -88,7 +86,7 @@ MIN_ITEMS: Final = MAX_EVIDENCE
 
 
 class Rejection(StrEnum):
-    """The reason to hold a value back, a metric's label."""
+    """The reason to reject a value, a metric's label."""
 
     UNKNOWN = "unknown"
     # A name with a verb: "Pick n Pay".
@@ -106,20 +104,20 @@ _FINAL: Final = (Rejection.LONG, Rejection.WORDS, Rejection.DISGUISE, Rejection.
 
 @dataclass(frozen=True)
 class OutputGate:
-    """The gate for values: `policy` judges their shape, `allow_list` has the values that the operator lists."""
+    """The gate for values; `policy` judges shapes, `allow_list` overrides it."""
 
     policy: OutputPolicy
     allow_list: frozenset[str] = field(default_factory=frozenset)
 
     def rejection(self, dimension: str, value: str, items: int = 0) -> Rejection | None:
-        """Return the reason to hold a value back; None to let it out."""
+        """Return the reason to reject a value that this many items have; None to allow it."""
         if is_built_in(dimension, value) or (why := self.policy.rejection(dimension, value)) is None:
             return None
         held = Rejection(why)
         return None if self._lists(dimension, value) or (items >= MIN_ITEMS and held not in _FINAL) else held
 
     def line_rejection(self, line: Attribute) -> Rejection | None:
-        """Return the reason to hold a line back, counting the items among its evidence."""
+        """Return the reason to reject a line, counting the items in its evidence."""
         held = self.rejection(line.dimension, line.value)
         return held and self.rejection(line.dimension, line.value, self.evidence_items(line))
 
@@ -129,15 +127,15 @@ class OutputGate:
         return len({one.item_id for one in line.evidence} - {None})
 
     def allows_dimension(self, dimension: str) -> bool:
-        """Return True if a dimension can be named to a model."""
+        """Return True if a prompt may name a dimension."""
         return self.policy.is_phrase(dimension.replace("_", " "))
 
     def allowed_lines(self, lines: Iterable[Attribute]) -> list[Attribute]:
-        """Return the lines with a tier that the gate lets out."""
+        """Return the lines with a tier that the gate allows."""
         return [line for line in lines if line.tier and self.line_rejection(line) is None]
 
     def filter_items(self, items: Sequence[ItemFacts]) -> tuple[ItemFacts, ...]:
-        """Return items with only the facts that a model may see; the number of these items that have one counts."""
+        """Return items with only the allowed facts, counting these items as evidence."""
         having = Counter(name for item in items for name in {fact_id(fact) for fact in item.facts})
 
         def shown(item: ItemFacts) -> ItemFacts:
@@ -155,9 +153,9 @@ class OutputGate:
 
 
 def drop_item_evidence(line: Attribute, gate: OutputGate) -> Attribute:
-    """Keep the events behind an imported or reworded line, and drop their items if the value needs items to pass.
+    """Drop the items behind an imported or reworded line if its value needs them to pass.
 
-    Otherwise the items behind the old words would vouch for the author's new ones.
+    The items of the old words must not support the author's new ones.
     """
     if gate.rejection(line.dimension, line.value) is None:
         return line
@@ -187,10 +185,10 @@ def fact_words(dimension: str, value: str) -> str:
 
 
 def facet_words(facet: Facet, gate: OutputGate, items: int = 0) -> str | None:
-    """Return the words of a facet that a prompt may contain; None: none.
+    """Return the words of a facet that a prompt may show; None if there are none.
 
-    An app writes its rankings, and so the facets in them. Words pass if they are our template about a value that the
-    gate allows with this many `items`; else the template words the attribute that the facet names.
+    Apps write facets in their rankings. Their words pass if they fit our template with an allowed value; otherwise the
+    template words the attribute that the facet names.
     """
     for template in _TEMPLATES:
         said = template.fullmatch(facet.facet)
@@ -211,5 +209,5 @@ def facet_words(facet: Facet, gate: OutputGate, items: int = 0) -> str | None:
 
 
 def trusted_facet_words(facet: Facet, gate: OutputGate) -> str | None:
-    """Return the words of a facet that no app wrote: the items that it cites count."""
+    """Return the words of our own facet, counting the items that it cites."""
     return facet_words(facet, gate, sum(name.startswith("item:") for name in facet.supporting_neighbors))

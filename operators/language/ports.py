@@ -24,11 +24,9 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class PreferenceFinding:
-    """One taste that a person stated.
+    """One stated taste, `value` in at most 100 characters, with its exact quotation in `words`.
 
-    `value` is one of a vocabulary, or a few words of the person, at most 100 characters; `words` quotes them to the
-    letter from the utterance `event_id`. `dimension` is `stated` for words of no vocabulary. Without a `domain` it
-    holds in all. Only findings of scope `always` go on a card.
+    The `dimension` is `FREE` for words of no vocabulary. Without a `domain` it holds in all domains.
     """
 
     stance: Stance
@@ -54,7 +52,7 @@ class Extraction:
 
 
 class TasteOwner(StrEnum):
-    """Whose taste a correction is about."""
+    """The person whose taste a correction is about."""
 
     THE_PERSON = "the-person"
     ANOTHER = "another"
@@ -62,10 +60,7 @@ class TasteOwner(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReadDirective:
-    """One directive, with the quotation it rests on (at most 200 characters; empty for a form).
-
-    `scope` is None where the person gave none. `pattern` is the name of a pattern, `form` or `model`.
-    """
+    """One directive and its quotation, empty for a form; `pattern` names its source."""
 
     directive: Directive
     words: str
@@ -77,8 +72,8 @@ class ReadDirective:
 class Interpretation:
     """The meaning of a whole correction.
 
-    `suits` has ids of items that would do, wanted ones first. `why` is set where nothing was understood; `examples` are
-    facts that the words could have named. With `unquoted` the words give a private reason, and none of them are kept.
+    `suits` has ids of acceptable items, the wanted ones first; `why` and `examples` explain a failure. `unquoted` marks
+    words with a private reason, which must not be kept.
     """
 
     says: tuple[ReadDirective, ...] = ()
@@ -92,7 +87,7 @@ class Interpretation:
 
     @property
     def is_understood(self) -> bool:
-        """True if it says anything of the person."""
+        """True if there is any directive or acceptable item."""
         return bool(self.says or self.suits)
 
 
@@ -101,7 +96,7 @@ KindCounts = Mapping[str, int]
 
 
 class RedactedText(Protocol):
-    """A text with placeholders such as `[e-mail]`, and how many of each kind."""
+    """A text with placeholders such as `[e-mail]`, and counts by kind."""
 
     @property
     def text(self) -> str:
@@ -113,7 +108,7 @@ class RedactedText(Protocol):
 
 
 class Redactor(Protocol):
-    """Finds personal data. `allowed` holds the categories of sensitive data that may stay."""
+    """Finds personal data, except for the `allowed` categories."""
 
     @property
     def version(self) -> str:
@@ -123,19 +118,19 @@ class Redactor(Protocol):
         """Redact a text; a changed one has at most `most` characters."""
 
     def redact_about_person(self, text: str, allowed: frozenset[str], most: int) -> RedactedText:
-        """Redact a text that speaks of a person as a whole."""
+        """Redact a text about a person."""
 
     def redact_work(self, text: str, most: int) -> RedactedText:
         """Redact a title or description of a work."""
 
     def redact_turn(self, text: str, before: str, allowed: frozenset[str]) -> RedactedText:
-        """Redact a turn of a conversation, given the turn before it."""
+        """Redact a turn, given the turn before it."""
 
     def refusal(self, dimension: str, value: str) -> tuple[str | None, str | None]:
-        """Return the kind of personal data in a fact, and its category if some domains may learn it."""
+        """Return a fact's kind of personal data, and its category if domains may allow it."""
 
     def routine_kind(self, value: str) -> str | None:
-        """Return the kind of personal data that the words of a habit reveal."""
+        """Return the kind of personal data that a habit reveals."""
 
     def speaks_of_a_user(self, words: str) -> bool:
         """Return True if words name a user, a customer or the like."""
@@ -144,17 +139,17 @@ class Redactor(Protocol):
         """Return the kinds of the placeholders in a text, in order."""
 
     def wish(self, instruction: str) -> OptOut | None:
-        """Return what a request says about remembering the choice."""
+        """Return a request's instruction about remembering the choice."""
 
 
 class OutputPolicy(Protocol):
     """Judges by their shape which words may enter a prompt."""
 
     def rejection(self, dimension: str, value: str) -> str | None:
-        """Return why a value is held back, a value of `output_policy.Held`; None if it may pass."""
+        """Return the value of a `Rejection`; None if the fact may pass."""
 
     def is_phrase(self, text: str) -> bool:
-        """Return True if a text is a short noun phrase or a name."""
+        """Return True for a short noun phrase or a name."""
 
 
 class CorrectionReader(Protocol):
@@ -166,14 +161,14 @@ class CorrectionReader(Protocol):
         """Read a correction's text; `known` are facts of the person's skill."""
 
     def is_about_another(self, text: str, language: str) -> bool:
-        """Return True if a text speaks of another person's taste."""
+        """Return True if a text is about another person's taste."""
 
     def is_unread(self, text: str) -> bool:
         """Return True for orders to a machine and for irony."""
 
 
 class SentenceAbout(Enum):
-    """Whom a sentence is about."""
+    """The subject of a sentence, as far as rules can see."""
 
     # As far as rules can see, about the person.
     FOR_THEM = 1
@@ -184,7 +179,7 @@ class SentenceAbout(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UserSentence:
-    """A sentence of a person, or a part of a long one."""
+    """A sentence of a user, or a part of a long one."""
 
     text: str
     speaks: SentenceAbout
@@ -197,10 +192,10 @@ class Extractor(Protocol):
     def extract(
         self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]
     ) -> Extraction:
-        """Return what the turns of a person say about them."""
+        """Return the preferences in a user's turns."""
 
     def sentences(self, turn: Turn, before: Sequence[Turn], most: int) -> Sequence[UserSentence]:
-        """Return the sentences of a turn in the person's own words, of its first `most` characters."""
+        """Return a turn's sentences in the user's own words, from its first `most` characters."""
 
     def withdraws(self, words: str, effect: Effect) -> bool:
-        """Return True if words say that something is over, or ask to forget it."""
+        """Return True if words end a preference, or ask to forget it."""

@@ -1,4 +1,4 @@
-"""The privacy policy: which personal data may become a line of a skill, a part of a prompt or a row."""
+"""The privacy policy: the personal data that may enter a skill, a prompt or a row."""
 
 import hashlib
 import traceback
@@ -29,9 +29,9 @@ class _Unchanged:
 
 @dataclass(frozen=True)
 class Privacy:
-    """The rules for people's words, facts and items; without a redactor everything is kept.
+    """The rules for words, facts and items; without a redactor everything is kept.
 
-    `allowed` has the sensitive categories that a domain may learn; a domain of `places` may learn locations.
+    `allowed` has the sensitive categories of each domain; domains of `places` may learn locations.
     """
 
     redactor: Redactor | None
@@ -55,7 +55,7 @@ class Privacy:
         return self.redactor.redact(text, self.allows(domain), most)
 
     def redact_about_person(self, text: str, domain: str, most: int) -> RedactedText:
-        """Redact a text that speaks of a person: a single word of a sensitive category is replaced too."""
+        """Redact a text about a person: single sensitive words are replaced too."""
         if self.redactor is None or not text:
             return _Unchanged(text)
         return self.redactor.redact_about_person(text, self.allows(domain), most)
@@ -71,7 +71,7 @@ class Privacy:
         return self.redactor.redact_turn(text, before, self.allows(domain or ""))
 
     def refuses(self, domain: str, dimension: str, value: str) -> str | None:
-        """Return the kind of personal data for which a line may not be learned; None if it may."""
+        """Return the kind of personal data that bars a line; None if it may be learned."""
         if self.redactor is None:
             return None
         kind, category = self.redactor.refusal(dimension, value)
@@ -80,7 +80,7 @@ class Privacy:
         return kind
 
     def refuses_id(self, domain: str, attribute_id: str) -> str | None:
-        """Return the kind of personal data in an id that a model made up: its words are joined by hyphens."""
+        """Return the kind of personal data in an id from a model, whose words hyphens join."""
         named = attribute_id.replace(":", " ")
         words = named.replace("-", " ")
         if (kind := self.refuses(domain, "id", named) or self.refuses(domain, "id", words)) is not None:
@@ -90,7 +90,7 @@ class Privacy:
         return "name" if is_long and self.redactor is not None and self.redactor.speaks_of_a_user(words) else None
 
     def routine_kind(self, value: str) -> str | None:
-        """Return the kind of personal data that the words of a habit reveal."""
+        """Return the kind of personal data that a habit reveals."""
         return self.redactor.routine_kind(value) if self.redactor is not None else None
 
     def placeholders(self, text: str) -> tuple[str, ...]:
@@ -98,11 +98,11 @@ class Privacy:
         return self.redactor.placeholders(text) if self.redactor is not None else ()
 
     def wish(self, instruction: str) -> OptOut | None:
-        """Return what a request says about remembering the choice that answers it."""
+        """Return a request's instruction about remembering the choice."""
         return self.redactor.wish(instruction) if self.redactor is not None else None
 
     def item(self, item: ItemFacts, domain: str) -> tuple[ItemFacts, KindCounts]:
-        """Return the item without private facts and with a redacted title, and what was removed."""
+        """Return the item without private data, and the counts of removed kinds."""
         if self.redactor is None:
             return item, {}
         reasons = [self.refuses(domain, fact.dimension, fact.value) for fact in item.facts]
@@ -115,7 +115,7 @@ class Privacy:
         return item.model_copy(update={"title": title.text, "facts": facts}), found
 
     def injected(self, injected: Injected, domain: str) -> Injected:
-        """Return what an app says it put into a ranking, without personal data."""
+        """Return an app's record of a ranking's inputs without personal data."""
         if self.redactor is None:
             return injected
         kept: dict[str, object] = {}
@@ -152,7 +152,7 @@ KEEP_ALL: Final = Privacy(None)
 
 @dataclass(frozen=True)
 class ReadItem:
-    """An item as operators use it, with the counts of removed private details.
+    """An item as operators use it, with counts of removed private details.
 
     `failure` names the error that made it unreadable, without the item's text.
     """
@@ -165,8 +165,8 @@ class ReadItem:
 def read_item(candidate: Candidate, domain: str, parser: Parser, privacy: Privacy) -> ReadItem:
     """Parse an item and remove its private details.
 
-    Item text comes from outside, parsers from plug-ins. An error in either marks only this item as unreadable: nothing
-    is learned from it, and the list that holds it is still ranked.
+    Item text and plug-in parsers come from outside. An error marks only this item as unreadable; its list is still
+    ranked.
     """
     try:
         facts, found = privacy.item(facts_of(candidate, parser), domain)
@@ -176,6 +176,5 @@ def read_item(candidate: Candidate, domain: str, parser: Parser, privacy: Privac
 
 
 def _place_of(error: Exception) -> str:
-    """Return the error's type and line; its message may quote the item."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} in {Path(last.filename).name}:{last.lineno}"

@@ -1,4 +1,4 @@
-"""The words of a text: of a request about lines and items, and of a value in the words of a person."""
+"""The words of a text, and comparisons of texts by their words."""
 
 from functools import lru_cache
 from typing import Final
@@ -42,7 +42,7 @@ WordSet = frozenset[str]
 
 @lru_cache(maxsize=8_192)
 def keywords(text: str) -> frozenset[str]:
-    """The words of a text that mean something by themselves.
+    """Return the words of a text without the most common ones.
 
     >>> sorted(keywords("Something like the Sci-Fi of 1984"))
     ['1984', 'fi', 'sci']
@@ -51,7 +51,7 @@ def keywords(text: str) -> frozenset[str]:
 
 
 def plain_words(text: str) -> WordSet:
-    """Return the plain words of a text; all of them if it has only common ones.
+    """Return the keywords of a text, or all words if it has none.
 
     >>> sorted(plain_words("Long runs in the morning")), sorted(plain_words("for me"))
     (['long', 'morning', 'runs'], ['for', 'me'])
@@ -67,7 +67,7 @@ def all_words(text: str) -> WordSet:
 
 
 def has_word(spoken: WordSet, word: str) -> bool:
-    """Return True if a text has a word, or a word that begins with it or that it begins with.
+    """Return True if a text has a word, or one that extends or shortens it.
 
     >>> has_word(plain_words("noodles with peanut sauce"), "peanuts"), has_word(plain_words("a teapot"), "tea")
     (True, False)
@@ -87,7 +87,7 @@ def taste_words(text: str) -> frozenset[str]:
 
 
 def mentions_all(value: str, plain_words: str) -> bool:
-    """Return True if all of a value stands in these words, in whatever grammatical form.
+    """Return True if a text has all words of a value, in any grammatical form.
 
     >>> mentions_all("morning runs", "running in the morning"), mentions_all("evening runs", "running in the morning")
     (True, False)
@@ -97,7 +97,7 @@ def mentions_all(value: str, plain_words: str) -> bool:
 
 
 def mentions_any(value: str, plain_words: str) -> bool:
-    """Return True if at least one word of a value stands in these words."""
+    """Return True if a text has at least one word of a value."""
     spoken = taste_words(plain_words)
     return any(_is_among(word, spoken) for word in taste_words(value))
 
@@ -120,10 +120,9 @@ def _same_stem(one: str, other: str) -> bool:
 
 
 def relevant_to(instruction: str, skill: PolicySkill) -> frozenset[str]:
-    """Return ids of the attributes all of whose words appear in the instruction, in singular or plural (paper 2.3).
+    """Return ids of the attributes whose words all appear in the instruction (paper 2.3).
 
-    A line that the instruction speaks against is named too. So this only decides which likes come first, and never adds
-    a line.
+    This includes lines that the instruction speaks against, so it only orders likes and never adds a line.
     """
     asked = {form for word in keywords(instruction) for form in _forms(word)}
     return frozenset(
@@ -134,7 +133,7 @@ def relevant_to(instruction: str, skill: PolicySkill) -> frozenset[str]:
 
 
 def _forms(word: str) -> frozenset[str]:
-    """Return a word and the singulars that it may be the plural of.
+    """Return a word and the singulars of which it may be the plural.
 
     >>> sorted(_forms("mysteries")), sorted(_forms("dishes")), sorted(_forms("gas"))
     (['mysterie', 'mysteries', 'mystery'], ['dish', 'dishe', 'dishes'], ['gas'])

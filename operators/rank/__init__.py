@@ -1,4 +1,4 @@
-"""Rank (paper 2.4, C.3): a strict total order by instruction, facets and skill, without an LLM or by one."""
+"""Rank (paper 2.4, C.3): a strict total order by instruction, facets and skill."""
 
 from operators.options import RankSkill
 from operators.rank.deterministic import Score, facet_weights, rank

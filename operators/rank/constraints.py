@@ -1,4 +1,4 @@
-"""The person's own words about each candidate: avoided ones come last, preferred ones first among the rest."""
+"""The person's statements about candidates: avoided ones last, preferred ones first."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -16,10 +16,9 @@ _SCOPES = (Scope.NOW, Scope.SESSION, Scope.ALWAYS)
 
 @dataclass(frozen=True)
 class Constraints:
-    """The person's statements, applied to one list: avoided candidates, and by item id all else.
+    """The person's statements, applied to one list.
 
-    `prefers` has sort keys; it is empty if no statement prefers one candidate to another. `suits` has the summand for
-    the chance that the candidate suits.
+    `prefers` has sort keys by item id, `suits` the summand for the chance that a candidate suits.
     """
 
     against: frozenset[str] = frozenset()
@@ -28,7 +27,7 @@ class Constraints:
 
     @classmethod
     def of(cls, items: Sequence[ItemFacts], statements: Sequence[Statement], fit: Fit | None) -> "Constraints":
-        """Apply live statements that are not doubtful, and the fit of these candidates in this order."""
+        """Apply live, certain statements, and the fit of these candidates in this order."""
         if fit is None and not statements:
             return NO_CONSTRAINTS
         chances = fit.chances if fit is not None else (1.0,) * len(items)
@@ -42,7 +41,7 @@ class Constraints:
 
     @property
     def decides(self) -> bool:
-        """True if it distinguishes candidates."""
+        """True if the statements distinguish candidates."""
         return bool(self.against or self.prefers) or len(set(self.suits.values())) > 1
 
     def first(self, item_id: str) -> tuple[int, ...]:
@@ -50,7 +49,7 @@ class Constraints:
         return tuple(-part for part in self.prefers.get(item_id, ()))
 
     def apply(self, order: Sequence[str], instructed: Callable[[str], float]) -> tuple[str, ...]:
-        """Sort a model's order by the person's words: avoided candidates last, preferred ones first."""
+        """Sort a model's order: avoided candidates last, preferred ones first."""
 
         def key(item_id: str) -> tuple[bool, float, tuple[int, ...]]:
             is_against = item_id in self.against
@@ -63,10 +62,7 @@ NO_CONSTRAINTS = Constraints()
 
 
 def _preference(item: ItemFacts, statements: Sequence[Statement]) -> tuple[int, ...]:
-    """Count the statements for and against a candidate by scope; the newest breaks ties. The greatest key is best.
-
-    A statement with `instead` counts against candidates that have the replaced value.
-    """
+    """Count statements for and against a candidate by scope; the newest breaks ties."""
     spoken = statements_for(item, statements)
     by_scope = [sum(sign for said, sign in spoken if said.scope is scope) for scope in _SCOPES]
     return (*by_scope, max((said.since for said, sign in spoken if sign > 0), default=0))

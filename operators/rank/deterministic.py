@@ -1,8 +1,7 @@
-"""The ranker that needs no LLM: the request, then stated preferences, then community and skill in one sum.
+"""The ranker without a model: request, then stated preferences, then one weighted sum.
 
-The paper has a model go by the instruction, then the facets, and let the skill break ties (C.3). Sums of real numbers
-almost never tie, so that strict tiers would silence the skill: only the person's own words are tiers here
-(decision 0015).
+The paper lets the skill break ties between facets (C.3). Sums of real numbers almost never tie, so strict tiers would
+silence the skill: only the person's own words are tiers here (docs/decisions.md).
 """
 
 import random
@@ -18,10 +17,7 @@ from schemas import Attribute, Facet, ItemFacts
 
 @dataclass(frozen=True)
 class Score:
-    """One candidate's score: by tiers of the person's own words, then by the sum of all else.
-
-    Of the sum, `facets` is the community's part. The least sort key of stated preferences, `preferred`, comes first.
-    """
+    """A candidate's score: tiers of the person's words, then the sum of all else."""
 
     instruction: float
     facets: float
@@ -47,11 +43,10 @@ def rank(
     popularity: Mapping[str, int] | None = None,
     weights: RankWeights = DEFAULT_WEIGHTS,
 ) -> list[tuple[ItemFacts, Score]]:
-    """Rank the candidates by a skill's lines and the community; best first, no two share a place.
+    """Rank candidates by a skill's lines and the community, in a strict order.
 
-    `facets` are weights by attribute id. `companions` has, by item id, how strongly others took it together with what
-    this user took; `popularity`, how many users took it lately. The seed decides between candidates that tie, so that
-    no place in the input is favoured.
+    `facets` are weights by attribute id. By item id, `companions` score how often others took it with the user's items,
+    and `popularity` counts recent takers. The seed breaks ties.
     """
     spoken = ListFeatures.of(candidates, attributes, facets, companions, popularity)
     return rank_by_features(candidates, spoken, instruction, seed, weights)
@@ -65,7 +60,7 @@ def rank_by_features(
     weights: RankWeights = DEFAULT_WEIGHTS,
     said: Constraints = NO_CONSTRAINTS,
 ) -> list[tuple[ItemFacts, Score]]:
-    """Rank candidates by their features; best first, each with its score."""
+    """Rank candidates by their features, best first, each with its score."""
     asked = keywords(instruction)
     community, skill = spoken.community(weights, len(candidates)), spoken.skill(weights, len(candidates))
     scored = []

@@ -1,4 +1,4 @@
-"""Features of each candidate before they are weighed: the ranker adds them up, choices teach their weights."""
+"""Features of candidates before weighing: the ranker adds them, choices teach their weights."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _MOST = WIDEST * FEATURE_ONE
 class ListFeatures:
     """The features of one list, each row in the candidates' order.
 
-    The community's are in standard deviations of the list; `dimensions` are log-odds by the skill's lines and habits.
+    Community rows are in standard deviations; `dimensions` are log-odds by the skill's lines.
     """
 
     companions: Sequence[float] = ()
@@ -57,9 +57,9 @@ class ListFeatures:
         return _added([(weights.skill * weights.of(name), row) for name, row in self.dimensions.items()], candidates)
 
     def to_event(self, order: Sequence[int]) -> Features | None:
-        """Return the features in fixed point, for the ranking's event; None where all candidates are equal.
+        """Return the features in fixed point; None if all candidates are equal.
 
-        Only the dimensions with the largest values are kept; the others decide little.
+        Only the dimensions with the largest values are kept.
         """
         mix = {Mix.COMPANIONS: self.companions, Mix.POPULARITY: self.popularity, Mix.FACETS: self.facets}
         named: dict[str, list[Sequence[float]]] = {}

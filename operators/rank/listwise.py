@@ -1,4 +1,4 @@
-"""Listwise ranking (paper 2.4, C.3): the model names all candidates, best first. Works with any endpoint."""
+"""Listwise ranking (paper 2.4, C.3): a model names all candidates, best first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,12 +17,10 @@ PROMPT = "rank-listwise.v1"
 
 @dataclass(frozen=True)
 class ListwiseRanker:
-    """Lets a model write a permutation, and believes it only where it is not just a copy of the list.
+    """Asks a model for a permutation, and ignores copies of the presented order.
 
-    Small models hand back the presentation as it stood. Such an answer says nothing, so another order is asked, and
-    only answers that differ from their presentation count. If all are copies they all count: where the candidates stood
-    in both an order and its reverse, that leaves ties, which the seed breaks. `orders` is the number of presentation
-    orders that are asked in any case.
+    Small models return the list as presented, which carries no information, so another of `orders` presentations is
+    tried. If all answers are copies they all count, and the seed breaks the ties.
     """
 
     client: ModelClient
@@ -30,9 +28,9 @@ class ListwiseRanker:
     gate: OutputGate
 
     async def rank(self, task: RankTask) -> LlmRanking:
-        """Return the candidates in a strict order, or raise ReasonerUnavailable; one or none costs no call.
+        """Return the candidates in a strict order; one or none costs no call.
 
-        If the endpoint fails after it has answered for one order, the answers so far decide.
+        Raises ReasonerUnavailable if the first call fails. After a later failure the earlier answers decide.
         """
         if len(task.items) <= 1:
             return LlmRanking(tuple(item.item_id for item in task.items), Provenance(reasoner="llm"))

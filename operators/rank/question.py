@@ -1,7 +1,7 @@
-"""The question of a ranking (paper 2.4, C.3): the request, the community, the taste, and the candidates.
+"""The ranking prompt (paper 2.4, C.3): request, community, taste and candidates.
 
-No prompt outgrows its budget: request, community and taste have a share of it each, and the candidates are shown in as
-much detail as the rest allows, all in the same. A prompt never loses the request's beginning and the candidates' keys.
+Each part has a share of the budget; all candidates are shown in the same detail, as much as fits. The request's
+beginning and the candidates' keys are never lost.
 """
 
 from bisect import bisect_left
@@ -59,7 +59,7 @@ def candidate_keys(number: int) -> list[str]:
 
 
 def render_prompt(prompt: str, task: RankTask, shown: Sequence[ItemFacts], *, max_tokens: int, gate: OutputGate) -> str:
-    """Write the prompt of this name, with the candidates in this order under `candidate_keys`."""
+    """Write the prompt of this name, with the candidates in this order."""
     task = replace(task, items=gate.filter_items(task.items))
 
     def fit(texts: Iterable[str], share: float) -> str:
@@ -99,7 +99,6 @@ def _community(task: RankTask, known: Mapping[str, str], gate: OutputGate, facet
 
 
 def _deciding_first(task: RankTask) -> dict[str, list[Fact]]:
-    """Order each candidate's facts: those that the task names first, then those that not all candidates have."""
     spoken_for = keywords(f"{task.instruction} {task.slim_skill}")
     ids = {facet.attribute_id for facet in task.facets}
     facts = {item.item_id: {fact_id(fact): fact for fact in item.facts} for item in task.items}

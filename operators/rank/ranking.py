@@ -1,4 +1,4 @@
-"""The input of a ranking by a model, and its result: always a permutation of the candidates."""
+"""A ranking task for a model, and its result: always a permutation of the candidates."""
 
 import math
 import random
@@ -12,11 +12,10 @@ from schemas.events import MAX_CANDIDATES
 
 @dataclass(frozen=True)
 class RankTask:
-    """One ranking to be made by a model, of at most as many candidates as a rank request has, each once.
+    """One list to rank by a model, each candidate once.
 
-    The surest facet comes first. `companions` has by item id, from 0 to 1, how strongly others took it together with
-    the user's items; `lately`, titles that the user took, newest first: only hosts that rank by titles set it. The seed
-    decides the presentation orders, and between candidates that tie.
+    `companions` score by item id, from 0 to 1, how often others took it with the user's items. `lately` has taken
+    titles, newest first, for hosts that rank by titles. The seed decides presentation orders and ties.
     """
 
     items: Sequence[ItemFacts]
@@ -34,7 +33,7 @@ class RankTask:
 
 @dataclass(frozen=True)
 class LlmRanking:
-    """The order that a model gave, best first, and the number of ids that it left out, invented or repeated."""
+    """A model's order, best first, and the number of repaired ids."""
 
     order: tuple[str, ...]
     reasoned_by: Provenance
@@ -42,7 +41,7 @@ class LlmRanking:
 
 
 def repair(order: Sequence[str], candidates: Sequence[ItemFacts]) -> tuple[tuple[str, ...], int]:
-    """Drop unknown and repeated ids and append missing ones; return the permutation and the number of repairs.
+    """Drop unknown and repeated ids and append missing ones; count the repairs.
 
     >>> repair(["b", "x", "b"], [ItemFacts(item_id=i) for i in "ab"])
     (('b', 'a'), 3)
@@ -54,10 +53,10 @@ def repair(order: Sequence[str], candidates: Sequence[ItemFacts]) -> tuple[tuple
 
 
 def presentations(items: Sequence[ItemFacts], seed: str, wanted: int) -> list[list[ItemFacts]]:
-    """Return the orders in which the candidates are shown: shuffles, each followed by its reverse.
+    """Return presentation orders: shuffles, each followed by its reverse.
 
-    In pairs, because models favour places: a candidate loses in the reverse what its place gains it. No order comes
-    from the input, which may carry another ranker's order.
+    Models favour places: the reverse cancels the gain. No order comes from the input, which may carry another ranker's
+    order.
     """
     shown: list[list[ItemFacts]] = []
     for number in range(math.ceil(wanted / 2)):
@@ -69,7 +68,7 @@ def presentations(items: Sequence[ItemFacts], seed: str, wanted: int) -> list[li
 
 
 def by_mean_rank(orders: Sequence[Sequence[str]], seed: str) -> tuple[str, ...]:
-    """Order ids by their mean place in several orders (Borda); the seed breaks ties.
+    """Order ids by their mean rank in several orders (Borda); the seed breaks ties.
 
     >>> by_mean_rank([["b", "c", "a"], ["b", "a", "c"], ["c", "b", "a"]], "")
     ('b', 'c', 'a')
@@ -80,7 +79,7 @@ def by_mean_rank(orders: Sequence[Sequence[str]], seed: str) -> tuple[str, ...]:
 
 
 def total_cost(calls: Iterable[Provenance]) -> Provenance:
-    """Merge the records of several answered questions: costs add up, the first one's prompt stands for all."""
+    """Merge the records of several calls: costs add up, the first prompt is kept."""
     costs = ("prompt_tokens", "completion_tokens", "calls", "latency_ms")
     return reduce(
         lambda one, other: one.model_copy(update={name: getattr(one, name) + getattr(other, name) for name in costs}),
