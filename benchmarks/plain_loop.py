@@ -29,7 +29,7 @@ from benchmarks.running import LOG, Running, worker
 from benchmarks.surroundings import ROOT
 from schemas import Model, Position, encode
 from streams.local.broker import EmbeddedBroker
-from streams.local.pipeline import environment
+from streams.local.children import environment
 from streams.settings import Settings
 
 WORKER, BARE, LOOP = "worker", "worker-without-graph", "plain-loop"

@@ -37,8 +37,8 @@ from schemas import TOPICS, Memory, Model, PolicySkill, Profile, SkillDiff, comp
 from streams.kafka import topics
 from streams.kafka.clients import client_config, partition_of
 from streams.kafka.producer import Outbox
+from streams.local.children import start_child
 from streams.local.demo import catalogue
-from streams.local.pipeline import start_child
 from streams.settings import Settings, Store
 
 # Number of different users; the others share what these have except for the id.

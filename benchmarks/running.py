@@ -10,8 +10,8 @@ from benchmarks.surroundings import reached_as
 from benchmarks.traffic import Counted, Traffic
 from sager_client import EventProducer
 from streams.kafka import topics
+from streams.local.children import start_child
 from streams.local.demo.observer import Observer
-from streams.local.pipeline import start_child
 from streams.settings import Settings
 
 END_SECONDS = 60

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from schemas import Correction, Interaction, Item, Ranking, Selection
+from schemas import Correction, Item, Ranking, Selection
 from streams.analytics import MaterializerError, read
 from streams.kafka.producer import EventOutbox, envelope
 from streams.local.broker import free_port
@@ -79,9 +79,7 @@ def _fill(local: LocalPipeline) -> World:
         for domain, item in scenario.catalogue():
             events.send(Item(**envelope(scenario._start), domain=domain, item=item))
         for past in scenario.past():
-            events.send(
-                Interaction(**envelope(past.at), user_id=names[past.user_id], domain=past.domain, item=past.item)
-            )
+            events.send(past.model_copy(update={"user_id": names[past.user_id]}))
     start, versions = scenario._start, dict.fromkeys(PEOPLE, 0)
     with EventOutbox(local.settings) as events:
         for turn in scenario.rounds():

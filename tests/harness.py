@@ -20,7 +20,7 @@ from streams.analytics import MaterializerError, read
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.scanner import int_of
-from streams.local.pipeline import start_child
+from streams.local.children import start_child
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import lag
 from tests.waiting import WAIT_SECONDS

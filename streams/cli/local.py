@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.mcp import TOKEN_FILE
 from streams.cli.options import AsJson, examples, settings
 from streams.cli.output import console, note, print_fields, print_json_line
 from streams.cli.processes import writable_folder
 from streams.cli.progress import ProgressBars
 from streams.exceptions import StreamsError
+from streams.local import TOKEN_FILE
 from streams.logs import configure
 
 if TYPE_CHECKING:

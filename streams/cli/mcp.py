@@ -11,9 +11,7 @@ import typer
 from streams.cli.options import examples, require_extra, settings
 from streams.cli.output import note
 from streams.exceptions import StreamsError
-
-TOKEN_FILE = "token"  # noqa: S105 - its name
-"""Its name in the data folder, where `sager up` writes it."""
+from streams.local import TOKEN_FILE
 
 app = typer.Typer()
 

@@ -143,7 +143,7 @@ def writable_folder(folder: Path, group: str | None = None) -> Path:
 def _process_settings(bootstrap: str | None) -> "Settings":
     """Return the settings of a process that logs, and ends with `sager up` if that started it."""
     chosen = settings(bootstrap=bootstrap)
-    from streams.local.pipeline import die_with_parent  # noqa: PLC0415
+    from streams.local.children import die_with_parent  # noqa: PLC0415
     from streams.logs import configure  # noqa: PLC0415
 
     die_with_parent()

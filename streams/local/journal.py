@@ -1,8 +1,7 @@
 """The journal: a file with every record that the embedded broker holds, because the broker keeps nothing itself.
 
-The file is a sequence of frames: a length, a checksum, a line of JSON and, in most of them, a record batch with the
-offsets that the broker gave it. Others hold the offsets that the workers' group has committed. A frame that a crash cut
-off was never acknowledged. Compaction writes a new file beside this one, which then takes its place.
+A frame has a length, a checksum, a line of JSON and, in most frames, a record batch with the broker's offsets. Other
+frames have the committed offsets of the workers' group. Compaction writes a new file, which then replaces this one.
 """
 
 import fcntl
@@ -30,8 +29,8 @@ from streams.local.broker_client import Partition
 from streams.settings import Settings
 
 LOCK_SECONDS = 60.0
+# Exit code of a compaction that had to keep records of erased people, because the workers have yet to process them.
 ERASURES_PENDING = 3
-"""The exit code of a compaction that left records of forgotten people, which the workers have yet to process."""
 _FRAME = struct.Struct(">II")
 
 logger = logging.getLogger("sager.journal")
@@ -43,24 +42,22 @@ class JournalUnusable(StreamsError, RuntimeError):
 
 @dataclass
 class JournalContents:
-    """Records in the order of their offsets, the workers' commits, and the offset behind each partition's last record.
-
-    Compaction may have removed that record.
-    """
+    """Records by offset, the workers' commits, and the end offset of each partition."""
 
     records: dict[Partition, list[BatchRecord]] = field(default_factory=dict)
     commits: dict[Partition, int] = field(default_factory=dict)
+    # Not derived from the records: compaction may have removed a partition's last one.
     ends: dict[Partition, int] = field(default_factory=dict)
 
     def batches(self) -> Iterator[tuple[Partition, bytes]]:
-        """Yield batches that hold the records and span all offsets from 0 to each partition's end."""
+        """Yield batches with the records that span all offsets from 0 to each partition's end."""
         for partition, end in self.ends.items():
             for batch in build_batches(self.records.get(partition, []), end):
                 yield partition, batch
 
 
 def path_of(settings: Settings) -> Path:
-    """Return the journal's file; its folder is closed to others."""
+    """Return the path of the journal's file."""
     return settings.data_dir / "journal" / "log"
 
 
@@ -83,12 +80,13 @@ def _commits_frame(offsets: Mapping[Partition, int]) -> bytes:
 
 
 def frames(path: Path, size: int | None = None) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Yield the frames of a journal's file, or of its first bytes, up to the first that is cut off or damaged."""
+    """Yield the frames of a journal, or of its first `size` bytes, up to the first damaged one."""
     with path.open("rb") as file:
         while (size is None or file.tell() < size) and len(start := file.read(_FRAME.size)) == _FRAME.size:
             length, checksum = _FRAME.unpack(start)
             content = file.read(length)
             if len(content) < length or zlib.crc32(content) != checksum:
+                # A crash cut it off. Its records were never acknowledged, so their producers send them again.
                 logger.warning("%s is cut off at byte %s; the rest was never acknowledged", path, file.tell())
                 return
             head, _, batch = content.partition(b"\n")
@@ -96,7 +94,7 @@ def frames(path: Path, size: int | None = None) -> Iterator[tuple[dict[str, Any]
 
 
 def read(settings: Settings, size: int | None = None) -> JournalContents | None:
-    """Return the contents of the journal, or of its first bytes; None if there is no journal."""
+    """Return the contents of the journal, or of its first `size` bytes; None without a journal."""
     log, path = JournalContents(), path_of(settings)
     if not path.exists():
         return None
@@ -105,8 +103,8 @@ def read(settings: Settings, size: int | None = None) -> JournalContents | None:
             for setting, value in _deployment(settings).items():
                 if (kept := head["deployment"][setting]) != value:
                     raise JournalUnusable(
-                        f"SAGER_{setting} is {value}, but the events in {path.parent} were kept with {kept}: set "
-                        f"SAGER_{setting}={kept}, or name another folder with --data-dir"
+                        f"SAGER_{setting} is {value}, but the events in {path.parent} were stored with {kept}: set "
+                        f"SAGER_{setting}={kept}, or choose another folder with --data-dir"
                     )
         elif "commits" in head:
             log.commits |= {(name, number): at for name, number, at in head["commits"]}
@@ -115,7 +113,7 @@ def read(settings: Settings, size: int | None = None) -> JournalContents | None:
             log.records.setdefault((name, number), []).extend(records(batch))
             log.ends[name, number] = max(bounds(batch)[1], log.ends.get((name, number), 0))
     for held in log.records.values():
-        held.sort(key=attrgetter("offset"))  # acknowledgements of two producers may come in another order
+        held.sort(key=attrgetter("offset"))  # the broker may acknowledge two producers in another order
     return log
 
 
@@ -124,7 +122,7 @@ def _deployment(settings: Settings) -> dict[str, Any]:
 
 
 def write(settings: Settings, log: JournalContents) -> Path:
-    """Write a log to a new file beside the journal's, and return its path."""
+    """Write a log to a new file next to the journal, and return its path."""
     new = path_of(settings).with_suffix(".new")
     new.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new.parent.chmod(0o700)
@@ -139,8 +137,9 @@ def write(settings: Settings, log: JournalContents) -> Path:
 
 
 def install(new: Path) -> None:
-    """Let a new file replace the journal's, also after a loss of power."""
+    """Replace the journal by a new file."""
     new.replace(new.with_suffix(""))
+    # Without an fsync of the folder, a power loss may undo the rename.
     folder = os.open(new.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -149,7 +148,7 @@ def install(new: Path) -> None:
 
 
 class Journal:
-    """The journal while a broker runs. It has no buffer: appended frames survive the end of this process."""
+    """The journal while a broker runs. It is unbuffered: appended frames survive a crash of this process."""
 
     def __init__(self, settings: Settings) -> None:
         self._path = path_of(settings)
@@ -160,11 +159,11 @@ class Journal:
         self._file, self.size = os.open(path, os.O_RDWR | os.O_APPEND), path.stat().st_size
 
     def append(self, batches: Iterable[tuple[Partition, bytes]]) -> None:
-        """Append batches with the offsets that they name."""
+        """Append batches; each has its offsets already."""
         self._add(b"".join(_frame({"batch_of": partition}, batch) for partition, batch in batches))
 
     def commit(self, offsets: Mapping[Partition, int]) -> None:
-        """Append offsets that the workers' group has committed."""
+        """Append committed offsets of the workers' group."""
         self._add(_commits_frame(offsets))
 
     def sync(self) -> None:
@@ -174,7 +173,7 @@ class Journal:
             os.fsync(self._file)
 
     def switch_to_compacted(self, size: int) -> None:
-        """Replace the file with the one that was compacted from its first bytes, and append what came behind them."""
+        """Replace the file by its compacted first `size` bytes, and append the frames after them."""
         rest = os.pread(self._file, self.size - size, size)
         os.close(self._file)
         new = self._path.with_suffix(".new")
@@ -192,12 +191,10 @@ class Journal:
 
 
 def compact(log: JournalContents, settings: Settings, now: datetime | None = None) -> tuple[JournalContents, int]:
-    """Remove older values of a key, old events, and the events of forgotten people, as Kafka or a receipt would.
+    """Drop older values of a key, expired events and events of erased people, as Kafka and a worker would.
 
-    Events that the workers have not processed stay. Internal topics keep nothing else. Offsets stay as they are, but a
-    compacted topic's partition, which is a table's changelog, ends behind its last record, as table recovery expects.
-
-    Returns the rest, and the number of records of forgotten people that the workers have yet to process.
+    Offsets stay the same. Events that the workers have not processed stay. Returns the rest, and the number of erased
+    people's records that wait for the workers.
     """
     is_covered, waiting = _covered_by_receipts(log, settings), 0
     rest, now_ms = JournalContents(), (now or datetime.now(UTC)).timestamp() * 1_000
@@ -207,6 +204,7 @@ def compact(log: JournalContents, settings: Settings, now: datetime | None = Non
             newest = {record.key: record.offset for record in held}
             kept = [each for each in held if each.value is not None and newest[each.key] == each.offset]
             if kept:
+                # Table recovery expects a changelog to end with a record.
                 rest.ends[partition] = kept[-1].offset + 1
         else:
             kept, rest.ends[partition] = [], end
@@ -239,26 +237,26 @@ def _covered_by_receipts(log: JournalContents, settings: Settings) -> Callable[[
 
     barrier = ErasureFilter(secret=settings.event_key_bytes)
     for value in receipts.values():
-        with suppress(BadRecord):  # an app may send anything to the topic
+        with suppress(BadRecord):  # the topic may have records of any app
             barrier.add(decode(Receipt, value))
 
     def is_covered(topic: Topic, record: BatchRecord) -> bool:
         try:
             event = decode(topic.model, record.value)
         except BadRecord:
-            return True  # its owner is unknown, and where a stage could not read it, a dead letter holds it
+            return True  # it may be about an erased person, and its dead letter keeps the bytes
         try:
             return barrier.covers(event, moment_of(record.timestamp_ms) if record.timestamp_ms > 0 else None)
-        except BadRecord:  # from the future
+        except BadRecord:  # dated in the future
             return False
 
     return is_covered
 
 
 def lock(settings: Settings, seconds: float = LOCK_SECONDS) -> int:
-    """Take the data folder, which one `sager up` may use at a time, and return the file that holds the lock.
+    """Lock the data folder for this `sager up`, and return the lock's file descriptor.
 
-    Processes that inherit the file hold the lock with us, until the last has closed it or ended.
+    Processes that inherit the descriptor share the lock, until the last one closes it or ends.
     """
     folder = path_of(settings).parent
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -274,13 +272,13 @@ def lock(settings: Settings, seconds: float = LOCK_SECONDS) -> int:
         time.sleep(0.2)
     os.close(file)
     raise JournalUnusable(
-        f"another `sager up` uses {settings.data_dir}, or is still ending: end it, or name another folder "
+        f"another `sager up` uses {settings.data_dir}, or is still ending: end it, or choose another folder "
         "with --data-dir"
     )
 
 
 def main() -> None:
-    """Compact the first bytes of the journal to a new file, which a `Journal` puts in place."""
+    """Compact the first bytes of the journal to a new file, for `Journal.switch_to_compacted`."""
     settings = Settings()
     log = read(settings, int(sys.argv[1]))
     if log is not None:

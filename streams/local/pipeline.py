@@ -1,6 +1,5 @@
-"""The whole pipeline on one machine: the embedded broker, a worker, the materializer and the console, as children."""
+"""The whole pipeline on one machine: broker, worker, materializer and console as child processes."""
 
-import json
 import logging
 import os
 import signal
@@ -9,21 +8,27 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from enum import Enum
-from pathlib import Path
 from typing import Any, Self
-
-from pydantic import SecretStr
 
 from schemas.topics import TOPICS, WORKED_OFF, by_name
 from streams.exceptions import BrokerUnreachable, StreamsError
 from streams.http import tokens
 from streams.kafka import topics
-from streams.local.broker import EmbeddedBroker, free_port, signal_on_parent_exit
+from streams.local import TOKEN_FILE
+from streams.local.broker import EmbeddedBroker, free_port
 from streams.local.broker_client import BrokerClient, Partition
-from streams.local.children import console_link, materializer_offsets, open_log, rotate_log, why_not_ready
+from streams.local.children import (
+    console_link,
+    end_child,
+    materializer_offsets,
+    rotate_log,
+    signal_on_parent_exit,
+    start_child,
+    start_module,
+    why_not_ready,
+)
 from streams.local.journal import JournalUnusable, lock, partitions_of, path_of
 from streams.local.restore import Restored, restore, restore_materializer_offsets
 from streams.settings import Settings, Store
@@ -31,94 +36,30 @@ from streams.settings import Settings, Store
 BROKER, WORKER, MATERIALIZER, SERVER = "broker", "worker", "materializer", "console"
 _VERBS = {WORKER: "worker", MATERIALIZER: "materialize", SERVER: "console"}
 DRAIN_SECONDS, BROKER_SECONDS = 30.0, 20.0
+# Children end themselves within `shutdown_seconds`. A kill at that moment would interrupt a clean end.
 KILL_GRACE_SECONDS = 5.0
-"""A child ends itself after `shutdown_seconds`. One that does not is killed so much later."""
-RESTART_PAUSES = (0.0, 1.0, 2.0, 4.0)
-"""How long a child that has ended stays down, the first, second, ... time within `DEATHS_SECONDS`; then we give up."""
-CRASH_WINDOW_SECONDS = 30.0
-LEAKS = ("nanobind:", " - leaked ", " - ... skipped", "See https://nanobind")
+# The pause before each restart within the window. A process that still crashes has a cause that will not pass.
+RESTART_PAUSES, CRASH_WINDOW_SECONDS = (0.0, 1.0, 2.0, 4.0), 30.0
+# DuckDB's binding lists objects that a thread still holds at exit: a hundred lines that would hide the cause.
+NOISE = ("nanobind:", " - leaked ", " - ... skipped", "See https://nanobind")
 LAST_LINES = 8
+# Agents process records of other agents, one step a round: selection, contrast, touches of items, outcomes of users.
 ROUNDS = 4
-"""Agents process other agents' records: a selection leads to a contrast, touches of items, and outcomes of users."""
+# With the defaults for Kafka, a worker is ready and its work visible only after a minute.
 LOCAL_DEFAULTS = {"session_seconds": 6.0, "rebalance_seconds": 5.0, "publish_seconds": 5.0}
-"""Defaults for one machine: a worker is ready, and its work visible, within seconds."""
-TOKEN_FILE, TOKENS_FILE = "token", "tokens.toml"
+TOKENS_FILE = "tokens.toml"
+# Requests per second. All apps of this machine share one token.
 TOKEN_RATE = 5_000.0
-"""Requests a second of the deployment's own token, which the apps of one machine use."""
-
-_PARENT = "SAGER_PARENT_PID"
-_ROOT = Path(__file__).resolve().parents[2]
 
 logger = logging.getLogger("sager.up")
 
 
 class ChildDied(StreamsError, RuntimeError):
-    """A process has ended by itself, again and again; the message names its log."""
-
-
-def environment(settings: Settings) -> dict[str, str]:
-    """Return this process's environment with all that is set in `settings`, and no other setting of ours."""
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.upper().startswith("SAGER_") and name.upper() not in ("OPENAI_BASE_URL", "OPENAI_API_KEY")
-    }
-    values = {name: getattr(settings, name) for name in sorted(settings.model_fields_set)}
-    return {
-        **inherited,
-        **{f"SAGER_{name.upper()}": _as_text(value) for name, value in values.items() if value is not None},
-        # Not from the current folder: a folder `streams` there would be taken for this package.
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")])),
-        _PARENT: str(os.getpid()),
-    }
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, SecretStr):
-        return value.get_secret_value()
-    if isinstance(value, bool | dict):
-        return json.dumps(value)
-    return str(value.value if isinstance(value, Enum) else value)
-
-
-def start_child(
-    args: Sequence[str], settings: Settings, log: Path, keeps: Sequence[int] = ()
-) -> subprocess.Popen[bytes]:
-    """Start `sager ARGS` as a child with these settings, its output going to the end of a log file.
-
-    It is in a process group of its own, so that Ctrl-C reaches us alone and we end children in order, and it ends when
-    we do, see `die_with_parent`. Secrets go by the environment, never by the command line. It inherits the file
-    descriptors `keeps`.
-    """
-    return _spawn(["streams.cli", *args], settings, log, keeps, subprocess.DEVNULL)
-
-
-def _spawn(
-    module: Sequence[str], settings: Settings, log: Path, keeps: Sequence[int], stdin: int
-) -> subprocess.Popen[bytes]:
-    with open_log(log) as out:
-        return subprocess.Popen(  # noqa: S603 - ourselves, no shell
-            [sys.executable, "-P", "-m", *module],
-            stdin=stdin,
-            stdout=out,
-            stderr=out,
-            env=environment(settings),
-            process_group=0,
-            pass_fds=keeps,
-        )
-
-
-def die_with_parent() -> None:
-    """Have this process get a SIGTERM when the process that started it with `child` ends. Linux only."""
-    parent = os.environ.pop(_PARENT, "")
-    if parent and sys.platform.startswith("linux"):
-        signal_on_parent_exit(signal.SIGTERM)
-        if os.getppid() != int(parent):  # it ended before
-            raise SystemExit(1)
+    """A process ended by itself, too often to restart it; the message names its log."""
 
 
 def local_token(settings: Settings) -> str:
-    """Return the token of a data folder, which is closed to others; the first start makes it, for all scopes."""
+    """Return the token of a private data folder; the first start creates it, with all scopes."""
     file, known = settings.data_dir / TOKEN_FILE, settings.data_dir / TOKENS_FILE
     secret = file.read_text(encoding="ascii").strip() if file.exists() else ""
     if not secret or not known.exists() or tokens.hash_of(secret) not in known.read_text(encoding="utf-8"):
@@ -133,8 +74,8 @@ def local_token(settings: Settings) -> str:
 class LocalPipeline:
     """Broker, topics, worker and materializer, and the console if it has a port. Use it as a context manager.
 
-    With `keep`, the broker is a process that owns the embedded one and its journal, see `streams.local.proxy`, and the
-    others are restarted with it; without, all records are lost at the end. Port 0 is a free one.
+    With `keep`, the broker has a journal, see `streams.local.proxy`, and crashed processes are restarted. Without it,
+    all records are lost at the end. Port 0 is a free one.
     """
 
     def __init__(self, settings: Settings, *, port: int = 0, keep: bool = False, http_port: int | None = None) -> None:
@@ -155,10 +96,10 @@ class LocalPipeline:
                 "bootstrap": self.bootstrap,
                 "embedded": True,
                 "replication": 1,
-                # The contents of a store on disk would belong to a broker that is gone.
+                # A store on disk would hold the state of an earlier broker, with other offsets.
                 "store": Store.MEMORY,
                 "metrics_port": 0,
-                # We read our children's metrics without a token.
+                # We read the metrics of our children without a token.
                 "http_tokens": None,
             }
         )
@@ -178,21 +119,21 @@ class LocalPipeline:
         return None if self._http_port is None else f"http://{self.settings.http_host}:{self._http_port}"
 
     def link(self) -> str | None:
-        """Return a new address that signs in to the console once; None if the API is not served with our own token."""
+        """Return a one-time sign-in address of the console; None if the API has tokens that we do not know."""
         return console_link(self.url, self.token) if self.url and self.token else None
 
     def _address(self, name: str) -> str:
         return f"http://{self.settings.metrics_host}:{self._ports[name]}"
 
     def start(self) -> Self:
-        """Start everything, in order; if a process fails to start, the others are ended again."""
+        """Start everything in order; if a process fails to start, end the others."""
         try:
             if self._keep:
                 self._lock = lock(self.settings)
                 self._start_keeping()
             else:
-                # Ctrl-C reaches the broker too, which is in our process group, and would end it before the worker has
-                # finished: signals that are blocked at its start stay so.
+                # The broker is in our process group, so Ctrl-C would end it before the worker has finished. A signal
+                # that is blocked while a process starts stays blocked in it.
                 before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
                 try:
                     self._broker.start(signal_on_parent_exit)
@@ -214,21 +155,20 @@ class LocalPipeline:
             known = self._tokens or self.settings.data_dir / TOKENS_FILE
             metrics = ",".join(self.metrics.values())
             more = {"http_port": self._http_port, "http_tokens": known, "console_metrics": metrics}
-        keeps = []
+        inherited: list[int] = []
         if self._proxy is not None and self._proxy.stdin is not None and self._lock is not None and name != SERVER:
-            # They may outlive us for a while, and need the broker and the folder for as long: the last holder of the
-            # pipe ends the proxy with it.
-            keeps = [self._proxy.stdin.fileno(), self._lock]
+            # They may outlive us and then still need the broker: the proxy ends when the last holder closes its pipe.
+            inherited = [self._proxy.stdin.fileno(), self._lock]
         self._children[name] = start_child(
-            [_VERBS[name]], self.settings.model_copy(update=more), self.logs[name], keeps
+            [_VERBS[name]], self.settings.model_copy(update=more), self.logs[name], inherited
         )
 
     def _start_keeping(self) -> None:
-        """Start the broker with its journal: clients reach it once it has its records back."""
+        """Start the broker with its journal; clients reach it once its records are restored."""
         assert self._lock is not None  # noqa: S101 - for the type
         own, log = free_port(), self.logs[BROKER]
         command = ["streams.local.proxy", *map(str, (self.port, own, log))]
-        self._proxy = _spawn(command, self.settings, log, [self._lock], subprocess.PIPE)
+        self._proxy = start_module(command, self.settings, log, [self._lock], subprocess.PIPE)
         self._wait_for(own)
         try:
             self.loaded = restore(self.settings, f"127.0.0.1:{own}")
@@ -253,15 +193,14 @@ class LocalPipeline:
 
     def _unwritable(self) -> JournalUnusable:
         return JournalUnusable(
-            f"the journal in {path_of(self.settings).parent} cannot be written, and no event was acknowledged since; "
-            f"the reason is in {self.logs[BROKER]}. If the disk is full, free some space and start again: every event "
-            "that was acknowledged is kept"
+            f"the journal in {path_of(self.settings).parent} cannot be written: {self.logs[BROKER]} has the reason. "
+            "If the disk is full, free some space and start again. All acknowledged events are kept"
         )
 
     def check(self) -> None:
         """Restart processes that have ended, once all were ready, and rotate logs.
 
-        Raises ChildDied if a process ends again and again, and JournalUnusable if the journal cannot be written.
+        Raises `ChildDied` after too many restarts, and `JournalUnusable` if the journal cannot be written.
         """
         for log in self.logs.values():
             rotate_log(log)
@@ -292,23 +231,22 @@ class LocalPipeline:
             raise self._died(BROKER, self._proxy.returncode)
 
     def _count_death(self, name: str, died: ChildDied) -> None:
-        """Count a process that has ended; raise `died` if it is not started again."""
+        """Count a process that has ended; raise `died` if it must not be restarted."""
         now = time.monotonic()
         deaths = self._deaths[name] = [at for at in (*self._deaths[name], now) if now - at <= CRASH_WINDOW_SECONDS]
         if not (self._keep and self._was_ready) or len(deaths) > len(RESTART_PAUSES):
             raise died
-        logger.warning("%s. It is started again", str(died).splitlines()[0])
+        logger.warning("%s. It is restarted", str(died).partition(". ")[0])
 
     def _died(self, name: str, code: int | None = None) -> ChildDied:
         how = "" if code is None else f" with code {code}" if code >= 0 else f" by {signal.Signals(-code).name}"
         log = self.logs[name]
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-        # DuckDB's binding reports objects that a thread still holds at the end: a hundred lines about nothing.
-        lines = [line for line in lines if not line.startswith(LEAKS)][-LAST_LINES:]
-        return ChildDied("\n".join([f"the {name} has ended{how}; its log is {log}, which ends:", *lines]))
+        lines = [line for line in lines if not line.startswith(NOISE)][-LAST_LINES:]
+        return ChildDied("\n".join([f"the {name} has ended{how}. Its log, {log}, ends:", *lines]))
 
     def wait_until_ready(self, seconds: float = 60.0) -> None:
-        """Wait until every process is ready, and raise if one was not ready in time, or ended instead."""
+        """Wait until every process is ready; raise `StreamsError` if one is not ready in time."""
         give_up = time.monotonic() + seconds
         wanted = {name: f"{self._address(name)}/ready" for name in self._ports}
         if self.url is not None:
@@ -317,8 +255,8 @@ class LocalPipeline:
             while reason := why_not_ready(url):
                 self.check()
                 if time.monotonic() > give_up:
-                    why = f"{reason}; its log is {self.logs[name]}"
-                    raise StreamsError(f"the {name} was not ready within {seconds:.0f} s: {why}")
+                    log = self.logs[name]
+                    raise StreamsError(f"the {name} was not ready within {seconds:.0f} s: {reason}. See its log, {log}")
                 time.sleep(0.1)
         self._was_ready = True
 
@@ -327,9 +265,9 @@ class LocalPipeline:
         return self._left(self._ends(WORKED_OFF))
 
     def finish_work(self, seconds: float, report: Callable[[int], None], *, per_record: bool) -> int:
-        """Wait until the worker has processed all records, and those that it writes because of them; return the rest.
+        """Wait until the worker has processed all records and their consequences; return the number left.
 
-        It reports how many are left again and again. The time is for all records, or with `per_record` for each.
+        `seconds` limits the whole wait, or with `per_record` the time without progress. `report` gets the number left.
         """
         give_up = time.monotonic() + seconds
         for _ in range(ROUNDS):
@@ -355,20 +293,20 @@ class LocalPipeline:
             return wire.ends(each for each in partitions_of(self.settings) if each[0] in names)
 
     def stop(self, *, at_once: bool = False) -> None:
-        """End the worker, then the materializer once it has everything, then the broker, which acknowledges until then.
+        """End the worker, then the materializer once it has read everything, then the broker.
 
-        `at_once` kills the first two instead, which loses nothing where a journal is kept.
+        `at_once` kills the first two instead. With a journal, that loses nothing.
         """
         try:
             if at_once:
                 return
-            _end(self._children.get(SERVER), KILL_GRACE_SECONDS)
-            _end(self._children.get(WORKER), self.settings.shutdown_seconds + KILL_GRACE_SECONDS)
+            end_child(self._children.get(SERVER), KILL_GRACE_SECONDS)
+            end_child(self._children.get(WORKER), self.settings.shutdown_seconds + KILL_GRACE_SECONDS)
             if MATERIALIZER in self._children:
                 self._drain_materializer(self._children[MATERIALIZER])
-            _end(self._children.get(MATERIALIZER), self.settings.shutdown_seconds + KILL_GRACE_SECONDS)
+            end_child(self._children.get(MATERIALIZER), self.settings.shutdown_seconds + KILL_GRACE_SECONDS)
         finally:
-            # A second Ctrl-C comes here at once.
+            # A second Ctrl-C interrupts the waits above and ends up here.
             self._kill_all(KILL_GRACE_SECONDS)
             self._broker.stop()
             if self._lock is not None:
@@ -377,45 +315,30 @@ class LocalPipeline:
 
     def _kill_all(self, proxy_seconds: float = 0.0) -> None:
         for process in self._children.values():
-            _end(process, 0)
+            end_child(process, 0)
         self._children.clear()
-        _end(self._proxy, proxy_seconds)
+        end_child(self._proxy, proxy_seconds)
         self._proxy = None
 
     def _drain_materializer(self, materializer: subprocess.Popen[bytes]) -> None:
-        """Wait until the materializer has committed the records that are in the broker now."""
+        """Wait until the materializer has committed all records that the broker has now."""
         give_up = time.monotonic() + DRAIN_SECONDS
         wanted: Counter[str] = Counter()
         try:
-            # The materializer reads the other topics, and reports by the registry's names.
+            # The materializer skips internal topics, and its metrics have the registry's names.
             for (name, _), end in self._ends(base for base, each in TOPICS.items() if not each.internal).items():
                 wanted[by_name(name, self.settings.prefix).base] += end
-        except BrokerUnreachable:  # it has ended
+        except BrokerUnreachable:  # it ended first, so there is nothing to wait for
             return
         while materializer.poll() is None and time.monotonic() < give_up:
             done = materializer_offsets(self._address(MATERIALIZER))
             if done is None or all(at >= wanted[base] for base, at in done.items()):
                 return
             time.sleep(0.1)
-        logger.warning("the materializer has not read everything; its log is %s", self.logs[MATERIALIZER])
+        logger.warning("the materializer has not read everything; see its log, %s", self.logs[MATERIALIZER])
 
     def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, *error: object) -> None:
         self.stop()
-
-
-def _end(process: subprocess.Popen[bytes] | None, seconds: float) -> None:
-    """Ask a process to end, and kill it if it has not within so many seconds."""
-    if process is None:
-        return
-    if process.poll() is None and seconds:
-        process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(seconds)
-    if process.poll() is None:
-        process.kill()
-    process.wait(5)
-    if process.stdin is not None:
-        process.stdin.close()

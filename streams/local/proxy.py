@@ -1,13 +1,8 @@
-"""The proxy before the embedded broker: no record is acknowledged that the journal does not have.
+"""The proxy in front of the embedded broker: it acknowledges a record only once the journal has it.
 
-It owns the broker, which listens on a private port, and forwards Kafka's requests to it from the public port, which
-the broker advertises. An answer to Produce or OffsetCommit passes once the journal has the batches or offsets. An
-answer to Fetch waits for the Produce requests before it: no consumer sees a record that the journal lacks. If the
-journal cannot be written, this process ends at once, and the broker with it.
-
-A restarted broker does not know its predecessor's producers. So batches go to it without a producer id, and a producer
-that outlives a broker does not notice. The price: a producer that retries a request whose answer was lost repeats its
-records. Events have ids, and the worker counts each once.
+It owns the broker on a private port and forwards Kafka's requests from the public port. Answers to Produce and
+OffsetCommit wait for the journal. Answers to Fetch wait for earlier Produce requests, so no consumer sees a record that
+the journal lacks. If the journal cannot be written, this process ends at once, and the broker with it.
 """
 
 import asyncio
@@ -34,27 +29,28 @@ from schemas import TOPICS, Receipt
 from streams import permissions
 from streams.exceptions import StreamsError
 from streams.local.batches import rebased, without_producer
-from streams.local.broker import EmbeddedBroker, signal_on_parent_exit
+from streams.local.broker import EmbeddedBroker
+from streams.local.children import signal_on_parent_exit
 from streams.local.journal import ERASURES_PENDING, Journal
 from streams.logs import configure
 from streams.settings import Settings
 
 SYNC_SECONDS = 1.0
 COMPACTION_BYTES = 64 * 1024 * 1024
+# After its receipt, an erasure goes on to the memories of items: compaction is repeated until it has all of them.
 RECOMPACT_SECONDS, RECOMPACT_FOR_SECONDS = 10.0, 60.0
-"""An erasure continues after its receipt, by items and their takers: compaction repeats this often, for so long."""
-FRAME_BYTES = 100 * 1024 * 1024
-"""The largest request, as in Kafka."""
+FRAME_BYTES = 100 * 1024 * 1024  # Kafka's limit for a request
 BUFFER_BYTES, MAX_ANSWERS = 1024 * 1024, 1_000
 PRODUCE, FETCH, OFFSET_COMMIT, API_VERSIONS, INIT_PRODUCER_ID = 0, 1, 8, 18, 22
+# The requests that the proxy decodes. Clients find these versions alone in the answer to ApiVersions.
 _DECODED: dict[int, type[RequestStruct]] = {
     PRODUCE: ProduceRequest_v7,
     OFFSET_COMMIT: OffsetCommitRequest_v2,
     INIT_PRODUCER_ID: InitProducerIdRequest_v0,
 }
-"""The requests that the proxy decodes. Clients find that the broker has these versions alone."""
+# A restarted broker would refuse the producers of its predecessor, so it never sees a producer's id: all producers get
+# the same one. The price: a producer that retries after a lost answer repeats its records. Workers drop repeated ids.
 PRODUCER_ID = InitProducerIdResponse_v0(0, 0, 1, 0).encode()
-"""The answer to all producers: one id, which the broker never sees."""
 
 logger = logging.getLogger("sager.journal")
 _Future = asyncio.Future[None]
@@ -63,20 +59,18 @@ _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass
 class _Pending:
-    """A request that the broker has not answered, decoded if the proxy decodes its kind.
-
-    `journaled`, of a Produce request, is done once the journal has its batches, or the broker has refused them.
-    """
+    """A request that the broker has not answered, decoded if its kind is in `_DECODED`."""
 
     api: int
     version: int
     request: Any = None
     wants_answer: bool = True
+    # For Produce: done once the journal has the batches, or the broker has refused them.
     journaled: _Future | None = None
 
 
 class Proxy:
-    """Serves clients, and keeps the journal, which has been loaded into the broker and may grow before compaction."""
+    """Serves clients and writes the journal, which the broker has been loaded from."""
 
     def __init__(self, settings: Settings, broker_port: int, compaction_bytes: int = COMPACTION_BYTES) -> None:
         self._settings, self._broker_port, self._compaction_bytes = settings, broker_port, compaction_bytes
@@ -87,7 +81,7 @@ class Proxy:
         self.unjournaled: set[_Future] = set()
 
     async def serve(self, port: int, end: asyncio.Event) -> None:
-        """Serve clients on a port until `end` is set, and have the disk hold everything then."""
+        """Serve clients on a port until `end` is set, then flush the journal to the disk."""
         server = await asyncio.start_server(self._accept, "127.0.0.1", port, limit=BUFFER_BYTES)
         keeping = asyncio.create_task(self._maintain_journal())
         await end.wait()
@@ -113,7 +107,7 @@ class Proxy:
             writer.transport.abort()
 
     def journal_answer(self, request: Any, answer: bytes) -> None:
-        """Append the batches or offsets of a request that the broker has accepted to the journal."""
+        """Append the accepted batches or offsets of a request to the journal."""
         response = request.RESPONSE_TYPE.decode(BytesIO(answer[4:]))
         answered = [(name, each) for name, partitions in response.topics for each in partitions]
         accepted = {(name, number): more for name, (number, error, *more) in answered if not error}
@@ -131,7 +125,7 @@ class Proxy:
             exit_unwritable(error)
 
     async def _maintain_journal(self) -> None:
-        """Sync the journal every second, and compact it when that is due."""
+        """Sync the journal every second, and compact it when due."""
         now = asyncio.get_running_loop().time
         limit, begun_at = self._journal.size + self._compaction_bytes, 0
         compaction: subprocess.Popen[bytes] | None = None
@@ -154,7 +148,7 @@ class Proxy:
 
 
 class _Connection:
-    """A client's connection, and the proxy's own to the broker for it."""
+    """A client's connection and its counterpart to the broker."""
 
     def __init__(self, proxy: Proxy, client: _Streams, broker: _Streams) -> None:
         self._proxy = proxy
@@ -164,7 +158,7 @@ class _Connection:
         self._answers: asyncio.Queue[tuple[set[_Future], bytes]] = asyncio.Queue(MAX_ANSWERS)
 
     async def run(self) -> None:
-        """Forward requests and answers until either side has gone, and the journal has all that was accepted."""
+        """Forward requests and answers until either side closes and the journal has all accepted batches."""
         parts = [asyncio.create_task(each) for each in (self._forward(), self._journal_answers(), self._send())]
         try:
             done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
@@ -175,7 +169,7 @@ class _Connection:
                 each.cancel()
             await asyncio.gather(*parts, return_exceptions=True)
             self._to_broker.transport.abort()
-            # The broker closes a connection before it appends anything of a request that it cannot read.
+            # The broker has accepted none of these: it closes a connection before it appends an unreadable request.
             for pending in self._pending:
                 self._mark_journaled(pending)
 
@@ -189,12 +183,12 @@ class _Connection:
         except (asyncio.IncompleteReadError, OSError):
             pass
         except (ValueError, IndexError, OverflowError, TypeError, struct.error) as error:
-            logger.warning("a client's request is malformed, and its connection is closed: %s", error)
+            logger.warning("closing the connection of a client after a malformed request: %s", error)
         if left := [each.journaled for each in self._pending if each.journaled is not None]:
             await asyncio.wait(left)
 
     def _prepared(self, frame: bytes) -> tuple[_Pending, bytes]:
-        """Return a request as the broker gets it."""
+        """Return a request in the form for the broker."""
         api, version = struct.unpack_from(">hh", frame)
         if (kind := _DECODED.get(api)) is None:
             return _Pending(api, version), frame
@@ -217,7 +211,7 @@ class _Connection:
         return pending, frame[:body_at] + request.encode()
 
     async def _journal_answers(self) -> None:
-        """Journal accepted requests, in the order of the broker's answers; `_send` alone waits for other clients."""
+        """Journal accepted requests in the order of the broker's answers."""
         with suppress(asyncio.IncompleteReadError, OSError):
             while True:
                 frame = await _read_frame(self._from_broker)
@@ -238,6 +232,7 @@ class _Connection:
             self._proxy.unjournaled.discard(pending.journaled)
 
     async def _send(self) -> None:
+        # A task of its own: an answer that waits for another client must not hold up the journal.
         while True:
             waits_for, frame = await self._answers.get()
             if waits_for:
@@ -256,11 +251,11 @@ async def _read_frame(reader: asyncio.StreamReader) -> bytes:
 
 
 def _with_decoded_versions(answer: bytes, version: int) -> bytes:
-    """Return an answer to ApiVersions that lets clients choose no version that the proxy does not decode."""
+    """Limit an answer to ApiVersions to the versions that the proxy decodes."""
     if answer[4:6] != b"\0\0":
-        return answer  # an error: the client asks again, with an older version
+        return answer  # an error: the client retries with an older version
     patched = bytearray(answer)
-    # In later versions the array's length is a varint, and each entry ends with a byte for its (absent) tags.
+    # Since version 3 the length is a varint, and each entry ends with a byte for its (absent) tags.
     is_compact = version >= 3  # noqa: PLR2004
     count, first, size = (patched[6] - 1, 7, 7) if is_compact else (int.from_bytes(patched[6:10]), 10, 6)
     for at in range(first, first + count * size, size):
@@ -271,26 +266,26 @@ def _with_decoded_versions(answer: bytes, version: int) -> bytes:
 
 
 def exit_unwritable(error: OSError) -> NoReturn:
-    """End this process without another acknowledgement: the journal cannot be written."""
+    """End this process at once, so that no further record is acknowledged."""
     logger.critical("the journal cannot be written: %s", error.strerror or error)
     os._exit(os.EX_IOERR)
 
 
 def _compaction(size: int) -> subprocess.Popen[bytes]:
-    """Start a compaction of the journal's first bytes, in a process of its own, which costs clients no time."""
+    """Start a compaction of the journal's first bytes in a low-priority process."""
 
-    def in_the_background() -> None:
+    def run_in_background() -> None:
         signal_on_parent_exit()
         os.nice(10)
 
     return subprocess.Popen(  # noqa: S603 - our own module, no shell
         [sys.executable, "-P", "-m", "streams.local.journal", str(size)],
-        preexec_fn=in_the_background,  # noqa: PLW1509 - two system calls
+        preexec_fn=run_in_background,  # noqa: PLW1509 - two system calls
     )
 
 
 async def _until_the_end(settings: Settings, port: int, broker_port: int) -> None:
-    """Serve until SIGTERM, or until standard input ends: each process that needs the broker holds its other end."""
+    """Serve until SIGTERM, or until the last process that needs the broker closes our standard input."""
     loop, end = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, end.set)
     loop.add_reader(0, end.set)
@@ -298,14 +293,14 @@ async def _until_the_end(settings: Settings, port: int, broker_port: int) -> Non
 
 
 def main() -> None:
-    """Own a broker. Open the public port at the first byte on standard input, when the journal has been loaded."""
+    """Start a broker, and open the public port at the first byte on standard input: the journal is loaded then."""
     port, broker_port, log = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
     settings = Settings()
     configure(settings.log_level, settings.log_format)
     permissions.begin(settings.group)
     broker = EmbeddedBroker(log, broker_port, public=port).start(signal_on_parent_exit)
 
-    def end_with_broker() -> None:  # whose records the journal has
+    def end_with_broker() -> None:  # a new broker starts from the journal
         broker.wait()
         os._exit(1)
 

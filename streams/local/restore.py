@@ -1,4 +1,4 @@
-"""The journal's way back into a fresh broker: the same records at the same offsets, and the workers' offsets."""
+"""Restores the journal into a new broker: the same records at the same offsets, and the committed offsets."""
 
 import json
 from dataclasses import dataclass, field
@@ -28,9 +28,9 @@ REQUEST_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Restored:
-    """The number of records that the broker got back, and of those that the workers have yet to process.
+    """The number of restored records, and of those that wait for the workers.
 
-    `ends` has the offset behind each partition's last record, `topic_ids` the ids that the last broker gave the topics.
+    `ends` has the end offset of each partition, `topic_ids` the ids of the topics in the last broker.
     """
 
     records: int = 0
@@ -40,18 +40,19 @@ class Restored:
 
 
 def restore(settings: Settings, broker: str) -> Restored:
-    """Compact the journal, or begin one, and give a fresh broker its records before any client reaches it.
+    """Compact the journal, or create one, and send its records to a new broker at a private address.
 
-    Only this process reaches the broker at the given address. Raises OSError if the journal cannot be written.
+    Raises OSError if the journal cannot be written.
     """
     log, ids = read(settings), path_of(settings).with_name("topics.json")
     if log is None and live_file(settings).exists():
         raise JournalUnusable(
-            f"{settings.data_dir} has a DuckDB file, and no journal with the broker's records: choose another folder "
+            f"{settings.data_dir} has a DuckDB file, but no journal with the broker's records: choose another folder "
             "with --data-dir, or empty this one"
         )
     topic_ids = json.loads(ids.read_text()) if ids.exists() else {}
-    # Clients write before `follow_on` has run. After a crash in between, the materializer reads all topics again.
+    # After a crash before `restore_materializer_offsets`, the materializer must read all topics again: clients may have
+    # written by then.
     ids.unlink(missing_ok=True)
     log, _ = compact(log or JournalContents(), settings)
     install(write(settings, log))
@@ -79,7 +80,7 @@ def restore(settings: Settings, broker: str) -> Restored:
 
 
 def restore_materializer_offsets(settings: Settings, loaded: Restored) -> None:
-    """Let the materializer continue at its offsets in the topics, which have other ids now."""
+    """Let the materializer continue at its offsets, although the topics have new ids."""
     names = sorted({name for name, _ in partitions_of(settings)})
     client = admin(settings)
     described = client.describe_topics(TopicCollection(names), request_timeout=REQUEST_SECONDS)

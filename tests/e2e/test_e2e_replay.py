@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from schemas import Contrast, SkillCommand, SkillDiff, encode
 from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
-from streams.local.pipeline import environment
+from streams.local.children import environment
 from streams.settings import Settings
 from tests.builders import DOMAIN, USER, a_command
 from tests.e2e.cli_user import sager

@@ -29,7 +29,7 @@ from streams.cli import app
 from streams.exceptions import TopicsDiffer
 from streams.kafka import topics
 from streams.kafka.clients import client_config, no_group, producer_config
-from streams.local.pipeline import environment
+from streams.local.children import environment
 from streams.operations.acls import Grant, Role, grants
 from streams.settings import Settings
 from tests.harness import Harness

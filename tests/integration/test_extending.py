@@ -11,8 +11,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from streams.kafka.clients import client_config, no_group
-from streams.local.children import open_log
-from streams.local.pipeline import environment
+from streams.local.children import environment, open_log
 from tests.harness import Harness
 from tests.waiting import until
 from tests.worlds import slate

@@ -23,8 +23,8 @@ from streams.kafka.producer import Outbox
 from streams.local.batches import BatchRecord
 from streams.local.broker import EmbeddedBroker, free_port
 from streams.local.broker_client import BrokerClient, Partition
+from streams.local.children import environment
 from streams.local.journal import JournalContents, install, read, write
-from streams.local.pipeline import environment
 from streams.local.proxy import Proxy
 from streams.local.restore import restore
 from streams.permissions import exposed

@@ -26,7 +26,7 @@ from schemas import SkillDiff, SlimSkill
 from streams.exceptions import BrokerRefuses
 from streams.kafka.clients import reach
 from streams.local.broker import free_port
-from streams.local.pipeline import environment
+from streams.local.children import environment
 from streams.settings import Settings
 from streams.worker.create import credentials
 from tests.conftest import APACHE

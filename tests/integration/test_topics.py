@@ -17,7 +17,7 @@ from confluent_kafka.admin import (
 
 from streams.analytics.rows import PUBLIC_TOPICS
 from streams.kafka import topics
-from streams.local.pipeline import environment
+from streams.local.children import environment
 from streams.settings import Settings
 from tests.conftest import APACHE
 from tests.waiting import WAIT_SECONDS

@@ -1,6 +1,6 @@
 """The demo's catalogue: real films, books and restaurants, with the metadata an app would send.
 
-The facts are common knowledge, written down for this project; nothing was copied from a data set.
+The facts were written down for this project; nothing was copied from a data set.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ def _value(column: str, cell: str) -> JsonValue:
 def _candidate(columns: list[str], line: str) -> Candidate:
     row = dict(zip(columns, line.split("\t"), strict=True))
     item_id, title = ItemId(row.pop("item_id")), row.pop("title")
-    # The parsers read moods from words, as the paper does, so an item with moods also says them in a sentence.
+    # The parsers find moods in text, as in the paper, so an item with moods also has them in its description.
     description = f"{row['moods'].capitalize()}." if "moods" in row else ""
     metadata = {column: _value(column, cell) for column, cell in row.items()}
     return Candidate(item_id=item_id, title=title, description=description, metadata=metadata)
@@ -34,7 +34,7 @@ def _candidate(columns: list[str], line: str) -> Candidate:
 
 @cache
 def load() -> Mapping[str, tuple[Candidate, ...]]:
-    """Load all items by domain, in the order of their files.
+    """Load all items, by domain.
 
     >>> load()["films"][0].metadata["director"]
     'Alfred Hitchcock'

@@ -1,4 +1,4 @@
-"""Follow the pipeline's outputs on the public topics, as any other reader does."""
+"""Follows the pipeline's outputs on its topics, as any other reader does."""
 
 import time
 from collections.abc import Callable
@@ -22,12 +22,12 @@ STALLED_SECONDS = 45.0
 
 
 class PipelineStalled(Exception):
-    """The pipeline has shown nothing new for too long."""
+    """The pipeline has written nothing new for too long."""
 
 
 @dataclass
 class PipelineOutputs:
-    """The outputs so far, each once; `rankings` are our ranker's."""
+    """The outputs so far, without duplicates; `rankings` are our ranker's."""
 
     interactions: dict[bytes, int] = field(default_factory=dict)
     rankings: dict[str, Ranking] = field(default_factory=dict)
@@ -67,17 +67,16 @@ class PipelineOutputs:
 
 
 class Observer:
-    """Follows the pipeline's outputs from their beginning.
+    """Reads the pipeline's outputs from their beginning.
 
-    While it waits it calls `check`, which raises if a process has died; `patience` is the longest time without a new
-    record, in seconds.
+    While it waits it calls `check`, which raises if a process has died.
     """
 
-    def __init__(self, settings: Settings, check: Callable[[], None], patience: float = STALLED_SECONDS) -> None:
-        self._check, self._patience = check, patience
+    def __init__(self, settings: Settings, check: Callable[[], None], stalled_seconds: float = STALLED_SECONDS) -> None:
+        self._check, self._stalled_seconds = check, stalled_seconds
         self.seen = PipelineOutputs()
-        own = {"fetch.wait.max.ms": 50, "enable.partition.eof": True}
-        self._consumer = Consumer(client_config(settings, **no_group("demo"), **own))
+        options = {"fetch.wait.max.ms": 50, "enable.partition.eof": True}
+        self._consumer = Consumer(client_config(settings, **no_group("demo"), **options))
         self._topics = {settings.topic(model.TOPIC): model for model in WATCHED}
         self._next = {
             (name, partition): OFFSET_BEGINNING for name in self._topics for partition in range(settings.partitions)
@@ -90,7 +89,7 @@ class Observer:
         self._consumer.assign([TopicPartition(*where, offset) for where, offset in self._next.items()])
 
     def poll(self, seconds: float = 0.0) -> int:
-        """Read the records that have arrived; return their number."""
+        """Read the arrived records, and return their number."""
         count = 0
         for message in self._consumer.consume(2_000, seconds):
             where, error = (str(message.topic()), int_of(message.partition())), message.error()
@@ -104,20 +103,20 @@ class Observer:
         return count
 
     def read_to_end(self) -> None:
-        """Read every record that the broker holds by now. Raises Stalled if the broker does not answer."""
+        """Read all records that the broker has now."""
         self._assign()  # librdkafka reports an end once per assignment
         self.wait(lambda: not self._unread, "end of the topics")
 
     def wait(self, done: Callable[[], bool], what: str, tick: Callable[[], None] = lambda: None) -> None:
-        """Read records until `done`. Raises Stalled if nothing new came for too long."""
+        """Read records until `done`; raise `PipelineStalled` if none arrive for too long."""
         newest = time.monotonic()
         while not done():
             if self.poll(0.1):
                 newest = time.monotonic()
-            elif time.monotonic() - newest > self._patience:
+            elif time.monotonic() - newest > self._stalled_seconds:
                 letters = list(self.seen.dead_letters.values())
                 refused = letters and f", and {len(letters)} dead letters, the first: {letters[0].detail}"
-                raise PipelineStalled(f"no {what} for {self._patience:.0f} s{refused or ''}")
+                raise PipelineStalled(f"no {what} for {self._stalled_seconds:.0f} s{refused or ''}")
             self._check()
             tick()
 

@@ -1,7 +1,7 @@
 """Simulated people who choose by hidden policies, against which learned skills can be checked.
 
-A person wants a few facts and chooses by softmax over the sums of their weights, with modest noise. Their history
-comes from an earlier phase with only part of the wants: the prior can find that part, only the evolution the rest.
+A person wants a few facts and chooses by softmax over the sums of their weights. The history comes from an earlier
+phase with only part of the wants: the prior can find that part, and only the evolution the rest.
 """
 
 import math
@@ -13,26 +13,24 @@ from operators.attributes import fact_id
 from schemas import Candidate, Fact, Tier
 from schemas.base import Domain, ItemId, UserId
 
-FactsOf = Callable[[Candidate], tuple[Fact, ...]]
-"""Returns the facts of an item. It is called at every choice, so that a cache pays."""
+FactsOf = Callable[[Candidate], tuple[Fact, ...]]  # called at every choice, so a cache pays
 Catalogue = Mapping[str, Sequence[Candidate]]
 
-SLATE = 10
-"""Candidates per choice: the paper's N."""
+SLATE = 10  # candidates per choice: the paper's N
+# A rarer fact is seldom on offer, so choices could not show the want.
 MIN_ITEMS = 4
-"""No person wants a fact of fewer items: it is seldom on offer."""
+# Without a wide first want, most choices would be noise. A want of over a third of the items is no distinction.
 WIDE_SHARE, MAX_SHARE = 0.1, 1 / 3
-"""The strongest want is shared by at least a tenth of the items; none by more than a third."""
+# Share of the rarer want's items. With more, choices could not separate the two wants.
 MAX_OVERLAP = 0.5
-"""Two wants coincide in at most half of the rarer one's items: neither passes for the other."""
 WEIGHTS = (3.0, 2.0, 1.5, 1.0)
+# A perfect model of the policy is then right in about two thirds of the choices.
 TEMPERATURES = (0.35, 0.55)
-"""With these, a perfect model of the policy is right in about two thirds of the choices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """One fact that draws a person; `early` if it already did when their history was made."""
+    """One fact that a person likes; `early` if they liked it in the phase of their history."""
 
     fact: Fact
     weight: float
@@ -47,12 +45,12 @@ class Policy:
     temperature: float
 
     def utility(self, facts: Iterable[Fact]) -> float:
-        """Sum the weights of the wants that these facts meet."""
+        """Sum the weights of the wants among these facts."""
         present = {fact_id(fact) for fact in facts}
         return sum(want.weight for want in self.wants if fact_id(want.fact) in present)
 
     def only(self, *, early: bool) -> "Policy":
-        """Return the policy of the phase that the history comes from, or the wants that the history does not show."""
+        """Return the policy with only the early wants, or only the later ones."""
         return replace(self, wants=tuple(want for want in self.wants if want.early is early))
 
 
@@ -75,7 +73,7 @@ def items_by_fact(items: Iterable[Candidate], facts_of: FactsOf) -> dict[Fact, f
 
 
 def simulate(n_people: int, seed: int, catalogue: Catalogue, facts_of: FactsOf) -> list[Person]:
-    """Make people with hidden policies, the domains in turn; the first n do not depend on the number."""
+    """Create people with hidden policies, the domains in turn; the first n are the same for any number."""
     domains = list(catalogue)
     offers = {domain: _eligible_facts(catalogue[domain], facts_of) for domain in domains}
     return [
@@ -91,12 +89,9 @@ def choose(person: Person, candidates: Sequence[Candidate], facts_of: FactsOf, r
 
 
 def history(person: Person, catalogue: Catalogue, facts_of: FactsOf, rng: random.Random, n: int) -> list[Candidate]:
-    """Choose the person's past interactions by the earlier policy: distinct items, oldest first.
-
-    None of them has a later want: the prior could take a common one for a preference, and nothing would be left to
-    discover.
-    """
+    """Choose distinct items by the early policy, oldest first."""
     earlier, later = person.policy.only(early=True), person.policy.only(early=False)
+    # An item with a later want could show it to the prior, and nothing would be left to discover.
     left = [item for item in catalogue[person.domain] if not later.utility(facts_of(item))]
     taken = []
     for _ in range(n):
@@ -107,12 +102,12 @@ def history(person: Person, catalogue: Catalogue, facts_of: FactsOf, rng: random
 
 
 def candidates(person: Person, catalogue: Catalogue, rng: random.Random, n: int = SLATE) -> tuple[Candidate, ...]:
-    """Draw distinct items of the person's domain, without regard to the policy."""
+    """Draw distinct items of the person's domain at random."""
     return tuple(rng.sample(list(catalogue[person.domain]), n))
 
 
 def agreement(person: Person, learned: Mapping[str, Tier]) -> float:
-    """Return the share of the hidden policy in a skill's tiers by id: the wants at medium or high, by weight."""
+    """Return the weighted share of wants that a skill has at medium or high; `learned`: tiers by attribute id."""
     found = sum(w.weight for w in person.policy.wants if learned.get(fact_id(w.fact), Tier.LOW) >= Tier.MEDIUM)
     return found / sum(w.weight for w in person.policy.wants)
 
@@ -124,15 +119,15 @@ def _choose(policy: Policy, items: Sequence[Candidate], facts_of: FactsOf, rng: 
 
 
 def _eligible_facts(items: Sequence[Candidate], facts_of: FactsOf) -> dict[Fact, frozenset[ItemId]]:
-    most = MAX_SHARE * len(items)
-    return {f: ids for f, ids in items_by_fact(items, facts_of).items() if MIN_ITEMS <= len(ids) <= most}
+    max_items = MAX_SHARE * len(items)
+    return {f: ids for f, ids in items_by_fact(items, facts_of).items() if MIN_ITEMS <= len(ids) <= max_items}
 
 
 def _person(i: int, domain: str, offer: Mapping[Fact, frozenset[ItemId]], n_items: int, rng: random.Random) -> Person:
     facts = _pick_wants(offer, WIDE_SHARE * n_items, rng.choice((3, 4)), rng)
     early = set(rng.sample(facts, len(facts) // 2))
     wants = tuple(Want(fact, weight, fact in early) for fact, weight in zip(facts, WEIGHTS, strict=False))
-    rng.randrange(3)  # without this draw the same seeds would give other people
+    rng.randrange(3)  # unused, but without this draw the same seeds would give other people
     policy = Policy(wants, round(rng.uniform(*TEMPERATURES), 3))
     return Person(UserId(f"person-{i + 1:03d}"), Domain(domain), policy)
 
@@ -140,19 +135,19 @@ def _person(i: int, domain: str, offer: Mapping[Fact, frozenset[ItemId]], n_item
 def _pick_wants(
     offer: Mapping[Fact, frozenset[ItemId]], wide_from: float, n_wants: int, rng: random.Random
 ) -> list[Fact]:
-    """Pick facts of different dimensions that seldom coincide, the first of them wide."""
+    """Pick distinct facts of different dimensions, the first of them wide."""
     wide = [fact for fact, ids in offer.items() if len(ids) >= wide_from]
     if not wide:
-        raise ValueError("the catalogue offers no fact that enough of its items share")
+        raise ValueError("no fact of the catalogue is shared by enough items")
     facts = [rng.choice(wide)]
-    # Dimensions first, so that the many authors do not crowd out the few price tiers.
+    # Dimensions first: otherwise the many authors would crowd out the few price tiers.
     dimensions = sorted({fact.dimension for fact in offer})
     for dimension in rng.sample(dimensions, len(dimensions)):
         free = [f for f, ids in offer.items() if f.dimension == dimension and _is_distinct(f, ids, facts, offer)]
         if free:
             facts.append(rng.choice(free))
     if len(facts) < n_wants:
-        raise ValueError(f"the catalogue offers no {n_wants} facts of different dimensions that are apart")
+        raise ValueError(f"the catalogue has fewer than {n_wants} distinct facts of different dimensions")
     return facts[:n_wants]
 
 

@@ -24,18 +24,17 @@ from streams.local.pipeline import LocalPipeline
 from streams.settings import By, RankerName, ReasonerName, Settings
 
 IDLE_CHECK_SECONDS = 0.5
+# A worker that has committed a selection has sent its contrast: the second check includes that.
 IDLE_CHECKS = 2
-"""A worker that has committed a selection has sent its contrast: the second look includes that."""
 DUCKDB_SECONDS = 60.0
+# A record of a healthy pipeline may wait for about this many LLM calls.
 CALLS = 10
-"""A record may wait for about so many calls of an LLM, and until then nothing new is seen of a healthy pipeline."""
 COUNTS = """
     SELECT (SELECT count(*) FROM skill_diffs), (SELECT count(*) FROM corrections), (SELECT count(*) FROM feedback),
            (SELECT count(*) FROM card_diffs)
 """
 
-Progress = Callable[[str, int, int], None]
-"""Receives a stage's name, its progress, and its total."""
+Progress = Callable[[str, int, int], None]  # receives a stage's name, its progress, and its total
 
 
 @dataclass(frozen=True)
@@ -50,22 +49,17 @@ class HitRates:
 
 @dataclass(frozen=True)
 class DemoResult:
-    """The result of a demo run; `events_in` counts the app's events by topic, `learned` is the log without words.
+    """The result of a demo run."""
 
-    `before` and `after` are the ranker on the held-back choices, with the prior alone and with the evolved skills;
-    `agreement` is that of learned and hidden policies. `fold_agrees`: log, skills topic and DuckDB are byte-equal.
-    """
-
-    events_in: dict[str, int]
+    events_in: dict[str, int]  # the app's events, by topic
     seen: PipelineOutputs
-    learned: list[SkillDiff]
     skills: dict[tuple[str, str], PolicySkill]
     firsts: dict[tuple[str, str], SkillDiff]
     selections: int
-    before: HitRates
-    after: HitRates
-    agreement: tuple[float, float]
-    fold_agrees: bool
+    before: HitRates  # on the test choices, with the prior alone
+    after: HitRates  # with the evolved skills
+    agreement: tuple[float, float]  # of learned and hidden policies, before and after
+    fold_agrees: bool  # log, skills topic and DuckDB are byte-equal
     evolve_seconds: float
     seconds: float
     duckdb: Path
@@ -84,11 +78,11 @@ class Demo:
         self._idle_checks, self._next_idle_check = 0, 0.0
 
     def run(self) -> DemoResult:
-        """Stream everything, wait for the pipeline, and measure. Raises Stalled if the pipeline stops answering."""
+        """Stream everything, wait for the pipeline, and measure; raise `PipelineStalled` if it stops."""
         began = time.monotonic()
-        held = self._scenario.test_choices()
+        test_choices = self._scenario.test_choices()
         self._load_past()
-        before = self._measure(held, "before")
+        before = self._measure(test_choices, "before")
         evolving = time.monotonic()
         for choices in self._scenario.rounds():
             self._stream(choices)
@@ -96,32 +90,36 @@ class Demo:
         # Weights are written a while after the last choice, and the measurement ranks with them.
         self._reset_idle_check()
         self._observer.wait(self._is_idle, "weights")
-        after = self._measure(held, "after")
+        after = self._measure(test_choices, "after")
         self._observer.read_to_end()
         seen = self._observer.seen
-        learned = sorted(seen.diffs.values(), key=lambda diff: diff.version)
-        # The figures are those of choices alone, so words come after them.
-        self._send_statements(fold(learned))
-        diffs = sorted(seen.diffs.values(), key=lambda diff: diff.version)
-        skills = fold(diffs)
-        firsts: dict[tuple[str, str], SkillDiff] = {(d.user_id, d.domain): d for d in diffs if d.version == 1}
+        # The figures are about choices alone, so the statements come after them.
+        learned = self._fold()
+        self._send_statements(learned)
+        skills = self._fold()
+        firsts: dict[tuple[str, str], SkillDiff] = {
+            (d.user_id, d.domain): d for d in seen.diffs.values() if d.version == 1
+        }
         agrees = self._fold_agrees(skills)
         self._observer.close()
         return DemoResult(
             events_in=dict(self._counts),
             seen=seen,
-            learned=learned,
             skills=skills,
             firsts=firsts,
             selections=self._selections,
             before=before,
             after=after,
-            agreement=self._scenario.agreement(fold(learned), firsts),
+            agreement=self._scenario.agreement(learned, firsts),
             fold_agrees=agrees,
             evolve_seconds=evolve_seconds,
             seconds=time.monotonic() - began,
             duckdb=self._local.settings.duckdb_file,
         )
+
+    def _fold(self) -> dict[tuple[str, str], PolicySkill]:
+        diffs = sorted(self._observer.seen.diffs.values(), key=lambda diff: diff.version)
+        return {(str(user), str(domain)): skill for (user, domain), skill in fold(diffs).items()}
 
     def _send(self, event: Event) -> None:
         self._events.send(event)
@@ -132,7 +130,7 @@ class Demo:
         for domain, item in self._scenario.catalogue():
             self._send(Item(**envelope(now), domain=domain, item=item))
         for past in self._scenario.past():
-            self._send(Interaction(**envelope(past.at), user_id=past.user_id, domain=past.domain, item=past.item))
+            self._send(past)
         self._events.flush()
         counts, total = self._observer.seen.interactions, self._counts[Interaction.TOPIC]
         self._wait(lambda: sum(counts.values()), total, "profiles", "learning the past")
@@ -141,7 +139,7 @@ class Demo:
         self._observer.wait(lambda: count() >= total, what, lambda: self._progress(stage, count(), total))
 
     def _measure(self, held: Sequence[DemoChoice], when: str) -> HitRates:
-        """Request rankings of the held-back choices; no selection follows, so nothing is learned from them."""
+        """Request rankings of the test choices; without a selection, nothing is learned from them."""
         wanted = {f"{when}-{choice.choice_id}": choice for choice in held}
         self._request_rankings(wanted, f"ranking, {when} evolution")
         rankings = self._observer.seen.rankings
@@ -161,13 +159,13 @@ class Demo:
         self._wait(lambda: sum(name in seen for name in wanted), len(wanted), "rankings", stage)
 
     def _stream(self, choices: Sequence[DemoChoice]) -> None:
-        """Stream one round of choices, shown as our ranker or the app orders them, and wait for their diffs."""
-        asked = [choice for choice in choices if self._scenario.has_skill(choice.user_id)]
+        """Stream one round of choices, in our ranker's or the app's order, and wait for their diffs."""
+        with_skill = [choice for choice in choices if self._scenario.has_skill(choice.user_id)]
         for choice in choices:
-            if choice not in asked:
+            if choice not in with_skill:
                 shown = {"ranking_id": choice.choice_id, "domain": choice.domain, "candidates": choice.candidates}
                 self._send(Ranking(**envelope(choice.at), user_id=choice.user_id, **shown))
-        self._request_rankings({choice.choice_id: choice for choice in asked}, "choosing")
+        self._request_rankings({choice.choice_id: choice for choice in with_skill}, "choosing")
         for choice in choices:
             self._send(Selection(**_after(choice), ranking_id=choice.choice_id, item_id=choice.target))
         self._selections += len(choices)
@@ -184,9 +182,9 @@ class Demo:
         )
 
     def _send_statements(self, skills: Mapping[tuple[str, str], PolicySkill]) -> None:
-        """Send the users' words, then last lists: users decline every other one, and answer the others' questions."""
+        """Send the users' statements, then last lists: declined, or their question answered."""
         if uses_llm(self._local.settings):
-            return  # each sentence would cost a model call
+            return  # each sentence would cost an LLM call
         seen = self._observer.seen
         expected, chats = len(seen.diffs), set[str]()
         for event in self._scenario.statements(skills):
@@ -195,17 +193,17 @@ class Demo:
                 chats.add(event.user_id)
             else:
                 expected += 1
-        asked = {choice.choice_id: choice for choice in self._scenario.last_lists()}
-        self._request_rankings(asked, "asking", clarify=True)
-        for place, (name, choice) in enumerate(asked.items()):
+        lists = {choice.choice_id: choice for choice in self._scenario.last_lists()}
+        self._request_rankings(lists, "asking questions", clarify=True)
+        for place, (name, choice) in enumerate(lists.items()):
             fit = seen.rankings[name].injected.fit
             if place % 2 == 0:
                 self._send(Selection(**_after(choice), ranking_id=name, none_taken=True))
             elif fit is not None and fit.question is not None:
                 question = fit.question
-                said = Directive(stance=Stance.PREFERS, dimension=question.dimension, value=question.options[0].value)
+                answer = Directive(stance=Stance.PREFERS, dimension=question.dimension, value=question.options[0].value)
                 about = {"domain": choice.domain, "ranking_id": name, "answers": question.question_id}
-                self._send(Correction(**_after(choice), **about, says=(said,)))
+                self._send(Correction(**_after(choice), **about, says=(answer,)))
             else:
                 continue
             expected += 1
@@ -217,14 +215,15 @@ class Demo:
             given = len(seen.diffs) + len(seen.dead_letters)
             return chats <= seen.cards.keys() and (given >= expected or self._is_idle())
 
-        self._observer.wait(done, "words", lambda: self._progress("learning from words", len(seen.diffs), expected))
+        stage = "learning from statements"
+        self._observer.wait(done, "diffs of statements", lambda: self._progress(stage, len(seen.diffs), expected))
         self._observer.read_to_end()
 
     def _reset_idle_check(self) -> None:
         self._idle_checks, self._next_idle_check = 0, time.monotonic() + IDLE_CHECK_SECONDS
 
     def _is_idle(self) -> bool:
-        """True if the worker has committed every record, those that it wrote itself included."""
+        """Return True if the worker has committed every record, including its own."""
         if time.monotonic() >= self._next_idle_check:
             self._next_idle_check = time.monotonic() + IDLE_CHECK_SECONDS
             self._idle_checks = 0 if self._local.records_left() else self._idle_checks + 1
@@ -233,9 +232,9 @@ class Demo:
     def _fold_agrees(self, skills: dict[tuple[str, str], PolicySkill]) -> bool:
         """Return True if log, skills topic and DuckDB are equal, byte for byte (invariant 1)."""
         seen = self._observer.seen
-        folded = {(str(user), str(domain)): encode(skill) for (user, domain), skill in skills.items()}
+        folded = {key: encode(skill) for key, skill in skills.items()}
         self._observer.wait(lambda: seen.skills == folded, "skills")
-        # At least so many: an earlier run in the same folder has left its own words in the file.
+        # The file may have more: it keeps the statements of earlier runs in the same folder.
         wanted = (self._counts["corrections"], self._counts["feedback"], len(seen.card_diffs))
         give_up, before = time.monotonic() + DUCKDB_SECONDS, -1
         while time.monotonic() < give_up:
@@ -259,11 +258,11 @@ class Demo:
 
 
 def _after(choice: DemoChoice) -> dict[str, Any]:
-    """The envelope and user of an event one minute after a choice."""
+    """Return the envelope and user of an event one minute after a choice."""
     return {**envelope(choice.at + timedelta(minutes=1)), "user_id": choice.user_id}
 
 
 def uses_llm(settings: Settings) -> bool:
-    """Return True if any part of these settings uses an LLM."""
+    """Return True if these settings use an LLM."""
     uses_rules = settings.reasoner is not ReasonerName.LLM and settings.ranker is RankerName.DETERMINISTIC
     return not uses_rules or settings.extract_by is By.LLM

@@ -1,4 +1,4 @@
-"""The demo's users: their history, their choices, and their words."""
+"""The demo's users: their history, their choices, and their statements."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,21 +12,18 @@ from schemas.base import Event
 from schemas.commands import Action, SkillCommand
 from schemas.corrections import Correction, Utterance
 from schemas.diffs import PolicySkill, SkillDiff
-from schemas.events import Feedback, Signal
+from schemas.events import Feedback, Interaction, Signal
 from schemas.items import Candidate, Fact
 from streams.kafka.producer import envelope
 from streams.local.demo import catalogue, people
 from streams.local.demo.people import Person
 
-HISTORY = 12
-"""Interactions per user before the streamed choices."""
-TEST_CHOICES = 6
-"""Held-back choices per user."""
-NO_SKILL_EVERY = 5
-"""One simulated user in five is in the arm without skills, for comparison."""
-PAUSE_DAYS = 14
-"""Between the last choice and the words."""
+HISTORY = 12  # interactions per user before the streamed choices
+TEST_CHOICES = 6  # per user; nothing is learned from them
+NO_SKILL_EVERY = 5  # one user in five is in the arm without skills
+PAUSE_DAYS = 14  # between the last choice and the statements
 
+# Keys are people's numbers. The rules understand most of these sentences, not all.
 CORRECTIONS: Mapping[int, Sequence[str]] = {
     1: ("no musicals, please", "something with a bit more of everything"),
     4: ("no horror, please", "well, surprise me"),
@@ -37,7 +34,6 @@ CORRECTIONS: Mapping[int, Sequence[str]] = {
     26: ("more mystery",),
     31: ("my sister loves westerns",),
 }
-"""By the person's number; the rules do not understand all of them."""
 SIGNALS: Mapping[int, tuple[Signal, float | None]] = {
     2: (Signal.LIKED, None),
     4: (Signal.RATED, 5.0),
@@ -52,27 +48,15 @@ CHATS: Mapping[int, Sequence[str]] = {
     1: ("I'm vegetarian. What could I cook tonight?", "And I can't stand coriander. My number is +1 202 555 0142."),
     6: ("I'm vegetarian, and I love spicy food.",),
 }
-PINS = (3, 6)
-"""People who pin the first line of their skill."""
-LAST_LISTS = 12
-"""The number of people with a last list: every other one declines it, the others answer its question."""
+PINS = (3, 6)  # people who pin the first line of their skill
+LAST_LISTS = 12  # people with a last list: every other one declines it, the others answer its question
 
 Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class PastInteraction:
-    """One interaction from before the demo."""
-
-    user_id: str
-    domain: str
-    item: Candidate
-    at: datetime
-
-
-@dataclass(frozen=True)
 class DemoChoice:
-    """Ten candidates for a user, in the order of an app without a ranker, and the one that the user takes."""
+    """Ten candidates in the order of an app without a ranker, and the one that the user takes."""
 
     choice_id: str
     user_id: str
@@ -83,7 +67,7 @@ class DemoChoice:
 
 
 class Scenario:
-    """Simulated users of the built-in catalogue, with hidden policies; the seed decides everything."""
+    """Simulated users of the built-in catalogue with hidden policies; the seed decides everything."""
 
     def __init__(self, users: int, n_rounds: int, seed: int) -> None:
         self._n_rounds, self._seed = n_rounds, seed
@@ -95,7 +79,7 @@ class Scenario:
         self._after = self._start + timedelta(days=HISTORY + n_rounds)
 
     def describe(self) -> str:
-        """Describe the scenario in one line."""
+        """Describe the scenario in one sentence."""
         users, items = len(self.people), sum(map(len, self._items.values()))
         return f"{users} simulated users with hidden policies choose among {items} real films, books and restaurants"
 
@@ -103,12 +87,13 @@ class Scenario:
         """Yield the domain and candidate of every item."""
         return ((domain, item) for domain, items in self._items.items() for item in items)
 
-    def past(self) -> Iterator[PastInteraction]:
-        """Yield each user's earlier phase, when they had only part of their wants."""
+    def past(self) -> Iterator[Interaction]:
+        """Yield the interactions of an earlier phase, when users had only part of their wants."""
         for person in self.people:
             taken = people.history(person, self._items, self._facts_of, self._rng(person, "past"), HISTORY)
             for place, item in enumerate(taken):
-                yield PastInteraction(person.user_id, person.domain, item, self._start + timedelta(days=place))
+                at = self._start + timedelta(days=place)
+                yield Interaction(**envelope(at), user_id=person.user_id, domain=person.domain, item=item)
 
     def rounds(self) -> Iterator[Sequence[DemoChoice]]:
         """Yield one choice of every user per round."""
@@ -118,7 +103,7 @@ class Scenario:
             yield [self._make_choice(person, rng, f"{turn}", at) for person, rng in zip(self.people, rngs, strict=True)]
 
     def test_choices(self) -> Sequence[DemoChoice]:
-        """Return a few choices of every user from the end."""
+        """Return a few choices of every user after the last round."""
         return [
             self._make_choice(person, rng, f"held-{place}", self._after)
             for person in self.people
@@ -127,11 +112,11 @@ class Scenario:
         ]
 
     def has_skill(self, user_id: str) -> bool:
-        """Return False for every fifth user."""
+        """Return False for a user of the arm without skills."""
         return int(user_id.rpartition("-")[2]) % NO_SKILL_EVERY != 0
 
     def statements(self, skills: Mapping[Key, PolicySkill]) -> Sequence[Event]:
-        """Return the users' words, two weeks after the last choice."""
+        """Return the users' statements, two weeks after the last choice."""
         events: list[Event] = []
         start = self._after + timedelta(days=PAUSE_DAYS)
 
@@ -151,17 +136,17 @@ class Scenario:
                 events.append(SkillCommand(**common(person), **pin, actor=person.user_id))
             chat = CHATS.get(number, ())
             for turn, text in enumerate(chat):
-                given = {**common(person), "domain": None, "conversation_id": "chat", "turn": turn}
-                events.append(Utterance(**given, text=text, ends=turn == len(chat) - 1))
+                fields = {**common(person), "domain": None, "conversation_id": "chat", "turn": turn}
+                events.append(Utterance(**fields, text=text, ends=turn == len(chat) - 1))
         return events
 
     def last_lists(self) -> Sequence[DemoChoice]:
-        """Return one list each for a few users, an hour after the words."""
+        """Return one list each for a few users, an hour after the statements."""
         at = self._after + timedelta(days=PAUSE_DAYS, hours=1)
         return [self._make_choice(each, self._rng(each, "last"), "last", at) for each in self.people[:LAST_LISTS]]
 
     def agreement(self, skills: Mapping[Key, PolicySkill], firsts: Mapping[Key, SkillDiff]) -> tuple[float, float]:
-        """Return the mean share of each hidden policy's wants at medium or high, before and after."""
+        """Return the mean share of hidden wants at medium or high, before and after the choices."""
         before = after = 0.0
         for person in self.people:
             key = (str(person.user_id), str(person.domain))
@@ -176,8 +161,8 @@ class Scenario:
         person = next(p for p in self.people if p.user_id == user_id)
         return [fact_id(want.fact) for want in person.policy.wants]
 
-    def _rng(self, person: Person, what: str) -> random.Random:
-        return random.Random(f"{self._seed}:{person.user_id}:{what}")  # noqa: S311 - a simulation
+    def _rng(self, person: Person, purpose: str) -> random.Random:
+        return random.Random(f"{self._seed}:{person.user_id}:{purpose}")  # noqa: S311 - a simulation
 
     def _make_choice(self, person: Person, rng: random.Random, name: str, at: datetime) -> DemoChoice:
         shown = people.candidates(person, self._items, rng)

@@ -6,7 +6,7 @@ from typer.testing import CliRunner, Result
 
 from streams.cli import app
 from streams.local.broker import free_port
-from streams.local.pipeline import environment
+from streams.local.children import environment
 from streams.settings import Settings
 from tests.unit.http.card_world import CORIANDER, FIRST, published_cards
 

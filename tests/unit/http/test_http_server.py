@@ -23,7 +23,7 @@ from streams.cli import app
 from streams.http.process_health import serve
 from streams.http.tokens import TokensUnusable
 from streams.local.broker import free_port
-from streams.local.pipeline import environment
+from streams.local.children import environment
 from streams.settings import Settings
 from tests import probes
 from tests.unit.http.http_world import Served, Tokens, published
