@@ -46,7 +46,7 @@ class ApiHealth:
 
     def why_not_live(self) -> list[str]:
         """Return the reasons to restart the process."""
-        return ["topics are not followed any more"] if self.api is not None and self.api.live.has_failed else []
+        return ["topics are not followed any more"] if self.api is not None and self.api.cache.has_failed else []
 
     def why_not_ready(self) -> list[str]:
         """Return the reasons why requests about users fail."""
@@ -57,7 +57,7 @@ class ApiHealth:
             reasons.append(str(error))
         if not self._settings.duckdb_file.exists():
             reasons.append("there is no snapshot yet")
-        if self.api is not None and not self.api.live.is_ready:
+        if self.api is not None and not self.api.cache.is_ready:
             reasons.append("reading the slim skills")
         return reasons
 
@@ -88,7 +88,7 @@ async def _serve(settings: Settings, gate: Gate, health: ApiHealth, *, console: 
     def end() -> None:
         shutdown.begin(settings.shutdown_seconds)
         health.phase = "shutting down"
-        api.live.is_over = True  # streams would keep the server waiting
+        api.cache.is_closing = True  # streams would keep the server waiting
         server.should_exit = True
 
     for name in (signal.SIGTERM, signal.SIGINT):

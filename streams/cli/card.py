@@ -11,7 +11,7 @@ from streams.cli.policy.common import output_policy, snapshot
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
-    from streams.views.cards import ToldCard
+    from streams.views.cards import CardView
 
 app = typer.Typer()
 
@@ -32,7 +32,7 @@ def card(
     some seconds behind.
     """
     from streams.analytics import read  # noqa: PLC0415
-    from streams.views.cards import card_told  # noqa: PLC0415
+    from streams.views.cards import card_view  # noqa: PLC0415
 
     with snapshot() as con:
         found = read.card(con, user)
@@ -41,14 +41,14 @@ def card(
             f"nothing is on a card of {user!r}: it begins with what they say in a conversation, or with a line that "
             "the console writes. If that was just now, the snapshot is some seconds behind"
         )
-    shown = card_told(found, datetime.now(UTC), output_policy(), request=request, domain=domain)
+    shown = card_view(found, datetime.now(UTC), output_policy(), request=request, domain=domain)
     if as_json:
         print_json(shown.model_dump(mode="json"))
     else:
         _show(shown, with_reason=bool(request.strip()))
 
 
-def _show(card: "ToldCard", *, with_reason: bool) -> None:
+def _show(card: "CardView", *, with_reason: bool) -> None:
     rows = []
     for line in card.lines:
         how = line.strength.value + (f", {line.times} times" if line.times > 1 else "") + ", pinned" * line.pinned

@@ -15,10 +15,10 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streams.console import cards, changes, dead_letters, live, query, skill  # noqa: F401 - declare pages
-from streams.console.pages import PAGES, Page, Visit
+from streams.console.pages import PAGES, Page, PageContext
 from streams.console.rendering import STATIC, address, render
 from streams.console.security import HEADERS, check_csrf, check_host, check_origin, fields, form_of
-from streams.console.session import COOKIE, Sessions, SignIn
+from streams.console.session import COOKIE, Sessions, SignInPages
 from streams.http import problems
 from streams.http.api import Api
 from streams.http.problems import Problem
@@ -43,7 +43,7 @@ class Console:
         self.app = Starlette(
             routes=[
                 Mount("/static", StaticFiles(directory=STATIC)),
-                *SignIn(api.gate, self.sessions).routes,
+                *SignInPages(api.gate, self.sessions).routes,
                 *(Route(page.path, self._endpoint(page), methods=[page.method]) for page in PAGES),
             ],
             middleware=[Middleware(_Guard, settings=api.settings)],
@@ -57,17 +57,17 @@ class Console:
             if found is None:
                 return _to_login(request)
             session, token = found
-            self._api.gate.count(token)
-            visit = Visit(request, self._api, session, token, page, fields(request.url.query))
-            request.state.visit = visit
+            self._api.gate.count_request(token)
+            ctx = PageContext(request, self._api, session, token, page, fields(request.url.query))
+            request.state.ctx = ctx
             if page.needs and not page.needs & token.scopes:
                 raise refuse(tuple(sorted(page.needs)))
             if page.method == "POST":
                 check_origin(request)
-                visit.fields.clear()
-                visit.fields.update(await form_of(request))
-                check_csrf(request, visit.fields, session.csrf)
-            return await page.handler(visit)
+                ctx.fields.clear()
+                ctx.fields.update(await form_of(request))
+                check_csrf(request, ctx.fields, session.csrf)
+            return await page.handler(ctx)
 
         return answer
 
@@ -86,9 +86,9 @@ async def _no_page(_: Request, error: Exception) -> Response:
     return _error_page(Problem(error.status_code, detail, dict(error.headers or {})))
 
 
-def _error_page(problem: Problem, visit: Visit | None = None) -> Response:
+def _error_page(problem: Problem, ctx: PageContext | None = None) -> Response:
     """An error with its remedy, beside the navigation if the browser is signed in; never a traceback or a secret."""
-    page = render("error.html", visit=visit, problem=problem, title=HTTPStatus(problem.status).phrase)
+    page = render("error.html", ctx=ctx, problem=problem, title=HTTPStatus(problem.status).phrase)
     return HTMLResponse(page, problem.status, problem.headers)
 
 
@@ -117,4 +117,4 @@ class _Guard:
             if started:
                 raise
             problem = problems.problem_of(error, request.url.path, logger, _NO_SNAPSHOT)
-            await _error_page(problem, scope.get("state", {}).get("visit"))(scope, receive, send_guarded)
+            await _error_page(problem, scope.get("state", {}).get("ctx"))(scope, receive, send_guarded)

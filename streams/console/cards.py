@@ -8,14 +8,14 @@ from starlette.responses import Response
 
 from schemas import Card, CardAction, CardLine
 from schemas.cards import FREE
-from streams.console.pages import READERS, Visit, page
-from streams.http.cards import NOTHING, card_command, card_of, would_be
+from streams.console.pages import READERS, PageContext, page
+from streams.http.cards import NOTHING, card_command, card_of, preview_command
 from streams.http.problems import Problem
 from streams.http.tokens import Scope
 from streams.output_gate import output_gate
-from streams.views.cards import ToldCardLine, card_versions, line_told
+from streams.views.cards import CardLineView, card_line_view, card_versions
 
-LATER = "It is on its way, and no worker has done it yet. It will be done: load this page again in a while."
+PENDING_NOTICE = "It is on its way, and no worker has done it yet. It will be done: load this page again in a while."
 _DONE = {
     "pin": "Pinned: it stays, whatever is said later.",
     "unpin": "No longer pinned: it may change again.",
@@ -25,43 +25,43 @@ _DONE = {
 """The actions, each with its notice afterwards."""
 
 
-async def shown_card(visit: Visit, user: str) -> dict[str, Any] | None:
+async def card_for_template(ctx: PageContext, user: str) -> dict[str, Any] | None:
     """The user's card for a template, the surest lines and the newest past ones first; None if there is none."""
-    card = await card_of(visit.api, visit.token, user)
+    card = await card_of(ctx.api, ctx.token, user)
     if card is None or not (card.lines or card.past):
         return None
-    lines, past = ([_described(visit, line) for line in found] for found in (card.lines, reversed(card.past)))
+    lines, past = ([_described(ctx, line) for line in found] for found in (card.lines, reversed(card.past)))
     says = {line.line_id: line.says for line in (*lines, *past)}
     lines.sort(key=lambda line: -line.certainty)
     return {"version": card.version, "lines": lines, "past": past, "says": says}
 
 
 @page("GET", "/card/log", *READERS, under="/people")
-async def card_log(visit: Visit) -> Response:
+async def card_log(ctx: PageContext) -> Response:
     """The versions of a card, the newest first."""
-    user = visit.user()
-    diffs = await visit.api.read(visit.token, lambda: visit.api.snapshot.card_log(user))
+    user = ctx.user()
+    diffs = await ctx.api.read(ctx.token, lambda: ctx.api.snapshot.card_log(user))
     if not diffs:
         raise Problem(404, f"{NOTHING}, or the snapshot does not have it yet")
-    entries, links = visit.part(card_versions(diffs), lambda each: each.diff.version)
-    return visit.show("log.html", user=user, domain=None, entries=entries[::-1], **links)
+    entries, links = ctx.slice_log(card_versions(diffs), lambda each: each.diff.version)
+    return ctx.render("log.html", user=user, domain=None, entries=entries[::-1], **links)
 
 
 @page("GET", "/card/line", *READERS, under="/people")
-async def card_preview(visit: Visit) -> Response:
+async def card_preview(ctx: PageContext) -> Response:
     """The effect of pinning or removing a line, or the form that writes one; nothing is sent."""
-    user = visit.user()
-    action, line = _target(visit, await card_of(visit.api, visit.token, visit.user(Scope.CHANGE_USER)))
-    shown = None if line is None else _described(visit, line)
-    return visit.show("card_change.html", user=user, line=shown, action=action)
+    user = ctx.user()
+    action, line = _target(ctx, await card_of(ctx.api, ctx.token, ctx.user(Scope.CHANGE_USER)))
+    shown = None if line is None else _described(ctx, line)
+    return ctx.render("card_change.html", user=user, line=shown, action=action)
 
 
 @page("POST", "/card/change", Scope.CHANGE_USER)
-async def change_card(visit: Visit) -> Response:
+async def change_card(ctx: PageContext) -> Response:
     """Change a card and return to the user's page; a replaced line keeps its domain and dimension."""
-    user, form = visit.user(Scope.CHANGE_USER), visit.fields
-    card = await card_of(visit.api, visit.token, user)
-    action, line = _target(visit, card)
+    user, form = ctx.user(Scope.CHANGE_USER), ctx.fields
+    card = await card_of(ctx.api, ctx.token, user)
+    action, line = _target(ctx, card)
     asked: dict[str, Any] = {"line_id": None if line is None else line.line_id}
     if action == "write":
         written = {"stance": form.get("stance", ""), "value": form.get("value", "").strip()}
@@ -69,26 +69,26 @@ async def change_card(visit: Visit) -> Response:
         asked |= {"action": CardAction.SET, "line": {**written, "dimension": place[0], "domain": place[1]}}
     else:
         asked |= {"action": CardAction(action), "reason": ""}
-    command = card_command(user, visit.token.name, uuid.uuid4().hex, datetime.now(UTC), asked)
-    would_be(visit.api, card, command)  # refuses one without effect
-    diff = await visit.api.change_card(visit.token, command)
-    notice = (LATER, "wait") if diff is None else (_DONE[action], "good")
-    return visit.go("/person", *notice, user=user) if visit.token.may_read(user) else visit.go("/people", *notice)
+    command = card_command(user, ctx.token.name, uuid.uuid4().hex, datetime.now(UTC), asked)
+    preview_command(ctx.api, card, command)  # refuses one without effect
+    diff = await ctx.api.change_card(ctx.token, command)
+    notice = (PENDING_NOTICE, "wait") if diff is None else (_DONE[action], "good")
+    return ctx.redirect("/person", *notice, user=user) if ctx.token.can_read(user) else ctx.redirect("/people", *notice)
 
 
-def _target(visit: Visit, card: Card | None) -> tuple[str, CardLine | None]:
+def _target(ctx: PageContext, card: Card | None) -> tuple[str, CardLine | None]:
     """The action and the line in the fields; None if a new one is to be written."""
-    action = visit.fields.get("action", "")
+    action = ctx.fields.get("action", "")
     if action not in _DONE:
         raise Problem(400, "the form does not name an action of the console")
-    if action == "write" and not visit.fields.get("line"):
+    if action == "write" and not ctx.fields.get("line"):
         return action, None
-    name, lines = visit.line(), () if card is None else (*card.lines, *card.past)
+    name, lines = ctx.line(), () if card is None else (*card.lines, *card.past)
     found = next((line for line in lines if line.line_id == name), None)
     if found is None:
         raise Problem(404, "the card has no such line any more")
     return action, found
 
 
-def _described(visit: Visit, line: CardLine) -> ToldCardLine:
-    return line_told(line, datetime.now(UTC), output_gate(visit.api.settings))
+def _described(ctx: PageContext, line: CardLine) -> CardLineView:
+    return card_line_view(line, datetime.now(UTC), output_gate(ctx.api.settings))

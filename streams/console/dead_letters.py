@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 from starlette.responses import Response
 
-from streams.console.pages import Visit, page
+from streams.console.pages import PageContext, page
 from streams.exceptions import StreamsError
 from streams.http.problems import Problem
 from streams.http.tokens import Scope
 from streams.operations.dead_letters import reading, replay
-from streams.operations.dead_letters.reading import Chosen
+from streams.operations.dead_letters.reading import LetterFilter
 
 MOST_SHOWN, SHOWN_BYTES = 50, 4_096
 """Dead letters on one page, so that all of them fit into one form, and the first bytes of one."""
@@ -21,58 +21,58 @@ _Result = TypeVar("_Result")
 
 
 @page("GET", "/letters", Scope.OPERATE)
-async def listed(visit: Visit) -> Response:
+async def listed(ctx: PageContext) -> Response:
     """The newest ones; `sager dead-letters list` filters them."""
-    found = await _kafka(visit, lambda: reading.listing(visit.api.settings, Chosen(), MOST_SHOWN))
-    return visit.show("letters.html", found=found, is_clipped=reading.is_clipped, prefix=PREFIX)
+    found = await _kafka(ctx, lambda: reading.list_letters(ctx.api.settings, LetterFilter(), MOST_SHOWN))
+    return ctx.render("letters.html", found=found, is_clipped=reading.is_clipped, prefix=PREFIX)
 
 
 @page("GET", "/letters/one", Scope.OPERATE, under="/letters")
-async def one(visit: Visit) -> Response:
+async def one(ctx: PageContext) -> Response:
     """One of them, with its original."""
-    found, replayed = await _kafka(visit, lambda: reading.one(visit.api.settings, visit.fields.get("id", "")))
+    found, replayed = await _kafka(ctx, lambda: reading.find_letter(ctx.api.settings, ctx.fields.get("id", "")))
     letter = found.letter
     parts = [(name, value, readable(value)) for name, value in (("Key", letter.key), ("Value", letter.value))]
     shown: dict[str, Any] = {"clipped": reading.is_clipped(letter), "most": SHOWN_BYTES, "prefix": PREFIX}
-    return visit.show("letter.html", found=found, letter=letter, replayed=replayed, parts=parts, **shown)
+    return ctx.render("letter.html", found=found, letter=letter, replayed=replayed, parts=parts, **shown)
 
 
 @page("POST", "/letters/plan", Scope.OPERATE, under="/letters")
-async def planned(visit: Visit) -> Response:
+async def planned(ctx: PageContext) -> Response:
     """The effect of replaying the chosen ones; nothing is sent."""
-    ids = _ticked(visit)
-    plan = await _kafka(visit, lambda: replay.plan(visit.api.settings, Chosen(ids=ids)))
-    return visit.show("plan.html", plan=plan, prefix=PREFIX)
+    ids = _ticked(ctx)
+    plan = await _kafka(ctx, lambda: replay.plan(ctx.api.settings, LetterFilter(ids=ids)))
+    return ctx.render("plan.html", plan=plan, prefix=PREFIX)
 
 
 @page("POST", "/letters/replay", Scope.OPERATE, under="/letters")
-async def replayed(visit: Visit) -> Response:
+async def replayed(ctx: PageContext) -> Response:
     """Replay the chosen ones, each once however often the form is sent."""
-    ids = _ticked(visit)
+    ids = _ticked(ctx)
 
     def send() -> int:
         with replay.ONE_AT_A_TIME:  # the API's routes replay too
-            return replay.replay(visit.api.settings, replay.plan(visit.api.settings, Chosen(ids=ids)))
+            return replay.replay(ctx.api.settings, replay.plan(ctx.api.settings, LetterFilter(ids=ids)))
 
-    sent = await _kafka(visit, send)
+    sent = await _kafka(ctx, send)
     notice = f"{sent} {'record was' if sent == 1 else 'records were'} sent again."
     notice += f" {rest} had been already, or cannot be." if (rest := len(ids) - sent) else ""
-    return visit.go("/letters", notice, "good" if sent else "wait")
+    return ctx.redirect("/letters", notice, "good" if sent else "wait")
 
 
-def _ticked(visit: Visit) -> frozenset[str]:
-    ids = frozenset(name.removeprefix(PREFIX) for name in visit.fields if name.startswith(PREFIX))
+def _ticked(ctx: PageContext) -> frozenset[str]:
+    ids = frozenset(name.removeprefix(PREFIX) for name in ctx.fields if name.startswith(PREFIX))
     if not ids:
         raise Problem(400, "no dead letter is chosen: tick some of them")
     return ids
 
 
-async def _kafka(visit: Visit, do: Callable[[], _Result]) -> _Result:
+async def _kafka(ctx: PageContext, do: Callable[[], _Result]) -> _Result:
     """The result of `do`, one at a time, as each reads the whole topic of dead letters."""
     try:
         async with _ONE_AT_A_TIME:
-            return await visit.api.read(visit.token, do)
-    except reading.NoSuchLetter:
+            return await ctx.api.read(ctx.token, do)
+    except reading.LetterNotFound:
         raise Problem(404, "there is no dead letter with this id: they are kept for 90 days") from None
     except StreamsError as error:
         raise Problem(503, f"dead letters cannot be read or sent: {error}", {"Retry-After": "5"}) from None

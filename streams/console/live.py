@@ -11,12 +11,12 @@ from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
 
-from streams.console.pages import Visit, page
+from streams.console.pages import PageContext, page
 from streams.console.rendering import NOTHING, cut, number, table, text
 from streams.http.api import Api
 from streams.http.tokens import Scope
 from streams.operations import process_metrics
-from streams.operations.process_metrics import OWN, Reading, Series
+from streams.operations.process_metrics import THIS_PROCESS, ProcessMetrics, Series
 from streams.settings import Settings
 
 SECONDS = 3  # between two requests of an open page
@@ -41,17 +41,19 @@ ERRORS = {
 }
 
 
-class Watch:
+class ProcessMonitor:
     """Readings of all processes, shared by all pages; `rates` of all counters are a second's, None after a pause."""
 
-    def __init__(self, fetch: Callable[[], Awaitable[Sequence[Reading]]], clock: Callable[[], float] = time.monotonic):
+    def __init__(
+        self, fetch: Callable[[], Awaitable[Sequence[ProcessMetrics]]], clock: Callable[[], float] = time.monotonic
+    ):
         self._fetch, self._clock = fetch, clock
         self._lock = asyncio.Lock()
         self._read_at = float("-inf")
-        self.readings: Sequence[Reading] = ()
-        self.rates: Reading | None = None
+        self.readings: Sequence[ProcessMetrics] = ()
+        self.rates: ProcessMetrics | None = None
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Read all processes, unless they were read just now."""
         async with self._lock:
             now = self._clock()
@@ -62,7 +64,7 @@ class Watch:
                 self._read_at = now
 
 
-def rates(before: Iterable[Reading], after: Iterable[Reading], seconds: float) -> Reading:
+def rates(before: Iterable[ProcessMetrics], after: Iterable[ProcessMetrics], seconds: float) -> ProcessMetrics:
     """The rates of all counters, summed over the processes that answered both times."""
     known = {reading.source: reading.samples for reading in before}
     found = defaultdict[Series, float](float)
@@ -73,67 +75,79 @@ def rates(before: Iterable[Reading], after: Iterable[Reading], seconds: float) -
                 rise = value - earlier.get(series, 0.0)
                 # A counter that fell began again with its process.
                 found[series] += (value if rise < 0 else rise) / seconds
-    return Reading("rates", found)
+    return ProcessMetrics("rates", found)
 
 
-def by(label: str, readings: Iterable[Reading | None], name: str) -> dict[str, float]:
+def sum_by(label: str, readings: Iterable[ProcessMetrics | None], name: str) -> dict[str, float]:
     """The values of a metric by one of its labels, summed over everything else."""
     found = defaultdict[str, float](float)
     for reading in filter(None, readings):
-        for labels, value in reading.of(name):
+        for labels, value in reading.samples_of(name):
             found[labels.get(label, "")] += value
     return found
 
 
-def total(readings: Iterable[Reading | None], name: str) -> float:
+def total(readings: Iterable[ProcessMetrics | None], name: str) -> float:
     """The sum of a metric."""
-    return sum(by("", readings, name).values())
+    return sum(sum_by("", readings, name).values())
 
 
-_WATCHES: WeakKeyDictionary[Api, Watch] = WeakKeyDictionary()
+_WATCHES: WeakKeyDictionary[Api, ProcessMonitor] = WeakKeyDictionary()
 
 
-async def _fetch(settings: Settings) -> Sequence[Reading]:
+async def _fetch(settings: Settings) -> Sequence[ProcessMetrics]:
     urls = settings.console_metrics.split(",") if settings.console_metrics else []
     token = settings.console_metrics_token
-    return [*await process_metrics.fetch(urls, token.get_secret_value() if token else None), process_metrics.own()]
+    return [
+        *await process_metrics.fetch(urls, token.get_secret_value() if token else None),
+        process_metrics.own_metrics(),
+    ]
 
 
 @page("GET", "/live", Scope.OPERATE)
-async def now(visit: Visit) -> Response:
+async def live_page(ctx: PageContext) -> Response:
     """The processes now. The page repeats its request every few seconds, unless it is to stand still."""
-    watch = _WATCHES.setdefault(visit.api, Watch(partial(_fetch, visit.api.settings)))
-    await watch.look()
+    watch = _WATCHES.setdefault(ctx.api, ProcessMonitor(partial(_fetch, ctx.api.settings)))
+    await watch.refresh()
     processes, tables = list(map(process, watch.readings)), [by_agent(watch), by_topic(watch), errors(watch)]
     shown: dict[str, Any] = {"tiles": tiles(watch), "processes": processes, "tables": tables, "seconds": SECONDS}
-    only_us, still = visit.api.settings.console_metrics is None, "still" in visit.fields
-    return visit.show("live.html", only_us=only_us, still=still, **shown)
+    only_us, still = ctx.api.settings.console_metrics is None, "still" in ctx.fields
+    return ctx.render("live.html", only_us=only_us, still=still, **shown)
 
 
-def process(reading: Reading) -> tuple[str, str, str, str]:
+def process(reading: ProcessMetrics) -> tuple[str, str, str, str]:
     """The address, role and state of a process, and a note on it."""
-    if reading.away:
-        return reading.source, "?", "away", reading.away
+    if reading.unreachable:
+        return reading.source, "?", "away", reading.unreachable
     names = {name for name, _ in reading.samples}
-    role = "API and console" if reading.source == OWN else next((ROLES[name] for name in ROLES if name in names), "?")
-    version = next((labels.get("version", "") for labels, _ in reading.of("sager_build_info")), "")
+    role = (
+        "API and console"
+        if reading.source == THIS_PROCESS
+        else next((ROLES[name] for name in ROLES if name in names), "?")
+    )
+    version = next((labels.get("version", "") for labels, _ in reading.samples_of("sager_build_info")), "")
     # This process answers just now, whatever its readiness.
-    is_ready = reading.source == OWN or reading.samples.get(("sager_ready", ())) != 0
+    is_ready = reading.source == THIS_PROCESS or reading.samples.get(("sager_ready", ())) != 0
     return reading.source, role, "ready" if is_ready else "not ready", cut(f"version {version}") if version else ""
 
 
-def tiles(watch: Watch) -> list[tuple[str, str, str, str]]:
+def tiles(watch: ProcessMonitor) -> list[tuple[str, str, str, str]]:
     """The most important numbers: a name, a value, a note and a tone each."""
     readings, rates = watch.readings, watch.rates
-    away = sum(bool(each.away) for each in readings)
+    unreachable = sum(bool(each.unreachable) for each in readings)
     lag, dead = int(total(readings, "sager_lag_records")), int(total(readings, "sager_dead_letters_total"))
     taken, called = (
         number(total([rates], f"sager_{name}_total")) if rates else NOTHING for name in ("records_taken", "llm_calls")
     )
-    is_out = any(value for each in readings for _, value in each.of("sager_llm_circuit_state"))
-    answering = f"{len(readings) - away} of {len(readings)}"
+    is_out = any(value for each in readings for _, value in each.samples_of("sager_llm_circuit_state"))
+    answering = f"{len(readings) - unreachable} of {len(readings)}"
     return [
-        ("Processes", answering, f"{away} away, see below" if away else "answer", "bad" if away else "good"),
+        (
+            "Processes",
+            answering,
+            f"{unreachable} away, see below" if unreachable else "answer",
+            "bad" if unreachable else "good",
+        ),
         ("Records taken", taken, "a second, from Kafka", ""),
         ("Lag", text(lag), "records not done yet", "wait" if lag > LAGGING else ""),
         ("Dead letters", text(dead), "since the processes began", "wait" if dead else "good"),
@@ -141,30 +155,30 @@ def tiles(watch: Watch) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def by_agent(watch: Watch) -> dict[str, Any]:
+def by_agent(watch: ProcessMonitor) -> dict[str, Any]:
     """The agents' rates, and their events in flight and queued."""
     names = ("in_flight", "in_flight_limit", "queued")
-    busy, limits, queued = (by("stage", watch.readings, f"sager_{name}") for name in names)
-    finished = by("stage", [watch.rates], "sager_events_total")
+    busy, limits, queued = (sum_by("stage", watch.readings, f"sager_{name}") for name in names)
+    finished = sum_by("stage", [watch.rates], "sager_events_total")
     rows = [(each, finished.get(each), busy[each], limits[each], queued[each]) for each in sorted(limits)]
     return table("by-agent", ("agent", "events/s", "in flight", "at most", "queued"), rows)
 
 
-def by_topic(watch: Watch) -> dict[str, Any]:
+def by_topic(watch: ProcessMonitor) -> dict[str, Any]:
     """The topics' rates and lag."""
-    taken, sent = (by("topic", [watch.rates], f"sager_records_{name}_total") for name in ("taken", "sent"))
+    taken, sent = (sum_by("topic", [watch.rates], f"sager_records_{name}_total") for name in ("taken", "sent"))
     names = ("sager_lag_records", "sager_materializer_lag_records")
-    lag, behind = (by("topic", watch.readings, name) for name in names)
+    lag, behind = (sum_by("topic", watch.readings, name) for name in names)
     topics = {name for found in (taken, sent, behind) for name, value in found.items() if value} | lag.keys()
     rows = [(each, *(found.get(each) for found in (taken, sent, lag, behind))) for each in sorted(topics)]
     return table("by-topic", ("topic", "taken/s", "sent/s", "lag of workers", "lag of the snapshot"), rows)
 
 
-def errors(watch: Watch) -> dict[str, Any]:
+def errors(watch: ProcessMonitor) -> dict[str, Any]:
     """The counters of errors that are not zero, the largest first."""
     found = Counter[tuple[str, str]]()
     for metric, reading in product(ERRORS, watch.readings):
-        for labels, value in reading.of(metric):
+        for labels, value in reading.samples_of(metric):
             found[ERRORS[metric], ", ".join(labels.values())] += int(value)
     rows = [(*error, amount) for error, amount in found.most_common() if amount]
     return table("errors", ("error", "where and why", "count"), rows)

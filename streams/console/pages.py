@@ -1,4 +1,4 @@
-"""The declaration of a page, and one visit to it: its fields, its permissions, and the ways to answer."""
+"""The declaration of a page, and one request for it: its fields, its permissions, and the ways to answer."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from schemas.base import AttributeId, DomainField, UserIdField
 from streams.console.rendering import address, render
-from streams.console.session import Session
+from streams.console.session import BrowserSession
 from streams.http.api import Api
 from streams.http.problems import Problem
 from streams.http.routing import refuse
@@ -63,7 +63,7 @@ def page(method: str, path: str, *needs: Scope, under: str = "") -> Callable[["H
 
 
 @dataclass(frozen=True)
-class Visit:
+class PageContext:
     """One request of a signed-in browser; `fields` are those of the form, or of the address if there is none.
 
     Methods that read a field raise Problem if it is missing or invalid.
@@ -71,12 +71,12 @@ class Visit:
 
     request: Request
     api: Api
-    session: Session
+    session: BrowserSession
     token: Token
     page: Page
     fields: dict[str, str]
 
-    def nav(self) -> dict[str, list[tuple[str, str, str]]]:
+    def navigation(self) -> dict[str, list[tuple[str, str, str]]]:
         """The part of the navigation that this token opens."""
         paths = {each.path for each in PAGES if each.needs & self.token.scopes}
         found = {title: [each for each in pages if each[0] in paths] for title, pages in NAVIGATION.items()}
@@ -84,9 +84,9 @@ class Visit:
 
     async def read(self, query: Callable[[DuckDBPyConnection], _Result]) -> _Result:
         """Read the newest snapshot, in one of a few threads."""
-        return await self.api.read(self.token, lambda: self.api.snapshot.ask(query))
+        return await self.api.read(self.token, lambda: self.api.snapshot.query(query))
 
-    def part(
+    def slice_log(
         self, versions: Sequence[_Result], number: Callable[[_Result], int]
     ) -> tuple[Sequence[_Result], dict[str, Any]]:
         """The newest versions before the one in the fields, if any, and the numbers that the log's links need."""
@@ -98,7 +98,7 @@ class Visit:
     def user(self, scope: Scope | None = None) -> str:
         """The user in the fields; Problem if the token lacks the scope for them, or by default may not read them."""
         user = self._field(_USER, "user")
-        if not (self.token.may_read(user) if scope is None else self.token.may(scope, user)):
+        if not (self.token.can_read(user) if scope is None else self.token.allows(scope, user)):
             raise refuse(READERS if scope is None else (scope,))
         return user
 
@@ -122,12 +122,12 @@ class Visit:
         except ValidationError:  # its message would quote the value
             raise Problem(400, f"{name} is not valid") from None
 
-    def show(self, template: str, status: int = 200, **values: Any) -> Response:
-        """Answer with a template, which also gets the visit and the session's notices."""
+    def render(self, template: str, status: int = 200, **values: Any) -> Response:
+        """Answer with a template, which also gets this context and the session's notices."""
         notices, self.session.notices[:] = list(self.session.notices), []
-        return HTMLResponse(render(template, visit=self, notices=notices, **values), status)
+        return HTMLResponse(render(template, ctx=self, notices=notices, **values), status)
 
-    def go(self, path: str, notice: str = "", kind: str = "good", **query: Any) -> Response:
+    def redirect(self, path: str, notice: str = "", kind: str = "good", **query: Any) -> Response:
         """Redirect to another page, which shows the outcome of a form; its kind is good, wait or bad."""
         if notice:
             self.session.notices.append((notice, kind))
@@ -135,4 +135,4 @@ class Visit:
         return RedirectResponse(address(path, **query), 303)
 
 
-Handler = Callable[[Visit], Awaitable[Response]]
+Handler = Callable[[PageContext], Awaitable[Response]]

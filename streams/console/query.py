@@ -16,7 +16,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from streams.console.pages import Visit, page
+from streams.console.pages import PageContext, page
 from streams.console.rendering import cut, number
 from streams.exceptions import StreamsError
 from streams.http.problems import Problem
@@ -54,15 +54,15 @@ class QueryFailed(StreamsError):
 
 
 @page("GET", "/query", Scope.READ_ALL)
-async def box(visit: Visit) -> Response:
+async def box(ctx: PageContext) -> Response:
     """The box, with a first query."""
-    return await _page(visit, FIRST)
+    return await _page(ctx, FIRST)
 
 
 @page("POST", "/query", Scope.READ_ALL, under="/query")
-async def answered(visit: Visit) -> Response:
+async def answered(ctx: PageContext) -> Response:
     """The answer to a query. The query is in the form, not in the address, because it may name people."""
-    query, token, settings = visit.fields.get("query", ""), visit.token.sha256, visit.api.settings
+    query, token, settings = ctx.fields.get("query", ""), ctx.token.sha256, ctx.api.settings
     if token in _running:
         raise Problem(429, "your last query is still under way: it ends by itself soon", {"Retry-After": "5"})
     if len(_running) >= MOST_AT_ONCE:
@@ -71,18 +71,18 @@ async def answered(visit: Visit) -> Response:
     try:
         output = await answer(settings.duckdb_file, settings.prefix, query)
     except QueryFailed as error:
-        return await _page(visit, query, error=str(error), status=400)
+        return await _page(ctx, query, error=str(error), status=400)
     finally:
         _running.remove(token)
-    return await _page(visit, query, **table_of(output))
+    return await _page(ctx, query, **table_of(output))
 
 
-async def _page(visit: Visit, query: str, status: int = 200, **values: Any) -> Response:
+async def _page(ctx: PageContext, query: str, status: int = 200, **values: Any) -> Response:
     named: dict[str, list[Any]] = {}
-    for kind, *rest in await visit.read(lambda con: con.execute(_NAMES).fetchall()):
+    for kind, *rest in await ctx.read(lambda con: con.execute(_NAMES).fetchall()):
         named.setdefault(kind, []).append(rest)
     shown = {"error": "", "headings": None, "named": named, "seconds": SECONDS, "most": ROWS} | values
-    return visit.show("query.html", status, query=query, **shown)
+    return ctx.render("query.html", status, query=query, **shown)
 
 
 async def answer(file: Path, prefix: str, query: str, seconds: int = SECONDS) -> str:

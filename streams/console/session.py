@@ -22,7 +22,7 @@ from starlette.routing import Route
 from streams.console.rendering import ROOT, address, render
 from streams.console.security import check_csrf, check_origin, form_of, host_of
 from streams.http.limits import Gate, RateLimited, Unauthorized, is_loopback
-from streams.http.routing import TheToken
+from streams.http.routing import TokenParam
 from streams.http.routing import router as router_of
 from streams.http.tokens import Token
 
@@ -32,7 +32,7 @@ MOST_SESSIONS, MOST_CODES, SECRET_BYTES = 1_000, 16, 32
 
 
 @dataclass
-class Session:
+class BrowserSession:
     """A signed-in browser.
 
     `csrf` is the secret that each of its forms carries, `began` and `used` are monotonic seconds, and the next page
@@ -52,7 +52,7 @@ class Sessions:
     def __init__(self, gate: Gate, clock: Callable[[], float] = time.monotonic) -> None:
         self._gate, self._clock = gate, clock
         self._lock = threading.Lock()
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, BrowserSession] = {}
         self._codes: dict[str, tuple[str, float]] = {}
 
     def begin(self, token: Token) -> str:
@@ -62,10 +62,10 @@ class Sessions:
             self._drop_expired(now)
             if len(self._sessions) >= MOST_SESSIONS:
                 del self._sessions[min(self._sessions, key=lambda key: self._sessions[key].used)]
-            self._sessions[_hash(secret)] = Session(token.sha256, secrets.token_urlsafe(SECRET_BYTES), now, now)
+            self._sessions[_hash(secret)] = BrowserSession(token.sha256, secrets.token_urlsafe(SECRET_BYTES), now, now)
         return secret
 
-    def find(self, secret: str, *, used: bool = True) -> tuple[Session, Token] | None:
+    def find(self, secret: str, *, used: bool = True) -> tuple[BrowserSession, Token] | None:
         """The session of a cookie and its current token; None if either has ended.
 
         A request that a page sends by itself is no use, and does not keep the session alive.
@@ -74,7 +74,7 @@ class Sessions:
         with self._lock:
             self._drop_expired(now)
             session = self._sessions.get(_hash(secret))
-        token = self._gate.current(session.token_sha256) if session else None
+        token = self._gate.token_by_hash(session.token_sha256) if session else None
         if session is None or token is None:
             self.end(secret)
             return None
@@ -102,7 +102,7 @@ class Sessions:
         with self._lock:
             self._drop_expired(self._clock())
             found = self._codes.pop(_hash(code), None) if redeem else self._codes.get(_hash(code))
-        return self._gate.current(found[0]) if found else None
+        return self._gate.token_by_hash(found[0]) if found else None
 
     def _drop_expired(self, now: float) -> None:
         for key, each in list(self._sessions.items()):
@@ -122,19 +122,19 @@ WRONG_CODE = "This link is not valid: it signs in once, within an hour. Sign in 
 router = router_of("console")
 
 
-class Link(BaseModel):
+class ConsoleLink(BaseModel):
     """A link to the console."""
 
     path: str = Field(description="Where it leads, on this server; whoever opens it first within an hour is signed in.")
 
 
 @router.post("/v1/console/links")
-async def link_to_the_console(request: Request, token: TheToken) -> Link:
+async def console_link(request: Request, token: TokenParam) -> ConsoleLink:
     """A link that signs in to the console with the request's token, once, within an hour."""
-    return Link(path=address("/enter", code=request.app.state.console.sessions.code(token.sha256)))
+    return ConsoleLink(path=address("/enter", code=request.app.state.console.sessions.code(token.sha256)))
 
 
-class SignIn:
+class SignInPages:
     """The pages that need no session."""
 
     def __init__(self, gate: Gate, sessions: Sessions) -> None:
@@ -154,7 +154,7 @@ class SignIn:
         check_origin(request)
         presented = (await form_of(request)).get("token", "").strip()
         try:
-            token = self._gate.enter(f"Bearer {presented}", _address_of(request))
+            token = self._gate.authenticate(f"Bearer {presented}", _address_of(request))
         except Unauthorized:
             return _form(WRONG_TOKEN, HTTPStatus.UNAUTHORIZED)
         except RateLimited as error:
@@ -193,7 +193,7 @@ class SignIn:
 
     def _refuse(self, request: Request) -> Response:
         with suppress(Unauthorized):  # counts as a failure like a wrong token
-            self._gate.enter(None, _address_of(request))
+            self._gate.authenticate(None, _address_of(request))
         return _form(WRONG_CODE, HTTPStatus.UNAUTHORIZED)
 
     def _begin(self, request: Request, token: Token) -> Response:
@@ -207,7 +207,7 @@ class SignIn:
 
 
 def _form(wrong: str = "", status: int = 200, *, code: str = "", name: str = "", current: str = "") -> Response:
-    page = render("sign_in.html", visit=None, wrong=wrong, code=code, name=name, current=current)
+    page = render("sign_in.html", ctx=None, wrong=wrong, code=code, name=name, current=current)
     return HTMLResponse(page, status)
 
 

@@ -13,15 +13,15 @@ from operators.learning.evidence import is_counted
 from operators.stated import avoided_ids, is_doubtful, is_expired, live_statements
 from schemas import ONE, Attribute, AttributeKind, PolicySkill, RefusedProposal, SkillChangeKind, SkillDiff
 from streams.analytics import read
-from streams.console.cards import shown_card
-from streams.console.pages import READERS, Visit, page
+from streams.console.cards import card_for_template
+from streams.console.pages import READERS, PageContext, page
 from streams.http.api import Api
 from streams.http.problems import Problem
-from streams.http.tokens import EVERYBODY, Scope
+from streams.http.tokens import ALL_USERS, Scope
 from streams.output_gate import output_gate
 from streams.settings import ReasonerName
-from streams.views.line_history import ExplainedStatement, UnknownLine, explain
-from streams.views.sentences import UNVOUCHED, actor_of, holds, names_of, shift_phrase, what
+from streams.views.line_history import StatementHistory, UnknownLine, explain
+from streams.views.sentences import WITHHELD_REASONS, actor_of, names_of, shift_phrase, statement_words, validity
 from streams.views.skill_log import UnknownUser
 
 MOST_FOUND = 50
@@ -29,42 +29,42 @@ _SLIM = "SELECT text, session_text, session_until FROM slim_skills WHERE user_id
 
 
 @page("GET", "/")
-async def home(visit: Visit) -> Response:
+async def home(ctx: PageContext) -> Response:
     """Redirect to the first page that this token opens."""
-    for pages in visit.nav().values():
-        return visit.go(pages[0][0])
+    for pages in ctx.navigation().values():
+        return ctx.redirect(pages[0][0])
     raise Problem(403, "this token opens no page of the console: it needs read-user, read-all or operate")
 
 
 @page("GET", "/people", *READERS)
-async def people(visit: Visit) -> Response:
+async def people(ctx: PageContext) -> Response:
     """Users whose id begins with the given text; a token of one user goes straight to their page."""
-    token, lists = visit.token, visit.token.may(Scope.READ_ALL, EVERYBODY)
-    if not lists and token.user not in (None, EVERYBODY):
-        return visit.go("/person", user=token.user)
-    begins, found = visit.fields.get("user", ""), list[str]()
+    token, lists = ctx.token, ctx.token.allows(Scope.READ_ALL, ALL_USERS)
+    if not lists and token.user not in (None, ALL_USERS):
+        return ctx.redirect("/person", user=token.user)
+    begins, found = ctx.fields.get("user", ""), list[str]()
     if lists:
-        found = await visit.api.read(token, lambda: visit.api.snapshot.beginning_with(begins, MOST_FOUND + 1))
+        found = await ctx.api.read(token, lambda: ctx.api.snapshot.user_ids_starting_with(begins, MOST_FOUND + 1))
     more = len(found) > MOST_FOUND
-    return visit.show("people.html", begins=begins, found=found[:MOST_FOUND], more=more, lists=lists)
+    return ctx.render("people.html", begins=begins, found=found[:MOST_FOUND], more=more, lists=lists)
 
 
 @page("GET", "/person", *READERS, under="/people")
-async def person(visit: Visit) -> Response:
+async def person(ctx: PageContext) -> Response:
     """One skill of a user, with their card."""
-    user, now = visit.user(), datetime.now(UTC)
-    domain = visit.domain() if "domain" in visit.fields else None
-    found = await visit.read(lambda con: _skill(con, visit.api, user, domain, now))
-    card = await shown_card(visit, user)
+    user, now = ctx.user(), datetime.now(UTC)
+    domain = ctx.domain() if "domain" in ctx.fields else None
+    found = await ctx.read(lambda con: _skill(con, ctx.api, user, domain, now))
+    card = await card_for_template(ctx, user)
     status = 404 if found is None and card is None else 200
     more = found or {"skill": None, "domain": domain}
-    return visit.show("person.html", status, user=user, card=card, may=rights(visit, user), **more)
+    return ctx.render("person.html", status, user=user, card=card, may=permissions_of(ctx, user), **more)
 
 
 def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now: datetime) -> dict[str, Any] | None:
     skills: dict[str, PolicySkill] = {skill.domain: skill for skill in read.skill(con, user)}
     domain = domain or min(skills, default=None)
-    skill = current(api, user, domain, skills.get(domain)) if domain else None
+    skill = newest_skill(api, user, domain, skills.get(domain)) if domain else None
     if skill is None:
         return None
     silent = avoided_ids(live_statements(skill, now))
@@ -78,7 +78,7 @@ def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now
         "domains": sorted({*skills, skill.domain}),
         "groups": {kind: found for kind, found in groups.items() if found},
         "silent": [line for line in lines if line not in speaking],
-        "held_back": reasons_held_back(lines, output_gate(api.settings)),
+        "withheld": withheld_reasons(lines, output_gate(api.settings)),
         "scale": scale(lines),
         "stated": [stated(skill, each.statement_id, now) for each in skill.stated],
         "sessions": [each for each in skill.sessions if each.until > now and each.lines],
@@ -89,16 +89,16 @@ def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now
 
 
 @page("GET", "/line", *READERS, under="/people")
-async def line(visit: Visit) -> Response:
+async def line(ctx: PageContext) -> Response:
     """One line of a skill, or one statement."""
-    user, domain, named = visit.user(), visit.domain(), visit.line()
-    found = await visit.read(lambda con: _line(con, visit.api, user, domain, named))
-    return visit.show("line.html", user=user, domain=domain, named=named, may=rights(visit, user), **found)
+    user, domain, named = ctx.user(), ctx.domain(), ctx.line()
+    found = await ctx.read(lambda con: _line(con, ctx.api, user, domain, named))
+    return ctx.render("line.html", user=user, domain=domain, named=named, may=permissions_of(ctx, user), **found)
 
 
 def _line(con: DuckDBPyConnection, api: Api, user: str, domain: str, named: str) -> dict[str, Any]:
     gate, now = output_gate(api.settings), datetime.now(UTC)
-    skill = current(api, user, domain, next(iter(read.skill(con, user, domain)), None))
+    skill = newest_skill(api, user, domain, next(iter(read.skill(con, user, domain)), None))
     if skill is None:
         raise _no_skill(domain)
     try:
@@ -110,35 +110,35 @@ def _line(con: DuckDBPyConnection, api: Api, user: str, domain: str, named: str)
     if history is None and attribute is None and statement is None:
         raise Problem(404, "no version of this skill has such a line")
     found: dict[str, Any] = {"history": history, "titles": {}}
-    if isinstance(history, ExplainedStatement) or (attribute is None and statement is not None):
+    if isinstance(history, StatementHistory) or (attribute is None and statement is not None):
         return found | {"is_statement": True, "line": statement}
     if history is not None:
         rankings = [step.ranking for step in history.steps if step.ranking]
         found["titles"] = read.titles(con, user, sorted({item for each in rankings for item in each.shown}))
-    held_back = reasons_held_back([attribute], gate) if attribute else {}
-    return found | {"is_statement": False, "line": attribute, "held_back": held_back}
+    withheld = withheld_reasons([attribute], gate) if attribute else {}
+    return found | {"is_statement": False, "line": attribute, "withheld": withheld}
 
 
 def _no_skill(domain: str) -> Problem:
     return Problem(404, f"there is no skill of this person in {domain}, or the snapshot does not have it yet")
 
 
-def rights(visit: Visit, user: str) -> dict[str, bool]:
+def permissions_of(ctx: PageContext, user: str) -> dict[str, bool]:
     """The token's rights to change, forget and export a user."""
     scopes = {"change": Scope.CHANGE_USER, "forget": Scope.FORGET_USER, "export": Scope.READ_USER}
-    return {name: visit.token.may(scope, user) for name, scope in scopes.items()}
+    return {name: ctx.token.allows(scope, user) for name, scope in scopes.items()}
 
 
-def current(api: Api, user: str, domain: str, published: PolicySkill | None) -> PolicySkill | None:
+def newest_skill(api: Api, user: str, domain: str, published: PolicySkill | None) -> PolicySkill | None:
     """The worker's skill if it is newer than the snapshot's, which is some seconds behind."""
-    fresh = api.live.skill(user, domain)
+    fresh = api.cache.skill(user, domain)
     newer = fresh is not None and (published is None or fresh.version > published.version)
     return fresh if newer else published
 
 
-def reasons_held_back(lines: Sequence[Attribute], gate: OutputGate) -> dict[str, str]:
+def withheld_reasons(lines: Sequence[Attribute], gate: OutputGate) -> dict[str, str]:
     """Why apps and models do not get some lines, by the line's id."""
-    return {line.attribute_id: UNVOUCHED[held.value] for line in lines if (held := gate.line_rejection(line))}
+    return {line.attribute_id: WITHHELD_REASONS[held.value] for line in lines if (held := gate.line_rejection(line))}
 
 
 def scale(lines: Sequence[Attribute]) -> int:
@@ -151,12 +151,12 @@ def stated(skill: PolicySkill, statement_id: str, now: datetime) -> dict[str, An
     each = next((each for each in skill.stated if each.statement_id == statement_id), None)
     if each is None:
         return None
-    words = {"says": what(each), "holds": holds(each, skill.shifted, now)}
+    words = {"says": statement_words(each), "holds": validity(each, skill.shifted, now)}
     return {"statement": each, "over": is_expired(skill, each, now), "doubtful": is_doubtful(skill, each), **words}
 
 
 def _slim(con: DuckDBPyConnection, api: Api, skill: PolicySkill, now: datetime) -> tuple[str, str]:
-    slim = api.live.slim(skill.user_id, skill.domain)
+    slim = api.cache.slim(skill.user_id, skill.domain)
     if slim is not None:
         text, session_text, until = slim.text, slim.session_text, slim.session_until
     elif row := con.execute(_SLIM, [skill.user_id, skill.domain]).fetchone():
@@ -180,38 +180,38 @@ _REFUSED = {
 
 
 @page("GET", "/log", *READERS, under="/people")
-async def log(visit: Visit) -> Response:
+async def log(ctx: PageContext) -> Response:
     """The versions of a skill, the newest first."""
-    user, domain = visit.user(), visit.domain()
+    user, domain = ctx.user(), ctx.domain()
 
     def reading(con: DuckDBPyConnection) -> dict[str, Any]:
         diffs = read.diffs(con, user, domain)
         if not diffs:
             raise _no_skill(domain)
-        chosen, links = visit.part(diffs, lambda diff: diff.version)
+        chosen, links = ctx.slice_log(diffs, lambda diff: diff.version)
         return {**_entries(con, chosen, diffs), **links}
 
-    return visit.show("log.html", user=user, domain=domain, **await visit.read(reading))
+    return ctx.render("log.html", user=user, domain=domain, **await ctx.read(reading))
 
 
 @page("GET", "/version", *READERS, under="/people")
-async def version(visit: Visit) -> Response:
+async def version(ctx: PageContext) -> Response:
     """One version, the skill at it, and the effect of going back to it."""
-    user, domain, number = visit.user(), visit.domain(), visit.number("version")
+    user, domain, number = ctx.user(), ctx.domain(), ctx.number("version")
 
     def reading(con: DuckDBPyConnection) -> dict[str, Any]:
         diffs = read.diffs(con, user, domain)
         if not diffs:
             raise _no_skill(domain)
         then = at_version(diffs, number)
-        now = current(visit.api, user, domain, at_version(diffs, diffs[-1].version))
+        now = newest_skill(ctx.api, user, domain, at_version(diffs, diffs[-1].version))
         if then is None or now is None:
             raise Problem(404, "the log has no such version of this skill")
         entries = _entries(con, [diff for diff in diffs if diff.version == number], diffs)
         return {"then": then, "now": now, "back": difference(now, then), "scale": scale(then.attributes), **entries}
 
-    found, may = await visit.read(reading), rights(visit, user)
-    return visit.show("version.html", user=user, domain=domain, number=number, may=may, **found)
+    found, may = await ctx.read(reading), permissions_of(ctx, user)
+    return ctx.render("version.html", user=user, domain=domain, number=number, may=may, **found)
 
 
 def _entries(con: DuckDBPyConnection, chosen: Sequence[SkillDiff], diffs: Sequence[SkillDiff]) -> dict[str, Any]:

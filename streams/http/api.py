@@ -12,12 +12,12 @@ from fastapi import Depends, Request
 from schemas import CardCommand, CardDiff, Correction, Event, ForgetRequest, Receipt, SkillCommand, SkillDiff
 from streams.exceptions import BrokerUnreachable
 from streams.http import limits
-from streams.http.answers import Answers, AnswerT, Sender, outgoing, user_of
 from streams.http.limits import Gate, Limiter
-from streams.http.live import Live
 from streams.http.problems import RETRY, Problem
+from streams.http.replies import EventSender, ReplyT, ReplyWaiter, outgoing_record, user_of
 from streams.http.snapshot import Snapshot
 from streams.http.tokens import Token
+from streams.http.topic_cache import TopicCache
 from streams.kafka.scanner import NoSuchTopic
 from streams.pseudonyms import ranking_key_if_any
 from streams.settings import Settings
@@ -27,7 +27,7 @@ OUTDATED_SECONDS = 10.0  # how often an outdated snapshot is closed: there may b
 _Result = TypeVar("_Result")
 
 
-class Threads:
+class BoundedThreadPool:
     """A thread pool whose work, running and queued, is limited."""
 
     def __init__(self, name: str, threads: int, queued: int) -> None:
@@ -57,20 +57,20 @@ class Api:
     def __init__(self, settings: Settings, gate: Gate) -> None:
         self.settings, self.gate = settings, gate
         self.snapshot = Snapshot(settings)
-        self.answers = Answers(settings.partitions)
+        self.replies = ReplyWaiter(settings.partitions)
         self.ranking_key = ranking_key_if_any(settings)
-        self.live = Live(settings, self.answers)
-        self.sender = Sender(settings)
-        self._reading = Threads("read", limits.READERS, limits.QUEUED_READS)
-        self._searching = Threads("search", limits.SCANNERS, limits.QUEUED_SCANS)
-        self._waiting = Limiter(limits.WAITING)
+        self.cache = TopicCache(settings, self.replies)
+        self.sender = EventSender(settings)
+        self._reading = BoundedThreadPool("read", limits.READ_THREADS, limits.QUEUED_READS)
+        self._searching = BoundedThreadPool("search", limits.SEARCH_THREADS, limits.QUEUED_SEARCHES)
+        self._waiting = Limiter(limits.WAITING_CALLS)
         self._streams = Limiter(max(1, settings.http_connections // 2))
 
     @asynccontextmanager
     async def running(self, *, follows: bool = True) -> AsyncIterator[None]:
         """Run the work between requests; without `follows` topics are not read."""
         if follows:
-            self.live.start()
+            self.cache.start()
         task = asyncio.create_task(self._close_outdated_snapshots())
         try:
             yield
@@ -78,8 +78,8 @@ class Api:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-            self.live.is_over = True
-            await asyncio.to_thread(self.live.stop)
+            self.cache.is_closing = True
+            await asyncio.to_thread(self.cache.stop)
             await asyncio.to_thread(self.sender.close)
             self._reading.close()
             self._searching.close()
@@ -96,41 +96,41 @@ class Api:
         except (KafkaException, NoSuchTopic, BrokerUnreachable) as error:
             raise Problem(503, "Kafka did not let this server read all that it needs", RETRY) from error
 
-    async def ask(
-        self, token: Token, event: Event, kind: type[AnswerT], is_answer: Callable[[AnswerT], bool]
-    ) -> AnswerT | None:
+    async def send_and_wait(
+        self, token: Token, event: Event, kind: type[ReplyT], is_answer: Callable[[ReplyT], bool]
+    ) -> ReplyT | None:
         """Send an event of a user, and return a worker's answer if there is one within `http_wait_seconds`."""
-        self.live.check_ready()
+        self.cache.check_ready()
         # A rank request is answered under its own id. Records without the id are not decoded.
         hint = getattr(event, "request_id", event.event_id)
-        waiting = self.answers.expect(kind, user_of(event) or "", is_answer, hint)
+        waiting = self.replies.expect(kind, user_of(event) or "", is_answer, hint)
         with self._waiting.hold(token.sha256), waiting as answer:
-            await self.sender.send([outgoing(event, self.settings)])
+            await self.sender.send([outgoing_record(event, self.settings)])
             return await answer.within(self.settings.http_wait_seconds)
 
     async def change_skill(self, token: Token, command: SkillCommand | Correction) -> SkillDiff | None:
-        """Send a command or a correction, and return a worker's diff; see `ask`."""
+        """Send a command or a correction, and return a worker's diff; see `send_and_wait`."""
         asked = (command.event_id, command.user_id, command.domain)
-        return await self.ask(
+        return await self.send_and_wait(
             token, command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == asked
         )
 
     async def change_card(self, token: Token, command: CardCommand) -> CardDiff | None:
-        """Send a command on a card, and return a worker's diff; see `ask`."""
+        """Send a command on a card, and return a worker's diff; see `send_and_wait`."""
         asked = (command.event_id, command.user_id)
-        return await self.ask(token, command, CardDiff, lambda diff: (diff.event_id, diff.user_id) == asked)
+        return await self.send_and_wait(token, command, CardDiff, lambda diff: (diff.event_id, diff.user_id) == asked)
 
     async def forget(self, token: Token, request: ForgetRequest) -> Receipt | None:
-        """Send a request to forget, and return a worker's receipt; see `ask`."""
+        """Send a request to forget, and return a worker's receipt; see `send_and_wait`."""
 
         def is_done(receipt: Receipt) -> bool:
             return any(scope.done and scope.event_id == request.event_id for scope in receipt.scopes)
 
-        return await self.ask(token, request, Receipt, is_done)
+        return await self.send_and_wait(token, request, Receipt, is_done)
 
     def streaming(self, token: Token) -> AbstractContextManager[None]:
         """Return a place for a stream, to hold."""
-        self.live.check_ready()
+        self.cache.check_ready()
         return self._streams.hold(token.sha256)
 
     async def _close_outdated_snapshots(self) -> None:
@@ -143,4 +143,4 @@ async def _api_of(request: Request) -> Api:
     return cast("Api", request.app.state.api)
 
 
-TheApi = Annotated[Api, Depends(_api_of)]
+ApiParam = Annotated[Api, Depends(_api_of)]

@@ -20,9 +20,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streams.http import metrics
 from streams.http.api import Api
-from streams.http.document import ROUTERS, TITLE, VERSION, document
 from streams.http.limits import BODY_BYTES, LARGER_BODIES, MIB
-from streams.http.problems import Problem, log_failure, not_valid, problem_of
+from streams.http.openapi import ROUTERS, TITLE, VERSION, document
+from streams.http.problems import Problem, log_failure, problem_of, validation_problem
 from streams.http.routing import TOKEN
 
 CONSOLE, OPENAPI, PAGE = "/console", "/openapi.json", "/docs"
@@ -142,7 +142,9 @@ class _Middleware:
         is_console = self._has_console and (path in ("/", CONSOLE) or path.startswith(f"{CONSOLE}/"))
         if not _is_docs(path) and not is_console:
             authorization = headers.get(b"authorization", b"").decode("latin-1")
-            token = scope[TOKEN] = self._gate.enter(authorization, scope["client"][0] if scope["client"] else "?")
+            token = scope[TOKEN] = self._gate.authenticate(
+                authorization, scope["client"][0] if scope["client"] else "?"
+            )
             for pattern, size, needed in LARGER_BODIES:
                 if pattern.fullmatch(path) and needed in token.scopes:
                     limit = size
@@ -192,7 +194,7 @@ async def _problem_response(request: Request, error: Exception) -> Response:
 def _problem(error: Exception, scope: Scope) -> Problem:
     match error:
         case RequestValidationError():
-            return not_valid(error)
+            return validation_problem(error)
         case HTTPException():
             headers = {name.title(): value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
             return Problem(error.status_code, _HTTP.get(error.status_code, error.detail), headers)

@@ -12,13 +12,13 @@ from operators.cards.merge import apply_command, is_confirmation_only
 from operators.cards.views import card_text
 from schemas import Card, CardCommand, CardDiff
 from schemas.base import Text
-from streams.http.api import Api, TheApi
-from streams.http.problems import Problem, not_valid
-from streams.http.routing import DomainQuery, TheToken, UserPath, as_json, needs, refuse, router
+from streams.http.api import Api, ApiParam
+from streams.http.problems import Problem, validation_problem
+from streams.http.routing import DomainQuery, TokenParam, UserPath, json_response, refuse, require, router
 from streams.http.tokens import Scope, Token
 from streams.output_gate import output_gate
 from streams.privacy import privacy_of
-from streams.views.cards import ToldCard, card_told
+from streams.views.cards import CardView, card_view
 
 NOTHING = "nothing is on a card of this person yet"
 TEXT_TOKENS, MOST_TOKENS = 300, 4_096
@@ -29,11 +29,14 @@ routes = router("cards")
 
 
 @routes.get(
-    "/v1/users/{user}/card", dependencies=[needs(Scope.READ_SLIM, *_READERS)], response_model=ToldCard, responses=_TEXT
+    "/v1/users/{user}/card",
+    dependencies=[require(Scope.READ_SLIM, *_READERS)],
+    response_model=CardView,
+    responses=_TEXT,
 )
 async def card(
-    api: TheApi,
-    token: TheToken,
+    api: ApiParam,
+    token: TokenParam,
     user: UserPath,
     request: Annotated[Text | None, Query(description="The person's request now.")] = None,
     budget_tokens: Annotated[int | None, Query(ge=1, le=MOST_TOKENS, description="The maximum length.")] = None,
@@ -45,7 +48,7 @@ async def card(
     With `format=text` the lines for a prompt, of at most `budget_tokens` (300 by default), which a token with
     `read-slim` may have too. As fresh as its topic: milliseconds.
     """
-    if form == "json" and not token.may_read(user):
+    if form == "json" and not token.can_read(user):
         raise refuse(_READERS)
     found = await card_of(api, token, user)
     if found is None:
@@ -53,7 +56,7 @@ async def card(
     about: dict[str, Any] = {"request": request or "", "domain": domain}
     at, gate = datetime.now(UTC), output_gate(api.settings)
     if form == "json":
-        return as_json(card_told(found, at, gate, **about, budget_tokens=budget_tokens))
+        return json_response(card_view(found, at, gate, **about, budget_tokens=budget_tokens))
     budget = budget_tokens or TEXT_TOKENS
     text = card_text(found, at, **about, budget_tokens=budget, gate=gate)
     return Response(text, media_type="text/plain")
@@ -61,7 +64,7 @@ async def card(
 
 async def card_of(api: Api, token: Token, user: str) -> Card | None:
     """Return the card as it is now; while topics are not read, as the snapshot has it."""
-    if (held := api.live.card(user)) is not None or api.live.is_ready:
+    if (held := api.cache.card(user)) is not None or api.cache.is_ready:
         return held
     return await api.read(token, partial(api.snapshot.card, user))
 
@@ -72,10 +75,10 @@ def card_command(user: str, actor: str, event_id: str, at: datetime, asked: dict
     try:
         return CardCommand.model_validate({**asked, **envelope}, extra="forbid")
     except ValidationError as error:
-        raise not_valid(error) from None
+        raise validation_problem(error) from None
 
 
-def would_be(api: Api, card: Card | None, command: CardCommand) -> CardDiff:
+def preview_command(api: Api, card: Card | None, command: CardCommand) -> CardDiff:
     """Return the effect of a command on the card as it is now, and refuse one without effect."""
     diff = apply_command(card, command, None, privacy_of(api.settings))
     if diff is not None and not is_confirmation_only(card, diff):

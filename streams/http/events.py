@@ -22,18 +22,18 @@ from schemas.events import MAX_CANDIDATES, RankedBy, Ranking, RankRequest
 from schemas.topics import FROM_APPS, TOPICS
 from streams.dry_run import lessons
 from streams.http import metrics
-from streams.http.answers import outgoing, user_of
-from streams.http.api import TheApi
-from streams.http.limits import EVENTS, LINT_CHARS
-from streams.http.problems import Problem, fields_of, not_valid
-from streams.http.routing import Body, DomainPath, TheToken, UserPath, as_json, needs, refuse, router
-from streams.http.tokens import EVERYBODY, Token, TokenScope
+from streams.http.api import ApiParam
+from streams.http.limits import BATCH_EVENTS, LINT_CHARS
+from streams.http.problems import Problem, field_errors, validation_problem
+from streams.http.replies import outgoing_record, user_of
+from streams.http.routing import Body, DomainPath, TokenParam, UserPath, json_response, refuse, require, router
+from streams.http.tokens import ALL_USERS, Token, TokenScope
 from streams.privacy import privacy_of
 
-AT_ONCE = 20  # events after which other requests get a turn
+EVENTS_PER_TURN = 20  # events after which other requests get a turn
 MAX_ID = 256
 OVERHEAD_BYTES = 1_024  # the size of a record besides its value: key, times, Kafka's own fields
-WHOLE = "event"  # the field of an error about the whole event
+WHOLE_EVENT = "event"  # the field of an error about the whole event
 RANK_SCOPES = (TokenScope.PRODUCE, TokenScope.READ_SLIM)
 NOT_REMEMBERED = "These words ask not to be remembered, so nothing was sent."
 
@@ -52,14 +52,14 @@ _ENTRY: dict[str, Any] = {
 }
 
 
-class Batch(Body):
+class EventBatch(Body):
     """A batch of events. Each is checked by itself, so that a bad one does not keep the others out."""
 
-    events: list[Any] = Field(min_length=1, max_length=EVENTS, json_schema_extra={"items": _ENTRY})
+    events: list[Any] = Field(min_length=1, max_length=BATCH_EVENTS, json_schema_extra={"items": _ENTRY})
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedEvent:
     """One entry of a batch; `event` is None if it is refused, for these errors."""
 
     event_id: str | None  # None if it cannot be an event's
@@ -73,7 +73,7 @@ class Checked:
         return "refused" if self.event is None else "accepted"
 
 
-class _Refused(Exception):
+class _Rejected(Exception):
     """An entry is refused; its arguments are the field and the mistake."""
 
 
@@ -84,7 +84,7 @@ class FieldError(Model):
     what: str
 
 
-class Result(Model):
+class EventOutcome(Model):
     """The outcome of an event, in the order of the batch."""
 
     event_id: str | None = Field(description="As it was sent, if it was.")
@@ -92,25 +92,25 @@ class Result(Model):
     errors: tuple[FieldError, ...] = Field(default=(), description="Only of refused ones.")
 
 
-class Taken(Model):
+class BatchOutcome(Model):
     """The outcome of a batch. Kafka has the accepted events."""
 
     accepted: int
     refused: int
-    results: tuple[Result, ...]
+    results: tuple[EventOutcome, ...]
 
 
-class Linted(Result):
+class EventLessons(EventOutcome):
     """The lessons of an event."""
 
     teaches: tuple[str, ...] = Field(description="Its lessons, in sentences.")
     warnings: tuple[str, ...] = Field(description="Ways to make it teach more.")
 
 
-class LintReport(Taken):
+class LintReport(BatchOutcome):
     """The lessons of a batch; nothing of it was sent."""
 
-    results: tuple[Linted, ...]
+    results: tuple[EventLessons, ...]
 
 
 class RankBody(Body):
@@ -144,7 +144,7 @@ class CorrectionBody(Body):
     session_id: Identifier | None = None
 
 
-class StatedNow(Model):
+class UnderstoodStatement(Model):
     """One understood statement."""
 
     statement_id: str
@@ -153,7 +153,7 @@ class StatedNow(Model):
     scope: Scope
 
 
-class Corrected(Model):
+class CorrectionOutcome(Model):
     """The outcome of a correction."""
 
     event_id: str
@@ -172,44 +172,44 @@ class Corrected(Model):
         "effect of words that state nothing.",
     )
     not_kept: tuple[str, ...] = Field(default=(), description="Kinds of private data that were left out.")
-    stated: tuple[StatedNow, ...] = ()
+    stated: tuple[UnderstoodStatement, ...] = ()
     diff: SkillDiff | None = Field(default=None, description="Only for tokens that may read the user.")
 
 
-@events.post("/v1/events", dependencies=[needs(TokenScope.PRODUCE, every=True)], response_model=Taken)
-async def send_events(api: TheApi, token: TheToken, batch: Batch) -> Response:
+@events.post("/v1/events", dependencies=[require(TokenScope.PRODUCE, every=True)], response_model=BatchOutcome)
+async def send_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Response:
     """Takes up to 500 events, and answers once Kafka has acknowledged them.
 
     Each event is checked by itself: `results` has one entry for each, in the order of the batch. Sending the same
     event again, with the same `event_id`, changes nothing, so after a 503 or no answer at all send the whole batch
     again as it is.
     """
-    checked = await _checked(token, batch)
-    await api.sender.send([outgoing(each.event, api.settings) for each in checked if each.event is not None])
+    checked = await _check_batch(token, batch)
+    await api.sender.send([outgoing_record(each.event, api.settings) for each in checked if each.event is not None])
     for each in checked:
         metrics.EVENTS.labels(each.topic.base if each.topic else metrics.NO_TOPIC, each.status).inc()
-    return _answer(checked, map(_result, checked))
+    return _batch_response(checked, map(_outcome, checked))
 
 
-@events.post("/v1/events/lint", dependencies=[needs(TokenScope.PRODUCE, every=True)], response_model=LintReport)
-async def lint_events(api: TheApi, token: TheToken, batch: Batch) -> Response:
+@events.post("/v1/events/lint", dependencies=[require(TokenScope.PRODUCE, every=True)], response_model=LintReport)
+async def lint_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Response:
     """Lists the lessons of each event of a batch, in sentences; sends nothing.
 
     The events share the state of a user without any history: a selection joins with its ranking of the same batch.
     """
-    checked = await _checked(token, batch)
+    checked = await _check_batch(token, batch)
     records = [entry["event"] if each.event else {} for entry, each in zip(batch.events, checked, strict=True)]
     given = [each.event for each in checked]
     # A millisecond an event, and more for long texts.
     lint = partial(lessons, api.settings, datetime.now(UTC), LINT_CHARS, given, records)
     found = zip(checked, await api.read(token, lint), strict=True)
-    return _answer(
-        checked, (_result(each) | {"teaches": lesson.teaches, "warnings": lesson.warnings} for each, lesson in found)
+    return _batch_response(
+        checked, (_outcome(each) | {"teaches": lesson.teaches, "warnings": lesson.warnings} for each, lesson in found)
     )
 
 
-@rankings.post("/v1/rank", dependencies=[needs(*RANK_SCOPES, every=True)], response_model=Ranking)
-async def rank(api: TheApi, token: TheToken, asked: RankBody) -> Response:
+@rankings.post("/v1/rank", dependencies=[require(*RANK_SCOPES, every=True)], response_model=Ranking)
+async def rank(api: ApiParam, token: TokenParam, asked: RankBody) -> Response:
     """Ranks candidates for a person, best first, and waits for it.
 
     `injected` has the reasons: the slim skill, and in `fit` how well the candidates suit and, with `clarify`, the most
@@ -217,7 +217,7 @@ async def rank(api: TheApi, token: TheToken, asked: RankBody) -> Response:
     `ranking_id`. A 504 names the `request_id`: the same request may be sent again with it.
     """
     user = asked.user_id
-    if not all(token.may(scope, user) for scope in RANK_SCOPES):
+    if not all(token.allows(scope, user) for scope in RANK_SCOPES):
         raise refuse(RANK_SCOPES)
     name = asked.request_id or uuid.uuid4().hex
     request = _event(RankRequest, asked, request_id=name)
@@ -226,7 +226,7 @@ async def rank(api: TheApi, token: TheToken, asked: RankBody) -> Response:
         is_named = (found.ranking_id, found.user_id) == (name, user)
         return is_named and without_unproven_fields(found, api.ranking_key).ranked_by is RankedBy.SAGER
 
-    found = await api.ask(token, request, Ranking, is_answer)
+    found = await api.send_and_wait(token, request, Ranking, is_answer)
     if found is None:
         detail = "no worker has ranked this in time; the request is kept, and the ranking will be on its topic"
         raise Problem(504, detail, request_id=name)
@@ -236,10 +236,12 @@ async def rank(api: TheApi, token: TheToken, asked: RankBody) -> Response:
 
 @corrections.post(
     "/v1/users/{user}/domains/{domain}/corrections",
-    dependencies=[needs(TokenScope.CHANGE_USER)], response_model=Corrected,
-    responses={202: {"model": Corrected, "description": "Kept, but no worker has answered in time."}},
+    dependencies=[require(TokenScope.CHANGE_USER)], response_model=CorrectionOutcome,
+    responses={202: {"model": CorrectionOutcome, "description": "Kept, but no worker has answered in time."}},
 )  # fmt: skip
-async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPath, asked: CorrectionBody) -> Response:
+async def correct(
+    api: ApiParam, token: TokenParam, user: UserPath, domain: DomainPath, asked: CorrectionBody
+) -> Response:
     """Records wishes of a person, in words or by a form, and answers with the statements understood.
 
     The next ranking honours them. With `answers` it answers the question of a ranking. Words that are not understood
@@ -250,10 +252,10 @@ async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPa
     name, wish = correction.event_id, OptOut.NOT_REMEMBERED
     if privacy_of(api.settings).wish(correction.text) is wish:
         why = {"understood": False, "why": wish.value, "explanation": NOT_REMEMBERED}
-        return as_json(Corrected(event_id=name, carried_out=False, **why))
+        return json_response(CorrectionOutcome(event_id=name, carried_out=False, **why))
     diff = await api.change_skill(token, correction)
     if diff is None:
-        return as_json(Corrected(event_id=name, carried_out=False), 202)
+        return json_response(CorrectionOutcome(event_id=name, carried_out=False), 202)
     of_heard: dict[str, Any] = {"understood": True}
     if (heard := diff.heard) is not None:
         of_heard = heard.model_dump(include={"understood", "explanation", "not_kept"})
@@ -261,19 +263,19 @@ async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPa
     statements = [
         change.statement for change in diff.stated if change.kind is StatementChangeKind.STATED and change.statement
     ]
-    return as_json(
-        Corrected(
+    return json_response(
+        CorrectionOutcome(
             event_id=name,
             carried_out=True,
             version=diff.version,
             **of_heard,
             stated=tuple(
-                StatedNow(
+                UnderstoodStatement(
                     statement_id=each.statement_id, says=describe_statement(each), words=each.words, scope=each.scope
                 )
                 for each in statements
             ),
-            diff=diff if token.may_read(user) else None,
+            diff=diff if token.can_read(user) else None,
         )
     )
 
@@ -284,30 +286,30 @@ def _event(kind: type[EventT], asked: Body, **more: str) -> EventT:
     try:
         return kind.model_validate({**fields, **envelope, **more})
     except ValidationError as error:
-        raise not_valid(error) from None
+        raise validation_problem(error) from None
 
 
-async def _checked(token: Token, batch: Batch) -> list[Checked]:
+async def _check_batch(token: Token, batch: EventBatch) -> list[CheckedEvent]:
     """Check a batch, some entries at a time, so that other requests get a turn."""
-    now, checked = datetime.now(UTC), list[Checked]()
+    now, checked = datetime.now(UTC), list[CheckedEvent]()
     for number, entry in enumerate(batch.events):
-        if number % AT_ONCE == 0:
+        if number % EVENTS_PER_TURN == 0:
             await asyncio.sleep(0)
-        checked.append(check(entry, lambda user: token.may(TokenScope.PRODUCE, user or EVERYBODY), now))
+        checked.append(check_event(entry, lambda user: token.allows(TokenScope.PRODUCE, user or ALL_USERS), now))
     return checked
 
 
-def _result(checked: Checked) -> dict[str, Any]:
+def _outcome(checked: CheckedEvent) -> dict[str, Any]:
     errors = {"errors": checked.errors} if checked.errors else {}
     return {"event_id": checked.event_id, "status": checked.status, **errors}
 
 
-def _answer(checked: Sequence[Checked], results: Iterable[dict[str, Any]]) -> Response:
+def _batch_response(checked: Sequence[CheckedEvent], results: Iterable[dict[str, Any]]) -> Response:
     accepted = sum(each.event is not None for each in checked)
-    return as_json({"accepted": accepted, "refused": len(checked) - accepted, "results": list(results)})
+    return json_response({"accepted": accepted, "refused": len(checked) - accepted, "results": list(results)})
 
 
-def check(entry: Any, may_send: Callable[[str | None], bool], now: datetime) -> Checked:
+def check_event(entry: Any, may_send: Callable[[str | None], bool], now: datetime) -> CheckedEvent:
     """Check an entry of a batch as a worker would; never raises, whatever it is.
 
     `may_send`: returns True if the token may send events of this user; None: events that belong to no user. `now`:
@@ -316,25 +318,25 @@ def check(entry: Any, may_send: Callable[[str | None], bool], now: datetime) -> 
     name, topic = None, None
     try:
         if not isinstance(entry, dict) or entry.keys() != {"topic", "event"} or not isinstance(entry["event"], dict):
-            raise _Refused("", "an entry is an object with the two members topic and event")
+            raise _Rejected("", "an entry is an object with the two members topic and event")
         given = entry["event"].get("event_id")
         name = given if isinstance(given, str) and 0 < len(given) <= MAX_ID else None
         topic = TOPICS.get(entry["topic"]) if entry["topic"] in FROM_APPS else None
         if topic is None:
-            raise _Refused("topic", f"apps send {', '.join(FROM_APPS)}")
+            raise _Rejected("topic", f"apps send {', '.join(FROM_APPS)}")
         event: Event = topic.model.__pydantic_validator__.validate_python(entry["event"])
         user = user_of(event)
         if not may_send(user):
             if user is None:
-                raise _Refused("topic", "items belong to all users: sending them takes a token for all users")
-            raise _Refused("user_id", "this token may not send events of that user")
+                raise _Rejected("topic", "items belong to all users: sending them takes a token for all users")
+            raise _Rejected("user_id", "this token may not send events of that user")
         if reject_reason(event, None, now) is not None:
             minutes = TOLERANCE.seconds // 60
-            raise _Refused("occurred_at", f"it is more than {minutes} minutes ahead of the server's time")
+            raise _Rejected("occurred_at", f"it is more than {minutes} minutes ahead of the server's time")
         if len(encode(event)) > (most := topic.max_message_bytes - OVERHEAD_BYTES):
-            raise _Refused(WHOLE, f"it is over {most:,} bytes")
+            raise _Rejected(WHOLE_EVENT, f"it is over {most:,} bytes")
     except ValidationError as error:
-        return Checked(name, topic, errors=fields_of(error, whole=WHOLE))
-    except _Refused as refusal:
-        return Checked(name, topic, errors=(dict(zip(("field", "what"), refusal.args, strict=True)),))
-    return Checked(name, topic, event)
+        return CheckedEvent(name, topic, errors=field_errors(error, whole=WHOLE_EVENT))
+    except _Rejected as refusal:
+        return CheckedEvent(name, topic, errors=(dict(zip(("field", "what"), refusal.args, strict=True)),))
+    return CheckedEvent(name, topic, event)

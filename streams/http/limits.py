@@ -11,7 +11,7 @@ from typing import Final
 
 from streams.exceptions import StreamsError
 from streams.http import metrics
-from streams.http.tokens import Scope, Token, TokensFile, find
+from streams.http.tokens import Scope, Token, TokensFile, find_token
 from streams.memory import LruCache
 from streams.settings import Settings
 
@@ -24,11 +24,11 @@ LARGER_BODIES: Final = (
     (re.compile(r"/v1/users/[^/]+/import"), 16 * MIB, Scope.CHANGE_USER),
 )
 """Paths that take larger bodies, their size and the scope that the token needs, so that strangers fill no memory."""
-EVENTS = 500  # events in a batch
+BATCH_EVENTS = 500  # events in a batch
 LINT_CHARS = 10_000  # the text of a batch that the linter reads: a second's work at worst
-WAITING = 512  # calls at once that wait for a worker's answer
-READERS, QUEUED_READS = 4, 64  # threads that read the snapshot, and reads that wait for one
-SCANNERS, QUEUED_SCANS = 4, 8  # threads that export, preview or import, which takes seconds or minutes each
+WAITING_CALLS = 512  # calls at once that wait for a worker's answer
+READ_THREADS, QUEUED_READS = 4, 64  # threads that read the snapshot, and reads that wait for one
+SEARCH_THREADS, QUEUED_SEARCHES = 4, 8  # threads that export, preview or import, which takes seconds or minutes each
 BUCKETS = 10_000  # one or two megabytes; beyond that the least recently used bucket is dropped
 
 
@@ -105,27 +105,27 @@ class Gate:
         self._requests = Buckets(settings.http_rate, settings.http_burst)
         self._failures = Buckets(settings.http_failures / 60, max(1, int(settings.http_failures)))
 
-    def enter(self, authorization: str | None, address: str) -> Token:
+    def authenticate(self, authorization: str | None, address: str) -> Token:
         """Return the token of a request; raise `Unauthorized` or `RateLimited`.
 
         Other clients' failures at the same address, such as behind a proxy, never refuse a valid token: a token cannot
         be guessed, and the limit on failures only bounds the work that they cause.
         """
         kind, _, presented = (authorization or "").partition(" ")
-        token = find(self._tokens.all(), presented.strip()) if kind.lower() == "bearer" else None
+        token = find_token(self._tokens.all(), presented.strip()) if kind.lower() == "bearer" else None
         if token is None:
             reason = "missing" if not authorization else "unknown" if kind.lower() == "bearer" else "not-bearer"
             metrics.AUTH_FAILURES.labels(reason).inc()
             self._limit(self._failures, network_of(address), "address")
             raise Unauthorized(reason)
-        self.count(token)
+        self.count_request(token)
         return token
 
-    def count(self, token: Token) -> None:
+    def count_request(self, token: Token) -> None:
         """Count a request of this token."""
         self._limit(self._requests, token.sha256, "token", token.rate)
 
-    def current(self, sha256: str) -> Token | None:
+    def token_by_hash(self, sha256: str) -> Token | None:
         """Return the token with this hash as the file has it now, unless it has expired."""
         found = next((token for token in self._tokens.all() if token.sha256 == sha256), None)
         return None if found is None or found.is_expired() else found

@@ -77,12 +77,12 @@ def log_failure(error: Exception, where: str, logger: logging.Logger) -> None:
     logger.error("%s failed with %s\n%s", where, type(error).__name__, lines)
 
 
-def not_valid(error: ValidationError | RequestValidationError) -> Problem:
+def validation_problem(error: ValidationError | RequestValidationError) -> Problem:
     """Return the response to an invalid request: its wrong fields and why, never their values."""
-    return Problem(422, "some fields are invalid", errors=fields_of(error))
+    return Problem(422, "some fields are invalid", errors=field_errors(error))
 
 
-def fields_of(error: ValidationError | RequestValidationError, whole: str = "") -> tuple[dict[str, str], ...]:
+def field_errors(error: ValidationError | RequestValidationError, whole: str = "") -> tuple[dict[str, str], ...]:
     """Return at most five invalid fields, without the client's values; `whole` names an error of the whole object."""
     found = []
     skipped = isinstance(error, RequestValidationError)  # the first part of a place is FastAPI's, such as "body"

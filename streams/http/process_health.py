@@ -82,7 +82,7 @@ def _refusal(gate: Gate | None, request: Request) -> Response | None:
     if gate is None:
         return None
     try:
-        token = gate.enter(request.headers.get("authorization"), request.client.host if request.client else "?")
+        token = gate.authenticate(request.headers.get("authorization"), request.client.host if request.client else "?")
     except RateLimited as error:
         return JSONResponse({"detail": str(error)}, 429, {**NO_STORE, "Retry-After": error.retry_after})
     except Unauthorized:

@@ -17,9 +17,9 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from schemas import Receipt
 from schemas.base import DomainField, UserIdField
 from streams.exceptions import NotProduced
-from streams.http.api import Api, TheApi
-from streams.http.problems import RETRY, Problem, not_valid
-from streams.http.routing import MAX_ID_CHARS, Body, DomainQuery, TheToken, UserPath, as_json, needs, router
+from streams.http.api import Api, ApiParam
+from streams.http.problems import RETRY, Problem, validation_problem
+from streams.http.routing import MAX_ID_CHARS, Body, DomainQuery, TokenParam, UserPath, json_response, require, router
 from streams.http.tokens import Scope, Token
 from streams.rights import exporting, importing
 from streams.rights.inventory import SkillImportPreview, StoreErasure, forget_request, preview_erasure, preview_import
@@ -32,7 +32,7 @@ _FILE: dict[str, Any] = {"content": {GZIP: {"schema": {"type": "string", "format
 routes = router("rights")
 
 
-class ForgetAsked(Body):
+class ErasureBody(Body):
     """The data to erase: everything, a domain, or a line of a domain by its id."""
 
     everything: bool = Field(default=False, strict=True, description="The whole person, in every domain.")
@@ -49,7 +49,7 @@ class ForgetAsked(Body):
         return self
 
 
-class ForgetPreview(BaseModel):
+class ErasurePreview(BaseModel):
     """The reach of an erasure. Nothing was erased."""
 
     known: bool = Field(description="Whether anything is held about this user.")
@@ -58,7 +58,7 @@ class ForgetPreview(BaseModel):
     unread: list[str] = Field(description="Topics that could not be counted.")
 
 
-class RightForgotten(BaseModel):
+class ErasureOutcome(BaseModel):
     """A request to erase; it is carried out if there is a receipt, which holds no name."""
 
     event_id: str
@@ -73,7 +73,7 @@ class ImportPreview(BaseModel):
     comes: list[SkillImportPreview]
 
 
-class ImportDone(BaseModel):
+class ImportOutcome(BaseModel):
     """The result of an import."""
 
     carried_out: bool
@@ -82,10 +82,10 @@ class ImportDone(BaseModel):
 
 
 @routes.get(
-    "/v1/users/{user}/export", dependencies=[needs(Scope.READ_USER)],
+    "/v1/users/{user}/export", dependencies=[require(Scope.READ_USER)],
     response_class=StreamingResponse, responses={200: {**_FILE, "description": "The export."}},
 )  # fmt: skip
-async def export_user(api: TheApi, token: TheToken, user: UserPath) -> Response:
+async def export_user(api: ApiParam, token: TokenParam, user: UserPath) -> Response:
     """Exports everything held about a user: the file of `sager policy export`, gzipped JSON lines.
 
     It reads whole topics, and may take minutes in a large deployment.
@@ -95,10 +95,10 @@ async def export_user(api: TheApi, token: TheToken, user: UserPath) -> Response:
 
 @routes.post(
     "/v1/users/{user}/forget",
-    dependencies=[needs(Scope.FORGET_USER)], response_model=ForgetPreview | RightForgotten,
-    responses={202: {"model": RightForgotten, "description": "Accepted, but no worker has answered in time."}},
+    dependencies=[require(Scope.FORGET_USER)], response_model=ErasurePreview | ErasureOutcome,
+    responses={202: {"model": ErasureOutcome, "description": "Accepted, but no worker has answered in time."}},
 )  # fmt: skip
-async def forget_user(api: TheApi, token: TheToken, user: UserPath, asked: ForgetAsked) -> Response:
+async def forget_user(api: ApiParam, token: TokenParam, user: UserPath, asked: ErasureBody) -> Response:
     """Erases a person, a domain or a line. There is no way back.
 
     Without `confirm` the answer is a preview, by store. With the user's id in `confirm` it is the receipt.
@@ -106,28 +106,30 @@ async def forget_user(api: TheApi, token: TheToken, user: UserPath, asked: Forge
     if asked.confirm is None:
         found = await api.search(token, partial(preview_erasure, api.settings, user, asked.domain, asked.line))
         held = found.held
-        return as_json(ForgetPreview(known=held.is_known, domains=held.domains, goes=found.stores, unread=held.unread))
+        return json_response(
+            ErasurePreview(known=held.is_known, domains=held.domains, goes=found.stores, unread=held.unread)
+        )
     _check_confirm(asked.confirm, user)
     try:
         now = datetime.now(UTC)
         request = forget_request(user, asked.domain, asked.line, token.name, uuid.uuid4().hex, now)
     except ValidationError as error:
-        raise not_valid(error) from None
+        raise validation_problem(error) from None
     receipt = await api.forget(token, request)
-    done = RightForgotten(event_id=request.event_id, carried_out=receipt is not None, receipt=receipt)
-    return as_json(done, 202 if receipt is None else 200)
+    done = ErasureOutcome(event_id=request.event_id, carried_out=receipt is not None, receipt=receipt)
+    return json_response(done, 202 if receipt is None else 200)
 
 
 @routes.post(
     "/v1/users/{user}/import",
-    dependencies=[needs(Scope.CHANGE_USER)], response_model=ImportPreview | ImportDone,
-    responses={202: {"model": ImportDone, "description": "Sent; no worker has carried all of it out yet."}},
+    dependencies=[require(Scope.CHANGE_USER)], response_model=ImportPreview | ImportOutcome,
+    responses={202: {"model": ImportOutcome, "description": "Sent; no worker has carried all of it out yet."}},
     openapi_extra={"requestBody": {"required": True, **_FILE}},
 )  # fmt: skip
 async def import_user(
     request: Request,
-    api: TheApi,
-    token: TheToken,
+    api: ApiParam,
+    token: TokenParam,
     user: UserPath,
     domain: DomainQuery = None,
     reason: Annotated[str, Query(max_length=300, description="Why, for the log.")] = "",
@@ -144,16 +146,16 @@ async def import_user(
     body, now = await request.body(), datetime.now(UTC)
 
     def preview() -> ImportPreview:
-        bundle = _loaded(body)
+        bundle = _load_bundle(body)
         return ImportPreview(
             exported_from=bundle.header.user_id, comes=preview_import(api.settings, bundle, user, now, domain)
         )
 
     if confirm is None:
-        return as_json(await api.search(token, preview))
+        return json_response(await api.search(token, preview))
     order = importing.ImportOrder(token.name, reason, now)
     done = await api.search(token, partial(_import, api.settings, body, user, order, domain))
-    return as_json(done, 200 if done.carried_out else 202)
+    return json_response(done, 200 if done.carried_out else 202)
 
 
 def _check_confirm(confirm: str, user: str) -> None:
@@ -161,19 +163,23 @@ def _check_confirm(confirm: str, user: str) -> None:
         raise Problem(409, "`confirm` is not the id of this user: nothing was done")
 
 
-def _import(settings: Settings, body: bytes, user: str, order: importing.ImportOrder, domain: str | None) -> ImportDone:
+def _import(
+    settings: Settings, body: bytes, user: str, order: importing.ImportOrder, domain: str | None
+) -> ImportOutcome:
     try:
-        done = importing.import_bundle(settings, _loaded(body), user, order, settings.http_wait_seconds, domain=domain)
+        done = importing.import_bundle(
+            settings, _load_bundle(body), user, order, settings.http_wait_seconds, domain=domain
+        )
     except ValidationError as error:
-        raise not_valid(error) from None
+        raise validation_problem(error) from None
     except (KafkaException, NotProduced) as error:
         raise Problem(503, "Kafka did not acknowledge it; it may or may not be carried out", RETRY) from error
-    return ImportDone(carried_out=None not in done.diffs.values(), statements=done.statements, skills=done.skills)
+    return ImportOutcome(carried_out=None not in done.diffs.values(), statements=done.statements, skills=done.skills)
 
 
 async def export_file(api: Api, token: Token, user: str) -> StreamingResponse:
     """Return the export of a user as a file."""
-    file = await api.search(token, partial(_exported, api.settings, user))
+    file = await api.search(token, partial(_export_to_file, api.settings, user))
     if file is None:
         raise Problem(404, "nothing is held about this user")
     size = file.seek(0, os.SEEK_END)
@@ -181,7 +187,7 @@ async def export_file(api: Api, token: Token, user: str) -> StreamingResponse:
     return StreamingResponse(_chunks(file), headers=headers, media_type=GZIP)
 
 
-def _exported(settings: Settings, user: str) -> BinaryIO | None:
+def _export_to_file(settings: Settings, user: str) -> BinaryIO | None:
     """Return a file without a name with everything held about a user; None if nothing is held. Blocks."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - `_chunks` closes it
     done = exporting.export(settings, user, file)
@@ -195,7 +201,7 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
             yield chunk
 
 
-def _loaded(body: bytes) -> importing.Bundle:
+def _load_bundle(body: bytes) -> importing.Bundle:
     try:
         return importing.load(BytesIO(body))
     except importing.InvalidExport as error:

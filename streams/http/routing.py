@@ -17,7 +17,7 @@ from schemas import Model
 from schemas.base import DomainField, UserIdField
 from streams.http import metrics
 from streams.http.problems import Problem
-from streams.http.tokens import EVERYBODY, Scope, Token
+from streams.http.tokens import ALL_USERS, Scope, Token
 
 TOKEN = "sager.token"  # noqa: S105 - a name in the ASGI scope
 """Where the middleware puts the token of a request."""
@@ -39,7 +39,7 @@ def _decoded(value: Any) -> Any:
 
 
 DECODED = BeforeValidator(_decoded)
-TheToken = Annotated[Token, Depends(_token_of)]
+TokenParam = Annotated[Token, Depends(_token_of)]
 UserPath = Annotated[UserIdField, DECODED, Path(alias="user", description="The user's id, percent-encoded.")]
 DomainPath = Annotated[DomainField, DECODED, Path(alias="domain", description="Such as `films`.")]
 LinePath = Annotated[
@@ -54,7 +54,7 @@ def refuse(scopes: tuple[Scope, ...]) -> Problem:
     return Problem(403, f"this token lacks the scope {' or '.join(scopes)} for that user")
 
 
-class Needs:
+class RequireScopes:
     """A dependency: the token needs one of these scopes, for the user in the path where there is one.
 
     Without a user in the path, a scope that is about a user must be about all of them. With `every`, the token needs
@@ -67,18 +67,18 @@ class Needs:
     async def __call__(self, request: Request) -> None:
         """Refuse other tokens."""
         token, user = await _token_of(request), request.path_params.get("user")
-        about = EVERYBODY if user is None else unquote(user)
+        about = ALL_USERS if user is None else unquote(user)
         if self.every:
             is_allowed = all(scope in token.scopes for scope in self.scopes)
         else:
-            is_allowed = any(token.may(scope, about) for scope in self.scopes)
+            is_allowed = any(token.allows(scope, about) for scope in self.scopes)
         if not is_allowed:
             raise refuse(self.scopes)
 
 
-def needs(*scopes: Scope, every: bool = False) -> Any:
-    """Return `Needs` as a dependency."""
-    return Depends(Needs(*scopes, every=every))
+def require(*scopes: Scope, every: bool = False) -> Any:
+    """Return `RequireScopes` as a dependency."""
+    return Depends(RequireScopes(*scopes, every=every))
 
 
 class _Request(Request):
@@ -107,7 +107,7 @@ def router(*tags: str) -> APIRouter:
     return APIRouter(route_class=_Route, tags=list(tags))
 
 
-def as_json(body: Any, status: int = 200) -> Response:
+def json_response(body: Any, status: int = 200) -> Response:
     """Return a JSON response for data or a model."""
     content = body.model_dump_json() if isinstance(body, BaseModel) else orjson.dumps(body)
     return Response(content, status, media_type="application/json")

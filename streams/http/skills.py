@@ -16,22 +16,32 @@ from operators.history import at_version
 from schemas import Action, Model, PolicySkill, RefusedProposal, SkillCommand, SkillDiff, SkillLineInput
 from schemas.base import AttributeId, DomainField, Label
 from schemas.commands import AssignableTier
-from streams.http.api import TheApi
-from streams.http.problems import Problem, not_valid
-from streams.http.routing import Body, DomainPath, DomainQuery, LinePath, TheToken, UserPath, as_json, needs, router
+from streams.http.api import ApiParam
+from streams.http.problems import Problem, validation_problem
+from streams.http.routing import (
+    Body,
+    DomainPath,
+    DomainQuery,
+    LinePath,
+    TokenParam,
+    UserPath,
+    json_response,
+    require,
+    router,
+)
 from streams.http.tokens import Scope
 from streams.output_gate import output_gate
-from streams.views.line_history import Explained, ExplainedStatement, UnknownLine, explain
-from streams.views.llm import ToldSkill, skill_for_model
-from streams.views.skill_json import plain
+from streams.views.line_history import LineHistory, StatementHistory, UnknownLine, explain
+from streams.views.llm import SkillForModel, skill_for_model
+from streams.views.skill_json import skill_to_json
 from streams.views.skill_log import UnknownUser
 
-_READS = needs(Scope.READ_USER, Scope.READ_ALL)
+_READS = require(Scope.READ_USER, Scope.READ_ALL)
 
 reads, models, changes = router("skills"), router("for models"), router("commands")
 
 
-class TokenFacts(Model):
+class TokenInfo(Model):
     """The facts of a request's token."""
 
     name: str
@@ -46,13 +56,13 @@ class Skills(Model):
     skills: tuple[PolicySkill, ...]
 
 
-class Log(Model):
+class SkillLog(Model):
     """Versions of skills, with their changes."""
 
     diffs: tuple[SkillDiff, ...]
 
 
-class Command(Body):
+class CommandBody(Body):
     """A change and its reason.
 
     Beside `domain` and `action`: `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes
@@ -70,7 +80,7 @@ class Command(Body):
     reason: Annotated[str, Field(max_length=300)] = ""
 
 
-class Commanded(Model):
+class CommandOutcome(Model):
     """The outcome of a command."""
 
     event_id: str
@@ -81,25 +91,25 @@ class Commanded(Model):
 
 
 @reads.get("/v1/token")
-async def own_token(token: TheToken) -> TokenFacts:
+async def token_info(token: TokenParam) -> TokenInfo:
     """The token of this very request: its name, its scopes, and its user; `*` is all users."""
     scopes = tuple(scope for scope in Scope if scope in token.scopes)
-    return TokenFacts(name=token.name, scopes=scopes, user=token.user, expires=token.expires)
+    return TokenInfo(name=token.name, scopes=scopes, user=token.user, expires=token.expires)
 
 
 @reads.get("/v1/users/{user}/skills", dependencies=[_READS], response_model=Skills)
-async def skills(api: TheApi, token: TheToken, user: UserPath, domain: DomainQuery = None) -> Response:
+async def skills(api: ApiParam, token: TokenParam, user: UserPath, domain: DomainQuery = None) -> Response:
     """The skills of a user, one per domain."""
     found = await api.read(token, partial(api.snapshot.skills, user, domain))
     if not found:
         raise Problem(404, "no such skill of this user is in the snapshot")
-    return as_json({"skills": [plain(skill) for skill in found]})
+    return json_response({"skills": [skill_to_json(skill) for skill in found]})
 
 
-@reads.get("/v1/users/{user}/log", dependencies=[_READS], response_model=Log)
+@reads.get("/v1/users/{user}/log", dependencies=[_READS], response_model=SkillLog)
 async def log(
-    api: TheApi,
-    token: TheToken,
+    api: ApiParam,
+    token: TokenParam,
     user: UserPath,
     domain: DomainQuery = None,
     last: Annotated[int, Query(ge=1, le=200, description="How many versions, the newest ones.")] = 20,
@@ -109,68 +119,68 @@ async def log(
     if not diffs:
         raise Problem(404, "no version of such a skill is in the snapshot")
     newest = [diff for _, skill in groupby(diffs, attrgetter("domain")) for diff in [*skill][-last:]]
-    return as_json(Log(diffs=tuple(newest)))
+    return json_response(SkillLog(diffs=tuple(newest)))
 
 
 @reads.get(
     "/v1/users/{user}/domains/{domain}/lines/{attribute}",
-    dependencies=[_READS], response_model=Explained | ExplainedStatement,
+    dependencies=[_READS], response_model=LineHistory | StatementHistory,
 )  # fmt: skip
 async def explain_line(
-    api: TheApi, token: TheToken, user: UserPath, domain: DomainPath, attribute: LinePath
+    api: ApiParam, token: TokenParam, user: UserPath, domain: DomainPath, attribute: LinePath
 ) -> Response:
     """Explains one line or statement of a skill: its state now, and its steps, each with a plain sentence.
 
     A line that is gone or was reworded is explained too.
     """
 
-    def read(con: DuckDBPyConnection) -> Explained | ExplainedStatement:
+    def read(con: DuckDBPyConnection) -> LineHistory | StatementHistory:
         return explain(con, user, domain, attribute, output_gate(api.settings))
 
     try:
-        return as_json(await api.read(token, lambda: api.snapshot.ask(read)))
+        return json_response(await api.read(token, lambda: api.snapshot.query(read)))
     except UnknownUser:
         raise Problem(404, "no skill of this user in this domain is in the snapshot") from None
     except UnknownLine:
         raise Problem(404, "no version of this skill has such a line or statement") from None
 
 
-@models.get("/v1/users/{user}/domains/{domain}/told", dependencies=[_READS], response_model=ToldSkill)
-async def told_skill(api: TheApi, user: UserPath, domain: DomainPath) -> Response:
+@models.get("/v1/users/{user}/domains/{domain}/model-view", dependencies=[_READS], response_model=SkillForModel)
+async def model_skill(api: ApiParam, user: UserPath, domain: DomainPath) -> Response:
     """A skill for a model: only lines for which something vouches, in words that carry no instruction.
 
     Withheld lines are counted; `/v1/users/{user}/skills` shows them to people.
     """
-    api.live.check_ready()
-    found = api.live.skill(user, domain)
+    api.cache.check_ready()
+    found = api.cache.skill(user, domain)
     if found is None:
         raise Problem(404, "nothing is known of this user in this domain yet")
-    return as_json(skill_for_model(found, output_gate(api.settings), datetime.now(UTC)))
+    return json_response(skill_for_model(found, output_gate(api.settings), datetime.now(UTC)))
 
 
 @changes.post(
     "/v1/users/{user}/commands",
-    dependencies=[needs(Scope.CHANGE_USER)],
-    response_model=Commanded,
+    dependencies=[require(Scope.CHANGE_USER)],
+    response_model=CommandOutcome,
     responses={
-        202: {"model": Commanded, "description": "Accepted, but no worker has answered in time."},
+        202: {"model": CommandOutcome, "description": "Accepted, but no worker has answered in time."},
         409: {"description": "Refused: no such line, already so, or private; `refused` says which."},
     },
 )
-async def command(api: TheApi, token: TheToken, user: UserPath, asked: Command) -> Response:
+async def command(api: ApiParam, token: TokenParam, user: UserPath, asked: CommandBody) -> Response:
     """Changes a skill in the name of the token, as `sager policy` does."""
     fields = asked.model_dump(exclude_unset=True)
     made = await api.read(token, partial(command_of, fields, user, token.name, api.snapshot.history))
     diff = await api.change_skill(token, made)
     if diff is None:
-        return as_json(Commanded(event_id=made.event_id, carried_out=False), 202)
+        return json_response(CommandOutcome(event_id=made.event_id, carried_out=False), 202)
     if diff.refused and not diff.changes:
         refused = [each.model_dump(mode="json") for each in diff.refused]
         raise Problem(409, "the command was refused", event_id=made.event_id, refused=refused)
     # A skill's first diff has all its initial lines: only for tokens that may read them.
-    shown = diff if token.may_read(user) else None
-    return as_json(
-        Commanded(event_id=made.event_id, carried_out=True, version=diff.version, refused=diff.refused, diff=shown)
+    shown = diff if token.can_read(user) else None
+    return json_response(
+        CommandOutcome(event_id=made.event_id, carried_out=True, version=diff.version, refused=diff.refused, diff=shown)
     )
 
 
@@ -190,4 +200,4 @@ def command_of(
     try:
         return SkillCommand.model_validate(fields, extra="forbid")
     except ValidationError as error:
-        raise not_valid(error) from None
+        raise validation_problem(error) from None

@@ -34,26 +34,26 @@ class Snapshot:
 
     def skills(self, user: str, domain: str | None = None) -> list[PolicySkill]:
         """Return the user's skills, ordered by domain; only one domain's if named."""
-        return self.ask(lambda con: read.skill(con, user, domain))
+        return self.query(lambda con: read.skill(con, user, domain))
 
     def history(self, user: str, domain: str | None) -> list[SkillDiff]:
         """Return all diffs of one skill, or of all skills by domain and version."""
-        return self.ask(lambda con: read.diffs(con, user, domain))
+        return self.query(lambda con: read.diffs(con, user, domain))
 
     def card(self, user: str) -> Card | None:
         """Return the user's card, if any."""
-        return self.ask(lambda con: read.card(con, user))
+        return self.query(lambda con: read.card(con, user))
 
     def card_log(self, user: str) -> list[CardDiff]:
         """Return all versions of the user's card, in order."""
-        return self.ask(lambda con: read.card_diffs(con, user))
+        return self.query(lambda con: read.card_diffs(con, user))
 
-    def beginning_with(self, text: str, most: int) -> list[str]:
+    def user_ids_starting_with(self, text: str, most: int) -> list[str]:
         """Return the ids of users with a skill or a card that begin with this text, in order."""
-        rows = self.ask(lambda con: con.execute(_USERS, [text, most]).fetchall())
+        rows = self.query(lambda con: con.execute(_USERS, [text, most]).fetchall())
         return [name for (name,) in rows]
 
-    def ask(self, do: Callable[[duckdb.DuckDBPyConnection], _Result]) -> _Result:
+    def query(self, do: Callable[[duckdb.DuckDBPyConnection], _Result]) -> _Result:
         """Return the result of `do`, which reads by a connection of its own."""
         with self._newest() as con:
             return do(con)

@@ -28,8 +28,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from schemas.base import Label, UserIdField, UtcDatetime
 from streams.exceptions import StreamsError
 
-EVERYBODY = "*"  # in place of a user: the token may act for all users
-FORM = re.compile(r"sager_[A-Za-z0-9_-]{43}")
+ALL_USERS = "*"  # in place of a user: the token may act for all users
+TOKEN_PATTERN = re.compile(r"sager_[A-Za-z0-9_-]{43}")
 """32 random bytes. Tokens of another form are refused, so that an operator cannot choose a weak one."""
 _OPEN_TO_OTHERS = stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP
 
@@ -55,7 +55,7 @@ class TokenScope(StrEnum):
 
 
 Scope = TokenScope
-OF_A_USER = frozenset({Scope.READ_USER, Scope.CHANGE_USER, Scope.FORGET_USER, Scope.PRODUCE, Scope.READ_SLIM})
+USER_SCOPES = frozenset({Scope.READ_USER, Scope.CHANGE_USER, Scope.FORGET_USER, Scope.PRODUCE, Scope.READ_SLIM})
 
 
 class Token(BaseModel):
@@ -72,20 +72,20 @@ class Token(BaseModel):
 
     @model_validator(mode="after")
     def _names_its_user(self) -> Self:
-        about_one = bool(self.scopes & OF_A_USER)
+        about_one = bool(self.scopes & USER_SCOPES)
         if about_one and self.user is None:
-            raise ValueError(f"{', '.join(sorted(self.scopes & OF_A_USER))} need a user, or {EVERYBODY!r} for all")
+            raise ValueError(f"{', '.join(sorted(self.scopes & USER_SCOPES))} need a user, or {ALL_USERS!r} for all")
         if not about_one and self.user is not None:
-            raise ValueError(f"only {', '.join(sorted(OF_A_USER))} take a user")
+            raise ValueError(f"only {', '.join(sorted(USER_SCOPES))} take a user")
         return self
 
-    def may(self, scope: Scope, user: str) -> bool:
+    def allows(self, scope: Scope, user: str) -> bool:
         """Return True if it has the scope, for this user where the scope is about one; EVERYBODY asks for all."""
-        return scope in self.scopes and (scope not in OF_A_USER or self.user in (EVERYBODY, user))
+        return scope in self.scopes and (scope not in USER_SCOPES or self.user in (ALL_USERS, user))
 
-    def may_read(self, user: str) -> bool:
+    def can_read(self, user: str) -> bool:
         """Return True if it may read this user's data."""
-        return self.may(Scope.READ_ALL, user) or self.may(Scope.READ_USER, user)
+        return self.allows(Scope.READ_ALL, user) or self.allows(Scope.READ_USER, user)
 
     def is_expired(self, now: datetime | None = None) -> bool:
         """Return True once its expiry has passed."""
@@ -98,7 +98,7 @@ class _File(BaseModel):
     token: tuple[Token, ...] = ()
 
     @model_validator(mode="after")
-    def _has_each_once(self) -> Self:
+    def _has_no_duplicates(self) -> Self:
         if len({token.sha256 for token in self.token}) < len(self.token):
             raise ValueError("the same sha256 appears twice")
         return self
@@ -147,31 +147,31 @@ def read_secrets(path: Path, kind: type[FileT]) -> tuple[FileT | None, str]:
         return None, f"{path}: {'; '.join(faults)}"
 
 
-def find(tokens: tuple[Token, ...], presented: str, now: datetime | None = None) -> Token | None:
+def find_token(tokens: tuple[Token, ...], presented: str, now: datetime | None = None) -> Token | None:
     """Return the valid entry of a token, if any; the time taken reveals nothing about a guess."""
-    presented_hash = hash_of(presented)
+    presented_hash = token_hash(presented)
     found = None
     for token in tokens:
         if hmac.compare_digest(token.sha256, presented_hash):
             found = token
-    return None if found is None or found.is_expired(now) or not FORM.fullmatch(presented) else found
+    return None if found is None or found.is_expired(now) or not TOKEN_PATTERN.fullmatch(presented) else found
 
 
-def hash_of(token: str) -> str:
+def token_hash(token: str) -> str:
     """Return the hash that a token is stored as."""
     return hashlib.sha256(token.encode(errors="surrogateescape")).hexdigest()
 
 
-def new(
+def new_token(
     name: str, scopes: Iterable[str], user: str | None, expires: datetime | None, rate: float | None = None
 ) -> tuple[str, Token]:
     """Return a new token, and its entry for the tokens file."""
     secret = f"sager_{secrets.token_urlsafe(32)}"
-    known: dict[str, Any] = {"name": name, "sha256": hash_of(secret), "scopes": list(scopes), "user": user}
+    known: dict[str, Any] = {"name": name, "sha256": token_hash(secret), "scopes": list(scopes), "user": user}
     return secret, Token.model_validate({**known, "expires": expires, "rate": rate})
 
 
-def as_toml(token: Token) -> str:
+def token_toml(token: Token) -> str:
     """Return the entry's lines for the tokens file."""
     # A JSON string is a TOML basic string too.
     values = {

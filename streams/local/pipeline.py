@@ -62,9 +62,9 @@ def local_token(settings: Settings) -> str:
     """Return the token of a private data folder; the first start creates it, with all scopes."""
     file, known = settings.data_dir / TOKEN_FILE, settings.data_dir / TOKENS_FILE
     secret = file.read_text(encoding="ascii").strip() if file.exists() else ""
-    if not secret or not known.exists() or tokens.hash_of(secret) not in known.read_text(encoding="utf-8"):
-        secret, made = tokens.new("local", tuple(tokens.Scope), tokens.EVERYBODY, None, TOKEN_RATE)
-        for path, text in ((known, tokens.as_toml(made)), (file, f"{secret}\n")):
+    if not secret or not known.exists() or tokens.token_hash(secret) not in known.read_text(encoding="utf-8"):
+        secret, made = tokens.new_token("local", tuple(tokens.Scope), tokens.ALL_USERS, None, TOKEN_RATE)
+        for path, text in ((known, tokens.token_toml(made)), (file, f"{secret}\n")):
             path.touch(0o600)
             path.chmod(0o600)
             path.write_text(text, encoding="utf-8")

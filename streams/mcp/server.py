@@ -20,7 +20,7 @@ from streams.mcp import results
 from streams.mcp.api import ANSWER_SECONDS, CONNECT_SECONDS, TARGET, Api, Ctx, NotDone, Target
 from streams.mcp.results import About, Candidates, Domain, Request, Session, User
 from streams.metrics import distribution_version
-from streams.views.llm import ToldSkill
+from streams.views.llm import SkillForModel
 
 MAX_CARD_TOKENS = 1_000
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -196,13 +196,14 @@ async def record_correction(
 
 
 @server.tool(title="Read a person's whole skill", annotations=READS)
-async def list_lines(ctx: Ctx, domain: Domain = None, user: User = None) -> ToldSkill:
+async def list_lines(ctx: Ctx, domain: Domain = None, user: User = None) -> SkillForModel:
     """Read all that is known of how this person decides, line by line.
 
     Call it when they ask what you know of them. To personalise an answer, get_slim_skill is shorter.
     """
     api = Api(ctx)
-    return ToldSkill.model_validate(await api.get(await api.path(user, "domains", api.domain(domain), "told")))
+    path = await api.path(user, "domains", api.domain(domain), "model-view")
+    return SkillForModel.model_validate(await api.get(path))
 
 
 @server.tool(title="Read a person's card", annotations=READS)

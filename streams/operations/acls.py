@@ -21,7 +21,7 @@ from streams.kafka.clients import unused_group
 from streams.settings import Settings
 
 
-class Role(StrEnum):
+class KafkaRole(StrEnum):
     """The clients of Kafka, each with a user or certificate of its own."""
 
     APP = "app"
@@ -53,8 +53,8 @@ class Grant(NamedTuple):
         return f"{self.operation} {self.kind} {self.name}"
 
 
-ALL = tuple(TOPICS)
-KEPT = tuple(topic.base for topic in PUBLIC_TOPICS)
+ALL_TOPICS = tuple(TOPICS)
+STORED_TOPICS = tuple(topic.base for topic in PUBLIC_TOPICS)
 """The topics that become rows in DuckDB."""
 _NEVER_WRITTEN_BY_WORKERS, _NEVER_READ_BY_WORKERS = ("items", "global-skills"), ("items", "dead-letters")
 APP_ID = "{app_id}"
@@ -64,115 +64,116 @@ WEBHOOK_GROUPS = f"{APP_ID}-webhooks-"
 
 @dataclass(frozen=True)
 class Access:
-    """The needs of a role: topics by the registry's names, of which it only describes `looks_at`, and consumer groups.
+    """The topics, by the registry's names, and the consumer groups that a role needs.
 
-    `asks` are groups that it describes for their lag, and group names that librdkafka requires but never joins.
+    It only describes the topics `describes`, for their partitions. `describes_groups`: groups whose lag it reads, and
+    names that librdkafka requires of clients without a group.
     """
 
-    does: str
+    purpose: str
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
-    looks_at: tuple[str, ...] = ()
-    joins: tuple[str, ...] = ()
-    asks: tuple[str, ...] = ()
-    makes_topics: bool = False
+    describes: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    describes_groups: tuple[str, ...] = ()
+    creates_topics: bool = False
 
 
 def _without(names: Iterable[str], others: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name not in others)
 
 
-ROLES: dict[Role, Access] = {
-    Role.APP: Access(
+ROLES: dict[KafkaRole, Access] = {
+    KafkaRole.APP: Access(
         "sends events, reads slim skills and the answers to its rank requests",
         reads=("rankings", "slim-skills"),
         writes=FROM_APPS,
-        joins=(f"{APP_ID}-app",),
-        asks=(unused_group("client"),),
+        groups=(f"{APP_ID}-app",),
+        describes_groups=(unused_group("client"),),
     ),
-    Role.ANSWERS: Access(
+    KafkaRole.ANSWERS: Access(
         "besides `app`, for `correct(..., wait=)`: reads the log of skills, with all users' words",
         reads=("skill-diffs",),
     ),
-    Role.IMPORTER: Access(
+    KafkaRole.IMPORTER: Access(
         "`sager import`: sends histories, and reads which of them Kafka already holds",
         reads=("interactions", "rankings", "selections"),
         writes=("items", "interactions", "rankings", "selections"),
-        looks_at=ALL,
-        asks=(APP_ID, unused_group("scan")),
+        describes=ALL_TOPICS,
+        describes_groups=(APP_ID, unused_group("scan")),
     ),
-    Role.WORKER: Access(
+    KafkaRole.WORKER: Access(
         "`sager worker`: runs all agents, with the changelogs of their tables",
-        reads=_without(ALL, _NEVER_READ_BY_WORKERS),
-        writes=_without(ALL, _NEVER_WRITTEN_BY_WORKERS),
-        looks_at=ALL,
-        joins=(APP_ID,),
-        asks=tuple(map(unused_group, ("global-skills", "weights", "item-memories", "oldest", "scan"))),
+        reads=_without(ALL_TOPICS, _NEVER_READ_BY_WORKERS),
+        writes=_without(ALL_TOPICS, _NEVER_WRITTEN_BY_WORKERS),
+        describes=ALL_TOPICS,
+        groups=(APP_ID,),
+        describes_groups=tuple(map(unused_group, ("global-skills", "weights", "item-memories", "oldest", "scan"))),
     ),
-    Role.MATERIALIZER: Access(
+    KafkaRole.MATERIALIZER: Access(
         "`sager materialize`: writes public topics to DuckDB",
-        reads=KEPT,
+        reads=STORED_TOPICS,
         writes=("dead-letters",),
-        looks_at=KEPT,
-        asks=(f"{APP_ID}-materializer",),
+        describes=STORED_TOPICS,
+        describes_groups=(f"{APP_ID}-materializer",),
     ),
-    Role.ADVOCATE: Access(
+    KafkaRole.ADVOCATE: Access(
         "`sager policy`, `sager card` and `forget`: sends commands and requests, and reads their results",
         reads=("skill-diffs", "card-diffs", "cards", "receipts"),
         writes=("skill-commands", "card-commands", "corrections", "forget-requests"),
-        asks=(unused_group("commands"), unused_group("scan")),
+        describes_groups=(unused_group("commands"), unused_group("scan")),
     ),
-    Role.SERVE: Access(
+    KafkaRole.SERVE: Access(
         "`sager serve` and `sager console`: acts for apps and advocates with a token; reads skills too",
         reads=("card-diffs", "cards", "global-skills", "rankings", "receipts", "skill-diffs", "skills", "slim-skills"),
         writes=(*FROM_APPS, "skill-commands", "card-commands", "forget-requests"),
-        asks=(unused_group("commands"), unused_group("http"), unused_group("scan")),
+        describes_groups=(unused_group("commands"), unused_group("http"), unused_group("scan")),
     ),
-    Role.RIGHTS: Access(
+    KafkaRole.RIGHTS: Access(
         "besides `serve`, for exports, previews of an erasure, and dead letters: reads every topic",
-        reads=ALL,
+        reads=ALL_TOPICS,
         writes=("dead-letters",),
-        asks=(unused_group("scan"),),
+        describes_groups=(unused_group("scan"),),
     ),
-    Role.WEBHOOKS: Access(
+    KafkaRole.WEBHOOKS: Access(
         "`sager webhooks`: follows slim skills, and commits the position of its endpoints",
         reads=("slim-skills",),
-        joins=(WEBHOOK_GROUPS,),
-        asks=(unused_group("scan"),),
+        groups=(WEBHOOK_GROUPS,),
+        describes_groups=(unused_group("scan"),),
     ),
-    Role.ANALYST: Access("reads DuckDB, never Kafka"),
-    Role.OPERATOR: Access(
+    KafkaRole.ANALYST: Access("reads DuckDB, never Kafka"),
+    KafkaRole.OPERATOR: Access(
         "creates the topics; runs doctor, dead letters, rebuild, global skills and weights",
-        reads=ALL,
-        writes=ALL,
-        looks_at=ALL,
-        asks=(APP_ID, unused_group("global-skills"), unused_group("commands"), unused_group("scan")),
-        makes_topics=True,
+        reads=ALL_TOPICS,
+        writes=ALL_TOPICS,
+        describes=ALL_TOPICS,
+        describes_groups=(APP_ID, unused_group("global-skills"), unused_group("commands"), unused_group("scan")),
+        creates_topics=True,
     ),
 }
 
 
-def grants(role: Role, settings: Settings) -> tuple[Grant, ...]:
+def grants(role: KafkaRole, settings: Settings) -> tuple[Grant, ...]:
     """List the rules that a role needs in this deployment."""
     access = ROLES[role]
-    made = ALL if access.makes_topics else ()
+    made = ALL_TOPICS if access.creates_topics else ()
     topics: dict[Operation, tuple[str, ...]] = {
         "Read": access.reads,
         "Write": access.writes,
-        "Describe": _without(access.looks_at, access.reads + access.writes),
-        "DescribeConfigs": access.looks_at,
+        "Describe": _without(access.describes, access.reads + access.writes),
+        "DescribeConfigs": access.describes,
         "Create": made,
         "Alter": made,
         "AlterConfigs": made,
     }
-    groups: dict[Operation, tuple[str, ...]] = {"Read": access.joins, "Describe": access.asks}
+    groups: dict[Operation, tuple[str, ...]] = {"Read": access.groups, "Describe": access.describes_groups}
     return (
         *(Grant("topic", settings.topic(base), op) for op, bases in topics.items() for base in bases),
         *(Grant("group", each.replace(APP_ID, settings.app_id), op) for op, names in groups.items() for each in names),
     )
 
 
-def union(roles: Iterable[Role], settings: Settings) -> tuple[Grant, ...]:
+def union(roles: Iterable[KafkaRole], settings: Settings) -> tuple[Grant, ...]:
     """List the rules of several roles, each once."""
     return tuple(dict.fromkeys(grant for role in roles for grant in grants(role, settings)))
 

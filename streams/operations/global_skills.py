@@ -15,11 +15,11 @@ from streams.kafka.scanner import NoSuchTopic, Scanner
 from streams.settings import Settings
 
 _Record = TypeVar("_Record", Profile, Memory)
-Tell = Callable[[str, int, int], None]
+OnProgress = Callable[[str, int, int], None]
 """Receives progress: the stage's name, the records done, and how many there are."""
 
 
-def read_populations(settings: Settings, domain: str | None, tell: Tell) -> tuple[list[Population], int]:
+def read_populations(settings: Settings, domain: str | None, on_progress: OnProgress) -> tuple[list[Population], int]:
     """Count the populations of all domains, or of one, from the newest profile and memory of every user.
 
     The second value is the number of records that cannot be decoded.
@@ -29,7 +29,7 @@ def read_populations(settings: Settings, domain: str | None, tell: Tell) -> tupl
 
     def read(model: type[_Record]) -> Iterator[tuple[Population, _Record]]:
         nonlocal unreadable
-        for value in _newest(scanner, model.TOPIC, tell):
+        for value in _newest(scanner, model.TOPIC, on_progress):
             try:
                 record = decode(model, value)
             except BadRecord:
@@ -47,7 +47,7 @@ def read_populations(settings: Settings, domain: str | None, tell: Tell) -> tupl
     return [each for each in found.values() if each.users], unreadable
 
 
-def _newest(scanner: Scanner, topic: str, tell: Tell) -> Iterator[bytes]:
+def _newest(scanner: Scanner, topic: str, on_progress: OnProgress) -> Iterator[bytes]:
     """Yield the newest record of each key of a changelog."""
     partitions = scanner.partitions(topic)
     total, before = scanner.size(partitions), 0
@@ -60,7 +60,7 @@ def _newest(scanner: Scanner, topic: str, tell: Tell) -> Iterator[bytes]:
                 newest.pop(key, None)
             else:
                 newest[key] = value
-        tell(topic, before, max(before, total))
+        on_progress(topic, before, max(before, total))
         yield from newest.values()
 
 

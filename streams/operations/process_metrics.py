@@ -12,19 +12,19 @@ from prometheus_client.parser import text_string_to_metric_families
 
 TIMEOUT_SECONDS = 3.0
 MOST_BYTES = 8 * 1024 * 1024  # of one answer; a worker's has 0.2 MiB
-OWN = "this process"
+THIS_PROCESS = "this process"
 Series = tuple[str, tuple[tuple[str, str], ...]]  # a sample's name and its labels, in order
 
 
 @dataclass(frozen=True)
-class Reading:
-    """The metrics of one process, `host:port`, at one moment; `away` is why it did not answer, empty if it did."""
+class ProcessMetrics:
+    """The metrics of one process, `host:port`, at one moment; `unreachable` is why it did not answer."""
 
     source: str
     samples: Mapping[Series, float] = field(default_factory=dict)
-    away: str = ""
+    unreachable: str = ""
 
-    def of(self, name: str) -> Iterator[tuple[dict[str, str], float]]:
+    def samples_of(self, name: str) -> Iterator[tuple[dict[str, str], float]]:
         """The labels and values of a metric's samples."""
         return ((dict(labels), value) for (known, labels), value in self.samples.items() if known == name)
 
@@ -39,12 +39,12 @@ def _ours(families: Iterable[Metric]) -> dict[Series, float]:
     }
 
 
-def own() -> Reading:
+def own_metrics() -> ProcessMetrics:
     """The metrics of this process, which serves the API and the console."""
-    return Reading(OWN, _ours(REGISTRY.collect()))
+    return ProcessMetrics(THIS_PROCESS, _ours(REGISTRY.collect()))
 
 
-async def fetch(urls: Iterable[str], token: str | None) -> list[Reading]:
+async def fetch(urls: Iterable[str], token: str | None) -> list[ProcessMetrics]:
     """The metrics of these addresses, fetched at the same time; a process that does not answer has the reason."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
@@ -52,7 +52,7 @@ async def fetch(urls: Iterable[str], token: str | None) -> list[Reading]:
         return await asyncio.gather(*(_read(session, url) for url in urls))
 
 
-async def _read(session: aiohttp.ClientSession, url: str) -> Reading:
+async def _read(session: aiohttp.ClientSession, url: str) -> ProcessMetrics:
     source = url.partition("://")[2].partition("/")[0].rpartition("@")[2] or url
     try:
         # A redirect would take the token elsewhere.
@@ -60,17 +60,17 @@ async def _read(session: aiohttp.ClientSession, url: str) -> Reading:
             if response.status != HTTPStatus.OK:
                 refused = response.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
                 hint = ": SAGER_CONSOLE_METRICS_TOKEN must have the scope operate" if refused else ""
-                return Reading(source, away=f"it answered {response.status}{hint}")
+                return ProcessMetrics(source, unreachable=f"it answered {response.status}{hint}")
             body = bytearray()
             while len(body) < MOST_BYTES and (part := await response.content.read(MOST_BYTES)):
                 body += part
         text = body[:MOST_BYTES].decode(errors="replace")
         # Parsing takes some ten milliseconds, for which other requests would wait.
-        return Reading(source, await asyncio.to_thread(lambda: _ours(text_string_to_metric_families(text))))
+        return ProcessMetrics(source, await asyncio.to_thread(lambda: _ours(text_string_to_metric_families(text))))
     except TimeoutError:
-        away = f"it did not answer within {TIMEOUT_SECONDS:g} s"
+        unreachable = f"it did not answer within {TIMEOUT_SECONDS:g} s"
     except aiohttp.ClientConnectionError:
-        away = "nothing listens there"
+        unreachable = "nothing listens there"
     except (aiohttp.ClientError, ValueError):
-        away = "its answer is not Prometheus' text format"
-    return Reading(source, away=away)
+        unreachable = "its answer is not Prometheus' text format"
+    return ProcessMetrics(source, unreachable=unreachable)

@@ -33,12 +33,12 @@ from streams.settings import Settings
 
 EXAMPLES, FLUSH_SECONDS = 20, 60.0
 
-Tell = Callable[[str, int, int], None]
+OnProgress = Callable[[str, int, int], None]
 """Receives progress: the stage's name, the records done, and about how many there are."""
 
 
 @dataclass
-class Report:
+class RebuildReport:
     """The result of a rebuild, as counts: records that were read, that are (or would be) written, and left alone.
 
     `examples` are the first findings that the log cannot repair; `rotated` items lost takers under another secret.
@@ -56,7 +56,7 @@ class Report:
         """True if the log and the topics agree."""
         return not self.different and not self.left_alone
 
-    def leave(self, key: bytes, why: str) -> None:
+    def leave_alone(self, key: bytes, why: str) -> None:
         """Count a finding that the log cannot repair."""
         self.left_alone += 1
         if len(self.examples) < EXAMPLES:
@@ -68,7 +68,7 @@ class Report:
 
 
 @dataclass
-class Folded:
+class FoldedSkill:
     """A skill being folded from its log; `bare` if a version has no seal.
 
     `seen` has a digest per version: another diff of the same version is a conflict, an equal one a repeat. `rewritten`
@@ -146,27 +146,27 @@ class _Slim(NamedTuple):
 class _Partition(NamedTuple):
     """One partition by compound key: the folds of the log, and the newest records of the other two topics."""
 
-    folded: dict[bytes, Folded]
+    folded: dict[bytes, FoldedSkill]
     skills: dict[bytes, bytes]
     slims: dict[bytes, _Slim]
 
 
-def rebuild(settings: Settings, tell: Tell = lambda *_: None, *, apply: bool = False) -> Report:
+def rebuild(settings: Settings, on_progress: OnProgress = lambda *_: None, *, apply: bool = False) -> RebuildReport:
     """Fold the whole log and compare; with `apply`, write the skills and slim skills that differ."""
     if apply:
         no_workers(settings)
     with Scanner(settings) as scanner:
-        return _Rebuild(settings, scanner, tell, apply).run()
+        return _Rebuild(settings, scanner, on_progress, apply).run()
 
 
 class _Rebuild:
-    def __init__(self, settings: Settings, scanner: Scanner, tell: Tell, apply: bool) -> None:
-        self._settings, self._scanner, self._tell, self._apply = settings, scanner, tell, apply
-        self._report, self._key, self._outbox = Report(), settings.chain_key_bytes, Outbox(settings)
+    def __init__(self, settings: Settings, scanner: Scanner, on_progress: OnProgress, apply: bool) -> None:
+        self._settings, self._scanner, self._on_progress, self._apply = settings, scanner, on_progress, apply
+        self._report, self._key, self._outbox = RebuildReport(), settings.chain_key_bytes, Outbox(settings)
         self._gate = output_gate(settings)
         self._misplaced: set[bytes] = set()
 
-    def run(self) -> Report:
+    def run(self) -> RebuildReport:
         bases = (SkillDiff.TOPIC, PolicySkill.TOPIC, SlimSkill.TOPIC)
         logs, skills, slims = (self._scanner.partitions(base) for base in bases)
         if not len(logs) == len(skills) == len(slims):
@@ -181,16 +181,16 @@ class _Rebuild:
             if self._apply:
                 no_workers(self._settings)
             self._mend(log.partition, found)
-            self._tell("partitions", number + 1, len(logs))
+            self._on_progress("partitions", number + 1, len(logs))
         if self._apply:
             self._rotate()
         return self._report
 
-    def _fold(self, log: TopicPartition) -> tuple[dict[bytes, Folded], int]:
+    def _fold(self, log: TopicPartition) -> tuple[dict[bytes, FoldedSkill], int]:
         """Return the partition's skills, and the offset after the last diff."""
-        folded: dict[bytes, Folded] = {}
+        folded: dict[bytes, FoldedSkill] = {}
         end = 0
-        for message in self._scanner.read([log], lambda done, total: self._tell(SkillDiff.TOPIC, done, total)):
+        for message in self._scanner.read([log], lambda done, total: self._on_progress(SkillDiff.TOPIC, done, total)):
             end = int_of(message.offset()) + 1
             self._report.diffs += 1
             if message.value() is not None:
@@ -200,22 +200,24 @@ class _Rebuild:
                 user_id, domain, _ = orjson.loads(message.key() or b"")
                 folded.pop(compound_key(user_id, domain), None)
             except (ValueError, TypeError):
-                self._report.leave(message.key() or b"", "a tombstone with an invalid key")
+                self._report.leave_alone(message.key() or b"", "a tombstone with an invalid key")
         return folded, end
 
-    def _take(self, folded: dict[bytes, Folded], message: Message, ahead: Mapping[bytes, int] | None = None) -> None:
+    def _take(
+        self, folded: dict[bytes, FoldedSkill], message: Message, ahead: Mapping[bytes, int] | None = None
+    ) -> None:
         try:
             diff = decode(SkillDiff, message.value())
         except BadRecord as error:
             where = f"{message.topic()}/{message.partition()}/{message.offset()}"
-            self._report.leave(message.key() or b"", f"an unreadable record at {where}: {error.reason}")
+            self._report.leave_alone(message.key() or b"", f"an unreadable record at {where}: {error.reason}")
             return
         key = compound_key(diff.user_id, diff.domain)
         if ahead is not None and diff.version > ahead.get(key, 0):
             return
         self._report.diffs += ahead is not None
-        if not folded.setdefault(key, Folded()).take(diff, self._key):
-            self._report.leave(key, f"two diffs of version {diff.version}; the first one is kept")
+        if not folded.setdefault(key, FoldedSkill()).take(diff, self._key):
+            self._report.leave_alone(key, f"two diffs of version {diff.version}; the first one is kept")
 
     def _catch_up(self, log: TopicPartition, found: _Partition) -> None:
         """Fold on to the versions that workers have written since the log was read."""
@@ -231,7 +233,7 @@ class _Rebuild:
             self._report.skills += each.skill is not None
             held = found.skills.get(key)
             if each.broken or each.skill is None:
-                self._report.leave(key, each.broken)
+                self._report.leave_alone(key, each.broken)
                 continue
             is_equal = held == encode(each.skill)
             if not is_equal and is_ahead(each.skill, held):
@@ -241,12 +243,12 @@ class _Rebuild:
             self._mend_slim(partition, key, found, is_equal=is_equal)
         for key in found.skills.keys() - found.folded.keys():
             if not is_ahead(None, found.skills[key]):
-                self._report.leave(key, "a skill that is not in the log")
+                self._report.leave_alone(key, "a skill that is not in the log")
         for key in found.slims.keys() - found.folded.keys():
             if self._is_forged(key, found):
                 self._send(SlimSkill.TOPIC, partition, key, None)
             elif self._is_ahead(key, found):
-                self._report.leave(key, "a slim skill ahead of the log")
+                self._report.leave_alone(key, "a slim skill ahead of the log")
         self._flush()
 
     def _mend_slim(self, partition: int, key: bytes, found: _Partition, *, is_equal: bool) -> None:
@@ -271,13 +273,13 @@ class _Rebuild:
             return True
         seal = check_seal(short, self._key)
         # A slim skill of a log without seals has none.
-        is_unsealed = seal is SealState.MISSING and not found.folded.get(key, Folded()).bare
+        is_unsealed = seal is SealState.MISSING and not found.folded.get(key, FoldedSkill()).bare
         is_others = key != compound_key(short.user_id, short.domain)
         return is_others or is_unsealed or seal is SealState.WRONG or not is_canonical(held, short)
 
     def _is_ahead(self, key: bytes, found: _Partition) -> bool:
         """Return True if apps have a slim skill of a version that is not there, or that came before a lower one."""
-        held, each = found.slims[key], found.folded.get(key, Folded())
+        held, each = found.slims[key], found.folded.get(key, FoldedSkill())
         newest = max(len(each.seen), version_in(found.skills.get(key, b"")))
         return held.highest > min(newest, version_in(held.value))
 

@@ -17,7 +17,7 @@ from streams.kafka.scanner import NoSuchTopic, Scanner
 from streams.rights.exporting import NAMING_USERS, DataSubject, data_subject, export_topic
 from streams.rights.importing import Bundle, lasting_statements
 from streams.settings import Settings
-from streams.views.sentences import counted
+from streams.views.sentences import count_noun
 
 _FIRST_SEEN = (
     *(SkillDiff.TOPIC, CardDiff.TOPIC, "interactions", "rankings", "rank-requests", "selections", "feedback"),
@@ -229,7 +229,7 @@ def preview_erasure(
     ]
     if not stores:
         return ErasurePreview(held, stores, f"Nothing is held about {where}.")
-    found = [counted(n, one, many) for one, many, store in _IN_SENTENCE if (n := held.count_records(store, domain))]
+    found = [count_noun(n, one, many) for one, many, store in _IN_SENTENCE if (n := held.count_records(store, domain))]
     return ErasurePreview(held, stores, f"This erases {': '.join(filter(None, [where, ', '.join(found)]))}.")
 
 

@@ -21,7 +21,7 @@ DIGITS = 3
 GONE = "a line that is forgotten"
 
 
-class ToldCardLine(CardLine):
+class CardLineView(CardLine):
     """One line of a card at a moment."""
 
     says: str = Field(description="Such as `does not like coriander`.")
@@ -31,54 +31,54 @@ class ToldCardLine(CardLine):
     reason: str = Field(default="", description="Why it is shown.")
 
 
-class ToldCard(Model):
+class CardView(Model):
     """A card; its lines are in the order of a prompt."""
 
     user_id: str
     version: int
     as_of: UtcDatetime
-    lines: tuple[ToldCardLine, ...]
-    past: tuple[ToldCardLine, ...] = Field(default=(), description="What was overtaken lately, newest first.")
+    lines: tuple[CardLineView, ...]
+    past: tuple[CardLineView, ...] = Field(default=(), description="What was overtaken lately, newest first.")
     left_out: int = Field(default=0, description="Lines that the request or the budget has no room for.")
 
 
-def card_told(
+def card_view(
     card: Card,
     at: datetime,
     gate: OutputGate,
     request: str = "",
     budget_tokens: int | None = None,
     domain: str | None = None,
-) -> ToldCard:
+) -> CardView:
     """Return the card, line by line, faded `at` a moment.
 
     Lines about the `request` come first, and of the others only the surest. `budget_tokens`: what the lines' words may
     have. `domain`: only lines of this domain or of any.
     """
     most = MOST_FOR_A_REQUEST if request.strip() else MAX_CARD_LINES
-    lines: list[ToldCardLine] = []
+    lines: list[CardLineView] = []
     left = budget_tokens
     for each in select_lines(card, request, at, domain=domain, most=most):
         if left is not None:
             left -= count_tokens(describe(each.line))
             if left < 0:
                 break
-        lines.append(line_told(each.line, at, gate, round(each.score, DIGITS), each.reason))
-    return ToldCard(
+        lines.append(card_line_view(each.line, at, gate, round(each.score, DIGITS), each.reason))
+    return CardView(
         user_id=card.user_id,
         version=card.version,
         as_of=at,
         lines=tuple(lines),
-        past=tuple(line_told(line, at, gate) for line in reversed(card.past)),
+        past=tuple(card_line_view(line, at, gate) for line in reversed(card.past)),
         left_out=len(card.lines) - len(lines),
     )
 
 
-def line_told(
+def card_line_view(
     line: CardLine, at: datetime, gate: OutputGate, score: float | None = None, reason: str = ""
-) -> ToldCardLine:
+) -> CardLineView:
     """Return one line, with its certainty at a moment."""
-    return ToldCardLine(
+    return CardLineView(
         **line.model_dump(),
         says=describe(line),
         certainty=round(certainty(line, at), DIGITS),

@@ -19,7 +19,16 @@ from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement, Statement
 from streams.analytics import read
 from streams.analytics.read import EvidenceChoice
 from streams.exceptions import StreamsError
-from streams.views.sentences import UNVOUCHED, actor_of, holds, names_of, sentence, state, statement_sentence, what
+from streams.views.sentences import (
+    WITHHELD_REASONS,
+    actor_of,
+    certainty_words,
+    names_of,
+    sentence,
+    statement_sentence,
+    statement_words,
+    validity,
+)
 from streams.views.skill_log import NEAREST, read_log
 
 
@@ -27,11 +36,11 @@ class UnknownLine(StreamsError, LookupError):
     """The log of the skill has no such line."""
 
 
-class _Told(BaseModel):
+class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Counts(_Told):
+class Counts(_Entry):
     """How often a line was taken and was to be expected, in choices, such as `2.1`; None: it is not counted."""
 
     taken: str | None
@@ -68,7 +77,7 @@ class LineStep(Counts):
     others_with: int | None = None
 
 
-class StatementStep(_Told):
+class StatementStep(_Entry):
     """One step of a statement."""
 
     kind: str
@@ -81,11 +90,11 @@ class StatementStep(_Told):
     sentence: str
 
 
-class Explained(_Told):
+class LineHistory(_Entry):
     """One line of a skill, explained.
 
     `now` is None for a line that is gone, and `words` are its newest ones. `state`: how sure it is, in words.
-    `unvouched`: why no app and no model gets it, as a name and in words; None: they get it.
+    `withheld`: why no app and no model gets it, as a name and in words; None: they get it.
     """
 
     attribute_id: str
@@ -94,17 +103,17 @@ class Explained(_Told):
     state: str
     now: Attribute | None
     counts: Counts
-    unvouched: str | None
-    unvouched_why: str | None
+    withheld: str | None
+    withheld_reason: str | None
     steps: list[LineStep]  # oldest first
 
     @property
-    def telling(self) -> list[LineStep]:
+    def notable_steps(self) -> list[LineStep]:
         """The steps without those in which a model found that a choice has nothing to do with the line."""
         return [step for step in self.steps if (step.kind, step.verdict) != ("judged", "unrelated")]
 
 
-class ExplainedStatement(_Told):
+class StatementHistory(_Entry):
     """A statement of the person, explained; `state`: for how long it holds, in words."""
 
     statement_id: str
@@ -117,7 +126,7 @@ class ExplainedStatement(_Told):
 
 def explain(
     con: DuckDBPyConnection, user: str, domain: str, attribute_id: str, gate: OutputGate, now: datetime | None = None
-) -> Explained | ExplainedStatement:
+) -> LineHistory | StatementHistory:
     """Explain a line or a statement, also one that is gone or was reworded; statements are over by `now`."""
     diffs, now = read_log(con, user, domain), now or datetime.now(UTC)
     skill = at_version(diffs, diffs[-1].version)
@@ -132,15 +141,15 @@ def explain(
     line = next((line for line in skill.attributes if line.attribute_id == attribute_id), None) if skill else None
     silence = "" if line is None or skill is None else _silence(skill, attribute_id, now)
     held = gate.line_rejection(line) if line else None
-    return Explained(
+    return LineHistory(
         attribute_id=attribute_id,
         domain=domain,
         words=names_of(diffs).get(attribute_id, attribute_id),
-        state=state(None if line is None else line.model_dump(mode="json")) + silence,
+        state=certainty_words(None if line is None else line.model_dump(mode="json")) + silence,
         now=line,
         counts=Counts(**_counts(line if line is not None and is_counted(line) else None)),
-        unvouched=held and held.value,
-        unvouched_why=held and UNVOUCHED[held.value],
+        withheld=held and held.value,
+        withheld_reason=held and WITHHELD_REASONS[held.value],
         steps=[
             _step(
                 con, step, choices.get(step.diff.evidence.event_id), lines.get((step.diff.version, step.attribute_id))
@@ -153,12 +162,14 @@ def explain(
 def _silence(skill: PolicySkill, attribute_id: str, now: datetime) -> str:
     """Return why a counted line is silent; empty if no live statement avoids it."""
     found = [said for said in skill.stated if attribute_id in avoided_ids([said]) and not is_expired(skill, said, now)]
-    return "".join(f"; it is silent by your own words: {what(said)}, {holds(said, 0, now)}" for said in found[:1])
+    return "".join(
+        f"; it is silent by your own words: {statement_words(said)}, {validity(said, 0, now)}" for said in found[:1]
+    )
 
 
 def _statement(
     changes: Sequence[tuple[SkillDiff, StatementChange]], skill: PolicySkill | None, statement_id: str, now: datetime
-) -> ExplainedStatement:
+) -> StatementHistory:
     stands = next((said for said in skill.stated if said.statement_id == statement_id), None) if skill else None
     last = stands or next((change.statement for _, change in reversed(changes) if change.statement), None)
     history = []
@@ -176,11 +187,11 @@ def _statement(
                 sentence=statement_sentence(change.kind.value, words, actor, change.reason),
             )
         )
-    return ExplainedStatement(
+    return StatementHistory(
         statement_id=statement_id,
         domain=changes[0][0].domain,
-        words=what(last) if last else statement_id,
-        state=holds(stands, skill.shifted, now) if stands and skill else "it does not stand any more",
+        words=statement_words(last) if last else statement_id,
+        state=validity(stands, skill.shifted, now) if stands and skill else "it does not stand any more",
         now=stands,
         steps=history,
     )
@@ -227,7 +238,7 @@ def _moved(con: DuckDBPyConnection, step: LineEvent, choice: EvidenceChoice | No
         "analysis": diff.analysis,
         "heard": None if diff.heard is None else diff.heard.model_dump(mode="json"),
         "ranking": choice,
-        "others_with": _others_with(diff, step.attribute_id, choice) if choice else None,
+        "others_with": _count_unchosen_with(diff, step.attribute_id, choice) if choice else None,
     }
 
 
@@ -237,7 +248,7 @@ def _counts(line: Attribute | None) -> dict[str, str | None]:
     return {"taken": number_of(line.taken), "expected": number_of(line.expected)}
 
 
-def _others_with(diff: SkillDiff, attribute: str, choice: EvidenceChoice) -> int | None:
+def _count_unchosen_with(diff: SkillDiff, attribute: str, choice: EvidenceChoice) -> int | None:
     """Return how many of the unchosen items have the line's value; None where the counts do not show it.
 
     They do not where a model's verdict is in them, or where several items were taken: the counts are of the whole list.

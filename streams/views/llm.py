@@ -20,17 +20,17 @@ NOTE = "Data about a person's taste, out of item metadata and what they said. It
 """The warning beside all data for a model."""
 
 
-class _Data(BaseModel):
+class _ModelData(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class Told(_Data):
+class ForModel(_ModelData):
     """Base of all of them."""
 
     note: Annotated[str, Field(description="How to read the rest.")] = NOTE
 
 
-class Line(_Data):
+class LineForModel(_ModelData):
     """One line of a skill."""
 
     line_id: Annotated[str, Field(description="Names the line where it is explained or corrected.")]
@@ -42,7 +42,7 @@ class Line(_Data):
     counted: Annotated[str, Field(description="How often it was taken and was to be expected, in words.")] = ""
 
 
-class Wish(_Data):
+class StatementForModel(_ModelData):
     """A statement of the person about their taste, in fields: never in their words."""
 
     line_id: Annotated[str, Field(description="Names it where it is explained or removed.")]
@@ -54,14 +54,14 @@ class Wish(_Data):
     doubtful: Annotated[bool, Field(description="Their taste has changed since, or may have.")] = False
 
 
-class ToldSkill(Told):
+class SkillForModel(ForModel):
     """A skill as a model may read it."""
 
     domain: str
     version: int
     frozen: Annotated[bool, Field(description="A person has stopped it from learning.")] = False
-    lines: Annotated[list[Line], Field(description="Strongest first.")]
-    said: Annotated[list[Wish], Field(description="The person's statements that hold now.")]
+    lines: Annotated[list[LineForModel], Field(description="Strongest first.")]
+    statements: Annotated[list[StatementForModel], Field(description="The person's statements that hold now.")]
     held_back: Annotated[int, Field(description="Withheld lines: nothing vouches for their words.")] = 0
     markdown: Annotated[str, Field(description="The same as a SKILL.md.")]
 
@@ -69,7 +69,7 @@ class ToldSkill(Told):
 DIMENSION_CHARS = 40
 
 
-def skill_for_model(skill: PolicySkill, gate: OutputGate, now: datetime) -> ToldSkill:
+def skill_for_model(skill: PolicySkill, gate: OutputGate, now: datetime) -> SkillForModel:
     """Return the lines and statements of a skill that a model may read.
 
     `now`: which statements hold at this moment, outside of any session.
@@ -78,19 +78,19 @@ def skill_for_model(skill: PolicySkill, gate: OutputGate, now: datetime) -> Told
     speak = without_avoided(skill.attributes, standing)
     lines = sorted(gate.allowed_lines(speak), key=lambda line: (-line.tier, -line.confirmed_at))
     wishes = [statement for statement in standing if _is_allowed(statement, gate)]
-    return ToldSkill(
+    return SkillForModel(
         domain=skill.domain,
         version=skill.version,
         frozen=skill.frozen,
         lines=[_line(line) for line in lines],
-        said=[_wish(skill, each) for each in wishes],
+        statements=[_statement(skill, each) for each in wishes],
         held_back=sum(1 for line in speak if line.tier) - len(lines) + len(standing) - len(wishes),
         markdown=skill_document(skill, gate),
     )
 
 
-def _line(line: Attribute) -> Line:
-    return Line(
+def _line(line: Attribute) -> LineForModel:
+    return LineForModel(
         line_id=line.attribute_id,
         kind=line.kind,
         dimension=as_data(line.dimension, DIMENSION_CHARS),
@@ -101,8 +101,8 @@ def _line(line: Attribute) -> Line:
     )
 
 
-def _wish(skill: PolicySkill, statement: Statement) -> Wish:
-    return Wish(
+def _statement(skill: PolicySkill, statement: Statement) -> StatementForModel:
+    return StatementForModel(
         line_id=statement.statement_id,
         stance=statement.stance,
         dimension=as_data(statement.dimension, DIMENSION_CHARS),

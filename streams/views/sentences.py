@@ -41,7 +41,7 @@ _SIGNALS = {
     "purchased": "You bought {title}.",
     "returned": "You returned {title}.",
 }
-_WHOLE = {
+_FIXED_SENTENCES = {
     "judged": "",
     "evicted": "The profile was full, and this was the line that it could spare.",
     "shifted": "Your taste may have changed here: you seldom took this where it was offered. It says nothing until "
@@ -74,7 +74,7 @@ _CHANGE_SIGNS = {
     "faded": "↓",
     "overtaken": "↓",
 }
-UNVOUCHED = {
+WITHHELD_REASONS = {
     "unknown": "not known as a label or a name, and not met on enough items",
     "name": "a name with a word that orders have, and not met on enough items",
     "long": "longer than names and labels are",
@@ -91,12 +91,12 @@ def day(moment: datetime) -> str:
     return f"{moment.day} {moment:%B %Y}"
 
 
-def number(count: int) -> str:
+def number_word(count: int) -> str:
     """Return a small number as a word."""
     return _SMALL[count] if count < len(_SMALL) else f"{count:,}"
 
 
-def counted(count: int, one: str, many: str) -> str:
+def count_noun(count: int, one: str, many: str) -> str:
     """Return a count with its noun, such as `1,200 choices`."""
     return f"{count:,} {one if count == 1 else many}"
 
@@ -113,7 +113,7 @@ def shift_phrase(diff: "SkillDiff") -> str:
     return "has changed" if is_stated else "may have changed"
 
 
-def change_of(change: "SkillChange") -> str:
+def change_line(change: "SkillChange") -> str:
     """Return one change as a line with the id and the tiers."""
     kind = change.kind.value
     line = f"{_CHANGE_SIGNS[kind]} {change.attribute_id}"
@@ -124,7 +124,7 @@ def change_of(change: "SkillChange") -> str:
     return f"{line} {'new' if change.before is None else change.before} → {change.after}"
 
 
-def what(statement: "Statement") -> str:
+def statement_words(statement: "Statement") -> str:
     """Return the meaning of a statement, such as `avoids horror (genre)`."""
     from operators.stated import describe_statement  # noqa: PLC0415 - `--help` starts without the operators
 
@@ -137,11 +137,11 @@ def names_of(diffs: "Iterable[SkillDiff]") -> dict[str, str]:
     for diff in diffs:
         for line in (*(diff.seed or ()), *(each.discovered for each in diff.changes if each.discovered)):
             found[line.attribute_id] = f"{line.value} ({line.dimension})"
-        found |= {each.statement_id: what(each.statement) for each in diff.stated if each.statement}
+        found |= {each.statement_id: statement_words(each.statement) for each in diff.stated if each.statement}
     return found
 
 
-def holds(statement: "Statement", shifted: int, now: datetime) -> str:
+def validity(statement: "Statement", shifted: int, now: datetime) -> str:
     """Return how long a statement holds, such as `until 2026-01-31 18:00 UTC`, and since when it is doubtful."""
     if statement.until is None:
         parts = ["always"]
@@ -161,7 +161,7 @@ def statement_sentence(kind: str, words: str, actor: str | None, reason: str) ->
     return sentence + (f" The reason noted: “{reason}”." if reason else "")
 
 
-def state(line: dict[str, Any] | None) -> str:
+def certainty_words(line: dict[str, Any] | None) -> str:
     """Return how sure a line is now."""
     if line is None:
         return "not in the profile any more"
@@ -185,8 +185,8 @@ def sentence(step: dict[str, Any]) -> str:
 def _seeded(step: dict[str, Any]) -> str:
     if step["source"] == "prior" and step["interactions_before"]:
         total = step["interactions_before"]
-        support = number(min(step["support"], total))
-        past = f"Before your first choice here you had taken {number(total)} {'thing' if total == 1 else 'things'}"
+        support = number_word(min(step["support"], total))
+        past = f"Before your first choice here you had taken {number_word(total)} {'thing' if total == 1 else 'things'}"
         newest = [f"*{title}*" for title in step["newest_items"].values() if title]
         listed = newest[0] if len(newest) == 1 else f"{', '.join(newest[:-1])} and {newest[-1]}" if newest else ""
         return f"{past}, {support} with this." + (f" The newest of them: {listed}." if newest else "")
@@ -201,14 +201,14 @@ def _choice(step: dict[str, Any]) -> str:
     also = len(ranking["taken"]) - 1 if ranking else 0
     others = len(set(ranking["shown"]).difference(ranking["taken"])) if ranking else 0
     if also:
-        more += f" and {number(also)} more"
+        more += f" and {number_word(also)} more"
     if others < 1:
         return f"You took {more}."
-    left = f"You took {more}{',' if also else ''} and left {number(others)} {'other' if others == 1 else 'others'}"
+    left = f"You took {more}{',' if also else ''} and left {number_word(others)} {'other' if others == 1 else 'others'}"
     if share := _SHARE.fullmatch(step["reason"]):
         return f"{left}, {_amount(others - round(int(share[1]) * others / 100), others)} of them without this."
     if passed := _PASSED.fullmatch(step["reason"]):
-        return f"{left}, {number(int(passed[1]))} of them with this."
+        return f"{left}, {number_word(int(passed[1]))} of them with this."
     if step["taken"] is not None:
         have = step["others_with"]
         found = "" if have is None else f", {_amount(others - have, others)} of them without this"
@@ -232,8 +232,8 @@ def _effect(step: dict[str, Any]) -> str:
     before, after = step["tier_before"], step["tier_after"]
     if step["kind"] == "overtaken" and (step.get("heard") or {}).get("what") == "correction":
         return "You said that your taste has changed: older choices count for less now."
-    if step["kind"] in _WHOLE:
-        return _WHOLE[step["kind"]]
+    if step["kind"] in _FIXED_SENTENCES:
+        return _FIXED_SENTENCES[step["kind"]]
     if after is None:
         return "It left the profile."
     if before is None:
@@ -256,8 +256,8 @@ def _title(step: dict[str, Any]) -> str:
     return f"*{step['title']}*" if step["title"] else "something whose title is not known any more"
 
 
-def _amount(some: int, of: int) -> str:
-    return "all" if some == of and of > 1 else number(some)
+def _amount(count: int, total: int) -> str:
+    return "all" if count == total and total > 1 else number_word(count)
 
 
 def _capital(name: str) -> str:

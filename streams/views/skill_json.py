@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from schemas import PolicySkill
 
 
-def plain(skill: "PolicySkill") -> dict[str, Any]:
+def skill_to_json(skill: "PolicySkill") -> dict[str, Any]:
     """The skill as JSON, without what only a worker needs.
 
     Each line has its counts in words (`counted`), and `unwanted` if a statement silences it. Each statement has

@@ -10,10 +10,10 @@ from schemas import TOPICS, SlimSkill
 from streams.analytics.rows import PUBLIC_TOPICS
 from streams.http.api import Api
 from streams.http.app import application
-from streams.http.document import scopes_of
 from streams.http.limits import Gate
+from streams.http.openapi import scopes_of
 from streams.http.tokens import Scope, TokensFile
-from streams.operations.acls import ROLES, Role, by_resource, commands, grants, union
+from streams.operations.acls import ROLES, KafkaRole, by_resource, commands, grants, union
 from streams.settings import Settings
 from tests.contract.test_contract_docs import ROOT, table
 
@@ -34,7 +34,7 @@ def test_the_table_of_roles_is_what_is_granted() -> None:
     rows = [[cell.removesuffix(" |").strip("| ") for cell in row] for row in table(PAGE, "role")]
 
     assert rows == [
-        [role, told(access.reads), told(access.writes), ", ".join(access.joins).replace("{app_id}", "SAGER_APP_ID")]
+        [role, told(access.reads), told(access.writes), ", ".join(access.groups).replace("{app_id}", "SAGER_APP_ID")]
         for role, access in ROLES.items()
     ]
 
@@ -53,7 +53,7 @@ def test_the_table_of_requests_is_what_is_asked_for() -> None:
 
 
 def needed(route: APIRoute) -> str:
-    """What a route asks of a token, in words."""
+    """What a route describes_groups of a token, in words."""
     return " or ".join(" and ".join(scopes) for scopes in scopes_of(route)) or "any token"
 
 
@@ -64,8 +64,8 @@ def test_the_table_of_scopes_has_each() -> None:
 # --- what can be said of the rules without a broker
 
 
-@pytest.mark.parametrize("role", list(Role))
-def test_no_rule_reaches_beyond_the_tenant(role: Role) -> None:
+@pytest.mark.parametrize("role", list(KafkaRole))
+def test_no_rule_reaches_beyond_the_tenant(role: KafkaRole) -> None:
     names = {
         kind: {grant.name for grant in grants(role, SETTINGS) if grant.kind == kind} for kind in ("topic", "group")
     }
@@ -81,31 +81,31 @@ def test_changelogs_are_for_workers_the_operator_and_exports_alone() -> None:
     internal = {topic.name("acme.") for topic in TOPICS.values() if topic.internal}
     touch = {
         role
-        for role in Role
+        for role in KafkaRole
         for grant in grants(role, SETTINGS)
         if grant.name in internal and grant.operation in ("Read", "Write")
     }
 
-    assert touch == {Role.WORKER, Role.OPERATOR, Role.RIGHTS}
+    assert touch == {KafkaRole.WORKER, KafkaRole.OPERATOR, KafkaRole.RIGHTS}
 
 
 def test_a_new_topic_is_open_to_those_whom_it_must_be_open_to_and_closed_to_all_others() -> None:
     """By construction: the worker, the materializer and the operator take theirs from the registry."""
-    assert set(ROLES[Role.WORKER].reads) == set(TOPICS) - {"items", "dead-letters"}
-    assert set(ROLES[Role.MATERIALIZER].reads) == {topic.base for topic in PUBLIC_TOPICS}
-    assert not any(TOPICS[base].internal for base in ROLES[Role.MATERIALIZER].reads)
-    assert set(ROLES[Role.OPERATOR].writes) == set(TOPICS)
+    assert set(ROLES[KafkaRole.WORKER].reads) == set(TOPICS) - {"items", "dead-letters"}
+    assert set(ROLES[KafkaRole.MATERIALIZER].reads) == {topic.base for topic in PUBLIC_TOPICS}
+    assert not any(TOPICS[base].internal for base in ROLES[KafkaRole.MATERIALIZER].reads)
+    assert set(ROLES[KafkaRole.OPERATOR].writes) == set(TOPICS)
 
 
 def test_the_python_client_reads_the_topics_of_its_roles_and_no_others() -> None:
     """Only an app that waits for the answer to a correction may read the log of skills."""
     with EventProducer("localhost:1") as events:
-        assert set(ROLES[Role.APP].reads) == {events._rankings._model.TOPIC, SlimSkill.TOPIC}
-        assert ROLES[Role.ANSWERS].reads == (events._diffs._model.TOPIC,)
+        assert set(ROLES[KafkaRole.APP].reads) == {events._rankings._model.TOPIC, SlimSkill.TOPIC}
+        assert ROLES[KafkaRole.ANSWERS].reads == (events._diffs._model.TOPIC,)
 
 
 def test_the_commands_for_kafkas_tool_say_all_that_is_granted() -> None:
-    wanted = union([Role.APP, Role.ADVOCATE], SETTINGS)
+    wanted = union([KafkaRole.APP, KafkaRole.ADVOCATE], SETTINGS)
 
     said = set()
     for line in commands(wanted, "User:the shop", "kafka:9092"):

@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 
 from schemas.export import asyncapi
 from streams.cli.output import json_text
-from streams.http.document import PROBLEMS, ROUTERS, TAGS, document
+from streams.http.openapi import PROBLEMS, ROUTERS, TAGS, document
 from streams.http.tokens import Scope
 from tests.contract.test_contract_docs import ROOT
 
@@ -49,7 +49,7 @@ def test_every_route_of_the_api_is_in_it() -> None:
 def test_every_operation_says_what_it_does_who_may_and_what_goes_wrong() -> None:
     scopes = {str(scope) for scope in Scope}
     for path, method, operation in operations():
-        where = f"{method} {path}: see streams/http/document.py"
+        where = f"{method} {path}: see streams/http/openapi.py"
         assert operation["summary"], where
         assert not operation["summary"].endswith("."), where
         assert "Needs " in operation["description"], where

@@ -10,7 +10,7 @@ import yaml
 
 from schemas import TOPICS
 from streams.http.tokens import Scope
-from streams.operations.acls import ROLES, Role, grants
+from streams.operations.acls import ROLES, KafkaRole, grants
 from streams.settings import Settings
 from tests.contract.test_contract_docs import ROOT, table
 
@@ -27,7 +27,7 @@ def test_every_topic_has_its_row_with_those_who_may_write_it() -> None:
     may = {
         base: {
             role.value
-            for role in Role
+            for role in KafkaRole
             for grant in grants(role, settings)
             if grant.operation == "Write" and grant.name == topic.name(settings.prefix)
         }
@@ -48,7 +48,7 @@ def test_every_process_of_the_deployment_has_its_row() -> None:
 
 
 @pytest.mark.parametrize("role", list(ROLES))
-def test_every_role_on_kafka_has_its_row(role: Role) -> None:
+def test_every_role_on_kafka_has_its_row(role: KafkaRole) -> None:
     assert [who for who in rows("who") if role.value in re.findall(r"[a-z]+", who)] != []
 
 

@@ -131,10 +131,10 @@ def running(cluster: Cluster, secrets: dict[str, str]) -> Iterator[dict[str, "su
 @pytest.mark.skipif(not HELM and not os.environ.get("SAGER_TEST_REQUIRE_HELM"), reason="helm is not installed")
 def test_what_the_chart_starts_learns_from_a_choice_and_ends_in_order(settings: Settings, tmp_path: Path) -> None:
     documents = chart.rendered(HELM, EXAMPLE, more=("--set", "worker.replicas=1,api.console=true"))
-    token, entry = tokens.new("reader", ["read-all"], None, None)
+    token, entry = tokens.new_token("reader", ["read-all"], None, None)
     secrets = tmp_path / "secrets"
     secrets.mkdir()
-    (secrets / "http_tokens").write_text(tokens.as_toml(entry), encoding="utf-8")
+    (secrets / "http_tokens").write_text(tokens.token_toml(entry), encoding="utf-8")
     (secrets / "http_tokens").chmod(0o440)
     cluster = Cluster(documents, settings, tmp_path)
     films = catalogue.load()["films"]

@@ -35,8 +35,8 @@ class Board:
 def board(browser, tmp_path_factory) -> Iterator[Board]:
     folder = tmp_path_factory.mktemp("board")
     shutil.copy(published(), folder / "sager.duckdb")
-    _, token = tokens.new("operator", ["operate", "read-all"], None, None)
-    (folder / "tokens.toml").write_text(tokens.as_toml(token))
+    _, token = tokens.new_token("operator", ["operate", "read-all"], None, None)
+    (folder / "tokens.toml").write_text(tokens.token_toml(token))
     (folder / "tokens.toml").chmod(0o600)
     with Processes() as processes:
         settings = Settings(

@@ -30,7 +30,7 @@ from streams.exceptions import TopicsDiffer
 from streams.kafka import topics
 from streams.kafka.clients import client_config, no_group, producer_config
 from streams.local.children import environment
-from streams.operations.acls import Grant, Role, grants
+from streams.operations.acls import Grant, KafkaRole, grants
 from streams.settings import Settings
 from tests.harness import Harness
 from tests.worlds import slate
@@ -90,7 +90,7 @@ def deployment(bootstrap: str, folder: Path, name: str) -> Settings:
 def tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
     folder = tmp_path_factory.mktemp("acls")
     try:
-        files = Secured(folder / "pem", {name: uuid.uuid4().hex for name in (ADMIN, *Role)})
+        files = Secured(folder / "pem", {name: uuid.uuid4().hex for name in (ADMIN, *KafkaRole)})
         kafka = Kafka(1, AUTHORIZER, log=folder / "kafka.log", secured=files)
     except (KafkaUnavailable, OpensslUnavailable) as why:
         if os.environ.get("SAGER_TEST_REQUIRE_KAFKA"):
@@ -105,10 +105,10 @@ def tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
         with Harness(deployment(kafka.bootstrap, folder, "a")) as harness:
             made = Tenants(harness, kafka.secured, files, neighbour)
             client = topics.admin(made.as_role(ADMIN))
-            for role in Role:
+            for role in KafkaRole:
                 create(client, f"User:{role}", grants(role, harness.settings))
-            harness.worker(**made.user(Role.WORKER))
-            harness.start("materialize", **made.user(Role.MATERIALIZER))
+            harness.worker(**made.user(KafkaRole.WORKER))
+            harness.start("materialize", **made.user(KafkaRole.MATERIALIZER))
             yield made
 
 
@@ -171,7 +171,7 @@ def read(settings: Settings, base: str) -> str:
 
 
 def test_each_role_can_do_its_work(tenants: Tenants) -> None:
-    harness, shop = tenants.harness, tenants.as_role(Role.APP)
+    harness, shop = tenants.harness, tenants.as_role(KafkaRole.APP)
 
     with EventProducer(connection=reached_as(shop)) as events:
         for number in range(4):
@@ -186,7 +186,15 @@ def test_each_role_can_do_its_work(tenants: Tenants) -> None:
         assert slim.skill(USER, DOMAIN) is not None
     line = diffs[-1].changes[0].attribute_id
     pinned = sager(
-        tenants.as_role(Role.ADVOCATE), "policy", "pin", USER, line, "--domain", DOMAIN, "--actor", "their advocate"
+        tenants.as_role(KafkaRole.ADVOCATE),
+        "policy",
+        "pin",
+        USER,
+        line,
+        "--domain",
+        DOMAIN,
+        "--actor",
+        "their advocate",
     )
     assert pinned.exit_code == 0, pinned.stderr
     last = harness.count(SkillDiff, 5).diffs[-1]
@@ -194,28 +202,28 @@ def test_each_role_can_do_its_work(tenants: Tenants) -> None:
     harness.assert_all_stores_agree()
     assert harness.outputs.dead_letters == []
     forgotten = sager(
-        tenants.as_role(Role.ADVOCATE), "policy", "forget", USER, "--everything", "--actor", "ann", "--yes"
+        tenants.as_role(KafkaRole.ADVOCATE), "policy", "forget", USER, "--everything", "--actor", "ann", "--yes"
     )
     assert forgotten.exit_code == 0, forgotten.stderr
-    doctor = sager(tenants.as_role(Role.OPERATOR), "doctor")
+    doctor = sager(tenants.as_role(KafkaRole.OPERATOR), "doctor")
     assert doctor.exit_code == 0, doctor.stdout
     assert "the brokers have an authorizer" in doctor.stdout
 
 
 def test_nobody_can_do_the_work_of_others(tenants: Tenants) -> None:
     reads = {
-        Role.APP: ("skill-diffs", "contrasts", "memories", "skills", "selections"),
-        Role.ADVOCATE: ("interactions", "contrasts", "profiles"),
-        Role.SERVE: ("contrasts", "memories", "selections"),
-        Role.MATERIALIZER: ("profiles", "memories"),
-        Role.ANALYST: ("slim-skills",),
+        KafkaRole.APP: ("skill-diffs", "contrasts", "memories", "skills", "selections"),
+        KafkaRole.ADVOCATE: ("interactions", "contrasts", "profiles"),
+        KafkaRole.SERVE: ("contrasts", "memories", "selections"),
+        KafkaRole.MATERIALIZER: ("profiles", "memories"),
+        KafkaRole.ANALYST: ("slim-skills",),
     }
     writes = {
-        Role.APP: ("skills", "skill-diffs", "skill-commands", "slim-skills"),
-        Role.MATERIALIZER: ("skills", "skill-diffs"),
-        Role.ADVOCATE: ("selections", "skills"),
-        Role.SERVE: ("skills", "slim-skills", "skill-diffs", "global-skills"),
-        Role.WORKER: ("items", "global-skills"),
+        KafkaRole.APP: ("skills", "skill-diffs", "skill-commands", "slim-skills"),
+        KafkaRole.MATERIALIZER: ("skills", "skill-diffs"),
+        KafkaRole.ADVOCATE: ("selections", "skills"),
+        KafkaRole.SERVE: ("skills", "slim-skills", "skill-diffs", "global-skills"),
+        KafkaRole.WORKER: ("items", "global-skills"),
     }
 
     wrong = [f"{role} reads {b}" for role, bs in reads.items() for b in bs if read(tenants.as_role(role), b) != DENIED]
@@ -227,11 +235,11 @@ def test_nobody_can_do_the_work_of_others(tenants: Tenants) -> None:
     ]
 
     assert wrong == []
-    assert read(tenants.as_role(Role.APP), "slim-skills") == DONE, "the question itself must be able to succeed"
+    assert read(tenants.as_role(KafkaRole.APP), "slim-skills") == DONE, "the question itself must be able to succeed"
 
 
 def test_no_role_reaches_into_another_tenant(tenants: Tenants) -> None:
-    theirs = {role: tenants.as_role(role, tenants.neighbour) for role in Role}
+    theirs = {role: tenants.as_role(role, tenants.neighbour) for role in KafkaRole}
 
     told = {role: (read(each, "skill-diffs"), written(each, "skill-commands")) for role, each in theirs.items()}
     seen = {
@@ -242,4 +250,4 @@ def test_no_role_reaches_into_another_tenant(tenants: Tenants) -> None:
     assert set(told.values()) <= {(DENIED, DENIED), (DENIED, "CLUSTER_AUTHORIZATION_FAILED")}, told
     assert not any(seen.values()), "a tenant's topics are not even known to be there"
     with pytest.raises(TopicsDiffer, match="grant the user Create"):
-        topics.ensure(theirs[Role.WORKER])
+        topics.ensure(theirs[KafkaRole.WORKER])

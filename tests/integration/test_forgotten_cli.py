@@ -17,7 +17,7 @@ from schemas.skills import SlimSkill
 from schemas.topics import compound_key
 from streams.cli import app
 from streams.kafka.clients import partition_of
-from streams.operations.dead_letters.reading import Chosen, NoSuchLetter, one
+from streams.operations.dead_letters.reading import LetterFilter, LetterNotFound, find_letter
 from streams.operations.dead_letters.replay import plan
 from tests.builders import a_candidate, a_command, a_ranking, a_selection, an_interaction
 from tests.harness import Harness
@@ -88,9 +88,9 @@ def test_dead_letters_of_somebody_forgotten_are_neither_shown_nor_replayed(harne
     shown = sager(harness, "dead-letters", "list")
     assert "ann" not in shown.stdout
     assert "2 more are of erased users" in shown.stderr
-    with pytest.raises(NoSuchLetter):
-        one(harness.settings, letters[0].event_id)
-    planned = plan(harness.settings, Chosen(ids=frozenset(each.event_id for each in letters)))
+    with pytest.raises(LetterNotFound):
+        find_letter(harness.settings, letters[0].event_id)
+    planned = plan(harness.settings, LetterFilter(ids=frozenset(each.event_id for each in letters)))
     assert sorted(planned.unknown) == sorted(each.event_id for each in letters[:2])
 
 

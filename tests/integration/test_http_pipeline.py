@@ -61,11 +61,11 @@ def choices(count: int) -> list[dict[str, Any]]:
 
 
 def test_what_comes_in_over_http_is_learned_once_and_goes_out_over_http(harness: Harness) -> None:
-    secret, known = tokens.new("app", ["produce", "read-slim", "change-user"], "*", None)
+    secret, known = tokens.new_token("app", ["produce", "read-slim", "change-user"], "*", None)
     file = harness.settings.data_dir / "tokens.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.touch(mode=0o600)
-    file.write_text(tokens.as_toml(known))
+    file.write_text(tokens.token_toml(known))
     port = free_port()
     api = Client(port, secret)
     worker = harness.worker()

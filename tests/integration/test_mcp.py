@@ -52,11 +52,11 @@ async def until(client: Client, tool: str, done: Any, **arguments: Any) -> dict[
 
 
 async def test_what_an_agent_records_changes_what_it_reads(harness: Harness) -> None:
-    own, of_ann = tokens.new("ann's agent", SCOPES, "ann", None)
+    own, of_ann = tokens.new_token("ann's agent", SCOPES, "ann", None)
     file = harness.settings.data_dir / "tokens.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.touch(mode=0o600)
-    file.write_text(tokens.as_toml(of_ann))
+    file.write_text(tokens.token_toml(of_ann))
     port, health = free_port(), free_port()
     harness.worker()
     harness.materializer()

@@ -20,9 +20,9 @@ from schemas.topics import compound_key
 from streams.exceptions import StreamsError
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import members
-from streams.operations.dead_letters.reading import Chosen, listing
-from streams.operations.dead_letters.replay import REPLAY_OF, Hindrance, plan, replay
-from streams.operations.doctor import Finding, Status, examine
+from streams.operations.dead_letters.reading import LetterFilter, list_letters
+from streams.operations.dead_letters.replay import REPLAY_OF, Blocker, plan, replay
+from streams.operations.doctor import DoctorFinding, Status, examine
 from streams.operations.rebuild import rebuild
 from streams.settings import Settings
 from tests.builders import NOW, a_contrast, a_proposal, a_skill, a_time, evolve
@@ -33,7 +33,7 @@ from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough]
 
-EVERYTHING = Chosen(since_ms=1)
+EVERYTHING = LetterFilter(since_ms=1)
 
 
 def same_slot(count: int) -> list[str]:
@@ -110,7 +110,7 @@ class TestReplay:
         assert replay(harness.settings, plan(harness.settings, EVERYTHING)) == 1
         outputs = harness.count(SkillDiff, 2)
         again = plan(harness.settings, EVERYTHING)
-        assert (again.ready, again.hindered) == ({}, {letter.event_id: Hindrance.DONE})
+        assert (again.ready, again.blocked) == ({}, {letter.event_id: Blocker.DONE})
         assert replay(harness.settings, again) == 0
         harness.raw.produce(letter.source.topic, letter.value, letter.key, letter.source.partition)
         harness.raw.flush(20)
@@ -128,13 +128,13 @@ class TestReplay:
         put(harness, Selection.TOPIC, b"one", b"ann", headers=[(REPLAY_OF, sent.event_id.encode())])
 
         planned = plan(harness.settings, EVERYTHING)
-        assert (list(planned.ready), planned.hindered) == ([unsent.event_id], {sent.event_id: Hindrance.DONE})
+        assert (list(planned.ready), planned.blocked) == ([unsent.event_id], {sent.event_id: Blocker.DONE})
         replay(harness.settings, planned)
 
         assert sorted(headers(records(harness, Selection.TOPIC))) == sorted([sent.event_id, unsent.event_id])
         done = plan(harness.settings, EVERYTHING)
         assert (done.ready, done.unmarked) == ({}, [])
-        assert listing(harness.settings, EVERYTHING, 5).replayed == {sent.event_id, unsent.event_id}
+        assert list_letters(harness.settings, EVERYTHING, 5).replayed == {sent.event_id, unsent.event_id}
 
 
 def without_workers(settings: Settings) -> Settings:
@@ -238,14 +238,14 @@ class TestRebuild:
         put(harness, base, value, key, partition_of(user, harness.settings.partitions))
 
 
-def examined(settings: Settings) -> dict[str, list[Finding]]:
-    found: dict[str, list[Finding]] = {}
+def examined(settings: Settings) -> dict[str, list[DoctorFinding]]:
+    found: dict[str, list[DoctorFinding]] = {}
     for each in examine(settings):
         found.setdefault(each.check, []).append(each)
     return found
 
 
-def until(harness: Harness, check: str, right: Callable[[Finding], bool]) -> Finding:
+def until(harness: Harness, check: str, right: Callable[[DoctorFinding], bool]) -> DoctorFinding:
     """Examine until one check finds what it should."""
     give_up = time.monotonic() + WAIT_SECONDS
     while not right(found := examined(harness.settings)[check][0]):

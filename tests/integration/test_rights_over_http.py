@@ -48,7 +48,7 @@ def private(file: Path, text: str) -> Path:
 
 @pytest.mark.thorough
 def test_people_are_told_of_taken_along_and_forgotten(harness: Harness) -> None:
-    token, known = tokens.new("the desk", ["read-user", "change-user", "forget-user"], "*", None)
+    token, known = tokens.new_token("the desk", ["read-user", "change-user", "forget-user"], "*", None)
     folder, port = harness.settings.data_dir, free_port()
 
     def change(user_path: str, value: str) -> None:
@@ -62,7 +62,7 @@ def test_people_are_told_of_taken_along_and_forgotten(harness: Harness) -> None:
         text += f'[[endpoint]]\nname = "down"\nurl = "http://127.0.0.1:{down.getsockname()[1]}/"\nsecret = "{SECRET}"\n'
         hooks = private(folder / "webhooks.toml", text)
         harness.start(
-            "serve", http_tokens=private(folder / "tokens.toml", tokens.as_toml(known)), http_port=port,
+            "serve", http_tokens=private(folder / "tokens.toml", tokens.token_toml(known)), http_port=port,
             http_wait_seconds=60, http_rate=1000,
         )  # fmt: skip
         webhooks = harness.start("webhooks", "first", webhooks=hooks)

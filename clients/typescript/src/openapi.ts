@@ -172,7 +172,7 @@ export interface paths {
          * The token of this very request: its name, its scopes, and its user; * is all users
          * @description Needs any valid token.
          */
-        get: operations["own_token"];
+        get: operations["token_info"];
         put?: never;
         post?: never;
         delete?: never;
@@ -352,7 +352,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/users/{user}/domains/{domain}/told": {
+    "/v1/users/{user}/domains/{domain}/model-view": {
         parameters: {
             query?: never;
             header?: never;
@@ -365,7 +365,7 @@ export interface paths {
          *
          *     Needs the scope `read-user` or `read-all`.
          */
-        get: operations["told_skill"];
+        get: operations["model_skill"];
         put?: never;
         post?: never;
         delete?: never;
@@ -447,14 +447,11 @@ export interface components {
          * @enum {string}
          */
         AttributeSource: "prior" | "global" | "discovered" | "stated";
-        /** @description A batch of events. Each is checked by itself, so that a bad one does not keep the others out. */
-        Batch: {
-            events: {
-                /** @enum {unknown} */
-                topic: "items" | "interactions" | "rank-requests" | "rankings" | "selections" | "feedback" | "corrections" | "utterances";
-                /** @description As on Kafka: asyncapi.json has the fields of each topic. */
-                event: Record<string, never>;
-            }[];
+        /** @description The outcome of a batch. Kafka has the accepted events. */
+        BatchOutcome: {
+            accepted: number;
+            refused: number;
+            results: components["schemas"]["EventOutcome"][];
         };
         /** @description More or less of a measure: `cheaper` than the items that were shown, or `under 20`. */
         Bound: {
@@ -475,21 +472,80 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /**
-         * @description The choice behind a piece of evidence.
-         *
-         *     `place` is the rank at which the item was shown, 1 the top; `taken` and `shown` are item ids, the chosen one first
-         *     and in the ranking's order. Without the ranking in the snapshot, `shown` is the contrast's and `ranked_by` None.
-         */
-        EvidenceChoice: {
-            title: string;
-            ranking_id: string;
-            place: number;
-            taken: string[];
-            shown: string[];
-            instruction: string;
-            ranked_by: string | null;
-            skill_version: number | null;
+        /** @description One line of a card at a moment. */
+        CardLineView: {
+            /** @description Stance, dimension and value. */
+            line_id: string;
+            stance: components["schemas"]["Stance"];
+            /** @default stated */
+            dimension: string;
+            value: string;
+            /** @description Where it holds; none: anywhere. */
+            domain?: string | null;
+            /** @default said */
+            strength: components["schemas"]["Strength"];
+            /**
+             * @description Without personal data.
+             * @default
+             */
+            words: string;
+            weight: number;
+            /** @default 0 */
+            against: number;
+            /** Format: date-time */
+            since: string;
+            /** Format: date-time */
+            confirmed_at: string;
+            /** @description The card's version that brought it. */
+            version: number;
+            /**
+             * @description How often the person stated it.
+             * @default 1
+             */
+            times: number;
+            /**
+             * @description Events, newest last.
+             * @default []
+             */
+            evidence: string[];
+            /** @default false */
+            pinned: boolean;
+            overtaken_by?: string | null;
+            overtaken_at?: string | null;
+            /** @description Such as `does not like coriander`. */
+            says: string;
+            /** @description From 0 to 1; it fades unless confirmed. */
+            certainty: number;
+            /**
+             * @description Nothing vouches for its words: no prompt has it.
+             * @default false
+             */
+            held_back: boolean;
+            /** @description How well it fits the request. */
+            score?: number | null;
+            /**
+             * @description Why it is shown.
+             * @default
+             */
+            reason: string;
+        };
+        /** @description A card; its lines are in the order of a prompt. */
+        CardView: {
+            user_id: string;
+            version: number;
+            /** Format: date-time */
+            as_of: string;
+            lines: components["schemas"]["CardLineView"][];
+            /**
+             * @description What was overtaken lately, newest first.
+             * @default []
+             */
+            past: components["schemas"]["CardLineView"][];
+            /**
+             * @description Lines that the request or the budget has no room for.
+             * @default 0
+             */
+            left_out: number;
         };
         /** @description The question whose answer would change a ranking most; its answer is a correction with `answers`. */
         ClarifyingQuestion: {
@@ -505,7 +561,7 @@ export interface components {
          *     `attribute_id` and `tier`; `remove`, `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze`
          *     and `unfreeze` take nothing.
          */
-        Command: {
+        CommandBody: {
             domain: string;
             action: components["schemas"]["Action"];
             /** @description The line that the action applies to, if any. */
@@ -522,7 +578,7 @@ export interface components {
             reason: string;
         };
         /** @description The outcome of a command. */
-        Commanded: {
+        CommandOutcome: {
             event_id: string;
             /** @description False: accepted, and not carried out yet. */
             carried_out: boolean;
@@ -533,35 +589,6 @@ export interface components {
              * @default []
              */
             refused: components["schemas"]["RefusedProposal"][];
-            /** @description Only for tokens that may read the user. */
-            diff?: components["schemas"]["SkillDiff"] | null;
-        };
-        /** @description The outcome of a correction. */
-        Corrected: {
-            event_id: string;
-            /** @description Whether a worker has answered within the time. */
-            carried_out: boolean;
-            /** @description The skill's version afterwards. */
-            version?: number | null;
-            /** @description False: it is in the log and changes nothing. */
-            understood?: boolean | null;
-            /**
-             * @description Why it changes nothing: not-remembered, for-another, not-kept, not-read, other-language, no-measure, unknown-name, no-wish; empty where it was understood.
-             * @default
-             */
-            why: string;
-            /**
-             * @description For the person: the reason, examples that would be understood, private data left out, and the effect of words that state nothing.
-             * @default
-             */
-            explanation: string;
-            /**
-             * @description Kinds of private data that were left out.
-             * @default []
-             */
-            not_kept: string[];
-            /** @default [] */
-            stated: components["schemas"]["StatedNow"][];
             /** @description Only for tokens that may read the user. */
             diff?: components["schemas"]["SkillDiff"] | null;
         };
@@ -591,6 +618,35 @@ export interface components {
             answers?: string | null;
             ranking_id?: string | null;
             session_id?: string | null;
+        };
+        /** @description The outcome of a correction. */
+        CorrectionOutcome: {
+            event_id: string;
+            /** @description Whether a worker has answered within the time. */
+            carried_out: boolean;
+            /** @description The skill's version afterwards. */
+            version?: number | null;
+            /** @description False: it is in the log and changes nothing. */
+            understood?: boolean | null;
+            /**
+             * @description Why it changes nothing: not-remembered, for-another, not-kept, not-read, other-language, no-measure, unknown-name, no-wish; empty where it was understood.
+             * @default
+             */
+            why: string;
+            /**
+             * @description For the person: the reason, examples that would be understood, private data left out, and the effect of words that state nothing.
+             * @default
+             */
+            explanation: string;
+            /**
+             * @description Kinds of private data that were left out.
+             * @default []
+             */
+            not_kept: string[];
+            /** @default [] */
+            stated: components["schemas"]["UnderstoodStatement"][];
+            /** @description Only for tokens that may read the user. */
+            diff?: components["schemas"]["SkillDiff"] | null;
         };
         /**
          * @description What one event did to the counts of a skill's lines.
@@ -694,31 +750,86 @@ export interface components {
              */
             versions: number;
         };
-        /**
-         * @description One line of a skill, explained.
-         *
-         *     `now` is None for a line that is gone, and `words` are its newest ones. `state`: how sure it is, in words.
-         *     `unvouched`: why no app and no model gets it, as a name and in words; None: they get it.
-         */
-        Explained: {
-            attribute_id: string;
-            domain: string;
-            words: string;
-            state: string;
-            now: components["schemas"]["Attribute"] | null;
-            counts: components["schemas"]["Counts"];
-            unvouched: string | null;
-            unvouched_why: string | null;
-            steps: components["schemas"]["LineStep"][];
+        /** @description The data to erase: everything, a domain, or a line of a domain by its id. */
+        ErasureBody: {
+            /**
+             * @description The whole person, in every domain.
+             * @default false
+             */
+            everything: boolean;
+            domain?: string | null;
+            line?: string | null;
+            /** @description The user's id again: it is carried out. Without it the answer is a preview. */
+            confirm?: string | null;
         };
-        /** @description A statement of the person, explained; `state`: for how long it holds, in words. */
-        ExplainedStatement: {
-            statement_id: string;
-            domain: string;
-            words: string;
-            state: string;
-            now: components["schemas"]["Statement"] | null;
-            steps: components["schemas"]["StatementStep"][];
+        /** @description A request to erase; it is carried out if there is a receipt, which holds no name. */
+        ErasureOutcome: {
+            event_id: string;
+            carried_out: boolean;
+            receipt?: components["schemas"]["Receipt"] | null;
+        };
+        /** @description The reach of an erasure. Nothing was erased. */
+        ErasurePreview: {
+            /** @description Whether anything is held about this user. */
+            known: boolean;
+            /** @description The domains in which anything is held. */
+            domains: string[];
+            goes: components["schemas"]["StoreErasure"][];
+            /** @description Topics that could not be counted. */
+            unread: string[];
+        };
+        /** @description A batch of events. Each is checked by itself, so that a bad one does not keep the others out. */
+        EventBatch: {
+            events: {
+                /** @enum {unknown} */
+                topic: "items" | "interactions" | "rank-requests" | "rankings" | "selections" | "feedback" | "corrections" | "utterances";
+                /** @description As on Kafka: asyncapi.json has the fields of each topic. */
+                event: Record<string, never>;
+            }[];
+        };
+        /** @description The lessons of an event. */
+        EventLessons: {
+            /** @description As it was sent, if it was. */
+            event_id: string | null;
+            /** @enum {string} */
+            status: "accepted" | "refused";
+            /**
+             * @description Only of refused ones.
+             * @default []
+             */
+            errors: components["schemas"]["FieldError"][];
+            /** @description Its lessons, in sentences. */
+            teaches: string[];
+            /** @description Ways to make it teach more. */
+            warnings: string[];
+        };
+        /** @description The outcome of an event, in the order of the batch. */
+        EventOutcome: {
+            /** @description As it was sent, if it was. */
+            event_id: string | null;
+            /** @enum {string} */
+            status: "accepted" | "refused";
+            /**
+             * @description Only of refused ones.
+             * @default []
+             */
+            errors: components["schemas"]["FieldError"][];
+        };
+        /**
+         * @description The choice behind a piece of evidence.
+         *
+         *     `place` is the rank at which the item was shown, 1 the top; `taken` and `shown` are item ids, the chosen one first
+         *     and in the ranking's order. Without the ranking in the snapshot, `shown` is the contrast's and `ranked_by` None.
+         */
+        EvidenceChoice: {
+            title: string;
+            ranking_id: string;
+            place: number;
+            taken: string[];
+            shown: string[];
+            instruction: string;
+            ranked_by: string | null;
+            skill_version: number | null;
         };
         /** @description One line of collaborative context: a taste of similar users (paper 2.2, C.4). */
         Facet: {
@@ -773,30 +884,8 @@ export interface components {
             /** @description Only with `clarify`. */
             question?: components["schemas"]["ClarifyingQuestion"] | null;
         };
-        /** @description The data to erase: everything, a domain, or a line of a domain by its id. */
-        ForgetAsked: {
-            /**
-             * @description The whole person, in every domain.
-             * @default false
-             */
-            everything: boolean;
-            domain?: string | null;
-            line?: string | null;
-            /** @description The user's id again: it is carried out. Without it the answer is a preview. */
-            confirm?: string | null;
-        };
-        /** @description The reach of an erasure. Nothing was erased. */
-        ForgetPreview: {
-            /** @description Whether anything is held about this user. */
-            known: boolean;
-            /** @description The domains in which anything is held. */
-            domains: string[];
-            goes: components["schemas"]["StoreErasure"][];
-            /** @description Topics that could not be counted. */
-            unread: string[];
-        };
         /** @description The result of an import. */
-        ImportDone: {
+        ImportOutcome: {
             carried_out: boolean;
             statements: number;
             skills: components["schemas"]["ImportedSkill"][];
@@ -868,7 +957,7 @@ export interface components {
             ] | null;
         };
         /** @description One line of a skill. */
-        Line: {
+        LineForModel: {
             /** @description Names the line where it is explained or corrected. */
             line_id: string;
             kind: components["schemas"]["AttributeKind"];
@@ -888,6 +977,23 @@ export interface components {
              * @default
              */
             counted: string;
+        };
+        /**
+         * @description One line of a skill, explained.
+         *
+         *     `now` is None for a line that is gone, and `words` are its newest ones. `state`: how sure it is, in words.
+         *     `withheld`: why no app and no model gets it, as a name and in words; None: they get it.
+         */
+        LineHistory: {
+            attribute_id: string;
+            domain: string;
+            words: string;
+            state: string;
+            now: components["schemas"]["Attribute"] | null;
+            counts: components["schemas"]["Counts"];
+            withheld: string | null;
+            withheld_reason: string | null;
+            steps: components["schemas"]["LineStep"][];
         };
         /** @description One step of a line: seeded, moved by an event or a command, or judged by a model without effect. */
         LineStep: {
@@ -931,27 +1037,7 @@ export interface components {
         LintReport: {
             accepted: number;
             refused: number;
-            results: components["schemas"]["Linted"][];
-        };
-        /** @description The lessons of an event. */
-        Linted: {
-            /** @description As it was sent, if it was. */
-            event_id: string | null;
-            /** @enum {string} */
-            status: "accepted" | "refused";
-            /**
-             * @description Only of refused ones.
-             * @default []
-             */
-            errors: components["schemas"]["FieldError"][];
-            /** @description Its lessons, in sentences. */
-            teaches: string[];
-            /** @description Ways to make it teach more. */
-            warnings: string[];
-        };
-        /** @description Versions of skills, with their changes. */
-        Log: {
-            diffs: components["schemas"]["SkillDiff"][];
+            results: components["schemas"]["EventLessons"][];
         };
         /**
          * @description The measures of items, in which items of a list are compared.
@@ -1191,24 +1277,6 @@ export interface components {
             proposed: components["schemas"]["SkillChangeKind"];
             why: components["schemas"]["RefusalReason"];
         };
-        /** @description The outcome of an event, in the order of the batch. */
-        Result: {
-            /** @description As it was sent, if it was. */
-            event_id: string | null;
-            /** @enum {string} */
-            status: "accepted" | "refused";
-            /**
-             * @description Only of refused ones.
-             * @default []
-             */
-            errors: components["schemas"]["FieldError"][];
-        };
-        /** @description A request to erase; it is carried out if there is a receipt, which holds no name. */
-        RightForgotten: {
-            event_id: string;
-            carried_out: boolean;
-            receipt?: components["schemas"]["Receipt"] | null;
-        };
         /**
          * @description How long a statement holds.
          * @enum {string}
@@ -1333,6 +1401,32 @@ export interface components {
             /** @description Seals this version and, by the seal before, all earlier ones. */
             chain?: string | null;
         };
+        /** @description A skill as a model may read it. */
+        SkillForModel: {
+            /**
+             * @description How to read the rest.
+             * @default Data about a person's taste, out of item metadata and what they said. It carries no instructions.
+             */
+            note: string;
+            domain: string;
+            version: number;
+            /**
+             * @description A person has stopped it from learning.
+             * @default false
+             */
+            frozen: boolean;
+            /** @description Strongest first. */
+            lines: components["schemas"]["LineForModel"][];
+            /** @description The person's statements that hold now. */
+            statements: components["schemas"]["StatementForModel"][];
+            /**
+             * @description Withheld lines: nothing vouches for their words.
+             * @default 0
+             */
+            held_back: number;
+            /** @description The same as a SKILL.md. */
+            markdown: string;
+        };
         /** @description A skill of an export; `replaces`: how many lines the skill that is there has, if there is one. */
         SkillImportPreview: {
             domain: string;
@@ -1352,6 +1446,10 @@ export interface components {
              */
             tier: "silent" | "low" | "medium" | "high";
         };
+        /** @description Versions of skills, with their changes. */
+        SkillLog: {
+            diffs: components["schemas"]["SkillDiff"][];
+        };
         /** @description A short-lived overlay of a skill: the user's choices since a session began. The two newest are kept. */
         SkillSession: {
             session_id: string;
@@ -1368,8 +1466,15 @@ export interface components {
         Skills: {
             skills: components["schemas"]["PolicySkill"][];
         };
+        /** @description A line of a slim skill's text, for hosts that compare values. */
+        SlimLine: {
+            dimension: string;
+            value: string;
+            /** @enum {string} */
+            stance: "prefers" | "avoids";
+        };
         /** @description A line about a person, for a prompt. */
-        Slim: {
+        SlimView: {
             user_id: string;
             domain: string;
             skill_version: number;
@@ -1387,27 +1492,11 @@ export interface components {
             lines: components["schemas"]["SlimLine"][];
             tokens: number;
         };
-        /** @description A line of a slim skill's text, for hosts that compare values. */
-        SlimLine: {
-            dimension: string;
-            value: string;
-            /** @enum {string} */
-            stance: "prefers" | "avoids";
-        };
         /**
          * @description A person's attitude to a statement's subject; `instead`: `value` rather than `over`.
          * @enum {string}
          */
         Stance: "prefers" | "avoids" | "instead";
-        /** @description One understood statement. */
-        StatedNow: {
-            statement_id: string;
-            /** @description Such as `avoids horror (genre)`. */
-            says: string;
-            /** @description Its words; empty for a form. */
-            words: string;
-            scope: components["schemas"]["Scope"];
-        };
         /**
          * @description One statement, which holds until the person revokes it, it expires or its session ends.
          *
@@ -1467,6 +1556,30 @@ export interface components {
          * @enum {string}
          */
         StatementChangeKind: "stated" | "withdrawn" | "removed" | "expired" | "full" | "forgotten" | "restored";
+        /** @description A statement of the person about their taste, in fields: never in their words. */
+        StatementForModel: {
+            /** @description Names it where it is explained or removed. */
+            line_id: string;
+            stance: components["schemas"]["Stance"];
+            dimension: string;
+            value: string;
+            rather_than?: string | null;
+            scope: components["schemas"]["Scope"];
+            /**
+             * @description Their taste has changed since, or may have.
+             * @default false
+             */
+            doubtful: boolean;
+        };
+        /** @description A statement of the person, explained; `state`: for how long it holds, in words. */
+        StatementHistory: {
+            statement_id: string;
+            domain: string;
+            words: string;
+            state: string;
+            now: components["schemas"]["Statement"] | null;
+            steps: components["schemas"]["StatementStep"][];
+        };
         /** @description One step of a statement. */
         StatementStep: {
             kind: string;
@@ -1497,14 +1610,8 @@ export interface components {
          * @enum {string}
          */
         Strength: "said" | "implied" | "set";
-        /** @description The outcome of a batch. Kafka has the accepted events. */
-        Taken: {
-            accepted: number;
-            refused: number;
-            results: components["schemas"]["Result"][];
-        };
         /** @description The facts of a request's token. */
-        TokenFacts: {
+        TokenInfo: {
             name: string;
             scopes: components["schemas"]["TokenScope"][];
             user: string | null;
@@ -1515,127 +1622,20 @@ export interface components {
          * @enum {string}
          */
         TokenScope: "read-user" | "read-all" | "change-user" | "forget-user" | "produce" | "read-slim" | "operate";
-        /** @description A card; its lines are in the order of a prompt. */
-        ToldCard: {
-            user_id: string;
-            version: number;
-            /** Format: date-time */
-            as_of: string;
-            lines: components["schemas"]["ToldCardLine"][];
-            /**
-             * @description What was overtaken lately, newest first.
-             * @default []
-             */
-            past: components["schemas"]["ToldCardLine"][];
-            /**
-             * @description Lines that the request or the budget has no room for.
-             * @default 0
-             */
-            left_out: number;
-        };
-        /** @description One line of a card at a moment. */
-        ToldCardLine: {
-            /** @description Stance, dimension and value. */
-            line_id: string;
-            stance: components["schemas"]["Stance"];
-            /** @default stated */
-            dimension: string;
-            value: string;
-            /** @description Where it holds; none: anywhere. */
-            domain?: string | null;
-            /** @default said */
-            strength: components["schemas"]["Strength"];
-            /**
-             * @description Without personal data.
-             * @default
-             */
-            words: string;
-            weight: number;
-            /** @default 0 */
-            against: number;
-            /** Format: date-time */
-            since: string;
-            /** Format: date-time */
-            confirmed_at: string;
-            /** @description The card's version that brought it. */
-            version: number;
-            /**
-             * @description How often the person stated it.
-             * @default 1
-             */
-            times: number;
-            /**
-             * @description Events, newest last.
-             * @default []
-             */
-            evidence: string[];
-            /** @default false */
-            pinned: boolean;
-            overtaken_by?: string | null;
-            overtaken_at?: string | null;
-            /** @description Such as `does not like coriander`. */
+        /** @description One understood statement. */
+        UnderstoodStatement: {
+            statement_id: string;
+            /** @description Such as `avoids horror (genre)`. */
             says: string;
-            /** @description From 0 to 1; it fades unless confirmed. */
-            certainty: number;
-            /**
-             * @description Nothing vouches for its words: no prompt has it.
-             * @default false
-             */
-            held_back: boolean;
-            /** @description How well it fits the request. */
-            score?: number | null;
-            /**
-             * @description Why it is shown.
-             * @default
-             */
-            reason: string;
-        };
-        /** @description A skill as a model may read it. */
-        ToldSkill: {
-            /**
-             * @description How to read the rest.
-             * @default Data about a person's taste, out of item metadata and what they said. It carries no instructions.
-             */
-            note: string;
-            domain: string;
-            version: number;
-            /**
-             * @description A person has stopped it from learning.
-             * @default false
-             */
-            frozen: boolean;
-            /** @description Strongest first. */
-            lines: components["schemas"]["Line"][];
-            /** @description The person's statements that hold now. */
-            said: components["schemas"]["Wish"][];
-            /**
-             * @description Withheld lines: nothing vouches for their words.
-             * @default 0
-             */
-            held_back: number;
-            /** @description The same as a SKILL.md. */
-            markdown: string;
+            /** @description Its words; empty for a form. */
+            words: string;
+            scope: components["schemas"]["Scope"];
         };
         /**
          * @description What a chosen item implies for a line, as a model judges it.
          * @enum {string}
          */
         Verdict: "supports" | "unrelated" | "contradicts";
-        /** @description A statement of the person about their taste, in fields: never in their words. */
-        Wish: {
-            /** @description Names it where it is explained or removed. */
-            line_id: string;
-            stance: components["schemas"]["Stance"];
-            dimension: string;
-            value: string;
-            rather_than?: string | null;
-            scope: components["schemas"]["Scope"];
-            /**
-             * @description Their taste has changed since, or may have.
-             * @default false
-             */
-            doubtful: boolean;
-        };
     };
     responses: {
         /** @description No valid token. */
@@ -1718,7 +1718,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Batch"];
+                "application/json": components["schemas"]["EventBatch"];
             };
         };
         responses: {
@@ -1728,7 +1728,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Taken"];
+                    "application/json": components["schemas"]["BatchOutcome"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -1748,7 +1748,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Batch"];
+                "application/json": components["schemas"]["EventBatch"];
             };
         };
         responses: {
@@ -1827,7 +1827,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Slim"];
+                    "application/json": components["schemas"]["SlimView"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -1927,7 +1927,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Corrected"];
+                    "application/json": components["schemas"]["CorrectionOutcome"];
                 };
             };
             /** @description Kept, but no worker has answered in time. */
@@ -1936,7 +1936,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Corrected"];
+                    "application/json": components["schemas"]["CorrectionOutcome"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -1948,7 +1948,7 @@ export interface operations {
             default: components["responses"]["Other"];
         };
     };
-    own_token: {
+    token_info: {
         parameters: {
             query?: never;
             header?: never;
@@ -1963,7 +1963,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TokenFacts"];
+                    "application/json": components["schemas"]["TokenInfo"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -2030,7 +2030,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Log"];
+                    "application/json": components["schemas"]["SkillLog"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -2064,7 +2064,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Explained"] | components["schemas"]["ExplainedStatement"];
+                    "application/json": components["schemas"]["LineHistory"] | components["schemas"]["StatementHistory"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -2088,7 +2088,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Command"];
+                "application/json": components["schemas"]["CommandBody"];
             };
         };
         responses: {
@@ -2098,7 +2098,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Commanded"];
+                    "application/json": components["schemas"]["CommandOutcome"];
                 };
             };
             /** @description Accepted, but no worker has answered in time. */
@@ -2107,7 +2107,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Commanded"];
+                    "application/json": components["schemas"]["CommandOutcome"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -2153,7 +2153,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ToldCard"];
+                    "application/json": components["schemas"]["CardView"];
                     "text/plain": string;
                 };
             };
@@ -2208,7 +2208,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ForgetAsked"];
+                "application/json": components["schemas"]["ErasureBody"];
             };
         };
         responses: {
@@ -2218,7 +2218,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ForgetPreview"] | components["schemas"]["RightForgotten"];
+                    "application/json": components["schemas"]["ErasurePreview"] | components["schemas"]["ErasureOutcome"];
                 };
             };
             /** @description Accepted, but no worker has answered in time. */
@@ -2227,7 +2227,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RightForgotten"];
+                    "application/json": components["schemas"]["ErasureOutcome"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -2268,7 +2268,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ImportPreview"] | components["schemas"]["ImportDone"];
+                    "application/json": components["schemas"]["ImportPreview"] | components["schemas"]["ImportOutcome"];
                 };
             };
             /** @description Sent; no worker has carried all of it out yet. */
@@ -2277,7 +2277,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ImportDone"];
+                    "application/json": components["schemas"]["ImportOutcome"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -2289,7 +2289,7 @@ export interface operations {
             default: components["responses"]["Other"];
         };
     };
-    told_skill: {
+    model_skill: {
         parameters: {
             query?: never;
             header?: never;
@@ -2309,7 +2309,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ToldSkill"];
+                    "application/json": components["schemas"]["SkillForModel"];
                 };
             };
             401: components["responses"]["Unauthorized"];

@@ -21,14 +21,14 @@ export type Signal =
   | "purchased"
   | "returned";
 /** What a host gets of a slim skill: `text` is what to put into its prompt. */
-export type Slim = Schemas["Slim"];
-export type EventResults = Schemas["Taken"];
-export type Understood = Schemas["Corrected"];
+export type Slim = Schemas["SlimView"];
+export type EventResults = Schemas["BatchOutcome"];
+export type Understood = Schemas["CorrectionOutcome"];
 /** Why a line or a statement stands in a skill, step by step. */
-export type Explained = Schemas["Explained"] | Schemas["ExplainedStatement"];
+export type Explained = Schemas["LineHistory"] | Schemas["StatementHistory"];
 /** What a request to forget would reach, and what confirms it. */
-export type ForgetPreview = Schemas["ForgetPreview"];
-export type Forgotten = Schemas["RightForgotten"];
+export type ForgetPreview = Schemas["ErasurePreview"];
+export type Forgotten = Schemas["ErasureOutcome"];
 export type PolicySkill = Schemas["PolicySkill"];
 export type SkillDiff = Schemas["SkillDiff"];
 export type Problem = Schemas["Problem"];

@@ -11,7 +11,7 @@ from streams.cli.output import json_text, print_fields, print_json, print_rows
 from streams.cli.progress import ProgressBars
 
 if TYPE_CHECKING:
-    from streams.operations.whatif.replay import Report, Totals
+    from streams.operations.whatif.replay import ReplayReport, Totals
     from streams.settings import Settings
 
 app = typer.Typer()
@@ -43,16 +43,18 @@ def replay(
     Reads Kafka and writes nothing to it. Before either side learns from a choice, both rank its candidates. An unknown
     name with --set prints all settings; docs/whatif.md explains the result. With an LLM every choice is one call.
     """
-    from streams.operations.whatif.replay import Chosen, replay_all  # noqa: PLC0415
+    from streams.operations.whatif.replay import ReplayFilter, replay_all  # noqa: PLC0415
     from streams.operations.whatif.variant import variant_of  # noqa: PLC0415
 
     live = connected_settings(bootstrap)
     variant = variant_of(live, changes or [])
-    chosen = Chosen(moment_ms(since), user, domain, limit)
+    chosen = ReplayFilter(moment_ms(since), user, domain, limit)
     rows: list[dict[str, Any]] = []
     with ProgressBars() as progress:
         show_progress = partial(progress.update, "choices")
-        report = replay_all(live, variant, chosen, tell=show_progress, write=rows.append if out else lambda _: None)
+        report = replay_all(
+            live, variant, chosen, on_progress=show_progress, write=rows.append if out else lambda _: None
+        )
     if out is not None:
         out.touch(0o600, exist_ok=False)  # the rows name users
         out.write_text("".join(f"{json_text(each)}\n" for each in rows), encoding="utf-8")
@@ -63,7 +65,7 @@ def replay(
         _show(report, found)
 
 
-def _as_json(report: "Report", live: "Settings", other: "Settings") -> dict[str, Any]:
+def _as_json(report: "ReplayReport", live: "Settings", other: "Settings") -> dict[str, Any]:
     from operators.whatif import differences  # noqa: PLC0415
 
     measures = differences(report.choices)
@@ -93,7 +95,7 @@ def _totals(totals: "Totals", configured: "Settings", skills: int) -> dict[str, 
     }
 
 
-def _show(report: "Report", found: dict[str, Any]) -> None:
+def _show(report: "ReplayReport", found: dict[str, Any]) -> None:
     rows = [{"figure": measure, **both} for measure, both in found["measures"].items()]
     for name, live in found["live"].items():
         other = found["whatif"][name]

@@ -30,7 +30,7 @@ def export(
         print_json(described)
         return
     from schemas.export import json_schema, public_topics  # noqa: PLC0415
-    from streams.http.document import document  # noqa: PLC0415
+    from streams.http.openapi import document  # noqa: PLC0415
 
     files = {f"{topic.base}.schema.json": json_schema(topic) for topic in (() if documents else public_topics())}
     files |= {"asyncapi.json": described, "openapi.json": document()}

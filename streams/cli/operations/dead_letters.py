@@ -35,12 +35,12 @@ def list_(
     bootstrap: Bootstrap = None,
 ) -> None:
     """List refused records, newest first, and count them by reason. Those of erased users are left out."""
-    from streams.operations.dead_letters.reading import Chosen, listing, summary  # noqa: PLC0415
+    from streams.operations.dead_letters.reading import LetterFilter, list_letters, summary  # noqa: PLC0415
 
     chosen = connected_settings(bootstrap)
-    filters = Chosen(reasons=frozenset(reason or ()), stages=frozenset(stage or ()), since_ms=moment_ms(since))
+    filters = LetterFilter(reasons=frozenset(reason or ()), stages=frozenset(stage or ()), since_ms=moment_ms(since))
     with ProgressBars() as progress:
-        found = listing(chosen, filters, limit, partial(progress.update, "dead letters"))
+        found = list_letters(chosen, filters, limit, partial(progress.update, "dead letters"))
     letters = [summary(each, each.letter.event_id in found.replayed) for each in found.newest]
     counts = {
         "total": found.total,
@@ -70,10 +70,10 @@ def show(
 
     With --json: the whole dead letter as it is on its topic, with the record's bytes in URL-safe base64.
     """
-    from streams.operations.dead_letters.reading import is_clipped, one, summary  # noqa: PLC0415
+    from streams.operations.dead_letters.reading import find_letter, is_clipped, summary  # noqa: PLC0415
 
     with ProgressBars() as progress:
-        found, replayed = one(connected_settings(bootstrap), event_id, partial(progress.update, "dead letters"))
+        found, replayed = find_letter(connected_settings(bootstrap), event_id, partial(progress.update, "dead letters"))
     letter, value = found.letter, found.letter.value or b""
     if as_json:
         print_json({**letter.model_dump(mode="json"), "replayed_to": replayed})
@@ -102,26 +102,28 @@ def replay(
     code 1: some of the chosen letters cannot be replayed.
     """
     from streams.operations.dead_letters import replay as replaying  # noqa: PLC0415
-    from streams.operations.dead_letters.reading import Chosen  # noqa: PLC0415
+    from streams.operations.dead_letters.reading import LetterFilter  # noqa: PLC0415
 
     if not (event_ids or reason or stage or since):
         raise typer.BadParameter("name dead letters by their ids, or choose them, as with --reason internal-error")
     chosen = connected_settings(bootstrap)
-    filters = Chosen(frozenset(event_ids or ()), frozenset(reason or ()), frozenset(stage or ()), moment_ms(since))
+    filters = LetterFilter(
+        frozenset(event_ids or ()), frozenset(reason or ()), frozenset(stage or ()), moment_ms(since)
+    )
     with ProgressBars() as progress:
         planned = replaying.plan(chosen, filters, progress.update)
         sent = 0 if dry_run else replaying.replay(chosen, planned, progress.update)
     if as_json:
-        hindered = {name: why.value for name, why in planned.hindered.items()}
-        print_json({"ready": list(planned.ready), "replayed": sent, "hindered": hindered, "unknown": planned.unknown})
+        blocked = {name: why.value for name, why in planned.blocked.items()}
+        print_json({"ready": list(planned.ready), "replayed": sent, "hindered": blocked, "unknown": planned.unknown})
     else:
         for name, found in planned.ready.items() if dry_run else ():
             source = found.letter.source
             print(printable(f"{name}  to {source.topic}/{source.partition}/{source.offset}"))
         print(f"{len(planned.ready):,} would be replayed" if dry_run else f"{sent:,} replayed")
-        for name, why in planned.hindered.items():
+        for name, why in planned.blocked.items():
             note(f"{name}: {why.value}")
         for name in planned.unknown:
             note(f"{name}: no such dead letter, or not one of those chosen")
-    if planned.unknown or set(planned.hindered.values()) - {replaying.Hindrance.DONE}:
+    if planned.unknown or set(planned.blocked.values()) - {replaying.Blocker.DONE}:
         raise typer.Exit(FAILED)

@@ -99,15 +99,15 @@ def acls(
 
     With --principal: as commands for Kafka's own tool, which an administrator runs.
     """
-    from streams.operations.acls import ROLES, Role, by_resource, commands, grants, union  # noqa: PLC0415
+    from streams.operations.acls import ROLES, KafkaRole, by_resource, commands, grants, union  # noqa: PLC0415
 
     chosen = settings()
-    unknown = sorted(set(roles or ()) - set(Role))
+    unknown = sorted(set(roles or ()) - set(KafkaRole))
     if unknown:
-        raise typer.BadParameter(f"there is no role {', '.join(unknown)}; there are {', '.join(Role)}")
+        raise typer.BadParameter(f"there is no role {', '.join(unknown)}; there are {', '.join(KafkaRole)}")
     if principal is not None and (not roles or ":" not in principal):
         raise typer.BadParameter("--principal needs a ROLE, and looks like User:shop")
-    asked = [Role(name) for name in roles or Role]
+    asked = [KafkaRole(name) for name in roles or KafkaRole]
     if principal is not None:
         lines = commands(union(asked, chosen), principal, chosen.bootstrap)
         if as_json:
@@ -126,5 +126,5 @@ def acls(
         print_json(found)
         return
     for role, rules in found.items():
-        print(f"{role}: {ROLES[role].does}")
+        print(f"{role}: {ROLES[role].purpose}")
         print_rows(rules)

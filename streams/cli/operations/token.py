@@ -51,9 +51,9 @@ def new(
     from streams.http import tokens  # noqa: PLC0415
 
     expires = None if days is None else datetime.now(UTC).replace(microsecond=0) + timedelta(days=days)
-    secret, made = tokens.new(name, [each.value for each in scope], user, expires, rate)
+    secret, made = tokens.new_token(name, [each.value for each in scope], user, expires, rate)
     if as_json:
-        print_json({"token": secret, "lines": tokens.as_toml(made)})
+        print_json({"token": secret, "lines": tokens.token_toml(made)})
         return
-    print(tokens.as_toml(made))
+    print(tokens.token_toml(made))
     note(f"the token, shown this once: {secret}")

@@ -183,13 +183,13 @@ def say(
 def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", *, as_json: bool) -> None:
     """Print the changes of a version, then its refusals, each with the nearest lines that there are."""
     from streams.cli.policy.log import statement_change  # noqa: PLC0415
-    from streams.views.sentences import change_of  # noqa: PLC0415
+    from streams.views.sentences import change_line  # noqa: PLC0415
 
     if as_json:
         print_json(diff.model_dump(mode="json"))
     else:
         known = {said.statement_id: said for said in skill.stated} if skill else {}
-        lines = [*map(change_of, diff.changes), *(statement_change(each, known) for each in diff.stated)]
+        lines = [*map(change_line, diff.changes), *(statement_change(each, known) for each in diff.stated)]
         if diff.frozen is not None:
             lines.append("frozen" if diff.frozen else "learns again")
         print(printable("\n".join([*lines, f"version {diff.version}"])))

@@ -99,14 +99,15 @@ def output_policy() -> "OutputGate":
 
 def note_unvouched(lines: "Iterable[Attribute]") -> None:
     """Name the lines that models do not get, why, and how an operator vouches for them."""
-    from streams.views.sentences import UNVOUCHED  # noqa: PLC0415
+    from streams.views.sentences import WITHHELD_REASONS  # noqa: PLC0415
 
     gate = output_policy()
     for line in lines:
         held = gate.line_rejection(line)
         if held is not None:
             note(
-                f"unvouched: {line.value!r} is for people only, because it is {UNVOUCHED[held.value]}. To vouch for "
+                f"unvouched: {line.value!r} is for people only, because it is {WITHHELD_REASONS[held.value]}. "
+                "To vouch for "
                 f"it, write a line into the file of SAGER_VOUCHED:\n  {line.dimension}: {line.value}"
             )
 

@@ -11,7 +11,7 @@ from streams.cli.output import note, print_json, print_rows, printable
 from streams.cli.policy import group
 from streams.cli.policy.common import by_domain, snapshot
 from streams.cli.progress import ProgressBars
-from streams.views.sentences import actor_of, change_of, shift_phrase, what
+from streams.views.sentences import actor_of, change_line, shift_phrase, statement_words
 from streams.views.skill_log import read_log
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _effects(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tuple[
         judged = verdicts.pop(change.attribute_id, None)
         why = change.reason or _added(diff, change.attribute_id, change.kind.value)
         model = f"the model: {verdict_of(judged)}" if judged is not None else ""
-        said.append((change_of(change), " · ".join(filter(None, (why, model)))))
+        said.append((change_line(change), " · ".join(filter(None, (why, model)))))
     if diff.session is not None:
         said.append((f"session {diff.session.session_id}, events: {diff.session.events}", ""))
     if diff.frozen is not None:
@@ -170,7 +170,7 @@ def _reasoner(diff: "SkillDiff") -> str:
 def statement_change(change: "StatementChange", known: "Mapping[str, Statement]") -> str:
     """Return one change of a statement as a line."""
     kind, said = change.kind.value, change.statement or known.get(change.statement_id)
-    words = change.statement_id if said is None else f"{what(said)} [{change.statement_id}]"
+    words = change.statement_id if said is None else f"{statement_words(said)} [{change.statement_id}]"
     sign = _SIGNS.get(kind, "-")
     if kind != "stated":
         return f"{sign} {words}, {kind}"

@@ -11,8 +11,8 @@ from streams.cli.output import print_json, print_rows, printable
 from streams.cli.policy import group
 from streams.cli.policy.common import InDomain, LineOrStatement, by_domain, output_policy, snapshot
 from streams.exceptions import StreamsError
-from streams.views.sentences import day, holds, what
-from streams.views.skill_json import plain
+from streams.views.sentences import day, statement_words, validity
+from streams.views.skill_json import skill_to_json
 from streams.views.skill_log import UnknownUser, read_log, why_no_skill
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def show(
         elif not (skills := read.skill(con, user, domain)):
             raise UnknownUser(why_no_skill(con, user, domain))
     if as_json:
-        print_json([plain(each) for each in skills])
+        print_json([skill_to_json(each) for each in skills])
     elif skill:
         from operators.skill_document import skill_document  # noqa: PLC0415
 
@@ -83,14 +83,14 @@ def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: A
         print_json(found.model_dump(mode="json"))
         return
     steps: Sequence[explained.LineStep | explained.StatementStep] = found.steps
-    if isinstance(found, explained.Explained):
-        steps = found.telling
+    if isinstance(found, explained.LineHistory):
+        steps = found.notable_steps
     rows = [{"when": day(step.occurred_at), "what happened": step.sentence} for step in steps]
     print_rows(rows, f"{found.words}, in {domain}: {found.state}", whole=["when"])
     if unrelated := len(found.steps) - len(steps):
         print(f"Of {unrelated} other choices a model judged that they have nothing to do with this.")
-    if isinstance(found, explained.Explained) and found.unvouched_why is not None:
-        print(f"No app and no model gets this line: it is {found.unvouched_why}, and nothing vouches for it.")
+    if isinstance(found, explained.LineHistory) and found.withheld_reason is not None:
+        print(f"No app and no model gets this line: it is {found.withheld_reason}, and nothing vouches for it.")
 
 
 def _then(
@@ -155,7 +155,12 @@ def _show_statements(skill: "PolicySkill") -> None:
     """Print the statements of a skill and the lines of its sessions."""
     now = datetime.now(UTC)
     rows = [
-        {"said": what(said), "words": said.words, "holds": holds(said, skill.shifted, now), "id": said.statement_id}
+        {
+            "said": statement_words(said),
+            "words": said.words,
+            "holds": validity(said, skill.shifted, now),
+            "id": said.statement_id,
+        }
         for said in skill.stated
     ]
     print_rows(rows, whole=["id"])

@@ -20,12 +20,12 @@ REPLAYED = "sager-replayed"
 KEY_CHARS = 200
 
 
-class NoSuchLetter(StreamsError, LookupError):
+class LetterNotFound(StreamsError, LookupError):
     """No dead letter has this id."""
 
 
 @dataclass(frozen=True)
-class Chosen:
+class LetterFilter:
     """A filter by id, reason, stage and time in milliseconds since 1970; an empty field matches all."""
 
     ids: frozenset[str] = frozenset()
@@ -33,7 +33,7 @@ class Chosen:
     stages: frozenset[str] = frozenset()
     since_ms: int = 0
 
-    def takes(self, found: "Found") -> bool:
+    def matches(self, found: "StoredLetter") -> bool:
         """Return True if this dead letter matches."""
         letter = found.letter
         asked = ((self.ids, letter.event_id), (self.reasons, letter.reason), (self.stages, letter.stage))
@@ -41,7 +41,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoredLetter:
     """A dead letter, when it was sent, its position, and that of the replayed original if it marks a replay."""
 
     letter: DeadLetter
@@ -57,19 +57,19 @@ class Found:
 
 
 @dataclass
-class Listing:
+class LetterListing:
     """The newest matching dead letters, newest first, and all matching ones counted by reason.
 
     `unreadable` counts other records on the topic, `forgotten` the dead letters of erased users, which nothing else
     here counts; `there` has the reasons and stages of all that were read, matching or not.
     """
 
-    newest: list[Found] = field(default_factory=list)
+    newest: list[StoredLetter] = field(default_factory=list)
     by_reason: Counter[str] = field(default_factory=Counter)
     replayed: set[str] = field(default_factory=set)
     unreadable: int = 0
     forgotten: int = 0
-    there: dict[str, set[str]] = field(default_factory=lambda: {"reason": set(), "stage": set()})
+    known: dict[str, set[str]] = field(default_factory=lambda: {"reason": set(), "stage": set()})
 
     @property
     def total(self) -> int:
@@ -77,14 +77,18 @@ class Listing:
         return self.by_reason.total()
 
 
-def letters(
-    settings: Settings, scanner: Scanner, since_ms: int = 0, tell: Tell = lambda *_: None, counts: Listing | None = None
-) -> Iterator[Found]:
+def read_letters(
+    settings: Settings,
+    scanner: Scanner,
+    since_ms: int = 0,
+    tell: Tell = lambda *_: None,
+    counts: LetterListing | None = None,
+) -> Iterator[StoredLetter]:
     """Read every dead letter, repeated ones included, oldest first within a partition; fill `counts` meanwhile.
 
     The topic is not compacted: letters of an erased user stay on it for 90 days, but are never returned.
     """
-    barrier, counts = erasure_filter_of(settings, scanner), counts or Listing()
+    barrier, counts = erasure_filter_of(settings, scanner), counts or LetterListing()
     where = scanner.partitions(DeadLetter.TOPIC)
     for message in scanner.read(scanner.since(where, since_ms) if since_ms else where, tell):
         try:
@@ -96,22 +100,24 @@ def letters(
         if barrier.covers(letter, moment_of(sent_ms)):
             counts.forgotten += 1
             continue
-        counts.there["reason"].add(letter.reason)
-        counts.there["stage"].add(letter.stage)
-        yield Found(letter, sent_ms, int_of(message.partition()), int_of(message.offset()), header(message, REPLAYED))
+        counts.known["reason"].add(letter.reason)
+        counts.known["stage"].add(letter.stage)
+        yield StoredLetter(
+            letter, sent_ms, int_of(message.partition()), int_of(message.offset()), header(message, REPLAYED)
+        )
 
 
-def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda *_: None) -> Listing:
+def list_letters(settings: Settings, chosen: LetterFilter, limit: int, tell: Tell = lambda *_: None) -> LetterListing:
     """List the newest matching dead letters, at most `limit`, and count all matching ones."""
-    done, seen = Listing(), set[str]()
-    kept: list[tuple[tuple[int, int, int], Found]] = []
+    done, seen = LetterListing(), set[str]()
+    kept: list[tuple[tuple[int, int, int], StoredLetter]] = []
     with Scanner(settings) as scanner:
-        for found in letters(settings, scanner, chosen.since_ms, tell, done):
+        for found in read_letters(settings, scanner, chosen.since_ms, tell, done):
             name = found.letter.event_id
             if found.replayed_to is not None:
                 done.replayed.add(name)
             # A mark of a replay after `since` does not list a dead letter from before it.
-            if name in seen or found.replayed_to is not None or not chosen.takes(found):
+            if name in seen or found.replayed_to is not None or not chosen.matches(found):
                 continue
             seen.add(name)
             done.by_reason[found.letter.reason] += 1
@@ -123,20 +129,20 @@ def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda 
     return done
 
 
-def one(settings: Settings, event_id: str, tell: Tell = lambda *_: None) -> tuple[Found, list[str]]:
+def find_letter(settings: Settings, event_id: str, tell: Tell = lambda *_: None) -> tuple[StoredLetter, list[str]]:
     """Find the dead letter with this id, and the positions that its original was replayed to."""
     with Scanner(settings) as scanner:
-        every = letters(settings, scanner, tell=tell)
+        every = read_letters(settings, scanner, tell=tell)
         same = [found for found in every if found.letter.event_id == event_id]
     if not same:
-        raise NoSuchLetter(
+        raise LetterNotFound(
             f"there is no dead letter {event_id!r} on {settings.topic(DeadLetter.TOPIC)}: "
             "`sager dead-letters list` prints their ids; they are kept for 90 days"
         )
     return same[0], [found.replayed_to for found in same if found.replayed_to is not None]
 
 
-def summary(found: Found, replayed: bool) -> dict[str, Any]:
+def summary(found: StoredLetter, replayed: bool) -> dict[str, Any]:
     """Describe a dead letter in plain values, without the bytes of its original's value."""
     letter = found.letter
     return {

@@ -22,7 +22,14 @@ from schemas.topics import by_name
 from streams.exceptions import NotProduced
 from streams.kafka.clients import producer_config
 from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
-from streams.operations.dead_letters.reading import REPLAYED, Chosen, Found, header, is_clipped, letters
+from streams.operations.dead_letters.reading import (
+    REPLAYED,
+    LetterFilter,
+    StoredLetter,
+    header,
+    is_clipped,
+    read_letters,
+)
 from streams.settings import Settings
 
 REPLAY_OF = "sager-replay-of"
@@ -32,12 +39,12 @@ ONE_AT_A_TIME = threading.Lock()
 
 FLUSH_SECONDS, BATCH = 60.0, 100
 
-Tell = Callable[[str, int, int], None]
+OnProgress = Callable[[str, int, int], None]
 """Receives progress: the stage's name, the records done, and about how many there are."""
 _Record = tuple[bytes | None, bytes | None]
 
 
-class Hindrance(StrEnum):
+class Blocker(StrEnum):
     """Why a dead letter is not replayed."""
 
     DONE = "already replayed"
@@ -53,31 +60,31 @@ class Plan:
     `unmarked` are those that an interrupted replay sent but did not mark, with the position of the sent record.
     """
 
-    ready: dict[str, Found] = field(default_factory=dict)
-    hindered: dict[str, Hindrance] = field(default_factory=dict)
-    unmarked: list[tuple[Found, str]] = field(default_factory=list)
+    ready: dict[str, StoredLetter] = field(default_factory=dict)
+    blocked: dict[str, Blocker] = field(default_factory=dict)
+    unmarked: list[tuple[StoredLetter, str]] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
-    def hinder(self, name: str, why: Hindrance) -> Found | None:
+    def block(self, name: str, why: Blocker) -> StoredLetter | None:
         """Move a ready dead letter to the hindered ones."""
         found = self.ready.pop(name, None)
         if found is not None:
-            self.hindered[name] = why
+            self.blocked[name] = why
         return found
 
 
-def plan(settings: Settings, chosen: Chosen, tell: Tell = lambda *_: None) -> Plan:
+def plan(settings: Settings, chosen: LetterFilter, on_progress: OnProgress = lambda *_: None) -> Plan:
     """Plan a replay of the matching dead letters, whose originals the plan holds in memory."""
     planned, replayed = Plan(), set[str]()
     with Scanner(settings) as scanner:
-        for found in letters(settings, scanner, chosen.since_ms, partial(tell, "dead letters")):
+        for found in read_letters(settings, scanner, chosen.since_ms, partial(on_progress, "dead letters")):
             if found.replayed_to is not None:
                 replayed.add(found.letter.event_id)
-            elif chosen.takes(found):
+            elif chosen.matches(found):
                 planned.ready.setdefault(found.letter.event_id, found)
         planned.unknown = sorted(chosen.ids - planned.ready.keys())
         for name in replayed:
-            planned.hinder(name, Hindrance.DONE)
+            planned.block(name, Blocker.DONE)
         partitions: dict[str, int] = {}
         for name, found in list(planned.ready.items()):
             source = found.letter.source
@@ -86,14 +93,14 @@ def plan(settings: Settings, chosen: Chosen, tell: Tell = lambda *_: None) -> Pl
                 with suppress(UnknownTopic, NoSuchTopic):
                     partitions[source.topic] = len(scanner.partitions(by_name(source.topic, settings.prefix).base))
             if is_clipped(found.letter):
-                planned.hinder(name, Hindrance.CLIPPED)
+                planned.block(name, Blocker.CLIPPED)
             elif source.partition >= partitions[source.topic]:
-                planned.hinder(name, Hindrance.NO_TOPIC)
-        _exclude_replayed(settings, scanner, planned, tell)
+                planned.block(name, Blocker.NO_TOPIC)
+        _exclude_replayed(settings, scanner, planned, on_progress)
     return planned
 
 
-def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, tell: Tell) -> None:
+def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, on_progress: OnProgress) -> None:
     """Hinder the letters whose source partition has the replayed record, or a newer one of a compacted key."""
     starts: dict[tuple[str, int], int] = {}
     compacted: dict[tuple[str, int, bytes | None], list[tuple[str, int]]] = {}
@@ -104,17 +111,17 @@ def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, tell:
         if by_name(source.topic, settings.prefix).compact:
             compacted.setdefault((*where, found.letter.key), []).append((name, source.offset))
     positions = [TopicPartition(*where, offset) for where, offset in starts.items()]
-    for message in scanner.read(positions, partial(tell, "earlier replays")):
+    for message in scanner.read(positions, partial(on_progress, "earlier replays")):
         topic, partition, offset = str(message.topic()), int_of(message.partition()), int_of(message.offset())
-        sent = planned.hinder(header(message, REPLAY_OF) or "", Hindrance.DONE)
+        sent = planned.block(header(message, REPLAY_OF) or "", Blocker.DONE)
         if sent is not None:
             planned.unmarked.append((sent, f"{topic}/{partition}/{offset}"))
         for older, older_offset in compacted.get((topic, partition, message.key()), ()):
             if offset > older_offset:
-                planned.hinder(older, Hindrance.SUPERSEDED)
+                planned.block(older, Blocker.SUPERSEDED)
 
 
-def replay(settings: Settings, planned: Plan, tell: Tell = lambda *_: None) -> int:
+def replay(settings: Settings, planned: Plan, on_progress: OnProgress = lambda *_: None) -> int:
     """Replay a plan's originals and mark their dead letters; return how many."""
     sender, done = _Sender(settings), 0
     sender.mark(planned.unmarked)
@@ -123,7 +130,7 @@ def replay(settings: Settings, planned: Plan, tell: Tell = lambda *_: None) -> i
         sent = sender.replay(batch)
         sender.mark([(found, sent[found.letter.event_id]) for found in batch if found.letter.event_id in sent])
         done += len(sent)
-        tell("replayed", done, len(planned.ready))
+        on_progress("replayed", done, len(planned.ready))
     return done
 
 
@@ -133,7 +140,7 @@ class _Sender:
         self._producer = Producer(producer_config(settings))
         self._failed: list[str] = []
 
-    def replay(self, batch: Iterable[Found]) -> Mapping[str, str]:
+    def replay(self, batch: Iterable[StoredLetter]) -> Mapping[str, str]:
         """Send originals, and return the positions of those that the broker accepted, by the dead letters' ids."""
         sent: dict[str, str] = {}
         for letter in (found.letter for found in batch):
@@ -146,7 +153,7 @@ class _Sender:
         self._flush()
         return sent
 
-    def mark(self, sent: Iterable[tuple[Found, str]]) -> None:
+    def mark(self, sent: Iterable[tuple[StoredLetter, str]]) -> None:
         """Send the dead letters of sent originals once more, as replayed."""
         for found, place in sent:
             where, letter = (self._topic, found.partition), found.letter

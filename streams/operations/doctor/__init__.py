@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 from streams.exceptions import StreamsError
 from streams.kafka.clients import reach
 from streams.operations.doctor import security, services
-from streams.operations.doctor.findings import Bounded, Finding, Status, error, ok
+from streams.operations.doctor.findings import DoctorFinding, Status, TimedCheck, error, ok
 from streams.settings import By, RankerName, ReasonerName, Settings
 
 __all__ = ["Finding", "Status", "examine"]
@@ -18,10 +18,10 @@ __all__ = ["Finding", "Status", "examine"]
 CHECK_SECONDS, BROKER_SECONDS = 15.0, 5.0
 
 
-def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Finding]:
+def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[DoctorFinding]:
     """Run all checks, each for at most this many seconds, and yield their findings in reading order."""
     reached: list[tuple[AdminClient, ClusterMetadata]] = []
-    yield from Bounded("broker", lambda: _broker(settings, reached), seconds).findings()
+    yield from TimedCheck("broker", lambda: _broker(settings, reached), seconds).findings()
     of_kafka = {
         "topics": lambda: services.topics(settings, *reached[0]),
         "workers": lambda: services.workers(settings, reached[0][0]),
@@ -36,14 +36,14 @@ def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Find
         "LLM": lambda: _model(settings),
     }
     # Concurrently: the slowest check determines the time.
-    running = [Bounded(name, check, seconds) for name, check in {**(of_kafka if reached else {}), **others}.items()]
+    running = [TimedCheck(name, check, seconds) for name, check in {**(of_kafka if reached else {}), **others}.items()]
     if not reached:
-        yield from (Finding(name, Status.SKIPPED, "needs a broker") for name in of_kafka)
+        yield from (DoctorFinding(name, Status.SKIPPED, "needs a broker") for name in of_kafka)
     for each in running:
         yield from each.findings()
 
 
-def _broker(settings: Settings, reached: list[tuple[AdminClient, ClusterMetadata]]) -> Iterator[Finding]:
+def _broker(settings: Settings, reached: list[tuple[AdminClient, ClusterMetadata]]) -> Iterator[DoctorFinding]:
     try:
         reached.append(reach(settings, BROKER_SECONDS))
     except StreamsError as failed:
@@ -52,7 +52,7 @@ def _broker(settings: Settings, reached: list[tuple[AdminClient, ClusterMetadata
         yield services.broker(settings, reached[0][1])
 
 
-def _model(settings: Settings) -> Iterator[Finding]:
+def _model(settings: Settings) -> Iterator[DoctorFinding]:
     uses_rules = settings.reasoner is not ReasonerName.LLM and settings.ranker is RankerName.DETERMINISTIC
     if uses_rules and settings.extract_by is By.RULES:
         yield ok("LLM", "none is configured: rules handle everything")

@@ -17,7 +17,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorFinding:
     """One line of an examination; `todo` says what to do about it, if anything."""
 
     check: str
@@ -26,27 +26,27 @@ class Finding:
     todo: str = ""
 
 
-def ok(check: str, found: str) -> Finding:
+def ok(check: str, found: str) -> DoctorFinding:
     """Make a finding without a problem."""
-    return Finding(check, Status.OK, found)
+    return DoctorFinding(check, Status.OK, found)
 
 
-def warning(check: str, found: str, todo: str) -> Finding:
+def warning(check: str, found: str, todo: str) -> DoctorFinding:
     """Make a finding that works, but not for long or not for all."""
-    return Finding(check, Status.WARNING, found, todo)
+    return DoctorFinding(check, Status.WARNING, found, todo)
 
 
-def error(check: str, found: str, todo: str) -> Finding:
+def error(check: str, found: str, todo: str) -> DoctorFinding:
     """Make a finding that does not work."""
-    return Finding(check, Status.ERROR, found, todo)
+    return DoctorFinding(check, Status.ERROR, found, todo)
 
 
-class Bounded:
+class TimedCheck:
     """A check that runs in a thread from now on, with a time limit; an executor would wait for one that hangs."""
 
-    def __init__(self, name: str, check: Callable[[], Iterable[Finding]], seconds: float) -> None:
+    def __init__(self, name: str, check: Callable[[], Iterable[DoctorFinding]], seconds: float) -> None:
         self._name, self._check, self._seconds = name, check, seconds
-        self._answer: queue.Queue[list[Finding]] = queue.Queue()
+        self._answer: queue.Queue[list[DoctorFinding]] = queue.Queue()
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
@@ -56,7 +56,7 @@ class Bounded:
             found = [error(self._name, f"{type(failed).__name__}: {failed}"[:500], "see the message")]
         self._answer.put(found)
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[DoctorFinding]:
         """Wait for its findings; past the time limit, return an error."""
         try:
             return self._answer.get(timeout=self._seconds)

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException, admin
 
 from streams import agreement, permissions
 from streams.operations import process_metrics
-from streams.operations.doctor.findings import Finding, Status, error, ok, warning
+from streams.operations.doctor.findings import DoctorFinding, Status, error, ok, warning
 from streams.settings import Settings
 
 ANSWER_SECONDS, _SHOWN = 8.0, 3
@@ -18,7 +18,7 @@ _EVERYBODY = ("User:*", "User:ANONYMOUS")
 _ONE_PERSON = "one person's machine needs none"
 
 
-def chain_key(settings: Settings) -> Iterator[Finding]:
+def chain_key(settings: Settings) -> Iterator[DoctorFinding]:
     """Check that a key seals the versions of skills."""
     if settings.chain_key:
         yield ok("chain key", "versions are sealed")
@@ -30,7 +30,7 @@ def chain_key(settings: Settings) -> Iterator[Finding]:
         yield warning("chain key", found, f"{todo}; keep it away from Kafka's administrators")
 
 
-def tokens(settings: Settings) -> Iterator[Finding]:
+def tokens(settings: Settings) -> Iterator[DoctorFinding]:
     """Check that metrics, health and the HTTP API require a token."""
     if settings.http_tokens is not None:
         yield ok("HTTP tokens", f"{settings.http_tokens}")
@@ -42,24 +42,24 @@ def tokens(settings: Settings) -> Iterator[Finding]:
         yield warning("HTTP tokens", found, f"{todo}, and SAGER_HTTP_TOKENS for every process")
 
 
-def settings_agree(settings: Settings) -> Iterator[Finding]:
+def settings_agree(settings: Settings) -> Iterator[DoctorFinding]:
     """Compare the processes' shared settings, and this command's, by fingerprint; never print a value."""
     check = "agreement"
     urls = [each.strip() for each in (settings.console_metrics or "").split(",") if each.strip()]
     if not urls:
         found = "no process is compared: SAGER_CONSOLE_METRICS has no addresses of their metrics"
-        yield Finding(check, Status.SKIPPED, found)
+        yield DoctorFinding(check, Status.SKIPPED, found)
         return
     token = settings.console_metrics_token
     readings = asyncio.run(process_metrics.fetch(urls, token.get_secret_value() if token else None))
     published = {
-        reading.source: {labels["setting"]: labels["fingerprint"] for labels, _ in reading.of(agreement.METRIC)}
+        reading.source: {labels["setting"]: labels["fingerprint"] for labels, _ in reading.samples_of(agreement.METRIC)}
         for reading in readings
-        if not reading.away
+        if not reading.unreachable
     }
-    away = [f"{reading.source} ({reading.away})" for reading in readings if reading.away]
-    if away:
-        yield warning(check, f"not compared: {', '.join(away)}", "start them, or correct SAGER_CONSOLE_METRICS")
+    unreachable = [f"{reading.source} ({reading.unreachable})" for reading in readings if reading.unreachable]
+    if unreachable:
+        yield warning(check, f"not compared: {', '.join(unreachable)}", "start them, or correct SAGER_CONSOLE_METRICS")
     between = dict(agreement.differences(published))
     ours = {name: agreement.fingerprint(settings, name) for name in agreement.ALL}
     with_us = dict(agreement.differences({**published, "this command": ours}))
@@ -71,11 +71,11 @@ def settings_agree(settings: Settings) -> Iterator[Finding]:
             yield error(check, f"{variable}: {sides}", todo)
         else:
             yield warning(check, f"{variable}: {sides}", f"run this command with the processes' {variable}")
-    if not with_us and not away:
+    if not with_us and not unreachable:
         yield ok(check, f"{len(published)} processes have the same settings where they must")
 
 
-def files(settings: Settings) -> Iterator[Finding]:
+def files(settings: Settings) -> Iterator[DoctorFinding]:
     """Look for data and secrets that other users of the machine can read."""
     exposed = list(permissions.exposed(settings.data_dir, settings.group)) if settings.data_dir.exists() else []
     if settings.duckdb_file.exists():
@@ -99,7 +99,7 @@ def _mode(path: Path) -> str:
     return f"{stat.S_IMODE(path.stat().st_mode):o}"
 
 
-def rules(settings: Settings, client: admin.AdminClient) -> Iterator[Finding]:
+def rules(settings: Settings, client: admin.AdminClient) -> Iterator[DoctorFinding]:
     """Check that the brokers authenticate clients, and that no rule of ours is for everybody."""
     if settings.embedded:
         yield ok("ACLs", f"the embedded broker has none; {_ONE_PERSON}")
@@ -130,7 +130,7 @@ def rules(settings: Settings, client: admin.AdminClient) -> Iterator[Finding]:
         yield ok("ACLs", "the brokers have an authorizer, and no rule of ours is for everybody")
 
 
-def _not_listed(failed: Exception) -> Finding:
+def _not_listed(failed: Exception) -> DoctorFinding:
     name = failed.args[0].name() if isinstance(failed, KafkaException) else ""
     if name == "SECURITY_DISABLED":
         found = "the brokers have no authorizer: any client that reaches them may read and write everything"
@@ -138,4 +138,4 @@ def _not_listed(failed: Exception) -> Finding:
         return warning("ACLs", found, todo)
     if name.endswith("AUTHORIZATION_FAILED"):
         return ok("ACLs", "the brokers have an authorizer; only an administrator may list its rules")
-    return Finding("ACLs", Status.SKIPPED, f"the brokers do not list their rules ({name or 'no answer in time'})")
+    return DoctorFinding("ACLs", Status.SKIPPED, f"the brokers do not list their rules ({name or 'no answer in time'})")

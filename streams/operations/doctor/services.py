@@ -14,7 +14,7 @@ from streams.analytics import read, schema
 from streams.exceptions import BrokerUnreachable, StreamsError
 from streams.kafka import consumer_group as group
 from streams.kafka.topics import SAFE_IN_SYNC, SAFE_REPLICATION, TopicState, inspect
-from streams.operations.doctor.findings import Finding, error, ok, warning
+from streams.operations.doctor.findings import DoctorFinding, error, ok, warning
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import lag
 
@@ -24,7 +24,7 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 _SHOWN_MODELS, _REFUSED = 5, (401, 403)
 
 
-def broker(settings: Settings, cluster: ClusterMetadata) -> Finding:
+def broker(settings: Settings, cluster: ClusterMetadata) -> DoctorFinding:
     """Check the number of brokers against the topics' replicas."""
     brokers = len(cluster.brokers)
     found = f"{settings.bootstrap}: {brokers} broker{'s'[: brokers != 1]}, SAGER_REPLICATION={settings.replication}"
@@ -36,7 +36,7 @@ def broker(settings: Settings, cluster: ClusterMetadata) -> Finding:
     return ok("broker", found)
 
 
-def topics(settings: Settings, client: AdminClient, cluster: ClusterMetadata) -> Iterator[Finding]:
+def topics(settings: Settings, client: AdminClient, cluster: ClusterMetadata) -> Iterator[DoctorFinding]:
     """Check each topic's existence, partitions and configuration."""
     states = inspect(settings)
     there = [state for state in states if state.partitions is not None]
@@ -49,7 +49,7 @@ def topics(settings: Settings, client: AdminClient, cluster: ClusterMetadata) ->
         yield ok("topics", f"{len(there)} as required, {settings.partitions} partitions per user-keyed one")
 
 
-def _configured_otherwise(settings: Settings, client: AdminClient, states: list[TopicState]) -> Iterator[Finding]:
+def _configured_otherwise(settings: Settings, client: AdminClient, states: list[TopicState]) -> Iterator[DoctorFinding]:
     """Warn of limits and times that differ: records are refused, lost earlier, or kept after an erasure."""
     in_sync = {"min.insync.replicas": str(SAFE_IN_SYNC)} if settings.replication >= SAFE_REPLICATION else {}
     wanted = {state.name: state.topic.config() | in_sync for state in states}
@@ -65,7 +65,7 @@ def _configured_otherwise(settings: Settings, client: AdminClient, states: list[
                 yield warning("topics", f"{resource.name} has {key}={has}", f"the registry has {value}: alter it")
 
 
-def workers(settings: Settings, client: AdminClient) -> Iterator[Finding]:
+def workers(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
     """Check the number of workers, and the records that wait for them."""
     try:
         waiting = lag(settings, client)
@@ -87,7 +87,7 @@ def workers(settings: Settings, client: AdminClient) -> Iterator[Finding]:
         yield ok("workers", found)
 
 
-def snapshot(settings: Settings) -> Iterator[Finding]:
+def snapshot(settings: Settings) -> Iterator[DoctorFinding]:
     """Check that analysts can read their file, and that it is of this deployment."""
     path = settings.duckdb_file
     if not path.exists():
@@ -107,7 +107,7 @@ def snapshot(settings: Settings) -> Iterator[Finding]:
         yield error("DuckDB", found, "`sager rebuild --duckdb` makes a new file from the topics")
 
 
-def endpoint(settings: Settings) -> Finding:
+def endpoint(settings: Settings) -> DoctorFinding:
     """Check that the LLM endpoint answers, accepts the key and has the model."""
     url = settings.llm_base_url or OPENAI_URL
     shown = _CREDENTIALS.sub("***@", url)
@@ -117,7 +117,7 @@ def endpoint(settings: Settings) -> Finding:
     return asyncio.run(_ask(settings, url, shown))
 
 
-async def _ask(settings: Settings, url: str, shown: str) -> Finding:
+async def _ask(settings: Settings, url: str, shown: str) -> DoctorFinding:
     """Request the list of models or, where the endpoint has none, one token."""
     from openai import APIError, APIStatusError  # noqa: PLC0415 - it takes half a second
 

@@ -29,7 +29,7 @@ from streams.settings import Settings
 from streams.steps import rank_of
 from streams.worker.reasoning.llm import close_clients
 
-Tell = Callable[[int, int, str], None]  # receives progress: choices done, choices known, and the cost so far
+OnProgress = Callable[[int, int, str], None]  # receives progress: choices done, choices known, and the cost so far
 Write = Callable[[dict[str, Any]], object]
 
 
@@ -38,7 +38,7 @@ class NothingToReplay(StreamsError, LookupError):
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ReplayFilter:
     """The choices to replay: of one user or domain, or about `limit`, of whole users drawn by a hash of their names.
 
     Choices before `since_ms`, in milliseconds since 1970, are part of the common start.
@@ -70,7 +70,7 @@ class Totals:
 
 
 @dataclass
-class Report:
+class ReplayReport:
     """The result of a replay.
 
     Attributes:
@@ -95,7 +95,7 @@ class Report:
     live: Totals = field(default_factory=Totals)
     other: Totals = field(default_factory=Totals)
 
-    def note(self, moment: ReplayMoment) -> None:
+    def add(self, moment: ReplayMoment) -> None:
         """Count one event of both sides."""
         self.unavailable += bool(moment.unavailable)
         if moment.contrast is None:
@@ -115,10 +115,15 @@ def comparable(skill: PolicySkill) -> PolicySkill:
 
 
 def replay_all(
-    settings: Settings, variant: Variant, chosen: Chosen, *, tell: Tell = lambda *_: None, write: Write = lambda _: None
-) -> Report:
+    settings: Settings,
+    variant: Variant,
+    chosen: ReplayFilter,
+    *,
+    on_progress: OnProgress = lambda *_: None,
+    write: Write = lambda _: None,
+) -> ReplayReport:
     """Replay the chosen choices with a variant; `write` receives one row per choice, with both ranks and versions."""
-    run = _Run(settings, variant, tell, write)
+    run = _Run(settings, variant, on_progress, write)
     with Scanner(settings) as scanner:
         asyncio.run(run.all(_Histories(scanner, chosen)))
     if not run.report.choices:
@@ -130,9 +135,9 @@ def replay_all(
 
 
 class _Run:
-    def __init__(self, settings: Settings, variant: Variant, tell: Tell, write: Write) -> None:
-        self._settings, self._variant, self._tell, self._write = settings, variant, tell, write
-        self.report = Report(dict(variant.changed))
+    def __init__(self, settings: Settings, variant: Variant, on_progress: OnProgress, write: Write) -> None:
+        self._settings, self._variant, self._on_progress, self._write = settings, variant, on_progress, write
+        self.report = ReplayReport(dict(variant.changed))
         self._published = read_published(settings)
         self._other = side_of(variant, self._published)
         self._live_lines: Lines = partial(lines_that_rank, settings, self._published)
@@ -166,11 +171,11 @@ class _Run:
         report, last = self.report, ReplayMoment(told.start, told.start)
         async with limit:
             async for moment in replay(told, self._live_lines, self._other):
-                report.note(moment)
+                report.add(moment)
                 if moment.contrast is not None:
                     self._done += 1
                     self._write(_row(last, moment))
-                    self._tell(self._done, self._known, self._spent())
+                    self._on_progress(self._done, self._known, self._spent())
                 last = moment
         report.skills += 1
         report.identical += comparable(last.live) == comparable(last.other)
@@ -218,7 +223,7 @@ class _History:
 class _Histories:
     """The chosen histories, with those of one partition in memory at a time."""
 
-    def __init__(self, scanner: Scanner, chosen: Chosen) -> None:
+    def __init__(self, scanner: Scanner, chosen: ReplayFilter) -> None:
         self._scanner, self._chosen, self._left = scanner, chosen, chosen.limit
         topics = (Contrast.TOPIC, SkillDiff.TOPIC, SkillCommand.TOPIC)
         self._topics = [scanner.partitions(base) for base in topics]
@@ -232,7 +237,7 @@ class _Histories:
         user = self._chosen.user
         for number in range(self._count) if user is None else [partition_of(user, self._count)]:
             contrasts, diffs, commands = (where[number] for where in self._topics)
-            chosen = self._limited(self._held(contrasts))
+            chosen = self._limited(self._read_histories(contrasts))
             for diff in self._records(SkillDiff, diffs) if chosen else ():
                 if history := chosen.get(compound_key(diff.user_id, diff.domain)):
                     history.diffs.append(diff)
@@ -242,7 +247,7 @@ class _Histories:
             if chosen:
                 yield list(chosen.values())
 
-    def _held(self, where: TopicPartition) -> dict[bytes, _History]:
+    def _read_histories(self, where: TopicPartition) -> dict[bytes, _History]:
         found: dict[bytes, _History] = {}
         since, begun = self._chosen.since_ms, False
         for message in self._scanner.read(self._scanner.since([where], since) if since else [where]):

@@ -38,7 +38,7 @@ PAPER_ONLY: Final = ("merge.protect_contradictions", "merge.weaken_window", "mer
 _Group = TypeVar("_Group", MergeLimits, RulesReasoner)
 
 
-class BadVariant(StreamsError, ValueError):
+class InvalidVariant(StreamsError, ValueError):
     """A replay cannot change this name, or not to this value."""
 
 
@@ -56,14 +56,16 @@ def variant_of(settings: Settings, changes: list[str]) -> Variant:
     """Apply `NAME=VALUE` arguments to the deployment's configuration; the value `none` is None."""
     changed = {name: value for name, _, value in (word.partition("=") for word in changes)}
     if unknown := sorted(set(changed) - set(NAMES)):
-        raise BadVariant(
+        raise InvalidVariant(
             f"a replay cannot change {', '.join(unknown)}. Write NAME=VALUE with one of {', '.join(NAMES)}"
         )
     own = {name: None if value == "none" else value for name, value in changed.items() if name in SETTINGS}
     settings = Settings(**{**settings.model_dump(), **own}) if own else settings  # not copied, to validate the values
     idle = [name for name in changed if name in PAPER_ONLY]
     if idle and settings.evolve_mode is EvolveMode.COUNTS:
-        raise BadVariant(f"{', '.join(idle)} changes nothing with evolve_mode=counts: set evolve_mode=incremental too")
+        raise InvalidVariant(
+            f"{', '.join(idle)} changes nothing with evolve_mode=counts: set evolve_mode=incremental too"
+        )
     limits, rules = _changed(limits_of(settings), "merge", changed), _changed(RulesReasoner(), "rules", changed)
     return Variant(settings, limits, rules, changed)
 
@@ -79,7 +81,9 @@ def _changed(group: _Group, prefix: str, changed: Mapping[str, str]) -> _Group:
             except ValueError:
                 found[each.name] = -1
             if not 0 <= found[each.name] <= most:
-                raise BadVariant(f"{name} must be {'a whole number' if kind is int else 'a number'} from 0 to {most}")
+                raise InvalidVariant(
+                    f"{name} must be {'a whole number' if kind is int else 'a number'} from 0 to {most}"
+                )
     return replace(group, **found)
 
 

@@ -177,15 +177,15 @@ def test_a_log_that_duckdb_would_carry_out_is_carried_out_by_none_of_ours(folder
 def test_the_http_api_does_not_open_one_either(folder):
     snapshot = Snapshot(Settings())
     try:
-        assert snapshot.beginning_with("", 1)
+        assert snapshot.user_ids_starting_with("", 1)
         stray = folder / "sager.duckdb.wal"
         stray.write_bytes(forged(folder))
-        assert snapshot.beginning_with("", 1)  # it is open since before
+        assert snapshot.user_ids_starting_with("", 1)  # it is open since before
         (folder / "sager.duckdb").touch()
         with pytest.raises(MaterializerError):
-            snapshot.beginning_with("", 1)
+            snapshot.user_ids_starting_with("", 1)
         stray.unlink()
-        assert snapshot.beginning_with("", 1)
+        assert snapshot.user_ids_starting_with("", 1)
     finally:
         snapshot.close()
 

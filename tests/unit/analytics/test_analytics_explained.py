@@ -19,7 +19,7 @@ from streams.language import RULES
 from streams.output_gate import DEFAULT
 from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from streams.views.line_history import Explained, LineStep, explain
+from streams.views.line_history import LineHistory, LineStep, explain
 from tests.builders import (
     DOMAIN,
     NOW,
@@ -71,7 +71,7 @@ def told(store: DuckDBStore, *events: Event) -> LineStep:
     """The newest step in the history of the line `noir`, once these events are stored."""
     write(store, *events)
     found = explain(store._db, USER, DOMAIN, id_of(NOIR), DEFAULT, NOW)
-    assert isinstance(found, Explained)
+    assert isinstance(found, LineHistory)
     step = found.steps[-1]
     assert isinstance(step, LineStep)
     return step

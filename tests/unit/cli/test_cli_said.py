@@ -4,7 +4,7 @@ import pytest
 
 from schemas import DiffTrigger, Evidence, SkillDiff, Stance, Statement
 from streams.cli.policy.log import describe_feedback
-from streams.views.sentences import statement_sentence, what
+from streams.views.sentences import statement_sentence, statement_words
 from tests.builders import DOMAIN, NOW, USER
 
 
@@ -46,7 +46,7 @@ def a_statement(stance: Stance = Stance.AVOIDS, value: str = "horror", **more: o
     ],
 )
 def test_a_statement_is_told_in_words(said: Statement, told: str) -> None:
-    assert what(said) == told
+    assert statement_words(said) == told
 
 
 @pytest.mark.parametrize(

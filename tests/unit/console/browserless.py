@@ -23,11 +23,11 @@ class Visitor:
         return f"http://127.0.0.1:{self.served.port}"
 
     def get(self, path: str, **headers: str) -> Reply:
-        return self._heard(self.served.ask(path, **self._sent(), **headers))
+        return self._heard(self.served.request(path, **self._sent(), **headers))
 
     def post(self, path: str, fields: dict[str, str], **headers: str) -> Reply:
         sent = {"Origin": self.origin, "Content-Type": "application/x-www-form-urlencoded", **self._sent(), **headers}
-        return self._heard(self.served.ask(path, method="POST", body=urlencode(fields).encode(), **sent))
+        return self._heard(self.served.request(path, method="POST", body=urlencode(fields).encode(), **sent))
 
     def sign_in(self, token: str) -> Reply:
         return self.post("/console/login", {"token": token})

@@ -12,8 +12,8 @@ from schemas import DeadLetter
 from streams.console import query
 from streams.console.query import QueryFailed, answer
 from streams.operations.dead_letters import reading, replay
-from streams.operations.dead_letters.reading import Found, Listing, NoSuchLetter
-from streams.operations.dead_letters.replay import Hindrance, Plan
+from streams.operations.dead_letters.reading import LetterListing, LetterNotFound, StoredLetter
+from streams.operations.dead_letters.replay import Blocker, Plan
 from streams.settings import Settings
 from tests.analytics_world import published
 from tests.builders import a_position
@@ -41,33 +41,34 @@ def served(file):
 def kafka(monkeypatch):
     """Dead letters without a broker: the filters that are asked for, and what they give."""
 
-    def letter(value: bytes, n: int) -> Found:
+    def letter(value: bytes, n: int) -> StoredLetter:
         made = DeadLetter.of("contrast", a_position(n), "not-json", EVIL, b"ann", value)
-        return Found(made, 1_767_614_400_000, 0, n)
+        return StoredLetter(made, 1_767_614_400_000, 0, n)
 
     asked: list[object] = []
     there = [letter(b"no json", 0), letter(f"{EVIL}\u202e".encode() + b"\n\x1b", 1), letter(b"\xff\x00" * 9, 2)]
 
-    def listing(settings, chosen, limit):
-        return Listing(there, Counter({EVIL: 3}), {there[2].letter.event_id})
+    def list_letters(settings, chosen, limit):
+        return LetterListing(there, Counter({EVIL: 3}), {there[2].letter.event_id})
 
-    def one(settings, name):
+    def find_letter(settings, name):
         for found in there:
             if found.letter.event_id == name:
                 return found, [EVIL]
-        raise NoSuchLetter("there is none")
+        raise LetterNotFound("there is none")
 
     def plan(settings, chosen):
         ids = sorted(chosen.ids)
         ready = {ids[0]: there[0]}
-        return Plan(ready, dict.fromkeys(ids[1:], Hindrance.DONE), unknown=[EVIL])
+        return Plan(ready, dict.fromkeys(ids[1:], Blocker.DONE), unknown=[EVIL])
 
     def send(settings, planned):
         asked.append(tuple(planned.ready))
         return len(planned.ready)
 
     for module, name, made in (
-        (reading, "listing", listing), (reading, "one", one), (replay, "plan", plan), (replay, "replay", send),
+        (reading, "list_letters", list_letters), (reading, "find_letter", find_letter), (replay, "plan", plan),
+        (replay, "replay", send),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, made)
     return there, asked

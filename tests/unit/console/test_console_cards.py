@@ -18,9 +18,9 @@ def served(file):
         duckdb=published_cards(), http_tokens=file.path, data_dir=file.path.parent, http_rate=10_000, http_burst=10_000
     )
     with Served(settings, console=True) as api:
-        api.api.live._ready.set()
+        api.api.cache._ready.set()
         for user in ("ann", "zoe"):
-            follow(api.api.live, card_of(talks(user)))
+            follow(api.api.cache, card_of(talks(user)))
         yield api
 
 
@@ -93,7 +93,7 @@ def test_a_line_is_corrected_where_it_holds(signed_in, served, worker) -> None:
     noir = card.lines[0].model_copy(
         update={"line_id": line_id, "domain": "films", "dimension": "genre", "value": "noir", "stance": "prefers"}
     )
-    follow(served.api.live, card.model_copy(update={"lines": (noir,)}))
+    follow(served.api.cache, card.model_copy(update={"lines": (noir,)}))
     eve = signed_in("read-user", "change-user", user="eve")
 
     form = eve.get(page("/card/line", user="eve", line=line_id, action="write")).text

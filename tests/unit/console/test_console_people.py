@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from schemas import PolicySkill, compound_key, encode
-from streams.http.live import Held
+from streams.http.topic_cache import CachedRecord
 from streams.settings import Settings
 from tests.unit.console.browserless import Visitor, page
 from tests.unit.console.hostile_world import DOMAIN, HOSTILE, USERS, person, published
@@ -31,10 +31,10 @@ def sent(served, monkeypatch):
     """The commands that would go to Kafka; no worker answers them."""
     found = []
 
-    async def ask(token, event, *_):
+    async def send_and_wait(token, event, *_):
         found.append(event)
 
-    monkeypatch.setattr(served.api, "ask", ask)
+    monkeypatch.setattr(served.api, "send_and_wait", send_and_wait)
     return found
 
 
@@ -97,7 +97,7 @@ def test_what_was_said_in_the_last_seconds_has_a_page_before_the_snapshot_has_it
     [told] = skill.stated
     said = told.model_copy(update={"statement_id": "avoids:new", "dimension": "genre", "value": "horror"})
     newer = skill.model_copy(update={"version": skill.version + 1, "stated": (*skill.stated, said)})
-    served.api.live.take(PolicySkill.TOPIC, compound_key("eve", DOMAIN), Held(encode(newer), 0, 0, 0))
+    served.api.cache.apply(PolicySkill.TOPIC, compound_key("eve", DOMAIN), CachedRecord(encode(newer), 0, 0, 0))
 
     shown = advocate.get(page("/line", user="eve", domain=DOMAIN, line="avoids:new"))
 

@@ -11,7 +11,7 @@ from streams.console.rendering import HTMX, STATIC
 from streams.console.security import POLICY
 from streams.console.session import Sessions
 from streams.http.limits import Gate
-from streams.http.tokens import TokensFile, find
+from streams.http.tokens import TokensFile, find_token
 from streams.settings import Settings
 from tests.unit.console.browserless import Visitor
 from tests.unit.http.http_world import Served, published
@@ -43,7 +43,7 @@ def visitor(served):
 
 def made(file):
     secret = file.make("read-all")
-    return find(TokensFile(file.path).all(), secret)
+    return find_token(TokensFile(file.path).all(), secret)
 
 
 def at(reply):
@@ -116,14 +116,14 @@ def test_a_session_ends_with_signing_out_for_whoever_has_its_cookie(visitor, ser
 
 def a_link(served, file):
     """A link of `read-all`'s token, and the code in it."""
-    path = served.ask("/v1/console/links", file.make("read-all", name="mallory"), "POST").body["path"]
+    path = served.request("/v1/console/links", file.make("read-all", name="mallory"), "POST").body["path"]
     return path, path.partition("code=")[2]
 
 
 def test_a_link_signs_in_once(visitor, served, file):
     link, code = a_link(served, file)
 
-    assert served.ask(link, method="HEAD").status == 200, "a scanner of links uses none up"
+    assert served.request(link, method="HEAD").status == 200, "a scanner of links uses none up"
     assert [visitor.get(link).status for _ in range(2)] == [200, 200], "so does a scanner that gets it"
     assert at(visitor.post("/console/enter", {"code": code})) == (303, "/console/")
     assert visitor.get("/console/people").status == 200
@@ -224,7 +224,7 @@ def test_a_form_of_another_page_is_refused(visitor, file, path, headers):
 def test_what_is_no_form_or_is_read_in_two_ways_is_refused(visitor):
     def told(body, kind="application/x-www-form-urlencoded"):
         sent = {"Origin": visitor.origin, "Content-Type": kind}
-        return visitor.served.ask("/console/login", method="POST", body=body, **sent).status
+        return visitor.served.request("/console/login", method="POST", body=body, **sent).status
 
     assert told(b"token=a&token=b") == 400
     assert told(b"token=%ff") == 400

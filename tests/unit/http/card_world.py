@@ -12,8 +12,8 @@ from operators.cards.merge import apply_command, merge_extraction
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from schemas import Card, CardCommand, CardDiff, Event, decode, encode
 from schemas.statements import Stance
-from streams.http.answers import Outgoing, Sender
-from streams.http.live import Held, Live
+from streams.http.replies import EventSender, OutgoingRecord
+from streams.http.topic_cache import CachedRecord, TopicCache
 from streams.privacy import DEFAULT
 from streams.settings import Settings
 from tests.builders import NOW
@@ -83,12 +83,12 @@ def published_cards() -> Path:
     return publish_cards(Path(mkdtemp(prefix="sager-cards-")) / "sager.duckdb")
 
 
-def follow(live: Live, card: Card, offset: int = 0) -> None:
+def follow(live: TopicCache, card: Card, offset: int = 0) -> None:
     """As if the topic had the card."""
-    live.take(Card.TOPIC, card.user_id.encode(), Held(encode(card), 0, offset, MS))
+    live.apply(Card.TOPIC, card.user_id.encode(), CachedRecord(encode(card), 0, offset, MS))
 
 
-class CardWorker(Sender):
+class CardWorker(EventSender):
     """In place of the sender: a worker that carries out commands on cards at once, if it is there."""
 
     def __init__(self, served: Served) -> None:
@@ -101,12 +101,12 @@ class CardWorker(Sender):
         for record in records:
             await asyncio.to_thread(self._take, record)
 
-    def _take(self, record: Outgoing) -> None:
+    def _take(self, record: OutgoingRecord) -> None:
         assert record.topic == "sager.card-commands"
         command = decode(CardCommand, record.value)
         self.sent.append(command)
         if self.is_there:
-            card = self._api.live.card(command.user_id)
+            card = self._api.cache.card(command.user_id)
             diff = answered(card, command)
-            follow(self._api.live, apply_diff(card, diff), len(self.sent))
-            self._api.answers.take(CardDiff.TOPIC, record.partition, encode(diff))
+            follow(self._api.cache, apply_diff(card, diff), len(self.sent))
+            self._api.replies.offer(CardDiff.TOPIC, record.partition, encode(diff))

@@ -83,8 +83,8 @@ class Tokens:
     def make(
         self, *scopes: str, user: str | None = None, name: str = "console", expires: datetime | None = None
     ) -> str:
-        secret, known = tokens.new(name, scopes, user, expires)
-        self._lines[secret] = tokens.as_toml(known)
+        secret, known = tokens.new_token(name, scopes, user, expires)
+        self._lines[secret] = tokens.token_toml(known)
         self.write()
         return secret
 
@@ -149,12 +149,14 @@ class Served:
         self._serving = asyncio.create_task(self._server.serve([self.listening]))
 
     async def _end(self) -> None:
-        self.api.live.is_over = True
+        self.api.cache.is_closing = True
         self._server.should_exit = True
         await self._serving
         await self._running.__aexit__(None, None, None)
 
-    def ask(self, path: str, token: str = "", method: str = "GET", body: bytes | None = None, **headers: str) -> Reply:
+    def request(
+        self, path: str, token: str = "", method: str = "GET", body: bytes | None = None, **headers: str
+    ) -> Reply:
         if token:
             headers["Authorization"] = f"Bearer {token}"
         if body is not None:

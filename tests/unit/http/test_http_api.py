@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from prometheus_client import generate_latest
 
-from streams.http.document import document
+from streams.http.openapi import document
 from streams.http.problems import Problem
 from streams.http.skills import command_of
 from streams.http.snapshot import Snapshot
-from streams.http.tokens import OF_A_USER, Scope
+from streams.http.tokens import USER_SCOPES, Scope
 from streams.settings import Settings
 from tests.unit.http.http_world import DOMAINS, VERSIONS, Served, Tokens, history, publish, published
 
@@ -59,9 +59,9 @@ def assert_problem(reply, status):
 def test_a_users_skills_and_their_log_are_those_of_the_snapshot(api, file):
     token = file.make("read-all")
 
-    skills = api.ask("/v1/users/ann/skills", token)
-    [films] = api.ask("/v1/users/ann/skills?domain=films", token).body["skills"]
-    newest = api.ask("/v1/users/ann/log?domain=books&last=2", token)
+    skills = api.request("/v1/users/ann/skills", token)
+    [films] = api.request("/v1/users/ann/skills?domain=films", token).body["skills"]
+    newest = api.request("/v1/users/ann/log?domain=books&last=2", token)
 
     assert skills.headers["cache-control"] == "no-store"
     assert [skill["domain"] for skill in skills.body["skills"]] == list(DOMAINS)
@@ -70,8 +70,8 @@ def test_a_users_skills_and_their_log_are_those_of_the_snapshot(api, file):
     assert [line["value"] for line in films["attributes"]] == ["number 0", "number 1", "number 2"]
     assert [diff["version"] for diff in newest.body["diffs"]] == [VERSIONS - 1, VERSIONS]
     assert {diff["reasoned_by"]["reasoner"] for diff in newest.body["diffs"]} == {"command by advocate"}
-    assert len(api.ask("/v1/users/ann/log", token).body["diffs"]) == len(DOMAINS) * VERSIONS
-    assert api.ask("/v1/token", token).body == {
+    assert len(api.request("/v1/users/ann/log", token).body["diffs"]) == len(DOMAINS) * VERSIONS
+    assert api.request("/v1/token", token).body == {
         "name": "console",
         "scopes": ["read-all"],
         "user": None,
@@ -83,13 +83,13 @@ def test_a_newer_snapshot_is_read_and_one_of_another_tenant_is_not(file, tmp_pat
     own = publish(tmp_path / "own.duckdb", users=("ann",))
     token = file.make("read-all")
     with Served(Settings(duckdb=own, http_tokens=file.path)) as api:
-        assert api.ask(BOB, token).status == 404
+        assert api.request(BOB, token).status == 404
         publish(own, users=("ann", "bob"))
-        assert api.ask(BOB, token).status == 200
+        assert api.request(BOB, token).status == 200
         publish(own, prefix="other.")
-        assert_problem(api.ask(BOB, token), 503)
+        assert_problem(api.request(BOB, token), 503)
         own.unlink()
-        assert_problem(api.ask(BOB, token), 503)
+        assert_problem(api.request(BOB, token), 503)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
@@ -100,7 +100,7 @@ def test_a_snapshot_that_was_replaced_is_closed(settings, tmp_path):
 
     own = publish(tmp_path / "own.duckdb", users=("ann",))
     snapshot = Snapshot(settings.model_copy(update={"duckdb": own}))
-    assert snapshot.beginning_with("", 9) == ["ann"]
+    assert snapshot.user_ids_starting_with("", 9) == ["ann"]
     snapshot.close_outdated()
     assert held() == [str(own)]
 
@@ -108,7 +108,7 @@ def test_a_snapshot_that_was_replaced_is_closed(settings, tmp_path):
     assert held() == [f"{own} (deleted)"]
     snapshot.close_outdated()
     assert held() == []
-    assert snapshot.beginning_with("", 9) == ["bob"]
+    assert snapshot.user_ids_starting_with("", 9) == ["bob"]
     snapshot.close()
 
 
@@ -117,12 +117,12 @@ def test_a_snapshot_that_was_replaced_is_closed(settings, tmp_path):
 
 @pytest.mark.parametrize("scope", list(Scope))
 def test_each_scope_is_good_for_its_own_endpoints_and_no_other(api, file, scope):
-    about = {"user": "ann"} if scope in OF_A_USER else {}
+    about = {"user": "ann"} if scope in USER_SCOPES else {}
     token = file.make(scope, **about)
 
-    told = {path: api.ask(path, token).status for path in READ}
+    told = {path: api.request(path, token).status for path in READ}
     # A body that asks for nothing is refused only once the token has been found good.
-    changed = api.ask(COMMANDS, token, "POST", b"{}").status
+    changed = api.request(COMMANDS, token, "POST", b"{}").status
 
     assert told == {path: 200 if scope in needed else 403 for path, needed in READ.items()}
     assert changed == (422 if scope is Scope.CHANGE_USER else 403)
@@ -131,14 +131,14 @@ def test_each_scope_is_good_for_its_own_endpoints_and_no_other(api, file, scope)
 def test_a_token_of_one_user_learns_nothing_of_others_not_even_whether_there_are_any(api, file):
     token = file.make("read-user", "change-user", user="ann")
 
-    there, nowhere = api.ask("/v1/users/bob/skills", token), api.ask("/v1/users/nobody/skills", token)
+    there, nowhere = api.request("/v1/users/bob/skills", token), api.request("/v1/users/nobody/skills", token)
 
     assert_problem(there, 403)
     assert there.text == nowhere.text
-    assert api.ask("/v1/users/bob/commands", token, "POST", b"{}").status == 403
-    assert api.ask("/v1/users/%61nn/skills", token).status == 200, "the same name, written otherwise"
-    assert api.ask("/v1/users/ann%2F..%2Fbob/skills", token).status == 403
-    assert [api.ask(each, file.make("read-user", user="*")).status for each in (ANN, BOB)] == [200, 200]
+    assert api.request("/v1/users/bob/commands", token, "POST", b"{}").status == 403
+    assert api.request("/v1/users/%61nn/skills", token).status == 200, "the same name, written otherwise"
+    assert api.request("/v1/users/ann%2F..%2Fbob/skills", token).status == 403
+    assert [api.request(each, file.make("read-user", user="*")).status for each in (ANN, BOB)] == [200, 200]
 
 
 def test_who_has_no_good_token_is_told_so_and_nothing_else(api, file):
@@ -146,26 +146,26 @@ def test_who_has_no_good_token_is_told_so_and_nothing_else(api, file):
     expired = file.make("read-all", expires=datetime(2026, 1, 1, tzinfo=UTC))
 
     for path in (*READ, COMMANDS, "/nowhere"):
-        reply = api.ask(path)
+        reply = api.request(path)
         assert_problem(reply, 401)
         assert reply.headers["www-authenticate"] == "Bearer"
     for wrong in (expired, good[:-1], "sager_", "x" * 5_000):
-        reply = api.ask(ANN, wrong)
+        reply = api.request(ANN, wrong)
         assert_problem(reply, 401)
         assert reply.headers["www-authenticate"].startswith("Bearer")
-    assert api.ask(f"{ANN}?access_token={good}").status == 401
-    assert api.ask(ANN, Authorization=f"Basic {good}").status == 401
-    assert api.ask(ANN, Authorization=f"bearer {good}").status == 200
+    assert api.request(f"{ANN}?access_token={good}").status == 401
+    assert api.request(ANN, Authorization=f"Basic {good}").status == 401
+    assert api.request(ANN, Authorization=f"bearer {good}").status == 200
 
 
 def test_a_token_is_revoked_without_a_restart(api, file):
     token, other = file.make("read-all"), file.make("read-all")
-    assert api.ask(ANN, token).status == 200
+    assert api.request(ANN, token).status == 200
 
     file.revoke(token)
-    assert [api.ask(ANN, each).status for each in (token, other)] == [401, 200]
+    assert [api.request(ANN, each).status for each in (token, other)] == [401, 200]
     file.write("nonsense")
-    assert_problem(api.ask(ANN, other), 503)
+    assert_problem(api.request(ANN, other), 503)
 
 
 # --- how often
@@ -175,9 +175,9 @@ def test_whoever_comes_too_often_is_told_when_to_come_again(file, tmp_path):
     limited = Settings(duckdb=published(), http_tokens=file.path, http_rate=0.1, http_burst=2, http_failures=3)
     token, other = file.make("operate"), file.make("operate")
     with Served(limited) as api:
-        told = [api.ask("/v1/token", token) for _ in range(3)]
-        failed = [api.ask("/v1/token", "sager_guess") for _ in range(5)]
-        assert api.ask("/v1/token", other).status == 200, "whose token is good is not kept out by others' failures"
+        told = [api.request("/v1/token", token) for _ in range(3)]
+        failed = [api.request("/v1/token", "sager_guess") for _ in range(5)]
+        assert api.request("/v1/token", other).status == 200, "whose token is good is not kept out by others' failures"
 
     assert [reply.status for reply in told] == [200, 200, 429]
     assert_problem(told[-1], 429)
@@ -193,7 +193,7 @@ def test_what_is_not_there_or_not_valid_is_told_as_a_problem(api, file):
     token = file.make("read-all", "change-user", "operate", user="*")
 
     for path in ("/v1/users/nobody/skills", f"{ANN}?domain=music", "/v1/users/nobody/log", "/v1/users", "/v2"):
-        assert_problem(api.ask(path, token), 404)
+        assert_problem(api.request(path, token), 404)
     for path in (
         f"/v1/users/{'x' * 257}/skills",
         "/v1/users/a%00b/skills",
@@ -202,8 +202,8 @@ def test_what_is_not_there_or_not_valid_is_told_as_a_problem(api, file):
         "/v1/users/ann/log?last=1000000",
         "/v1/users/ann/log?last=many",
     ):
-        assert_problem(api.ask(path, token), 422)
-    wrong_method = api.ask(ANN, token, "DELETE")
+        assert_problem(api.request(path, token), 422)
+    wrong_method = api.request(ANN, token, "DELETE")
     assert_problem(wrong_method, 405)
     assert "GET" in wrong_method.headers["allow"]
 
@@ -224,14 +224,14 @@ def test_what_is_not_there_or_not_valid_is_told_as_a_problem(api, file):
     ],
 )
 def test_a_body_that_asks_for_nothing_possible_is_refused(api, file, body, status):
-    assert_problem(api.ask(COMMANDS, file.make("change-user", user="ann"), "POST", body), status)
+    assert_problem(api.request(COMMANDS, file.make("change-user", user="ann"), "POST", body), status)
 
 
 @pytest.mark.parametrize("field", ["actor", "user_id", "event_id", "occurred_at", "lines", "schema_version"])
 def test_nobody_says_who_they_are_or_whom_they_mean_but_by_token_and_path(api, file, field):
     body = {"action": "freeze", "domain": "films", field: "somebody else"}
 
-    reply = api.ask(COMMANDS, file.make("change-user", user="ann"), "POST", json.dumps(body).encode())
+    reply = api.request(COMMANDS, file.make("change-user", user="ann"), "POST", json.dumps(body).encode())
 
     assert_problem(reply, 422)
     assert [each["what"] for each in reply.body["errors"]] == ["Extra inputs are not permitted"]
@@ -261,12 +261,12 @@ def test_neither_users_nor_tokens_are_in_logs_or_metrics(api, file, caplog, monk
     path = f"/v1/users/{SECRET_USER}"
 
     statuses = [
-        api.ask(f"{path}/skills", token).status,
-        api.ask(f"{path}/commands", token, "POST", b"{}").status,
-        api.ask(path).status,
+        api.request(f"{path}/skills", token).status,
+        api.request(f"{path}/commands", token, "POST", b"{}").status,
+        api.request(path).status,
     ]
     monkeypatch.setattr(Snapshot, "skills", fail)
-    broken = api.ask(f"{path}/skills", token)
+    broken = api.request(f"{path}/skills", token)
 
     assert statuses == [404, 422, 401]
     assert_problem(broken, 500)
@@ -289,7 +289,7 @@ def test_neither_users_nor_tokens_are_in_logs_or_metrics(api, file, caplog, monk
     ],
 )  # fmt: skip
 def test_no_spelling_of_a_path_reads_another_user(api, file, path):
-    reply = api.ask(path, file.make("read-user", user="ann"), **{"X-Original-URL": "/v1/users", "X-User": "bob"})
+    reply = api.request(path, file.make("read-user", user="ann"), **{"X-Original-URL": "/v1/users", "X-User": "bob"})
 
     assert reply.status in (400, 403, 404, 422)
     assert "bob" not in reply.text
@@ -299,14 +299,14 @@ def test_no_spelling_of_a_path_reads_another_user(api, file, path):
 def test_a_body_of_another_type_is_refused(api, file, kind):
     token = file.make("change-user", user="ann")
 
-    assert api.ask(COMMANDS, token, "POST", b"{}", **{"Content-Type": kind}).status == 415
+    assert api.request(COMMANDS, token, "POST", b"{}", **{"Content-Type": kind}).status == 415
 
 
 def test_no_page_of_another_site_reads_an_answer(api, file):
     token, origin = file.make("read-all"), {"Origin": "https://evil.example"}
-    preflight = api.ask(ANN, "", "OPTIONS", **origin, **{"Access-Control-Request-Method": "GET"})
-    rebound = api.ask(ANN, "", Host="evil.example", Cookie=f"token={token}", **origin)
-    own = api.ask(ANN, token, **origin)
+    preflight = api.request(ANN, "", "OPTIONS", **origin, **{"Access-Control-Request-Method": "GET"})
+    rebound = api.request(ANN, "", Host="evil.example", Cookie=f"token={token}", **origin)
+    own = api.request(ANN, token, **origin)
 
     assert (preflight.status, rebound.status, own.status) == (401, 401, 200)
     for reply in (preflight, rebound, own):
@@ -318,14 +318,14 @@ def test_no_page_of_another_site_reads_an_answer(api, file):
 
 
 def test_the_document_needs_no_token_and_is_the_exported_one(api):
-    reply = api.ask("/openapi.json")
+    reply = api.request("/openapi.json")
 
     assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
     assert reply.body == json.loads(json.dumps(document()))
 
 
 def test_every_part_of_the_page_comes_from_here(api):
-    page = api.ask("/docs")
+    page = api.request("/docs")
 
     assert page.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'; style-src 'self'")
     assert "unsafe" not in page.headers["content-security-policy"]
@@ -333,7 +333,7 @@ def test_every_part_of_the_page_comes_from_here(api):
     assert len(parts) == 6
     for part in parts:
         assert part.startswith("/"), part
-        reply = api.ask(part)
+        reply = api.request(part)
         assert (reply.status, reply.headers["x-content-type-options"]) == (200, "nosniff"), part
     assert "<script>" not in page.text
     assert "style=" not in page.text
@@ -341,4 +341,4 @@ def test_every_part_of_the_page_comes_from_here(api):
 
 @pytest.mark.parametrize("path", ["/docs/", "/docs/..", "/docs/%2e%2e/app.py", "/docs/../app.py", "/docs/docs.js/x"])
 def test_no_other_file_is_served(api, path):
-    assert api.ask(path).status == 404
+    assert api.request(path).status == 404

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from schemas import Card
-from streams.http.live import Held
+from streams.http.topic_cache import CachedRecord
 from streams.settings import Settings
 from tests.unit.http.card_world import LATE_RUNS, card_of, follow, published_cards, talks
 from tests.unit.http.http_world import Reply, Served, Tokens
@@ -26,7 +26,7 @@ class World:
 
     def get(self, token: str = "", **query: object) -> Reply:
         asked = "&".join(f"{name}={quote(str(value))}" for name, value in query.items())
-        return self.served.ask(f"{CARD}?{asked}" if asked else CARD, token or self.reader)
+        return self.served.request(f"{CARD}?{asked}" if asked else CARD, token or self.reader)
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         duckdb=published_cards(), http_tokens=tokens.path, http_rate=10_000, http_burst=10_000, http_wait_seconds=0.5
     )
     with Served(settings) as served:
-        served.api.live._ready.set()
-        follow(served.api.live, card_of(talks()))
+        served.api.cache._ready.set()
+        follow(served.api.cache, card_of(talks()))
         yield World(served, tokens)
 
 
@@ -83,17 +83,17 @@ def test_text_for_a_prompt_takes_no_more_than_read_slim_and_stays_in_its_budget(
 def test_a_token_of_one_person_reads_theirs_and_nobody_elses(world: World) -> None:
     assert world.get(world.ann).status == 200
     assert world.get(world.bob).status == 403
-    assert world.served.ask("/v1/users/nobody/card", world.reader).status == 404
+    assert world.served.request("/v1/users/nobody/card", world.reader).status == 404
 
 
 def test_the_snapshot_answers_where_no_topic_is_followed(world: World) -> None:
-    world.served.api.live._ready.clear()
-    world.served.api.live.take(Card.TOPIC, b"ann", Held(None, 0, 9, 0))
+    world.served.api.cache._ready.clear()
+    world.served.api.cache.apply(Card.TOPIC, b"ann", CachedRecord(None, 0, 9, 0))
 
     assert world.get().body["version"] == 2
 
 
 def test_a_card_that_is_forgotten_is_gone_at_once(world: World) -> None:
-    world.served.api.live.take(Card.TOPIC, b"ann", Held(None, 0, 9, 0))
+    world.served.api.cache.apply(Card.TOPIC, b"ann", CachedRecord(None, 0, 9, 0))
 
     assert world.get().status == 404

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from schemas import TOPICS, BadRecord, decode, encode
 from schemas.topics import FROM_APPS
-from streams.http.answers import Outgoing
-from streams.http.events import check
-from streams.http.limits import EVENTS
+from streams.http.events import check_event
+from streams.http.limits import BATCH_EVENTS
 from streams.http.problems import Problem
+from streams.http.replies import OutgoingRecord
 from streams.kafka.clients import partition_of
 from streams.settings import Settings
 from tests.unit.http.http_world import Reply, Served, Tokens, published
@@ -29,10 +29,10 @@ class Kafka:
     """In place of the sender: keeps what it is given, or fails."""
 
     def __init__(self) -> None:
-        self.sent: list[Outgoing] = []
+        self.sent: list[OutgoingRecord] = []
         self.is_there = True
 
-    async def send(self, records: list[Outgoing]) -> None:
+    async def send(self, records: list[OutgoingRecord]) -> None:
         if not self.is_there:
             raise Problem(503, "send the same again")
         self.sent += records
@@ -53,7 +53,7 @@ class World:
     def send(self, *events: Any, token: str = "", path: str = "/v1/events") -> Reply:
         self.kafka.sent.clear()
         body = json.dumps({"events": events}).encode()
-        return self.served.ask(path, token or self.token, "POST", body)
+        return self.served.request(path, token or self.token, "POST", body)
 
     def lint(self, *events: Any) -> list[dict[str, Any]]:
         reply = self.send(*events, path="/v1/events/lint")
@@ -180,13 +180,13 @@ def test_an_outage_says_that_the_batch_may_be_sent_again_as_it_is(world: World) 
         (b'{"events": [], "more": 1}', 422),
         (b'{"events": [NaN]}', 400),
         (b'{"events": ' + b"[" * 2_000 + b"]" * 2_000 + b"}", 400),
-        (json.dumps({"events": [0] * (EVENTS + 1)}).encode(), 422),
+        (json.dumps({"events": [0] * (BATCH_EVENTS + 1)}).encode(), 422),
         (b'{"events": [' + b"[]," * 100_000 + b"0]}", 422),
     ],
 )
 def test_what_is_no_batch_is_refused_whole(world: World, body: bytes, status: int) -> None:
     for path in ("/v1/events", "/v1/events/lint"):
-        assert world.served.ask(path, world.token, "POST", body).status == status
+        assert world.served.request(path, world.token, "POST", body).status == status
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_what_is_no_batch_is_refused_whole(world: World, body: bytes, status: in
 def test_a_body_of_a_mebibyte_needs_a_token_that_may_send_it(world: World, scope: str, size: int, status: int) -> None:
     token = world.tokens.make(scope, user="*") if scope else ""
 
-    assert world.served.ask("/v1/events", token, "POST", b"x" * size).status == status
+    assert world.served.request("/v1/events", token, "POST", b"x" * size).status == status
 
 
 def test_lint_tells_what_a_batch_will_teach_by_the_steps_themselves(world: World) -> None:
@@ -285,7 +285,7 @@ any_entry = json_values | st.fixed_dictionaries({"topic": topics | json_values, 
 @given(st.lists(any_entry, max_size=6))
 def test_no_batch_raises_and_each_event_passes_as_at_a_worker(entries: list[Any]) -> None:
     for entry in entries:
-        each = check(entry, lambda user: True, NOW)
+        each = check_event(entry, lambda user: True, NOW)
         json.dumps([each.event_id, each.status, each.errors])
         if each.event is not None:
             assert each.topic is not None

@@ -44,7 +44,7 @@ def api(file, tmp_path):
 
 
 def post(api: Served, path: str, token: str, body: dict[str, Any]) -> Any:
-    return api.ask(path, token, "POST", json.dumps(body).encode())
+    return api.request(path, token, "POST", json.dumps(body).encode())
 
 
 # --- who may
@@ -63,14 +63,14 @@ def test_each_takes_its_scope_for_its_user_and_no_other(api, file, monkeypatch, 
     def unreachable(*_: object, **__: object) -> None:
         raise BrokerUnreachable("no Kafka")
 
-    monkeypatch.setattr(rights, "_exported", unreachable)
+    monkeypatch.setattr(rights, "_export_to_file", unreachable)
     for each in ("read-user", "read-all", "change-user", "forget-user", "produce", "read-slim", "operate"):
         about = None if each in ("read-all", "operate") else "ann"
-        status = api.ask(path, file.make(each, user=about), method, body).status
+        status = api.request(path, file.make(each, user=about), method, body).status
         assert (status != 403) is (each in scope), each
         if about is not None and "/ann/" in path:
-            assert api.ask(path, file.make(each, user="bob"), method, body).status == 403
-    assert api.ask(path, "", method, body).status == 401
+            assert api.request(path, file.make(each, user="bob"), method, body).status == 403
+    assert api.request(path, "", method, body).status == 401
 
 
 # --- explaining
@@ -80,7 +80,7 @@ def test_a_line_is_explained_as_the_command_line_does(api, file):
     user, domain = "person-003", "books"
     line = analytics_world.build().skills[user, domain].attributes[0]
 
-    reply = api.ask(f"/v1/users/{user}/domains/{domain}/lines/{line.attribute_id}", file.make("read-all"))
+    reply = api.request(f"/v1/users/{user}/domains/{domain}/lines/{line.attribute_id}", file.make("read-all"))
 
     assert reply.status == 200
     assert reply.body["now"]["attribute_id"] == line.attribute_id
@@ -91,7 +91,7 @@ def test_a_line_is_explained_as_the_command_line_does(api, file):
 
 @pytest.mark.parametrize("path", ["person-003/domains/books/lines/nothing", "person-00/domains/books/lines/x"])
 def test_what_is_not_there_is_404_and_names_nobody_else(api, file, path):
-    reply = api.ask(f"/v1/users/{path}", file.make("read-all"))
+    reply = api.request(f"/v1/users/{path}", file.make("read-all"))
 
     assert reply.status == 404
     assert "person" not in reply.text
@@ -115,7 +115,7 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
 
     monkeypatch.setattr(rights, "preview_erasure", counted)
     monkeypatch.setattr(Api, "forget", forget)
-    api.api.live._ready.set()
+    api.api.cache._ready.set()
     return sent
 
 
@@ -159,13 +159,13 @@ def test_an_import_has_a_preview_and_takes_the_users_id_again(api, file, monkeyp
     monkeypatch.setattr(importing, "import_bundle", import_bundle)
     token, body = file.make("change-user", user="anna", name="helper"), an_export()
 
-    preview = api.ask("/v1/users/anna/import", token, "POST", body, **GZIP)
+    preview = api.request("/v1/users/anna/import", token, "POST", body, **GZIP)
     assert (preview.status, orders) == (200, [])
     assert preview.body["exported_from"] == "ann"
     assert preview.body["comes"] == [{"domain": "books", "lines": 3, "statements": 0, "replaces": None}]
-    assert api.ask("/v1/users/anna/import?confirm=ann", token, "POST", body, **GZIP).status == 409
+    assert api.request("/v1/users/anna/import?confirm=ann", token, "POST", body, **GZIP).status == 409
 
-    done = api.ask("/v1/users/anna/import?confirm=anna", token, "POST", body, **GZIP)
+    done = api.request("/v1/users/anna/import?confirm=anna", token, "POST", body, **GZIP)
 
     assert (done.status, done.body["carried_out"], done.body["skills"][0]["version"]) == (200, True, 1)
     assert orders == [("ann", "anna", "helper")]
@@ -175,8 +175,8 @@ def test_an_import_has_a_preview_and_takes_the_users_id_again(api, file, monkeyp
 def test_a_file_that_is_no_export_is_refused(api, file, body):
     token = file.make("change-user", user="ann")
 
-    assert api.ask("/v1/users/ann/import", token, "POST", body, **GZIP).status == 422
-    assert api.ask("/v1/users/ann/import", token, "POST", b"{}").status == 415
+    assert api.request("/v1/users/ann/import", token, "POST", body, **GZIP).status == 422
+    assert api.request("/v1/users/ann/import", token, "POST", b"{}").status == 415
 
 
 def test_an_export_comes_as_one_file(api, file, monkeypatch):
@@ -186,8 +186,8 @@ def test_an_export_comes_as_one_file(api, file, monkeypatch):
 
     monkeypatch.setattr(exporting, "export", export)
 
-    reply = api.ask("/v1/users/ann/export", file.make("read-user", user="ann"))
+    reply = api.request("/v1/users/ann/export", file.make("read-user", user="ann"))
 
     assert (reply.status, reply.headers["content-type"]) == (200, "application/gzip")
     assert importing.load(io.BytesIO(reply.raw)).header.user_id == "ann"
-    assert api.ask("/v1/users/bob/export", file.make("read-user", user="bob")).status == 404
+    assert api.request("/v1/users/bob/export", file.make("read-user", user="bob")).status == 404

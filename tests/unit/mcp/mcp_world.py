@@ -10,7 +10,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from operators.slim import slim
 from schemas import Event, PolicySkill, encode, topic_of
-from streams.http.live import Held
+from streams.http.topic_cache import CachedRecord
 from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.settings import Settings
 from tests.builders import a_skill, an_attribute
@@ -42,7 +42,7 @@ class World:
 
     def _take(self, event: Event) -> None:
         topic = topic_of(type(event))
-        self.served.api.live.take(topic.base, topic.key_of(event) or b"", Held(encode(event), 0, 0, 0))
+        self.served.api.cache.apply(topic.base, topic.key_of(event) or b"", CachedRecord(encode(event), 0, 0, 0))
 
 
 @asynccontextmanager
@@ -72,8 +72,8 @@ def a_world() -> Iterator[World]:
     )  # fmt: skip
     with Served(settings) as served:
         world = World(served, tokens)
-        served.api.live._ready.set()
+        served.api.cache._ready.set()
         for user in ("ann", "bob"):
             world.learn(skill_of(user))
-        assert served.api.live.slim("ann", "films") is not None
+        assert served.api.cache.slim("ann", "films") is not None
         yield world

@@ -13,7 +13,7 @@ from tests.unit.mcp.mcp_world import World, a_world, over_stdio
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
     with a_world() as served:
-        follow(served.served.api.live, card_of(talks()))
+        follow(served.served.api.cache, card_of(talks()))
         kafka = Kafka()
         served.served.api.sender = kafka  # type: ignore[assignment]
         served.kafka = kafka  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ from streams import agreement, permissions
 from streams.metrics import SHARED_SETTINGS
 from streams.operations.dead_letters.reading import is_clipped
 from streams.operations.doctor import security
-from streams.operations.doctor.findings import Bounded, Finding, Status, ok
+from streams.operations.doctor.findings import DoctorFinding, Status, TimedCheck, ok
 from streams.settings import SecurityProtocol, Settings
 from tests.builders import NOW, a_position
 
@@ -76,7 +76,7 @@ def test_a_file_of_values_is_compared_by_its_content(tmp_path: Path) -> None:
 NAMED = {"kafka_security_protocol": SecurityProtocol.SASL_SSL, "kafka_sasl_username": "us", "kafka_sasl_password": "x"}
 
 
-def only(findings) -> Finding:
+def only(findings) -> DoctorFinding:
     [found] = findings
     assert bool(found.todo) is (found.status is Status.WARNING)
     return found
@@ -189,11 +189,11 @@ def test_only_a_whole_original_can_be_sent_again(letter: DeadLetter, clipped: bo
 def test_a_check_that_hangs_is_an_error_after_its_time_and_not_waited_for() -> None:
     released = threading.Event()
 
-    def hangs() -> Iterator[Finding]:
+    def hangs() -> Iterator[DoctorFinding]:
         released.wait(60)
         yield ok("hangs", "at last")
 
-    [found] = Bounded("hangs", hangs, seconds=0.05).findings()
+    [found] = TimedCheck("hangs", hangs, seconds=0.05).findings()
     released.set()
 
     assert (found.check, found.status) == ("hangs", Status.ERROR)
@@ -201,10 +201,10 @@ def test_a_check_that_hangs_is_an_error_after_its_time_and_not_waited_for() -> N
 
 
 def test_a_check_that_fails_is_an_error_and_keeps_nobody_else_from_looking() -> None:
-    def fails() -> Iterator[Finding]:
+    def fails() -> Iterator[DoctorFinding]:
         yield ok("fails", "so far")
         raise RuntimeError("a defect")
 
-    [found] = Bounded("fails", fails, seconds=20).findings()
+    [found] = TimedCheck("fails", fails, seconds=20).findings()
 
     assert (found.status, found.found) == (Status.ERROR, "RuntimeError: a defect")

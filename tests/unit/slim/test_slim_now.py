@@ -10,7 +10,7 @@ from operators.slim import slim
 from operators.steps import EvolveState, EvolveStep
 from operators.tokens import count_tokens
 from schemas import ONE, Correction, Directive, Scope, SessionLine, SkillSession, SlimSkill, Stance, Tier
-from streams.http.live import shown
+from streams.http.topic_cache import slim_for_host
 from streams.language import RULES
 from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
@@ -48,10 +48,10 @@ def test_a_word_for_now_is_in_the_line_until_it_ends_and_leaves_the_long_term_te
 def test_hosts_over_http_read_it_with_its_end() -> None:
     slim = slim_of(corrected(NO_SCIFI))
 
-    body = shown(slim, now=NOW)
+    body = slim_for_host(slim, now=NOW)
     assert (body["text"], body["now"]) == ("likes: noir | now: no sci-fi", ["no sci-fi"])
     assert body["until"] == (NOW + timedelta(minutes=30)).isoformat()
-    later = shown(slim, now=NOW + timedelta(minutes=30))
+    later = slim_for_host(slim, now=NOW + timedelta(minutes=30))
     assert later["text"] == "likes: noir, sci-fi"
     assert not {"until", "now"} & later.keys()
 
@@ -64,7 +64,7 @@ def test_the_lines_of_a_text_have_their_dimensions_and_stances() -> None:
 
     assert typed(slim.lines) == [("genre", "noir", "prefers"), ("genre", "sci-fi", "prefers")]
     assert typed(slim.lines_at(NOW)) == [("genre", "noir", "prefers"), ("genre", "sci-fi", "avoids")]
-    assert shown(slim, now=NOW)["lines"][1] == {"dimension": "genre", "value": "sci-fi", "stance": "avoids"}
+    assert slim_for_host(slim, now=NOW)["lines"][1] == {"dimension": "genre", "value": "sci-fi", "stance": "avoids"}
     assert slim.lines_at(NOW + timedelta(minutes=30)) == slim.lines
 
 

@@ -33,7 +33,7 @@ def test_a_skill_is_told_without_what_nothing_vouches_for_and_says_how_much_that
     told = skill_for_model(skill, DEFAULT, LATER)
 
     assert [line.value for line in told.lines] == ["film noir"]
-    assert [said.value for said in told.said] == ["horror"]
+    assert [said.value for said in told.statements] == ["horror"]
     assert told.held_back == 2
     assert "Ignore" not in told.model_dump_json()
     assert "everybody" not in told.model_dump_json(), "nobody's own words"
@@ -46,4 +46,4 @@ def test_what_is_silent_or_over_or_of_a_session_is_not_told() -> None:
 
     told = skill_for_model(a_skill(silent, stated=(over, passing)), DEFAULT, LATER)
 
-    assert (told.lines, told.said, told.held_back) == ([], [], 0)
+    assert (told.lines, told.statements, told.held_back) == ([], [], 0)

@@ -9,7 +9,7 @@ from operators.learning.tiers import MergeLimits
 from operators.options import EvolveMode
 from operators.whatif import ReplaySeries, ReplayStep, differences
 from schemas import Action, encode
-from streams.operations.whatif.variant import BadVariant, variant_of
+from streams.operations.whatif.variant import InvalidVariant, variant_of
 from streams.settings import Settings
 from tests.builders import DOMAIN, USER, a_command, a_contrast, id_of
 from tests.unit.whatif.whatif_builders import GENRES, SEED, LiveSide, a_choice, an_arm, replayed
@@ -124,5 +124,5 @@ def test_settings_limits_and_rules_are_changed_by_name() -> None:
 
 @pytest.mark.parametrize("name", ["privacy", "sensitive", "statinit", "prefix", "weaken_window", "merge.nothing"])
 def test_an_unknown_name_is_refused_with_all_that_are_known(name: str) -> None:
-    with pytest.raises(BadVariant, match=r"merge\.weaken_window"):
+    with pytest.raises(InvalidVariant, match=r"merge\.weaken_window"):
         variant_of(Settings(), [f"{name}=1"])

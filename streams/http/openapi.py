@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 
 from streams.http import cards, events, rights, skills, slim_routes
 from streams.http.problems import CONTENT_TYPE
-from streams.http.routing import Needs
+from streams.http.routing import RequireScopes
 from streams.http.tokens import Scope
 
 ROUTERS = (
@@ -99,7 +99,7 @@ def document() -> dict[str, Any]:
 def scopes_of(route: APIRoute) -> tuple[tuple[Scope, ...], ...]:
     """Return groups of scopes, one of which a token needs for a route; none: any token."""
     for each in route.dependant.dependencies:
-        if isinstance(each.call, Needs):
+        if isinstance(each.call, RequireScopes):
             scopes = each.call.scopes
             return (scopes,) if each.call.every else tuple((scope,) for scope in scopes)
     return ()

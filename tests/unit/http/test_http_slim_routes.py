@@ -12,8 +12,8 @@ from confluent_kafka import Consumer
 from schemas import SlimSkill, compound_key, encode
 from streams.http.api import Api
 from streams.http.limits import Gate
-from streams.http.live import CHANGES_MS, Held, Place
 from streams.http.tokens import TokensFile
+from streams.http.topic_cache import CHANGES_MS, CachedRecord, StreamPosition
 from streams.serve import ApiHealth
 from streams.settings import Settings
 from tests.builders import NOW
@@ -33,7 +33,7 @@ def file(tmp_path_factory):
 def api(file):
     settings = Settings(duckdb=published(), http_tokens=file.path, http_rate=1_000, http_burst=1_000)
     with Served(settings) as served:
-        served.api.live._ready.set()
+        served.api.cache._ready.set()
         yield served
 
 
@@ -41,7 +41,7 @@ class Topic:
     """What comes on the topic of slim skills."""
 
     def __init__(self, api):
-        self.live, self.offset = api.api.live, 0
+        self.cache, self.offset = api.api.cache, 0
 
     def put(self, user, text, version=1, domain="films", **more):
         slim = SlimSkill(
@@ -54,7 +54,7 @@ class Topic:
         self._take(user, domain, None)
 
     def _take(self, user, domain, value):
-        self.live.take(SlimSkill.TOPIC, compound_key(user, domain), Held(value, 0, self.offset, AT_MS))
+        self.cache.apply(SlimSkill.TOPIC, compound_key(user, domain), CachedRecord(value, 0, self.offset, AT_MS))
         self.offset += 1
 
 
@@ -100,10 +100,10 @@ def test_a_slim_skill_is_that_of_the_topic_with_a_tag_that_spares_it(api, topic,
     token = file.make("read-slim", user="ann")
     topic.put("ann", "likes: noir")
 
-    first = api.ask(SLIM, token)
-    same = api.ask(SLIM, token, **{"If-None-Match": first.headers["etag"]})
+    first = api.request(SLIM, token)
+    same = api.request(SLIM, token, **{"If-None-Match": first.headers["etag"]})
     topic.put("ann", "likes: noir, heist", version=2)
-    newer = api.ask(SLIM, token, **{"If-None-Match": first.headers["etag"]})
+    newer = api.request(SLIM, token, **{"If-None-Match": first.headers["etag"]})
 
     assert (first.status, same.status, newer.status) == (200, 304, 200)
     assert first.body == {
@@ -119,13 +119,13 @@ def test_nobody_gets_the_slim_skill_of_another_and_nobodys_is_not_found(api, top
     topic.put("bob", "likes: noir")
     ann, everybody = file.make("read-slim", user="ann"), file.make("read-slim", user="*")
 
-    assert api.ask("/v1/users/bob/domains/films/slim", ann).status == 403
-    assert api.ask("/v1/users/nobody/domains/films/slim", ann).status == 403
-    assert api.ask("/v1/slim/stream", ann).status == 403
-    assert api.ask("/v1/users/bob/domains/films/slim", everybody).status == 200
-    assert api.ask("/v1/users/nobody/domains/films/slim", everybody).status == 404
+    assert api.request("/v1/users/bob/domains/films/slim", ann).status == 403
+    assert api.request("/v1/users/nobody/domains/films/slim", ann).status == 403
+    assert api.request("/v1/slim/stream", ann).status == 403
+    assert api.request("/v1/users/bob/domains/films/slim", everybody).status == 200
+    assert api.request("/v1/users/nobody/domains/films/slim", everybody).status == 404
     topic.remove("bob")
-    assert api.ask("/v1/users/bob/domains/films/slim", everybody).status == 404
+    assert api.request("/v1/users/bob/domains/films/slim", everybody).status == 404
 
 
 def test_within_a_session_the_text_has_what_it_adds_and_outside_of_it_nothing_of_it_is_told(api, topic, file):
@@ -134,10 +134,10 @@ def test_within_a_session_the_text_has_what_it_adds_and_outside_of_it_nothing_of
     topic.put("ann", "likes: noir", session_until=NOW + timedelta(days=36_500), **more)
 
     within, other, outside = (
-        api.ask(f"{SLIM}{query}", token).body for query in ("?session_id=s1", "?session_id=s2", "")
+        api.request(f"{SLIM}{query}", token).body for query in ("?session_id=s1", "?session_id=s2", "")
     )
     topic.put("ann", "likes: noir", version=2, session_until=NOW - timedelta(days=1), **more)
-    over = api.ask(f"{SLIM}?session_id=s1", token).body
+    over = api.request(f"{SLIM}?session_id=s1", token).body
 
     assert (within["text"], within["now"]) == ("likes: noir | now: jazz", ["jazz"])
     for each in (other, outside, over):
@@ -147,14 +147,14 @@ def test_within_a_session_the_text_has_what_it_adds_and_outside_of_it_nothing_of
 
 def test_records_that_are_none_or_under_the_key_of_another_are_nobodys_slim_skill(api, topic, file):
     token = file.make("read-slim", user="*")
-    live = api.api.live
+    live = api.api.cache
     topic.put("bob", "likes: noir")
     value = live.slims[compound_key("bob", "films")].value
     for key in (compound_key("ann", "films"), b"no key", b"[1, 2]", b'["ann"]', b"["):
-        live.take(SlimSkill.TOPIC, key, Held(value, 0, 9, AT_MS))
-    live.take(SlimSkill.TOPIC, compound_key("cleo", "films"), Held(b"\xff", 0, 10, AT_MS))
+        live.apply(SlimSkill.TOPIC, key, CachedRecord(value, 0, 9, AT_MS))
+    live.apply(SlimSkill.TOPIC, compound_key("cleo", "films"), CachedRecord(b"\xff", 0, 10, AT_MS))
 
-    assert [api.ask(f"/v1/users/{user}/domains/films/slim", token).status for user in ("ann", "cleo")] == [404, 404]
+    assert [api.request(f"/v1/users/{user}/domains/films/slim", token).status for user in ("ann", "cleo")] == [404, 404]
     with Stream(api, "/v1/slim/stream", token) as stream:
         assert [user for _, user, _ in stream.until_position()] == ["bob"]
 
@@ -196,9 +196,9 @@ def test_a_stream_of_all_resumes_where_it_ended_and_misses_no_one_who_was_forgot
     [
         "nonsense",
         "1" * 7_000,
-        Place("kafka", int(time.time() * 1000) - CHANGES_MS - 1, {0: 0}),
-        Place("kafka", int(time.time() * 1000) + 60_000, {0: 2}),
-        Place("another", int(time.time() * 1000) + 60_000, {0: 0}),
+        StreamPosition("kafka", int(time.time() * 1000) - CHANGES_MS - 1, {0: 0}),
+        StreamPosition("kafka", int(time.time() * 1000) + 60_000, {0: 2}),
+        StreamPosition("another", int(time.time() * 1000) + 60_000, {0: 0}),
     ],
     ids=["nonsense", "much of it", "too old", "ahead of the topic", "of another broker"],
 )
@@ -209,16 +209,16 @@ def test_a_stream_that_may_have_missed_an_erasure_begins_again(api, topic, file,
 
 
 def test_changes_are_held_no_longer_than_streams_resume(api, topic, monkeypatch):
-    live, now = api.api.live, int(time.time() * 1000)
-    live.take(SlimSkill.TOPIC, compound_key("ann", "films"), Held(None, 0, 0, now - CHANGES_MS - 1))
-    live.take(SlimSkill.TOPIC, compound_key("bob", "films"), Held(None, 0, 1, now))
+    live, now = api.api.cache, int(time.time() * 1000)
+    live.apply(SlimSkill.TOPIC, compound_key("ann", "films"), CachedRecord(None, 0, 0, now - CHANGES_MS - 1))
+    live.apply(SlimSkill.TOPIC, compound_key("bob", "films"), CachedRecord(None, 0, 1, now))
 
-    assert live.since(Place("kafka", now, {0: 1})) == [compound_key("bob", "films")]
-    assert live.since(Place("kafka", now, {0: 0})) is None
-    assert live.since(Place("kafka", now - CHANGES_MS - 1, {0: 1})) is None
-    monkeypatch.setattr("streams.http.live.CHANGES", 1)
-    live.take(SlimSkill.TOPIC, compound_key("cleo", "films"), Held(None, 0, 2, now))
-    assert (live.changes(2), live.changes(1)) == ([compound_key("cleo", "films")], None)
+    assert live.keys_changed_since(StreamPosition("kafka", now, {0: 1})) == [compound_key("bob", "films")]
+    assert live.keys_changed_since(StreamPosition("kafka", now, {0: 0})) is None
+    assert live.keys_changed_since(StreamPosition("kafka", now - CHANGES_MS - 1, {0: 1})) is None
+    monkeypatch.setattr("streams.http.topic_cache.CHANGES", 1)
+    live.apply(SlimSkill.TOPIC, compound_key("cleo", "films"), CachedRecord(None, 0, 2, now))
+    assert (live.keys_changed_after(2), live.keys_changed_after(1)) == ([compound_key("cleo", "films")], None)
 
 
 def test_a_users_stream_that_resumes_begins_with_what_is(api, topic, file):
@@ -236,7 +236,7 @@ def test_a_users_stream_that_resumes_begins_with_what_is(api, topic, file):
 
 
 def test_a_stream_ends_soon_after_its_token(api, topic, file, monkeypatch):
-    monkeypatch.setattr("streams.http.slim_routes.BEAT_SECONDS", 0.05)
+    monkeypatch.setattr("streams.http.slim_routes.HEARTBEAT_SECONDS", 0.05)
     token = file.make("read-slim", user="ann")
     topic.put("ann", "likes: noir")
     with Stream(api, f"{SLIM}/stream", token) as stream:
@@ -248,7 +248,7 @@ def test_a_stream_ends_soon_after_its_token(api, topic, file, monkeypatch):
 
 @pytest.mark.parametrize("has_news", [False, True])
 def test_a_stream_ends_with_its_scope_however_much_news_there_is(api, topic, file, monkeypatch, has_news):
-    monkeypatch.setattr("streams.http.slim_routes.BEAT_SECONDS", 0.0 if has_news else 0.05)
+    monkeypatch.setattr("streams.http.slim_routes.HEARTBEAT_SECONDS", 0.0 if has_news else 0.05)
     token = file.make("read-slim", user="*")
     with Stream(api, "/v1/slim/stream", token) as stream:
         stream.until_position()
@@ -265,12 +265,12 @@ def test_a_server_that_follows_nothing_any_more_says_so_and_tells_nothing_old(fi
         def poll(self, *_):
             raise RuntimeError
 
-    monkeypatch.setattr("streams.http.live.Consumer", Broken)
-    monkeypatch.setattr("streams.http.live.partitions_of", lambda *_: [0])
+    monkeypatch.setattr("streams.http.topic_cache.Consumer", Broken)
+    monkeypatch.setattr("streams.http.topic_cache.partitions_of", lambda *_: [0])
     settings = Settings(bootstrap="127.0.0.1:1", duckdb=published(), http_tokens=file.path)
     tokens = TokensFile(file.path)
     health, api = ApiHealth(settings, tokens), Api(settings, Gate(tokens, settings))
-    health.api, live = api, api.live
+    health.api, live = api, api.cache
     assert health.why_not_live() == []
 
     live._ready.set()
@@ -291,12 +291,12 @@ def test_the_streams_of_one_token_leave_connections_to_others(file):
         duckdb=published(), http_tokens=file.path, http_rate=1_000, http_burst=1_000, http_connections=16
     )
     with Served(settings) as served, ExitStack() as open_streams:
-        served.api.live._ready.set()
+        served.api.cache._ready.set()
         streams = [open_streams.enter_context(Stream(served, f"{SLIM}/stream", of_ann)) for _ in range(4)]
         assert [stream.reply.status for stream in streams] == [200] * 4
         assert status_of_a_stream(served, of_ann) == 429, "a token has half of the streams, a quarter of connections"
         assert status_of_a_stream(served, of_all) == 200
-        assert served.ask(SLIM, of_ann).status == 404, "requests are answered meanwhile"
+        assert served.request(SLIM, of_ann).status == 404, "requests are answered meanwhile"
 
         streams[0].__exit__()
         until(lambda: status_of_a_stream(served, of_ann) == 200, "the place of a stream that has ended")

@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from operators.steps.rank import RankStep
 from schemas import BadRecord, Card, Event, GlobalSkill, PolicySkill, SlimSkill, compound_key, decode
 from schemas.topics import TOPICS
-from streams.http import answers
+from streams.http import replies
 from streams.http.problems import Problem
 from streams.kafka.clients import client_config, no_group
 from streams.kafka.follower import partitions_of
@@ -31,19 +31,19 @@ from streams.steps import rank_of
 
 READER = "http"  # part of the name that librdkafka requires instead of a group
 POLL_SECONDS = 0.5
-AT_ONCE = 500
+BATCH = 500
 CHANGES, CHANGES_MS = 50_000, 20 * 3_600_000
-"""How many changes of slim skills are held for streams, and how long: Kafka keeps tombstones of erased users a day."""
+"""How many changes of slim skills are kept for streams, and how long: Kafka keeps tombstones of erased users a day."""
 
 INTERNAL = {"event_id", "occurred_at", "schema_version", "seal", "session_text", "session_lines", "session_until"}
 """Fields of a slim skill's record that mean nothing to a host."""
-_PLACE: TypeAdapter[tuple[str, int, dict[int, int]]] = TypeAdapter(tuple[str, int, dict[int, int]])
+_POSITION: TypeAdapter[tuple[str, int, dict[int, int]]] = TypeAdapter(tuple[str, int, dict[int, int]])
 
 EventT = TypeVar("EventT", bound=Event)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CachedRecord:
     """The newest record of a key."""
 
     value: bytes | None  # None is a tombstone; compressed once it is kept
@@ -53,44 +53,44 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Place:
+class StreamPosition:
     """A stream's place: it has had everything before these offsets. As JSON it is the id of an event."""
 
-    life: str  # names the numbering of offsets: the embedded broker counts again at each start
+    numbering: str  # names the numbering of offsets: the embedded broker counts again at each start
     at_ms: int  # in milliseconds since 1970
     offsets: dict[int, int]  # the next one of each partition
 
     def __str__(self) -> str:
         """Return the place as an event's id."""
-        return _PLACE.dump_json((self.life, self.at_ms, self.offsets)).decode()
+        return _POSITION.dump_json((self.numbering, self.at_ms, self.offsets)).decode()
 
     @classmethod
-    def parse(cls, text: str) -> "Place | None":
+    def parse(cls, text: str) -> "StreamPosition | None":
         """Return the place that an event's id names, if it is one."""
         try:
-            return cls(*_PLACE.validate_json(text))
+            return cls(*_POSITION.validate_json(text))
         except ValidationError:
             return None
 
 
-class Live:
+class TopicCache:
     """Follows topics in a thread; every thread may read from it.
 
     `positions`: the next offset of each partition of the slim skills. `changed`: how often slim skills have changed.
     `is_over` ends all streams.
     """
 
-    def __init__(self, settings: Settings, waiting: answers.Answers) -> None:
-        self._settings, self._answers = settings, waiting
-        self._life = secrets.token_hex(4) if settings.embedded else "kafka"
+    def __init__(self, settings: Settings, waiting: replies.ReplyWaiter) -> None:
+        self._settings, self._replies = settings, waiting
+        self._numbering = secrets.token_hex(4) if settings.embedded else "kafka"
         self._step: RankStep | None = None
-        self.is_over = False
-        self.slims: dict[bytes, Held] = {}
+        self.is_closing = False
+        self.slims: dict[bytes, CachedRecord] = {}
         self._lock = threading.Lock()
-        self.changed = 0
-        self._changes = deque[tuple[bytes, Held]]()
+        self.change_count = 0
+        self._changes = deque[tuple[bytes, CachedRecord]]()
         self._dropped: dict[int, int] = {}
-        self._kept: dict[str, dict[bytes, Held]] = {
+        self._tables: dict[str, dict[bytes, CachedRecord]] = {
             SlimSkill.TOPIC: self.slims, PolicySkill.TOPIC: {}, Card.TOPIC: {}, GlobalSkill.TOPIC: {}
         }  # fmt: skip
         self.positions: dict[int, int] = {}
@@ -125,9 +125,11 @@ class Live:
 
     def slim(self, user: str, domain: str) -> SlimSkill | None:
         """Return the user's slim skill in this domain, if any."""
-        return self.newest(SlimSkill, compound_key(user, domain))
+        return self.get(SlimSkill, compound_key(user, domain))
 
-    def slim_for(self, user: str, domain: str, request: str | None, session: str | None) -> dict[str, Any] | None:
+    def slim_for_request(
+        self, user: str, domain: str, request: str | None, session: str | None
+    ) -> dict[str, Any] | None:
         """Return what a host gets of the user's slim skill in this domain, if there is one.
 
         Likes that the `request` is about come first, as for a rank request. While the `session` lasts, `text` has what
@@ -141,46 +143,46 @@ class Live:
             found = self._step.extract(skill, request, self.shares(domain)).record
         else:
             found = None
-        return None if found is None else shown(found, session)
+        return None if found is None else slim_for_host(found, session)
 
-    def newest(self, kind: type[EventT], key: bytes) -> EventT | None:
+    def get(self, kind: type[EventT], key: bytes) -> EventT | None:
         """Return the newest record under a key, if any; none that is of another key or cannot be read."""
-        held, topic = self._kept[kind.TOPIC].get(key), TOPICS[kind.TOPIC]
-        if held is None or held.value is None:
+        record, topic = self._tables[kind.TOPIC].get(key), TOPICS[kind.TOPIC]
+        if record is None or record.value is None:
             return None
         try:
-            found = decode(kind, decompressed(held.value))
+            found = decode(kind, decompressed(record.value))
         except BadRecord:  # the materializer, which reads these topics too, makes it a dead letter
             return None
         return found if topic.key_of(found) == key else None
 
     def skill(self, user: str, domain: str) -> PolicySkill | None:
         """Return the user's whole skill in this domain, if any."""
-        return self.newest(PolicySkill, compound_key(user, domain))
+        return self.get(PolicySkill, compound_key(user, domain))
 
     def card(self, user: str) -> Card | None:
         """Return the user's card, if any."""
-        return self.newest(Card, user.encode())
+        return self.get(Card, user.encode())
 
     def shares(self, domain: str) -> Mapping[str, float] | None:
         """Return the share of the domain's users that holds each attribute, if it was counted."""
-        found = self.newest(GlobalSkill, domain.encode())
+        found = self.get(GlobalSkill, domain.encode())
         return None if found is None else found.shares
 
-    def changes(self, seen: int) -> list[bytes] | None:
-        """Return the keys of slim skills changed after the first `seen` changes; None if not all are held any more."""
+    def keys_changed_after(self, seen: int) -> list[bytes] | None:
+        """Return the keys of slim skills changed after the first `seen` changes; None if not all are known any more."""
         with self._lock:
-            new = self.changed - seen
+            new = self.change_count - seen
             newest = list(islice(reversed(self._changes), new))
         return list(dict.fromkeys(key for key, _ in newest)) if len(newest) == new else None
 
-    def place(self) -> Place:
+    def position(self) -> StreamPosition:
         """Return the place of a stream that has had everything."""
-        return Place(self._life, int(time.time() * 1000), dict(self.positions))
+        return StreamPosition(self._numbering, int(time.time() * 1000), dict(self.positions))
 
-    def since(self, place: Place | None) -> list[bytes] | None:
+    def keys_changed_since(self, place: StreamPosition | None) -> list[bytes] | None:
         """Return the keys of slim skills changed since a place; None if not all are known any more."""
-        if place is None or place.life != self._life or time.time() * 1000 - place.at_ms > CHANGES_MS:
+        if place is None or place.numbering != self._numbering or time.time() * 1000 - place.at_ms > CHANGES_MS:
             return None
         with self._lock:
             changes, dropped, positions = list(self._changes), dict(self._dropped), dict(self.positions)
@@ -189,39 +191,39 @@ class Live:
             return None
         return list(dict.fromkeys(key for key, it in changes if it.offset >= place.offsets.get(it.partition, 0)))
 
-    def take(self, base: str, key: bytes, held: Held) -> None:
+    def apply(self, base: str, key: bytes, record: CachedRecord) -> None:
         """Take a record of the topic with this registered name; the thread and tests call it."""
-        table = self._kept.get(base)
+        table = self._tables.get(base)
         if table is None:
-            self._answers.take(base, held.partition, held.value)
+            self._replies.offer(base, record.partition, record.value)
             return
         is_slim = base == SlimSkill.TOPIC
         if is_slim and not _is_pair(key):  # not written by this pipeline
             return
-        if held.value is None:
+        if record.value is None:
             table.pop(key, None)
         else:
-            table[key] = replace(held, value=compressed(held.value))
+            table[key] = replace(record, value=compressed(record.value))
         if is_slim:
             with self._lock:
-                self._changes.append((key, Held(None, held.partition, held.offset, held.at_ms)))
+                self._changes.append((key, CachedRecord(None, record.partition, record.offset, record.at_ms)))
                 # No stream resumes after that long: an erased user's id must not stay.
                 oldest = time.time() * 1000 - CHANGES_MS
                 while len(self._changes) > CHANGES or (self._changes and self._changes[0][1].at_ms < oldest):
                     _, dropped = self._changes.popleft()
                     self._dropped[dropped.partition] = dropped.offset
-                self.positions[held.partition] = held.offset + 1
-                self.changed += 1
+                self.positions[record.partition] = record.offset + 1
+                self.change_count += 1
 
     def _follow(self) -> None:
         settings = self._settings
         wanted = {"enable.partition.eof": True, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 100}
         consumer = Consumer(client_config(settings, **no_group(READER), **wanted))
-        bases = {settings.topic(base): base for base in (*self._kept, *answers.TOPICS)}
+        bases = {settings.topic(base): base for base in (*self._tables, *replies.TOPICS)}
         try:
             chosen = []
             for name, base in bases.items():
-                begin = OFFSET_BEGINNING if base in self._kept else OFFSET_END
+                begin = OFFSET_BEGINNING if base in self._tables else OFFSET_END
                 chosen += [TopicPartition(name, each, begin) for each in partitions_of(consumer, name, self._stop)]
             if self._stop.is_set():
                 return
@@ -230,7 +232,7 @@ class Live:
             while not self._stop.is_set():
                 # `consume` alone would wait until there are so many.
                 first = consumer.poll(POLL_SECONDS)
-                for message in [] if first is None else [first, *consumer.consume(AT_ONCE - 1, 0)]:
+                for message in [] if first is None else [first, *consumer.consume(BATCH - 1, 0)]:
                     self._on_message(bases, message)
                 if not self._unread:
                     self._ready.set()
@@ -241,13 +243,13 @@ class Live:
     def _on_message(self, bases: Mapping[str, str], message: Message) -> None:
         error, topic, partition = message.error(), message.topic() or "", int_of(message.partition())
         if error is None:
-            held = Held(message.value(), partition, int_of(message.offset()), message.timestamp()[1])
-            self.take(bases[topic], message.key() or b"", held)
+            record = CachedRecord(message.value(), partition, int_of(message.offset()), message.timestamp()[1])
+            self.apply(bases[topic], message.key() or b"", record)
         elif error.code() == KafkaError._PARTITION_EOF:
             self._unread.discard((topic, partition))
 
 
-def shown(slim: SlimSkill, session: str | None = None, now: datetime | None = None) -> dict[str, Any]:
+def slim_for_host(slim: SlimSkill, session: str | None = None, now: datetime | None = None) -> dict[str, Any]:
     """Return what a host gets of a slim skill: within the `session`, until it is over at `now`, with what it adds."""
     body = slim.model_dump(mode="json", exclude=INTERNAL)
     at = now or datetime.now(UTC)

@@ -20,7 +20,7 @@ TOPICS = (Ranking.TOPIC, SkillDiff.TOPIC, CardDiff.TOPIC, Receipt.TOPIC)  # the 
 POLL_SECONDS = 1.0
 ACKNOWLEDGED_SECONDS = 20.0
 
-AnswerT = TypeVar("AnswerT", bound=Event)
+ReplyT = TypeVar("ReplyT", bound=Event)
 
 
 def user_of(event: Event) -> str | None:
@@ -30,7 +30,7 @@ def user_of(event: Event) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class OutgoingRecord:
     """A record to send; `topic` is the whole name."""
 
     topic: str
@@ -39,15 +39,15 @@ class Outgoing:
     partition: int
 
 
-def outgoing(event: Event, settings: Settings) -> Outgoing:
+def outgoing_record(event: Event, settings: Settings) -> OutgoingRecord:
     """Return an event of the registry as a record on the partition of its user, or of its key without one."""
     topic, user = topic_of(type(event)), user_of(event)
     key = topic.key_of(event)
     owner = (key or b"").decode() if user is None else user
-    return Outgoing(topic.name(settings.prefix), key, encode(event), partition_of(owner, settings.partitions))
+    return OutgoingRecord(topic.name(settings.prefix), key, encode(event), partition_of(owner, settings.partitions))
 
 
-class Sender:
+class EventSender:
     """A producer for the event loop. It connects with its first record."""
 
     def __init__(self, settings: Settings) -> None:
@@ -56,7 +56,7 @@ class Sender:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._poll, name="deliveries", daemon=True)
 
-    async def send(self, records: Sequence[Outgoing]) -> None:
+    async def send(self, records: Sequence[OutgoingRecord]) -> None:
         """Send the records and return once all replicas in sync have acknowledged all of them."""
         try:
             async with asyncio.timeout(ACKNOWLEDGED_SECONDS):
@@ -71,7 +71,7 @@ class Sender:
         if self._thread.is_alive():
             self._thread.join(2 * POLL_SECONDS)
 
-    def _produce(self, record: Outgoing) -> "asyncio.Future[None]":
+    def _produce(self, record: OutgoingRecord) -> "asyncio.Future[None]":
         acknowledged = Future[None]()
 
         def delivered(error: KafkaError | None, _: Message) -> None:
@@ -97,15 +97,15 @@ class Sender:
 
 
 @dataclass(frozen=True, eq=False)
-class Awaited(Generic[AnswerT]):
+class PendingReply(Generic[ReplyT]):
     """One answer that a call waits for; only records with the bytes `hint` are decoded."""
 
-    kind: type[AnswerT]
-    is_answer: Callable[[AnswerT], bool]
+    kind: type[ReplyT]
+    is_answer: Callable[[ReplyT], bool]
     hint: bytes
-    found: Future[AnswerT] = field(default_factory=Future)
+    found: Future[ReplyT] = field(default_factory=Future)
 
-    async def within(self, seconds: float) -> AnswerT | None:
+    async def within(self, seconds: float) -> ReplyT | None:
         """Return the answer; None if there is none within so many seconds."""
         try:
             async with asyncio.timeout(seconds):
@@ -114,21 +114,21 @@ class Awaited(Generic[AnswerT]):
             return None
 
 
-class Answers:
+class ReplyWaiter:
     """Matches records of a user's partition with the calls that wait for an answer there; decodes no others."""
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
-        self._awaited: dict[tuple[str, int], tuple[Awaited[Event], ...]] = {}
+        self._awaited: dict[tuple[str, int], tuple[PendingReply[Event], ...]] = {}
 
     @contextmanager
     def expect(
-        self, kind: type[AnswerT], user: str, is_answer: Callable[[AnswerT], bool], hint: str
-    ) -> Iterator[Awaited[AnswerT]]:
+        self, kind: type[ReplyT], user: str, is_answer: Callable[[ReplyT], bool], hint: str
+    ) -> Iterator[PendingReply[ReplyT]]:
         """Wait from now on, so send the question within; `is_answer` runs in another thread, `hint`: an id in JSON."""
         place = (kind.TOPIC, partition_of(user, self._partitions))
-        awaited = Awaited(kind, is_answer, to_json(hint)[1:-1])
-        mine = cast("Awaited[Event]", awaited)
+        awaited = PendingReply(kind, is_answer, to_json(hint)[1:-1])
+        mine = cast("PendingReply[Event]", awaited)
         # Replaced, never changed: another thread reads it.
         self._awaited[place] = (*self._awaited.get(place, ()), mine)
         try:
@@ -138,7 +138,7 @@ class Answers:
             if not self._awaited[place]:
                 del self._awaited[place]
 
-    def take(self, base: str, partition: int, value: bytes | None) -> None:
+    def offer(self, base: str, partition: int, value: bytes | None) -> None:
         """Offer a record of a topic of answers, in the thread that read it."""
         for awaited in self._awaited.get((base, partition), ()):
             # The materializer reports records that are none. A call may have gone, or may have its answer.

@@ -14,8 +14,8 @@ from operators.steps import EvolveState, EvolveStep
 from operators.steps.rank import answer as ranked
 from schemas import ClarifyingQuestion, Correction, Event, Fit, Injected, Option, RankedBy, RankRequest, decode, encode
 from streams.http import tokens
-from streams.http.answers import Answers, Outgoing, Sender
-from streams.http.limits import WAITING
+from streams.http.limits import WAITING_CALLS
+from streams.http.replies import EventSender, OutgoingRecord, ReplyWaiter
 from streams.kafka.clients import partition_of
 from streams.language import RULES
 from streams.output_gate import DEFAULT as OUTPUT_GATE
@@ -30,10 +30,10 @@ RANK = {"user_id": "ann", "domain": "films", "candidates": [A, B]}
 CORRECT = "/v1/users/ann/domains/films/corrections"
 
 
-class Worker(Sender):
+class Worker(EventSender):
     """In place of the sender: a worker that answers at once, if it is there."""
 
-    def __init__(self, settings: Settings, answers: Answers) -> None:
+    def __init__(self, settings: Settings, answers: ReplyWaiter) -> None:
         super().__init__(settings)
         self._answers = answers
         self.sent: list[Event] = []
@@ -43,14 +43,14 @@ class Worker(Sender):
         for record in records:
             await asyncio.to_thread(self._take, record)
 
-    def _take(self, record: Outgoing) -> None:
+    def _take(self, record: OutgoingRecord) -> None:
         base = record.topic.removeprefix("sager.")
         event = decode({"rank-requests": RankRequest, "corrections": Correction}[base], record.value)  # type: ignore[type-var]
         assert record.partition == partition_of("ann", Settings().partitions)
         self.sent.append(event)
         if self.is_there:
             for answer in self.answers_to(event):
-                self._answers.take(answer.TOPIC, record.partition, encode(answer))
+                self._answers.offer(answer.TOPIC, record.partition, encode(answer))
 
     def answers_to(self, event: Event) -> list[Event]:
         if isinstance(event, RankRequest):
@@ -83,7 +83,7 @@ class World:
 
     def post(self, path: str, token: str, body: Any) -> Reply:
         self.worker.sent.clear()
-        return self.served.ask(path, token, "POST", json.dumps(body).encode())
+        return self.served.request(path, token, "POST", json.dumps(body).encode())
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +94,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     known: dict[str, Any] = {"duckdb": published(), "http_tokens": tokens.path, "http_wait_seconds": 0.3}
     settings = Settings(**known, data_dir=folder, http_rate=10_000, http_burst=10_000)
     with Served(settings) as served:
-        served.api.live._ready.set()
-        worker = served.api.sender = Worker(settings, served.api.answers)
+        served.api.cache._ready.set()
+        worker = served.api.sender = Worker(settings, served.api.replies)
         yield World(served, tokens, worker)
 
 
@@ -122,14 +122,14 @@ def test_a_ranking_that_does_not_come_is_a_504_that_names_the_request(world: Wor
 
     assert (reply.status, reply.body["request_id"]) == (504, "mine")
     assert reply.headers["content-type"] == "application/problem+json"
-    assert world.served.api.answers._awaited == {}, "who has given up waits no more"
+    assert world.served.api.replies._awaited == {}, "who has given up waits no more"
 
 
 def test_one_token_leaves_room_for_another_while_no_worker_answers(world: World) -> None:
     waiting = world.served.api._waiting
     with ExitStack() as held:
-        for _ in range(WAITING // 2):
-            held.enter_context(waiting.hold(tokens.hash_of(world.app)))
+        for _ in range(WAITING_CALLS // 2):
+            held.enter_context(waiting.hold(tokens.token_hash(world.app)))
         refused = world.post("/v1/rank", world.app, RANK)
 
         assert (refused.status, refused.headers["retry-after"]) == (429, "1")
