@@ -44,7 +44,7 @@ def _in_a_word(character: str) -> bool:
 def attribute_id(kind: AttributeKind, dimension: str, value: str) -> str:
     """Return the permanent id of an attribute; truncation never makes two values share one.
 
-    >>> attribute_id(Kind.PREFERENCE, "genre", "Science Fiction")
+    >>> attribute_id(AttributeKind.PREFERENCE, "genre", "Science Fiction")
     'preference:genre:science-fiction'
     """
     return bounded_id(f"{kind.value}:{dimension}:{normalise(value) or derived_id(value)}")

@@ -160,7 +160,7 @@ def join_ranking(
         candidates=tuple(map(_id_alone if wish else facts_of, ranking.candidates)),
         skill_version=ranking.injected.skill_version,
         arm=arm_of(ranking.injected),
-        wish=wish,
+        opt_out=wish,
         facets=() if wish else ranking.injected.facets,
         features=None if wish else _features(ranking),
         by_sager=ranking.ranked_by is RankedBy.SAGER,
@@ -246,8 +246,8 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
             "answered": (*state.answered, answer)[-limits.answered :],
         }
     )
-    if ranking.wish is not None:
-        return ContrastEffects(settled, ContrastOutcome(ranking.wish.value))
+    if ranking.opt_out is not None:
+        return ContrastEffects(settled, ContrastOutcome(ranking.opt_out.value))
     readable = tuple(item for item in ranking.candidates if not item.unreadable)
     taken = [name for name in all_taken if not shown[name].unreadable]
     if not (taken or (readable and selection.item_id is None)):

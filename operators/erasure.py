@@ -238,7 +238,7 @@ def scrub_conversations(listening: PendingConversations, domain: str) -> Pending
         if turns == chunk.turns:
             kept.append(chunk)
         elif turns:
-            kept.append(chunk.model_copy(update={"turns": turns, "thought": None}))
+            kept.append(chunk.model_copy(update={"turns": turns, "effects": None}))
     return listening.model_copy(update={"chunks": tuple(kept)})
 
 

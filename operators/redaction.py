@@ -92,15 +92,15 @@ def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
     is_named = names_line(diff, line) or not about.isdisjoint(each.statement_id for each in diff.stated)
     stated = [_statement_without(each, diff, line, about) for each in diff.stated]
     update: dict[str, object] = {"analysis": "", "stated": tuple(stated)}
-    if diff.heard is not None:
-        update["heard"] = diff.heard.model_copy(update={"words": "", "explanation": ""})
+    if diff.trigger is not None:
+        update["trigger"] = diff.trigger.model_copy(update={"words": "", "explanation": ""})
     if diff.session is not None:
         kept = tuple(each for each in diff.session.lines if not is_meant(each.attribute_id))
         update["session"] = diff.session.model_copy(update={"lines": kept})
     if diff.slim_lines is not None:
         update["slim_lines"] = tuple(map(name_of, diff.slim_lines))
-    if diff.tally is not None:
-        update["tally"] = _tally_without(diff.tally, is_meant, instead)
+    if diff.count_delta is not None:
+        update["count_delta"] = _tally_without(diff.count_delta, is_meant, instead)
     if not is_named:
         return diff.model_copy(update=update)
 

@@ -46,7 +46,7 @@ class ReplayStep:
     @property
     def is_shared(self) -> bool:
         """True for an interaction or a statement: its live diff applies to both sides as it is."""
-        return not self.diff.is_contrast and (self.diff.tally is not None or self.diff.heard is not None)
+        return not self.diff.is_contrast and (self.diff.count_delta is not None or self.diff.trigger is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,7 +190,7 @@ class Turn(Model):
     language: Annotated[str, Field(max_length=40)] | None = Field(None, exclude_if=is_none)
     domain: DomainField | None = Field(None, exclude_if=is_none)
     ranking_id: Identifier | None = Field(None, exclude_if=is_none)
-    said_at: UtcDatetime
+    stated_at: UtcDatetime
 
 
 class ChunkEffects(Model):
@@ -206,14 +206,14 @@ class ChunkEffects(Model):
 
 
 class Chunk(Model):
-    """Turns of one conversation that are processed together. `heard_ms` is Kafka's time of the last one."""
+    """Turns of one conversation that are processed together. `last_turn_ms` is Kafka's time of the last one."""
 
     conversation_id: Identifier
     turns: tuple[Turn, ...] = Field((), max_length=MAX_PENDING)
     tokens: int = Field(0, ge=0)
-    heard_ms: int = Field(0, ge=0)
+    last_turn_ms: int = Field(0, ge=0)
     is_closed: bool = Field(False, exclude_if=is_nothing, description="True if it takes no more turns.")
-    thought: ChunkEffects | None = Field(None, exclude_if=is_none, description="Its effects, once they are known.")
+    effects: ChunkEffects | None = Field(None, exclude_if=is_none, description="Its effects, once they are known.")
 
 
 class PendingConversations(Model):

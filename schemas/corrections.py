@@ -42,7 +42,7 @@ class Directive(Model):
 class Correction(Event):
     """A person's statement. `items` is what they see while they make it, first place first: "the second" is an item.
 
-    `says` has the fields of a form; where it is empty, `text` is read.
+    `directives` has the fields of a form; where it is empty, `text` is read.
     """
 
     TOPIC: ClassVar[str] = "corrections"
@@ -52,8 +52,8 @@ class Correction(Event):
     language: Language | None = Field(None, description="BCP 47, such as `de`; none: recognised by the words.")
     items: tuple[Candidate, ...] = Field((), max_length=MAX_CANDIDATES)
     item_id: ItemIdField | None = Field(None, description="The item that it is about, if it is about one.")
-    says: tuple[Directive, ...] = Field((), max_length=MAX_DIRECTIVES)
-    suits: tuple[ItemIdField, ...] = Field((), max_length=MAX_CANDIDATES, description="Items that would do.")
+    directives: tuple[Directive, ...] = Field((), max_length=MAX_DIRECTIVES)
+    acceptable: tuple[ItemIdField, ...] = Field((), max_length=MAX_CANDIDATES, description="Items that would do.")
     scope: Scope | None = Field(None, description="None: by the words, else always.")
     answers: Identifier | None = Field(None, description="The question that this answers.")
     ranking_id: Identifier | None = None
@@ -62,12 +62,12 @@ class Correction(Event):
     @model_validator(mode="after")
     def _states_something(self) -> Self:
         distinct(self.items)
-        if not (self.text.strip() or self.says or self.suits):
-            raise PydanticCustomError("says_nothing", "a correction needs text, says or suits")
+        if not (self.text.strip() or self.directives or self.acceptable):
+            raise PydanticCustomError("says_nothing", "a correction needs text, directives or acceptable items")
         shown = {item.item_id for item in self.items}
-        named = {name for name in (self.item_id, *self.suits, *(said.item_id for said in self.says)) if name}
+        named = {name for name in (self.item_id, *self.acceptable, *(said.item_id for said in self.directives)) if name}
         if not named <= shown:
-            raise PydanticCustomError("not_shown", "item_id and suits must name items of `items`")
+            raise PydanticCustomError("not_shown", "item_id and acceptable must name items of `items`")
         return self
 
 

@@ -53,5 +53,5 @@ class Fit(Model):
     nothing: Share = Field(description="The probability that the person wants none of these.")
     suits: bool = Field(description="False: better to show nothing, or to ask.")
     against: dict[ItemIdField, AttributeId] = Field(default_factory=dict, description="Unwanted candidates.")
-    honoured: tuple[AttributeId, ...] = Field((), max_length=64, description="Statements that it followed.")
+    followed: tuple[AttributeId, ...] = Field((), max_length=64, description="Statements that it followed.")
     question: ClarifyingQuestion | None = Field(None, exclude_if=is_nothing, description="Only with `clarify`.")

@@ -44,7 +44,7 @@ class OptOut(StrEnum):
 class OpenRanking(Model):
     """A ranking that awaits its selection, reduced to what a contrast needs.
 
-    With a `wish`, the choice from it teaches nothing. `size_bytes` is its share of the ring's bounded size; 0: it is
+    With a `opt_out`, the choice from it teaches nothing. `size_bytes` is its share of the ring's bounded size; 0: it is
     alone.
     """
 
@@ -54,7 +54,7 @@ class OpenRanking(Model):
     candidates: tuple[ItemFacts, ...] = Field(max_length=MAX_CANDIDATES)
     skill_version: int = Field(0, ge=0)
     arm: Identifier | None = None
-    wish: OptOut | None = None
+    opt_out: OptOut | None = None
     facets: tuple[Facet, ...] = Field((), max_length=MAX_FACETS)
     features: Features | None = None
     by_sager: bool = Field(False, exclude_if=is_nothing)

@@ -56,7 +56,7 @@ class Statement(Model):
     words: Annotated[str, Field(max_length=MAX_WORDS)] = Field("", description="Without personal data.")
     scope: Scope = Scope.ALWAYS
     session_id: Identifier | None = Field(None, exclude_if=is_nothing)
-    said_at: UtcDatetime
+    stated_at: UtcDatetime
     until: UtcDatetime | None = Field(None, exclude_if=is_nothing, description="The statement ends then.")
     since: int = Field(1, ge=1, description="The skill's version that brought it.")
     times: int = Field(1, ge=1, le=1_000_000, description="How often the person stated it.")

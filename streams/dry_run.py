@@ -208,7 +208,7 @@ class DryRun:
             return
         text = self.step.privacy.turn(event.text, event.domain, "").text
         known = event.model_dump(include={"event_id", "turn", "role", "domain", "language"})
-        heard = RULES.extract([Turn(**known, text=text, said_at=event.occurred_at)], None, self._vocabulary)
+        heard = RULES.extract([Turn(**known, text=text, stated_at=event.occurred_at)], None, self._vocabulary)
         about = (event.user_id, heard, event.event_id, event.occurred_at, event.conversation_id)
         diff = resolve_card(None, *about, None, self.step.privacy)
         if diff is None:

@@ -170,7 +170,7 @@ def _finding(found: preference_rules.Finding) -> PreferenceFinding:
         value=found.value,
         words=found.words,
         event_id=found.event_id,
-        said_at=found.said_at,
+        stated_at=found.stated_at,
         dimension=found.dimension,
         domain=found.domain,
         strength=Strength(found.strength.value),

@@ -44,7 +44,7 @@ def talks(users: Sequence[str], monday: datetime) -> Iterator[tuple[CardDiff, Ca
         findings = tuple(
             PreferenceFinding(
                 stance=Stance.AVOIDS if "can't stand" in words else Stance.PREFERS, value=value, words=words,
-                event_id=f"turn-{name}-{place}", said_at=at, dimension=dimension, domain=domain, effect=effect,
+                event_id=f"turn-{name}-{place}", stated_at=at, dimension=dimension, domain=domain, effect=effect,
             )
             for place, (words, value, domain, dimension, effect) in enumerate(found)
         )  # fmt: skip

@@ -331,7 +331,7 @@ class _Builder:
     ) -> None:
         fit = ranking.injected.fit
         correction = Correction(
-            event_id=name, occurred_at=at, user_id=key[0], domain=key[1], text=text, language="en", says=says,
+            event_id=name, occurred_at=at, user_id=key[0], domain=key[1], text=text, language="en", directives=says,
             items=ranking.candidates, ranking_id=ranking.ranking_id, session_id=ranking.session_id,
             answers=fit.question.question_id if fit is not None and fit.question is not None else None,
         )  # fmt: skip

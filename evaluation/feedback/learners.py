@@ -217,7 +217,7 @@ class Skills:
         content: dict[str, Any] = {"text": reply.text}
         if replies is Replies.STRUCTURED and (reply.says or reply.suits):
             about = reply.item_id if reply.kind is Kind.REJECTED else None
-            content = {"item_id": about, "says": reply.says, "suits": reply.suits}
+            content = {"item_id": about, "directives": reply.says, "acceptable": reply.suits}
         event_id = self._event_id("correction")
         correction = Correction(
             event_id=event_id, **self._about(scenario), items=scenario.items, answers=reply.answers, **content
@@ -244,7 +244,7 @@ class Skills:
                 marks = [
                     name in having[item_id] for item_id in order if name in having[item_id] or item_id not in against
                 ]
-                is_named = fit is not None and statement_id(Stance.AVOIDS, name) in fit.honoured
+                is_named = fit is not None and statement_id(Stance.AVOIDS, name) in fit.followed
                 self.directed.append(marks == sorted(marks) and is_named)
 
     def _keep(self, scenario: Scenario, outcome: str, skill: PolicySkill) -> None:

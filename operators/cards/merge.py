@@ -71,7 +71,7 @@ def merge_extraction(
     draft.not_kept.update(redacted or {})
     if heard.of_others:
         draft.not_kept[ABOUT_OTHERS] += heard.of_others
-    for finding in sorted(heard.findings[:MAX_FINDINGS], key=lambda each: each.said_at):
+    for finding in sorted(heard.findings[:MAX_FINDINGS], key=lambda each: each.stated_at):
         merging.apply(finding)
     return draft.diff(event_id, user_id, source=source, conversation_id=conversation_id, reasoned_by=heard.reasoned_by)
 
@@ -106,7 +106,7 @@ class _CardMerge:
         self._forgotten.append(finding)
         # Lines that were stated after the wish stay.
         lines = (*self._card.live.values(), *self._card.past.values())
-        known = [line for line in lines if line.since <= finding.said_at and _may_concern(finding, line)]
+        known = [line for line in lines if line.since <= finding.stated_at and _may_concern(finding, line)]
         gone = lines_to_forget(finding.value, known)
         if not gone:
             self._card.not_kept[FORGOTTEN if clean_value(finding.value) else UNREADABLE] += 1
@@ -122,8 +122,8 @@ class _CardMerge:
     def _withdraw(self, finding: PreferenceFinding) -> None:
         lines = [line for line in self._live(finding) if line.stance is _stance(finding)]
         for line in match_lines(finding.value, lines):
-            if line.confirmed_at <= finding.said_at and not _outranks(line, finding):
-                self._card.end(CardChangeKind.WITHDRAWN, line, WITHDRAWN, finding.said_at)
+            if line.confirmed_at <= finding.stated_at and not _outranks(line, finding):
+                self._card.end(CardChangeKind.WITHDRAWN, line, WITHDRAWN, finding.stated_at)
 
     def _state(self, finding: PreferenceFinding) -> None:
         line = self._line(finding)
@@ -131,7 +131,7 @@ class _CardMerge:
             return
         same = [each for each in self._card.live.values() if same_subject(line, each)]
         opposed = [each for each in same if each.stance is not line.stance]
-        later = [each for each in opposed if each.confirmed_at > finding.said_at]
+        later = [each for each in opposed if each.confirmed_at > finding.stated_at]
         if any(covers_domain(each.domain, line) for each in later):
             return
         # A statement about one domain stands beside its opposite about all domains.
@@ -143,7 +143,7 @@ class _CardMerge:
             return
         now = self._merge_into(line, [each for each in same if each.stance is line.stance])
         for each in opposed:
-            self._card.end(CardChangeKind.OVERTAKEN, each, CONTRADICTED, finding.said_at, now.line_id)
+            self._card.end(CardChangeKind.OVERTAKEN, each, CONTRADICTED, finding.stated_at, now.line_id)
         self._replace(finding, now)
 
     def _merge_into(self, line: CardLine, alike: list[CardLine]) -> CardLine:
@@ -174,16 +174,16 @@ class _CardMerge:
         for line in match_lines(finding.replaces, lines):
             if now is not None and line.stance is now.stance and same_subject(now, line):
                 continue
-            if line.confirmed_at > finding.said_at:
+            if line.confirmed_at > finding.stated_at:
                 continue
             if line.stance is Stance.AVOIDS and finding.stance is Stance.PREFERS:
                 continue  # "tea instead of coffee" does not end "avoids coffee"
             if _outranks(line, finding):
                 self._contradict(line, finding)
             elif now is None:
-                self._card.end(CardChangeKind.WITHDRAWN, line, WITHDRAWN, finding.said_at)
+                self._card.end(CardChangeKind.WITHDRAWN, line, WITHDRAWN, finding.stated_at)
             else:
-                self._card.end(CardChangeKind.OVERTAKEN, line, SUPERSEDED, finding.said_at, now.line_id)
+                self._card.end(CardChangeKind.OVERTAKEN, line, SUPERSEDED, finding.stated_at, now.line_id)
 
     def _contradict(self, line: CardLine, finding: PreferenceFinding) -> None:
         against = min(line.against + WEIGHTS[finding.strength], MAX_WEIGHT)
@@ -194,7 +194,7 @@ class _CardMerge:
         return any(
             each.stance is line.stance
             and each.overtaken_at is not None
-            and (each.overtaken_at >= finding.said_at or finding.event_id in each.evidence)
+            and (each.overtaken_at >= finding.stated_at or finding.event_id in each.evidence)
             and same_subject(line, each)
             and covers_domain(each.domain, line)
             and not self._lives_on(each)
@@ -207,7 +207,7 @@ class _CardMerge:
 
     def _line(self, finding: PreferenceFinding) -> CardLine:
         stance = _stance(finding)
-        is_quoted = self._unquoted_until is None or finding.said_at > self._unquoted_until
+        is_quoted = self._unquoted_until is None or finding.stated_at > self._unquoted_until
         return CardLine(
             line_id=line_id(stance, finding.dimension, finding.value, finding.domain),
             stance=stance,
@@ -217,8 +217,8 @@ class _CardMerge:
             strength=finding.strength,
             words=safe_quotation(finding.words, self._privacy) if is_quoted else "",
             weight=WEIGHTS[finding.strength],
-            since=finding.said_at,
-            confirmed_at=finding.said_at,
+            since=finding.stated_at,
+            confirmed_at=finding.stated_at,
             version=self._card.version,
             evidence=(finding.event_id,),
         )

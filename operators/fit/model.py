@@ -57,7 +57,7 @@ def fit_of(
         nothing=round(nothing, 4),
         suits=max(chances) >= SUITS,
         against={item.item_id: said[0].statement_id for item in items if (said := known.against(item))},
-        honoured=tuple(dict.fromkeys(_applied(items, statements)))[:MAX_HONOURED],
+        followed=tuple(dict.fromkeys(_applied(items, statements)))[:MAX_HONOURED],
         question=question_of(items, skill, statements, privacy) if asks else None,
     )
 

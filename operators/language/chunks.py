@@ -58,7 +58,7 @@ def with_result(
     listening: PendingConversations, chunk: Chunk, thought: ChunkEffects
 ) -> tuple[PendingConversations, Chunk]:
     """Store a chunk's result in it; return the chunk too."""
-    newer = chunk.model_copy(update={"thought": thought})
+    newer = chunk.model_copy(update={"effects": thought})
     chunks = tuple(newer if each == chunk else each for each in listening.chunks)
     return listening.model_copy(update={"chunks": chunks}), newer
 
@@ -70,7 +70,7 @@ def replayable_utterances(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:
     return tuple(
         Utterance(
             event_id=derived_id("again", turn.event_id),
-            occurred_at=turn.said_at,
+            occurred_at=turn.stated_at,
             user_id=user_id,
             conversation_id=chunk.conversation_id,
             turn=turn.turn,
@@ -99,7 +99,7 @@ def waiting_turn(utterance: Utterance, text: str, heard_at: datetime | None = No
         language=utterance.language,
         domain=utterance.domain,
         ranking_id=utterance.ranking_id,
-        said_at=utterance.occurred_at if heard_at is None else min(utterance.occurred_at, heard_at),
+        stated_at=utterance.occurred_at if heard_at is None else min(utterance.occurred_at, heard_at),
     )
 
 
@@ -107,7 +107,9 @@ def with_turn(chunk: Chunk, turn: Turn, heard_ms: int) -> Chunk:
     """Insert a turn by its number."""
     turns = sorted((*chunk.turns, turn), key=lambda each: each.turn)
     tokens = chunk.tokens + count_tokens(turn.text)
-    return chunk.model_copy(update={"turns": tuple(turns), "tokens": tokens, "heard_ms": max(chunk.heard_ms, heard_ms)})
+    return chunk.model_copy(
+        update={"turns": tuple(turns), "tokens": tokens, "last_turn_ms": max(chunk.last_turn_ms, heard_ms)}
+    )
 
 
 def close_chunk(chunk: Chunk) -> Chunk:
@@ -127,7 +129,7 @@ def close_oldest(chunks: list[Chunk]) -> list[CloseReason]:
     waiting = [at for at, each in enumerate(chunks) if not each.is_closed]
     if len(waiting) < MAX_OPEN:
         return []
-    oldest = min(waiting, key=lambda at: chunks[at].heard_ms)
+    oldest = min(waiting, key=lambda at: chunks[at].last_turn_ms)
     chunks[oldest] = close_chunk(chunks[oldest])
     return [CloseReason.FULL]
 
@@ -143,13 +145,13 @@ def scrub_pending(
     if not gone:
         return listening
     chunks = [
-        each if each == but or each.thought is not None else _chunk(each, gone, until) for each in listening.chunks
+        each if each == but or each.effects is not None else _chunk(each, gone, until) for each in listening.chunks
     ]
     return listening.model_copy(update={"chunks": tuple(each for each in chunks if each.turns)})
 
 
 def _chunk(chunk: Chunk, gone: Collection[tuple[WordSet, str]], until: datetime | None) -> Chunk:
-    turns = tuple(turn if until is not None and turn.said_at > until else _turn(turn, gone) for turn in chunk.turns)
+    turns = tuple(turn if until is not None and turn.stated_at > until else _turn(turn, gone) for turn in chunk.turns)
     if turns == chunk.turns:
         return chunk
     less = sum(
@@ -209,11 +211,11 @@ def derived_corrections(
         )
         correction = Correction(
             event_id=derived_id("says", name, str(place)),
-            occurred_at=finding.said_at,
+            occurred_at=finding.stated_at,
             user_id=user_id,
             domain=finding.domain,
             text=finding.words,
-            says=(directive,),
+            directives=(directive,),
             scope=finding.scope,
             ranking_id=next((turn.ranking_id for turn in chunk.turns if turn.event_id == finding.event_id), None),
         )
@@ -232,7 +234,7 @@ def derived_forget_requests(
         line = line_of(user_id, finding.domain, _fact_id(finding))
         found[line] = ForgetRequest(
             event_id=derived_id("forgets", name, line),
-            occurred_at=finding.said_at,
+            occurred_at=finding.stated_at,
             user_id=user_id,
             domain=finding.domain,
             line=line,

@@ -123,7 +123,7 @@ class LlmCorrectionReader:
         """
         asked = build_question(correction, items, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
         if asked is None:
-            return Interpretation(suits=tuple(correction.suits))
+            return Interpretation(suits=tuple(correction.acceptable))
         reply = await ask(self.client, PROMPT, asked)
         return replace(parse_answer(asked, reply.answer, correction), reasoned_by=reply.reasoned_by(PROMPT))
 
@@ -142,7 +142,7 @@ def parse_answer(asked: CorrectionQuestion, answer: Mapping[str, Any], correctio
     says = [read for entry in own if (read := _read(entry, asked, correction)) is not None]
     wanted = {read.directive.item_id for read in says}
     would_do = (asked.items.get(entry["thing"]) for entry in own if entry["stance"] == WOULD_DO)
-    suits = tuple(dict.fromkeys((*correction.suits, *(item for item in would_do if item and item not in wanted))))
+    suits = tuple(dict.fromkeys((*correction.acceptable, *(item for item in would_do if item and item not in wanted))))
     is_about_another = bool(entries) and not own
     about = TasteOwner.ANOTHER if is_about_another else TasteOwner.THE_PERSON
     why = NotUnderstood.FOR_ANOTHER if is_about_another else None

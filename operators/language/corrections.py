@@ -66,7 +66,7 @@ def example_sentences(fact: Fact) -> tuple[str, str]:
 def read_form(correction: Correction, facts: Sequence[Fact]) -> tuple[ReadDirective, ...]:
     """Read a form, with values as facts spell them; impossible dimensions are dropped."""
     reads = []
-    for said in correction.says:
+    for said in correction.directives:
         if said.dimension is not None and said.value is not None:
             if not (dimension := dimension_name(said.dimension)):
                 continue
@@ -141,13 +141,13 @@ def understand(  # noqa: PLR0911 - one return for each kind of correction
     """
     language = correction.language or ""
     known = known_facts((), skill, ())
-    if correction.says:
+    if correction.directives:
         if reader.is_about_another(correction.text, language):
             return Interpretation(language=language, about=TasteOwner.ANOTHER, why=NotUnderstood.FOR_ANOTHER)
         reads = read_form(correction, known_facts(items, skill, vocabulary))
-        return Interpretation(reads, tuple(correction.suits), language)
+        return Interpretation(reads, tuple(correction.acceptable), language)
     if not correction.text.strip():
-        return Interpretation((), tuple(correction.suits), language)
+        return Interpretation((), tuple(correction.acceptable), language)
 
     def read(text: str) -> Interpretation:
         found = reader.read(correction.model_copy(update={"text": text}), items, known, vocabulary)
@@ -177,14 +177,19 @@ def needs_model(correction: Correction, read: Interpretation, reader: Correction
 
     It never reads about other people's taste, orders to a machine, or irony.
     """
-    if read.is_understood or read.about is not TasteOwner.THE_PERSON or correction.says or not correction.text.strip():
+    if (
+        read.is_understood
+        or read.about is not TasteOwner.THE_PERSON
+        or correction.directives
+        or not correction.text.strip()
+    ):
         return False
     return not reader.is_unread(correction.text)
 
 
 def _with_form_fields(found: Interpretation, correction: Correction) -> Interpretation:
     wanted = {read.directive.item_id for read in found.says}
-    suits = tuple(dict.fromkeys((*correction.suits, *(item for item in found.suits if item not in wanted))))
+    suits = tuple(dict.fromkeys((*correction.acceptable, *(item for item in found.suits if item not in wanted))))
     says = found.says
     if correction.scope is not None:
         says = tuple(replace(read, scope=correction.scope) for read in says)

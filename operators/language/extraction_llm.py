@@ -247,7 +247,7 @@ def _finding(
         value=about.value,
         words=sentence.text,
         event_id=sentence.turn.event_id,
-        said_at=sentence.turn.said_at,
+        stated_at=sentence.turn.stated_at,
         dimension=about.dimension,
         domain=domain,
         strength=strength,
@@ -290,7 +290,7 @@ def _consistent(findings: Iterable[PreferenceFinding]) -> tuple[PreferenceFindin
 def combine(rules: Extraction, model: Extraction) -> Extraction:
     """Add a model's findings where the rules found nothing in the same words."""
     added = [found for found in model.findings if not any(_overlaps(known, found) for known in rules.findings)]
-    findings = sorted((*rules.findings, *added), key=lambda finding: finding.said_at)
+    findings = sorted((*rules.findings, *added), key=lambda finding: finding.stated_at)
     return Extraction(tuple(findings[:MAX_FINDINGS]), max(rules.of_others, model.of_others), model.reasoned_by)
 
 

@@ -33,7 +33,7 @@ class PreferenceFinding:
     value: str
     words: str
     event_id: str
-    said_at: datetime
+    stated_at: datetime
     dimension: str = FREE
     domain: str | None = None
     strength: Strength = Strength.SAID

@@ -98,9 +98,9 @@ def tier_of(taken: int, expected: int, source: AttributeSource, support: int, ga
     An earned line rises by at most one tier per choice that takes it (paper 2.5): low with the first, medium with the
     second, high with the third. One that keeps costing places falls silent. A stated line stays at low at least.
 
-    >>> tier_of(1_024, 100, Source.DISCOVERED, 1), tier_of(3_000, 300, Source.DISCOVERED, 3)
+    >>> tier_of(1_024, 100, AttributeSource.DISCOVERED, 1), tier_of(3_000, 300, AttributeSource.DISCOVERED, 3)
     (<Tier.LOW: 1>, <Tier.HIGH: 3>)
-    >>> tier_of(3_000, 3_000, Source.PRIOR, 5)
+    >>> tier_of(3_000, 3_000, AttributeSource.PRIOR, 5)
     <Tier.SILENT: 0>
     """
     found, taken, expected = _SILENT, taken + ONE, expected + ONE

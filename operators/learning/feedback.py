@@ -80,12 +80,12 @@ def resolve_feedback(
     return next_diff(
         skill,
         feedback,
-        tally=found.tally,
+        count_delta=found.tally,
         changes=tuple(found.changes),
         stated=tuple(saying.changes),
         beliefs=beliefs,
         session=session_after(skill, feedback, source, limits.session, taken, shown, weight),
-        heard=DiffTrigger(what=feedback.signal, value=feedback.value),
+        trigger=DiffTrigger(what=feedback.signal, value=feedback.value),
         refused=tuple(found.refused),
         evidence=evidence,
         is_contrast=False,
@@ -118,13 +118,13 @@ def resolve_correction(
     return next_diff(
         skill,
         correction,
-        tally=made.counting.tally,
+        count_delta=made.counting.tally,
         changes=tuple(made.counting.changes),
         stated=tuple(made.saying.changes),
         shifted=shifted,
         beliefs=made.beliefs,
         session=session_after(skill, correction, source, limits.session, made.counted, made.shown),
-        heard=DiffTrigger(
+        trigger=DiffTrigger(
             what=_CORRECTION,
             words="" if understood.unquoted else _kept(correction.text, correction.domain, privacy),
             by_pattern=", ".join(patterns)[:80],
@@ -157,7 +157,7 @@ def resolve_unheard(
     return next_diff(
         skill,
         correction,
-        heard=DiffTrigger(
+        trigger=DiffTrigger(
             what=_CORRECTION,
             words=words,
             understood=False,
@@ -180,7 +180,7 @@ def resolve_abstention(
     return next_diff(
         skill,
         abstention,
-        tally=CountDelta(),
+        count_delta=CountDelta(),
         stated=ended(skill, abstention, source),
         beliefs=learned(
             skill,
@@ -189,7 +189,7 @@ def resolve_abstention(
             refused=abstention.shown,
         ),
         session=session_after(skill, abstention, source, limits.session),
-        heard=DiffTrigger(what="abstention"),
+        trigger=DiffTrigger(what="abstention"),
         evidence=Evidence(event_id=abstention.event_id),
         is_contrast=False,
         reasoned_by=Provenance(reasoner=_PERSON),

@@ -156,8 +156,8 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
         )
     now = skill.contrasts + diff.is_contrast
     lines = diff.seed if diff.seed is not None else skill.attributes
-    habits = habits_after(skill, diff.tally, diff.changes)
-    attributes = apply_changes(lines, diff.changes, diff.evidence, now, diff.tally)
+    habits = habits_after(skill, diff.count_delta, diff.changes)
+    attributes = apply_changes(lines, diff.changes, diff.evidence, now, diff.count_delta)
     if habits:
         attributes = in_step(attributes, habits)
     stated = _stated_after(skill.stated, diff.stated)

@@ -48,7 +48,7 @@ def ended(
     at, gone = event.occurred_at, []
     for said in skill.stated:
         # A choice that comes late was made before later statements.
-        is_since = taken is not None and not is_later(said.said_at, at, kafka_time(source))
+        is_since = taken is not None and not is_later(said.stated_at, at, kafka_time(source))
         if is_expired(skill, said, at) or (is_since and said.scope is Scope.NOW):
             gone.append(StatementChange(kind=StatementChangeKind.EXPIRED, statement_id=said.statement_id))
         elif (
@@ -180,7 +180,7 @@ class Saying:
         """Add a statement, and withdraw its opposites. A late one yields to newer ones about the same: returns None."""
         held = list(self._held.values())
         about = [each for each in held if each.attribute_id == subject.attribute_id]
-        if any(is_later(each.said_at, self._at, self._logged_at) for each in about):
+        if any(is_later(each.stated_at, self._at, self._logged_at) for each in about):
             return None
         for each in held:
             is_same = each.attribute_id == subject.attribute_id
@@ -204,7 +204,7 @@ class Saying:
             words=words,
             scope=scope,
             session_id=within,
-            said_at=self._at,
+            stated_at=self._at,
             until=None if within is not None or lasts is None else add_span(self._at, lasts),
             since=self._since,
             times=1 if before is None else min(before.times + 1, 1_000_000),
@@ -217,7 +217,7 @@ class Saying:
 
     def take_back(self, name: str, reason: str) -> None:
         """Withdraw a statement because of an action, unless the statement is newer."""
-        if name in self._held and not is_later(self._held[name].said_at, self._at, self._logged_at):
+        if name in self._held and not is_later(self._held[name].stated_at, self._at, self._logged_at):
             self._withdraw(name, reason)
 
     @property

@@ -90,7 +90,7 @@ def resolve_counts(
     return next_diff(
         skill,
         contrast,
-        tally=found.tally,
+        count_delta=found.tally,
         changes=tuple(found.changes),
         shifted=found.has_shifted,
         stated=ended(skill, contrast, source, taken) if skill.stated else (),
@@ -119,7 +119,7 @@ def resolve_visit(
     return next_diff(
         skill,
         visit,
-        tally=found.tally,
+        count_delta=found.tally,
         changes=tuple(found.changes),
         stated=ended(skill, visit, source),
         refused=tuple(found.refused),

@@ -142,7 +142,7 @@ class ListenStep:
     def due_ms(self, listening: PendingConversations) -> int | None:
         """Return the time at which a chunk is due, by Kafka's clock; None: nothing waits."""
         return min(
-            (0 if each.is_closed else each.heard_ms + self.silence_ms for each in listening.chunks), default=None
+            (0 if each.is_closed else each.last_turn_ms + self.silence_ms for each in listening.chunks), default=None
         )
 
     def finish(
@@ -152,7 +152,7 @@ class ListenStep:
         if state.listening is None:
             raise ValueError("nothing waits")
         user_id = state.listening.user_id
-        name, at = chunk_id(user_id, chunk), max(turn.said_at for turn in chunk.turns)
+        name, at = chunk_id(user_id, chunk), max(turn.stated_at for turn in chunk.turns)
         findings = tuple(each for each in heard.findings[:MAX_FINDINGS] if not _is_erased(each, state, user_id))
         kept = replace(heard, findings=findings)
         source = max(state.listening.applied, key=lambda held: held.timestamp_ms, default=None)
@@ -203,7 +203,7 @@ class ListenStep:
     def _silent(self, held: Sequence[Chunk], now_ms: int) -> tuple[list[Chunk], list[CloseReason]]:
         chunks, closed = list(held), []
         for place, chunk in enumerate(chunks):
-            if not chunk.is_closed and chunk.heard_ms + self.silence_ms <= now_ms:
+            if not chunk.is_closed and chunk.last_turn_ms + self.silence_ms <= now_ms:
                 chunks[place] = close_chunk(chunk)
                 closed.append(CloseReason.SILENCE)
         return chunks, closed
@@ -250,7 +250,7 @@ def erased_until(chunk: Chunk, now: datetime) -> datetime:
 
     Kafka's time counts instead if the app's clock is a little behind it.
     """
-    said, came = max(turn.said_at for turn in chunk.turns), moment_of(chunk.heard_ms)
+    said, came = max(turn.stated_at for turn in chunk.turns), moment_of(chunk.last_turn_ms)
     return min(now, came if said < came <= said + TOLERANCE else said)
 
 
@@ -281,7 +281,7 @@ def _is_erased(finding: PreferenceFinding, state: ListenState, user_id: str) -> 
     receipt = state.receipt
     if receipt is None or finding.effect is Effect.FORGETS:
         return False
-    if receipt.covers(finding.domain, finding.said_at):
+    if receipt.covers(finding.domain, finding.stated_at):
         return True
     line = line_id(finding.stance, finding.dimension, finding.value, finding.domain)
     said = plain_words(finding.value)
@@ -296,4 +296,4 @@ def _is_erased(finding: PreferenceFinding, state: ListenState, user_id: str) -> 
     if finding.strength is Strength.IMPLIED and all(each.line_id != line for each in held):
         # After an erasure only plain statements are learned anew.
         return any(name in receipt.lines for name in names)
-    return any(receipt.covers_line(name, finding.said_at) for name in names)
+    return any(receipt.covers_line(name, finding.stated_at) for name in names)

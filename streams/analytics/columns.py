@@ -30,13 +30,13 @@ def _changes(diff: SkillDiff) -> Iterator[Row]:
         counts: tuple[int | None, int | None] = change.counts or (None, None)
         if change.discovered is not None:
             counts = change.discovered.taken, change.discovered.expected
-        elif change.counts is None and diff.tally is not None:
-            counts = diff.tally.lines.get(change.attribute_id, (0, 0))
+        elif change.counts is None and diff.count_delta is not None:
+            counts = diff.count_delta.lines.get(change.attribute_id, (0, 0))
         yield {**dict(change), "taken": counts[0], "expected": counts[1]}
 
 
 def _direction_changes(diff: SkillDiff) -> Iterator[Row]:
-    for name, moved in diff.tally.places.items() if diff.tally else ():
+    for name, moved in diff.count_delta.places.items() if diff.count_delta else ():
         yield {"attribute_id": name, "places": moved}
 
 
@@ -48,7 +48,7 @@ def _calls(ranking: Ranking) -> list[tuple[str, Provenance]]:
 
 _REASONED = "reasoner model prompt prompt_hash calls prompt_tokens completion_tokens latency_ms fallback gated"
 _BOUND = _of("bound", "measure above below")
-_STATEMENT = "stance attribute_id dimension value over item_id words scope session_id said_at until since times"
+_STATEMENT = "stance attribute_id dimension value over item_id words scope session_id stated_at until since times"
 _EVIDENCE = _of("evidence", "event_id item_id", "evidence_")
 _UPDATED: dict[str, ColumnSource] = {"updated_at": "occurred_at"}
 _BY_PERSON = (
@@ -72,7 +72,7 @@ COLUMNS: Mapping[str, Mapping[str, ColumnSource]] = {
     "rankings": {
         **_of("injected", "skill_version slim_skill reasoner memory_version graph_epoch repaired"),
         **_of("injected.ranked_by", "model prompt prompt_hash fallback"),
-        **_of("injected.fit", "chances nothing suits honoured"),
+        **_of("injected.fit", "chances nothing suits followed"),
         "item_ids": "candidates.item_id",
         "facets": "injected.facets.facet",
         "question_id": "injected.fit.question.question_id",
@@ -99,9 +99,9 @@ COLUMNS: Mapping[str, Mapping[str, ColumnSource]] = {
     "skill_diffs": {
         **_EVIDENCE,
         **_of("reasoned_by", _REASONED),
-        **_of("heard", "understood words value by_pattern"),
+        **_of("trigger", "understood words value by_pattern"),
         **{name: _count(SkillChangeKind(name)) for name in _COUNTED.split()},
-        "heard": "heard.what",
+        "trigger": "trigger.what",
         "seeded": lambda event: len(event.seed or ()),
         "by_person": _count(*_BY_PERSON),
         "refused": lambda event: len(event.refused),

@@ -19,7 +19,7 @@ from streams.settings import Settings
 
 # Columns that may quote an erased line, with their blank value.
 _QUOTING: dict[str, dict[str, str | None]] = {
-    "rankings": {"slim_skill": "", "facets": None, "injected": None, "honoured": None, "question": None},
+    "rankings": {"slim_skill": "", "facets": None, "injected": None, "followed": None, "question": None},
     "corrections": {"text": ""},
     "skill_commands": {"attribute_id": None, "value": None, "reason": ""},
 }

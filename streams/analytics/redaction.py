@@ -26,7 +26,7 @@ def redacted(event: Model, privacy: Privacy) -> Model:
                 kept["instruction"] = "" if forgets else privacy.redact(event.instruction, event.domain).text
         case Correction(text=text) if text and privacy.wish(text) is OptOut.NOT_REMEMBERED:
             # Only the fact that there was one is kept.
-            kept = {"text": "", "suits": ()}
+            kept = {"text": "", "acceptable": ()}
         case Correction():
             kept["text"] = privacy.redact_about_person(event.text, event.domain, 2_000).text
         case SkillCommand():

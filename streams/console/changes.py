@@ -131,8 +131,8 @@ def _outcome(action: Action, diff: SkillDiff | None) -> tuple[str, str]:
 def _understood(diff: SkillDiff | None) -> tuple[str, str]:
     if diff is None:
         return PENDING_NOTICE, "wait"
-    explanation = diff.heard.explanation if diff.heard else ""
-    if diff.heard is not None and not diff.heard.understood:
+    explanation = diff.trigger.explanation if diff.trigger else ""
+    if diff.trigger is not None and not diff.trigger.understood:
         return f"This was not understood, and changed nothing. {explanation}".rstrip(), "bad"
     if diff.refused and not diff.stated and not diff.changes:
         return f"Nothing was changed: {refused(diff.refused)}. {explanation}".rstrip(), "bad"

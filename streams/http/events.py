@@ -128,7 +128,7 @@ class RankBody(Body):
 
 
 class CorrectionBody(Body):
-    """A statement of a person, in words (`text`) or by a form (`says`, `suits`)."""
+    """A statement of a person, in words (`text`) or by a form (`directives`, `acceptable`)."""
 
     text: Instruction = Field(default="", description="The person's own words.")
     language: Language | None = Field(default=None, description="BCP 47, such as `de`; by default found by the words.")
@@ -136,8 +136,8 @@ class CorrectionBody(Body):
         default=(), max_length=MAX_CANDIDATES, description="The items that the person sees, first place first."
     )
     item_id: ItemIdField | None = Field(default=None, description="The item that it is about, if it is about one.")
-    says: tuple[Directive, ...] = Field(default=(), max_length=MAX_DIRECTIVES)
-    suits: tuple[ItemIdField, ...] = Field(default=(), max_length=MAX_CANDIDATES)
+    directives: tuple[Directive, ...] = Field(default=(), max_length=MAX_DIRECTIVES)
+    acceptable: tuple[ItemIdField, ...] = Field(default=(), max_length=MAX_CANDIDATES)
     scope: Scope | None = Field(default=None, description="By default as the words say, else always.")
     answers: Identifier | None = Field(default=None, description="The question of a ranking that this answers.")
     ranking_id: Identifier | None = None
@@ -257,7 +257,7 @@ async def correct(
     if diff is None:
         return json_response(CorrectionOutcome(event_id=name, carried_out=False), 202)
     of_heard: dict[str, Any] = {"understood": True}
-    if (heard := diff.heard) is not None:
+    if (heard := diff.trigger) is not None:
         of_heard = heard.model_dump(include={"understood", "explanation", "not_kept"})
         of_heard["why"] = "" if heard.why is None else heard.why.value
     statements = [

@@ -78,6 +78,8 @@ class Corrected(BaseModel):
 
     event_id: str
     carried_out: Annotated[bool, Field(description="False: it is on its way, and will be.")]
-    understood: Annotated[bool | None, Field(description="False: say it in other words, or in fields (`says`).")] = None
+    understood: Annotated[
+        bool | None, Field(description="False: say it in other words, or in fields (`directives`).")
+    ] = None
     said: Annotated[tuple[str, ...], Field(description="The skill's statements from it.")] = ()
     explanation: Annotated[str | None, Field(description="Read it to the person.")] = None

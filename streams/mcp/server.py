@@ -158,7 +158,7 @@ async def record_shown_and_taken(
 async def record_correction(
     ctx: Ctx,
     text: Annotated[Instruction, Field(description="The person's own words, such as `no horror, please`.")] = "",
-    says: Annotated[
+    directives: Annotated[
         list[Directive], Field(max_length=16, description="The same in fields, where a form asked for it.")
     ] = [],  # noqa: B006 - pydantic copies it
     answers: Annotated[
@@ -179,12 +179,12 @@ async def record_correction(
     Call it when they correct an offer ("too dark", "no horror", "the second one, but cheaper"), state a wish, or
     answer a clarifying question. Pass their words on as they are: do not rephrase, and do not conclude.
     """
-    if not (text.strip() or says):
-        raise NotDone("give `text` or `says`: the person's statement")
+    if not (text.strip() or directives):
+        raise NotDone("give `text` or `directives`: the person's statement")
     api = Api(ctx)
     body = {
         "text": text or None,
-        "says": [each.model_dump(mode="json", exclude_none=True) for each in says] or None,
+        "directives": [each.model_dump(mode="json", exclude_none=True) for each in directives] or None,
         "answers": answers,
         "items": [each.model_dump(mode="json") for each in shown] or None,
         "scope": scope,

@@ -155,7 +155,7 @@ def import_bundle(
             done.diffs[command.domain] = client.change_skill(command, seconds)
             for correction in statement_corrections(skill, user, order):
                 if client.change_skill(correction, seconds) is not None:
-                    done.statements += len(correction.says)
+                    done.statements += len(correction.directives)
         for change in card:
             done.lines += client.change_card(change, seconds) is not None
     return done
@@ -191,7 +191,7 @@ def statement_corrections(skill: PolicySkill, user: str, order: ImportOrder) -> 
                 user_id=user,
                 domain=skill.domain,
                 items=tuple(Candidate(item_id=item_id, title=title) for item_id, title in titles.items()),
-                says=tuple(map(_directive, part)),
+                directives=tuple(map(_directive, part)),
                 scope=Scope.ALWAYS,
             )
         )

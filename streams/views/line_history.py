@@ -72,7 +72,7 @@ class LineStep(Counts):
     verdict: str | None = None
     quoted: str | None = None
     analysis: str = ""
-    heard: dict[str, Any] | None = None
+    trigger: dict[str, Any] | None = None
     ranking: EvidenceChoice | None = None
     others_with: int | None = None
 
@@ -236,7 +236,7 @@ def _moved(con: DuckDBPyConnection, step: LineEvent, choice: EvidenceChoice | No
         "verdict": None if judged is None else str(judged.verdict),
         "quoted": None if judged is None or judged.quoted is None else judged.quoted.value,
         "analysis": diff.analysis,
-        "heard": None if diff.heard is None else diff.heard.model_dump(mode="json"),
+        "trigger": None if diff.trigger is None else diff.trigger.model_dump(mode="json"),
         "ranking": choice,
         "others_with": _count_unchosen_with(diff, step.attribute_id, choice) if choice else None,
     }
@@ -253,11 +253,11 @@ def _count_unchosen_with(diff: SkillDiff, attribute: str, choice: EvidenceChoice
 
     They do not where a model's verdict is in them, or where several items were taken: the counts are of the whole list.
     """
-    if len(choice.taken) > 1 or diff.tally is None or diff.reasoned_by.model is not None:
+    if len(choice.taken) > 1 or diff.count_delta is None or diff.reasoned_by.model is not None:
         return None
-    if attribute not in diff.tally.lines:
+    if attribute not in diff.count_delta.lines:
         return None
-    taken, expected = diff.tally.lines[attribute]
+    taken, expected = diff.count_delta.lines[attribute]
     shown = len(choice.shown)
     return min(max(0, round(expected * shown / ONE) - bool(taken)), shown - 1)
 

@@ -109,7 +109,7 @@ def actor_of(diff: "SkillDiff") -> str | None:
 
 def shift_phrase(diff: "SkillDiff") -> str:
     """Word a change of taste by its certainty: a person states it, choices only suggest it."""
-    is_stated = diff.heard is not None and diff.heard.what == "correction"
+    is_stated = diff.trigger is not None and diff.trigger.what == "correction"
     return "has changed" if is_stated else "may have changed"
 
 
@@ -178,7 +178,7 @@ def sentence(step: dict[str, Any]) -> str:
         return words + (f" The reason given: “{step['reason']}”." if step["reason"] else "")
     ranking = step["ranking"]
     asked = f"You had asked for “{ranking['instruction']}”." if ranking and ranking["instruction"] else ""
-    event = _choice(step) if step.get("heard") is None else _signal(step)
+    event = _choice(step) if step.get("trigger") is None else _signal(step)
     return " ".join(filter(None, (asked, event, _effect(step), _verdict(step))))
 
 
@@ -218,7 +218,7 @@ def _choice(step: dict[str, Any]) -> str:
 
 
 def _signal(step: dict[str, Any]) -> str:
-    heard = step["heard"]
+    heard = step["trigger"]
     if heard["what"] == "correction":
         return f"You said: “{heard['words']}”." if heard.get("words") else "You said so in a form."
     if heard["what"] == "abstention":
@@ -230,7 +230,7 @@ def _signal(step: dict[str, Any]) -> str:
 
 def _effect(step: dict[str, Any]) -> str:
     before, after = step["tier_before"], step["tier_after"]
-    if step["kind"] == "overtaken" and (step.get("heard") or {}).get("what") == "correction":
+    if step["kind"] == "overtaken" and (step.get("trigger") or {}).get("what") == "correction":
         return "You said that your taste has changed: older choices count for less now."
     if step["kind"] in _FIXED_SENTENCES:
         return _FIXED_SENTENCES[step["kind"]]

@@ -173,6 +173,6 @@ def _count_taste(diff: SkillDiff) -> None:
 
 def _shift(diff: SkillDiff, change: SkillChange) -> str | None:
     if change.kind is SkillChangeKind.SHIFTED:
-        is_said = diff.heard is not None and diff.heard.what == metrics.CORRECTION
+        is_said = diff.trigger is not None and diff.trigger.what == metrics.CORRECTION
         return metrics.STATED if is_said else metrics.OBSERVED
     return {SkillChangeKind.OVERTAKEN: metrics.OVERTAKEN, SkillChangeKind.FADED: metrics.FADED}.get(change.kind)

@@ -119,7 +119,12 @@ class TestStory:
 
         assert encode(skill) == wire("after/skills")
         assert slim(skill, gate=OUTPUT_GATE) == read("after/slim-skills")
-        assert [diff.heard and diff.heard.what for diff in log] == [None, "rated", "abstention", *2 * ["correction"]]
+        assert [diff.trigger and diff.trigger.what for diff in log] == [
+            None,
+            "rated",
+            "abstention",
+            *2 * ["correction"],
+        ]
         events = [read(name).event_id for name in ("feedback", "abstentions", "corrections")]
         assert [diff.event_id for diff in log[1:4]] == events
         assert all(is_sealed(diff, before.chain) for before, diff in pairwise(log))
@@ -162,8 +167,8 @@ class TestStory:
 
         assert skill == then
         assert is_sealed(old.model_copy(update={"chain": seal_diff(old, None).chain}), None)
-        assert diff.tally is not None
-        assert set(diff.tally.begun) == {line.attribute_id for line in then.attributes}
+        assert diff.count_delta is not None
+        assert set(diff.count_delta.begun) == {line.attribute_id for line in then.attributes}
         assert [line.tier for line in after.attributes[:3]] == [Tier.HIGH, Tier.HIGH, Tier.MEDIUM]
         assert all(line.taken for line in after.attributes)
 

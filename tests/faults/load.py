@@ -52,7 +52,7 @@ class Talk:
         if kind == 1:
             genre = shown[0]["metadata"]["genres"][0]
             said = {"stance": "avoids", "dimension": "genre", "value": genre}
-            self._events.correct(user, self._domain, items=shown, says=[said], event_id=name)
+            self._events.correct(user, self._domain, items=shown, directives=[said], event_id=name)
             return name
         ranking = self._events.ranking(user, self._domain, shown, ranking_id=name)
         self._events.none_of_these(ranking)

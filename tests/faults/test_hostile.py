@@ -55,7 +55,7 @@ def said(user: str, number: int, at: datetime) -> list[Any]:
     ranking, selection = a_choice(user, 100 + number, at)
     return [
         an_event(Feedback, f"f-{user}-{number}", at, item=film(60 + number), signal="liked", **whose),
-        an_event(Correction, f"w-{user}-{number}", at, says=[unwanted], **whose),
+        an_event(Correction, f"w-{user}-{number}", at, directives=[unwanted], **whose),
         ranking,
         selection.model_copy(update={"item_id": None, "none_taken": True}),
     ]

@@ -80,7 +80,7 @@ def test_each_example_teaches_what_the_page_says(deployment: Harness, capsys: py
 
 
 def heard(diffs: list[SkillDiff]) -> list[str]:
-    return [diff.heard.what for diff in diffs if diff.heard is not None and diff.heard.what != "abstention"]
+    return [diff.trigger.what for diff in diffs if diff.trigger is not None and diff.trigger.what != "abstention"]
 
 
 def stated(diffs: list[SkillDiff]) -> dict[str, str]:

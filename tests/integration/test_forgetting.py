@@ -106,7 +106,7 @@ def world(harness: Harness, url: str, **more: Any) -> Any:
 def tell(harness: Harness) -> None:
     """Ann wants no waltzes, hides a film, and takes nothing of a list."""
     unwanted = {"stance": "avoids", "dimension": "music", "value": SAID}
-    harness.events.correct(ANN, "films", f"no {SAID}, please", says=[unwanted], session_id="quokka session")
+    harness.events.correct(ANN, "films", f"no {SAID}, please", directives=[unwanted], session_id="quokka session")
     hidden = {"item_id": "tape", "title": "A Tape", "metadata": {}}
     harness.events.feedback(ANN, "films", hidden, "hidden", session_id="quokka session")
     ranking = harness.events.ranking(ANN, "films", slate(6), instruction=WISHED)

@@ -78,7 +78,7 @@ def choose_and_talk(harness: Harness) -> None:
         item = {"item_id": f"said-{user}", "title": "Said", "metadata": {"genres": ["Western"]}}
         events.feedback(user, DOMAIN, item, "purchased", session_id="evening")
         said = {"stance": "avoids", "dimension": "genre", "value": "western"}
-        events.correct(user, DOMAIN, items=[item], says=[said], session_id="evening")
+        events.correct(user, DOMAIN, items=[item], directives=[said], session_id="evening")
     events.flush()
     harness.count(SkillDiff, versions + 2 * len(TALKING))
     harness.until(lambda out: {card.user_id for card in out.values(Card)} >= set(TALKING), "a card for each of them")

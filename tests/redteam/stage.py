@@ -261,7 +261,7 @@ def _said(case: Case) -> Outcome:
     candidates, parser = candidates_of(case.twin), parser_for("shop", {})
     form = (Directive(stance=Stance.AVOIDS, dimension="taste", value=case.text),) if case.channel == "form" else ()
     text = "" if form else case.text
-    correction = Correction(event_id="c", text=text, says=form, items=candidates, **USER)
+    correction = Correction(event_id="c", text=text, directives=form, items=candidates, **USER)
     out.rows.append(row(correction))
     if (wish := DEFAULT.wish(text)) is not None:
         out.outcome = wish.value

@@ -67,11 +67,11 @@ def test_a_signal_with_a_value_that_nothing_has_is_refused(fields: dict[str, Any
 @pytest.mark.parametrize(
     "fields",
     [
-        {"says": [{"stance": "avoids", "dimension": "genre", "value": "noir"}] * (MAX_DIRECTIVES + 1)},
-        {"says": [{"stance": "avoids", "dimension": "genre", "value": "noir", "item_id": "heat"}]},
-        {"says": [{"stance": "instead", "dimension": "genre", "value": "noir"}]},
-        {"says": [{"stance": "avoids", "dimension": "genre", "value": "no\u0000ir"}]},
-        {"suits": ["an item of somebody else's list"]},
+        {"directives": [{"stance": "avoids", "dimension": "genre", "value": "noir"}] * (MAX_DIRECTIVES + 1)},
+        {"directives": [{"stance": "avoids", "dimension": "genre", "value": "noir", "item_id": "heat"}]},
+        {"directives": [{"stance": "instead", "dimension": "genre", "value": "noir"}]},
+        {"directives": [{"stance": "avoids", "dimension": "genre", "value": "no\u0000ir"}]},
+        {"acceptable": ["an item of somebody else's list"]},
         {"text": "x" * 2_001},
         {"text": "   "},
         {"text": "no horror", "language": "../../etc"},
@@ -89,7 +89,7 @@ def nobody() -> PolicySkill:
 
 def said(skill: PolicySkill, value: str, number: int = 0, **more: Any) -> EvolveEffects:
     directive = Directive(stance=Stance.AVOIDS, dimension="genre", value=value)
-    correction = Correction(event_id=f"c{number}", says=(directive,), **USER, **more)
+    correction = Correction(event_id=f"c{number}", directives=(directive,), **USER, **more)
     items = [item_facts("heat", "genre: crime")]
     position = AT.model_copy(update={"offset": number + 1})
     return EVOLVE.correct(

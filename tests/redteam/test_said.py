@@ -60,7 +60,7 @@ def in_a_form(case: Case, stance: Stance) -> Outcome | None:
         said = Directive(stance=stance, dimension="taste", value=case.text[:MOST_VALUE])
     except ValidationError:
         return None
-    return corrected(Correction(event_id="w", says=(said,), **USER))
+    return corrected(Correction(event_id="w", directives=(said,), **USER))
 
 
 def on_an_item(case: Case) -> Outcome:

@@ -66,8 +66,8 @@ class CorrectionFields(Context, total=False):
         ranking: the list that the person sees: "the second" refers to it.
         items: the same without a ranking.
         item_id: the item that it is about, if it is about one.
-        says: the fields of a form: prefers, avoids or instead, each a `Directive` or a mapping with its fields.
-        suits: of the items that they see, those that would do.
+        directives: the fields of a form: prefers, avoids or instead, each a `Directive` or a mapping with its fields.
+        acceptable: of the items that they see, those that would do.
         scope: `now`, `session` or `always`; by default as the words state, else always.
         language: BCP 47, such as `de`; by default recognised by the words.
         answers: the question that this answers; see `answer`.
@@ -76,8 +76,8 @@ class CorrectionFields(Context, total=False):
     ranking: Shown | None
     items: Iterable[CandidateLike]
     item_id: str | None
-    says: Iterable[Directive | Mapping[str, Any]]
-    suits: Iterable[str]
+    directives: Iterable[Directive | Mapping[str, Any]]
+    acceptable: Iterable[str]
     scope: Scope | str | None
     language: str | None
     answers: str | None
@@ -272,7 +272,9 @@ class EventMethods:
         about = (ranking.user_id, ranking.domain)
         answers, at, event_id = question.question_id, envelope.get("at"), envelope.get("event_id")
         return self.send(
-            correction(*about, ranking=ranking, says=[said], scope=scope, answers=answers, at=at, event_id=event_id)
+            correction(
+                *about, ranking=ranking, directives=[said], scope=scope, answers=answers, at=at, event_id=event_id
+            )
         )
 
     def forget(
@@ -310,15 +312,17 @@ def correction(user_id: str, domain: str, text: str = "", **more: Unpack[Correct
     fields: dict[str, Any] = {**more}
     ranking: Shown | None = fields.pop("ranking", None)
     fields["items"] = [Candidate.model_validate(item) for item in fields.pop("items", ())]
-    fields["suits"] = tuple(fields.pop("suits", ()))
-    fields["says"] = [Directive.model_validate(each) for each in fields.pop("says", ())]
+    fields["acceptable"] = tuple(fields.pop("acceptable", ()))
+    fields["directives"] = [Directive.model_validate(each) for each in fields.pop("directives", ())]
     if ranking is not None:
         if fields["items"] or (ranking.user_id, ranking.domain) != (user_id, domain):
             raise TypeError("the ranking says what was shown to whom: give its user and domain, and no items beside it")
         fields |= {"items": ranking.candidates, "ranking_id": _id_of(ranking)}
         fields["session_id"] = fields.get("session_id") or ranking.session_id
     seen = {item.item_id for item in fields["items"]}
-    for named in filter(None, (fields.get("item_id"), *fields["suits"], *(each.item_id for each in fields["says"]))):
+    for named in filter(
+        None, (fields.get("item_id"), *fields["acceptable"], *(each.item_id for each in fields["directives"]))
+    ):
         if named not in seen:
             raise NotShown(f"{named!r} is none of the items: give what the person saw, as ranking= or items=")
     return _new(Correction, fields, user_id=user_id, domain=domain, text=text)

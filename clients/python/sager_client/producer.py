@@ -63,7 +63,7 @@ class Understood:
     @classmethod
     def of(cls, correction: Correction, diff: SkillDiff) -> Self:
         """Read the answer from the version that the correction made."""
-        heard = diff.heard or DiffTrigger(what="correction")
+        heard = diff.trigger or DiffTrigger(what="correction")
         stated = tuple(
             each.statement for each in diff.stated if each.kind is StatementChangeKind.STATED and each.statement
         )
@@ -145,7 +145,7 @@ class EventProducer(EventMethods):
 
             events.correct("ann", "films", "no horror, please")
             events.correct("ann", "films", "rather something like the second", ranking=ranking)
-            events.correct("ann", "films", says=[{"stance": "avoids", "dimension": "genre", "value": "horror"}])
+            events.correct("ann", "films", directives=[{"stance": "avoids", "dimension": "genre", "value": "horror"}])
             answer = events.correct("ann", "films", "no horror, please", wait=10)
             answer.understood, answer.explanation
 

@@ -60,7 +60,7 @@ export function selection(ranking: Which, itemId: string | null, taken: Taken): 
 
 /** What may be said of a correction. */
 export interface Said extends When {
-  /** The person's own words. Where `says` is given, these are kept and not read. */
+  /** The person's own words. Where `directives` is given, these are kept and not read. */
   text?: string;
   /** What they see while they say it, first place first: "the second" is known by it. */
   ranking?: Shown | Ranking;
@@ -69,9 +69,9 @@ export interface Said extends When {
   /** The item that it is about, if it is about one. */
   itemId?: string;
   /** What a form says. */
-  says?: Says[];
+  directives?: Says[];
   /** Of what they see, the items that they say would do. */
-  suits?: string[];
+  acceptable?: string[];
   /** By default what the words say, else `always`. */
   scope?: Scope;
   /** BCP 47, such as `de`; by default told by the words. */
@@ -89,7 +89,7 @@ export function saying(user: string, domain: string, said: Said): Omit<Correctio
     throw new TypeError("the ranking says what was shown to whom: give its user and domain, and no items beside it");
   }
   const items = ranking?.candidates ?? said.items ?? [];
-  const named = [said.itemId, ...(said.suits ?? []), ...(said.says ?? []).map((each) => each.item_id)];
+  const named = [said.itemId, ...(said.acceptable ?? []), ...(said.directives ?? []).map((each) => each.item_id)];
   for (const each of named) if (typeof each === "string") checkWasShown(each, items);
   return {
     user_id: user,
@@ -97,8 +97,8 @@ export function saying(user: string, domain: string, said: Said): Omit<Correctio
     ...(items.length ? { items } : {}),
     ...given({
       text: said.text,
-      says: said.says,
-      suits: said.suits,
+      directives: said.directives,
+      acceptable: said.acceptable,
       item_id: said.itemId,
       scope: said.scope,
       language: said.language,
@@ -115,7 +115,7 @@ export function questionOf(ranking: Ranking): ClarifyingQuestion | undefined {
 }
 
 /** The answer to a ranking's question: the value of one of its options, or its `attribute_id`. */
-export function answering(ranking: Ranking, option: string): Pick<Said, "ranking" | "says" | "answers"> {
+export function answering(ranking: Ranking, option: string): Pick<Said, "ranking" | "directives" | "answers"> {
   const asked = questionOf(ranking);
   if (!asked) throw new NotAsked("the ranking asks nothing: rank with clarify: true, and look for questionOf(ranking)");
   const chosen = asked.options.find((each) => each.attribute_id === option || each.value === option);
@@ -123,8 +123,8 @@ export function answering(ranking: Ranking, option: string): Pick<Said, "ranking
     const options = asked.options.map((each) => each.value).join(", ");
     throw new NotAsked(`${JSON.stringify(option)} is none of the options, which are ${options}`);
   }
-  const says: Says[] = [{ stance: "prefers", dimension: asked.dimension, value: chosen.value }];
-  return { ranking, says, answers: asked.question_id };
+  const directives: Says[] = [{ stance: "prefers", dimension: asked.dimension, value: chosen.value }];
+  return { ranking, directives, answers: asked.question_id };
 }
 
 function checkWasShown(itemId: string, items: readonly ItemLike[]): void {

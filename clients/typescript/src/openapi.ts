@@ -592,7 +592,7 @@ export interface components {
             /** @description Only for tokens that may read the user. */
             diff?: components["schemas"]["SkillDiff"] | null;
         };
-        /** @description A statement of a person, in words (`text`) or by a form (`says`, `suits`). */
+        /** @description A statement of a person, in words (`text`) or by a form (`directives`, `acceptable`). */
         CorrectionBody: {
             /**
              * @description The person's own words.
@@ -609,9 +609,9 @@ export interface components {
             /** @description The item that it is about, if it is about one. */
             item_id?: string | null;
             /** @default [] */
-            says: components["schemas"]["Directive"][];
+            directives: components["schemas"]["Directive"][];
             /** @default [] */
-            suits: string[];
+            acceptable: string[];
             /** @description By default as the words say, else always. */
             scope?: components["schemas"]["Scope"] | null;
             /** @description The question of a ranking that this answers. */
@@ -880,7 +880,7 @@ export interface components {
              * @description Statements that it followed.
              * @default []
              */
-            honoured: string[];
+            followed: string[];
             /** @description Only with `clarify`. */
             question?: components["schemas"]["ClarifyingQuestion"] | null;
         };
@@ -1027,7 +1027,7 @@ export interface components {
             quoted?: string | null;
             /** @default  */
             analysis: string;
-            heard?: {
+            trigger?: {
                 [key: string]: unknown;
             } | null;
             ranking?: components["schemas"]["EvidenceChoice"] | null;
@@ -1346,7 +1346,7 @@ export interface components {
             /** @default [] */
             changes: components["schemas"]["SkillChange"][];
             /** @description What it added to the counts; none: nothing. */
-            tally?: components["schemas"]["CountDelta"] | null;
+            count_delta?: components["schemas"]["CountDelta"] | null;
             /** @default [] */
             stated: components["schemas"]["StatementChange"][];
             /**
@@ -1357,7 +1357,7 @@ export interface components {
             beliefs?: number[] | null;
             /** @description The session as it is now. */
             session?: components["schemas"]["SkillSession"] | null;
-            heard?: components["schemas"]["DiffTrigger"] | null;
+            trigger?: components["schemas"]["DiffTrigger"] | null;
             slim_lines?: string[] | null;
             /** @default [] */
             refused: components["schemas"]["RefusedProposal"][];
@@ -1524,7 +1524,7 @@ export interface components {
             scope: components["schemas"]["Scope"];
             session_id?: string | null;
             /** Format: date-time */
-            said_at: string;
+            stated_at: string;
             /** @description The statement ends then. */
             until?: string | null;
             /**

@@ -81,8 +81,8 @@ export interface Correction extends Envelope {
   user_id: string;
   domain: string;
   text?: string;
-  says?: Says[];
-  suits?: string[];
+  directives?: Says[];
+  acceptable?: string[];
   items?: ItemLike[];
   item_id?: string;
   scope?: Scope;

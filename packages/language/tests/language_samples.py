@@ -33,7 +33,7 @@ class Spoken:
 
     event_id: str
     text: str
-    said_at: datetime
+    stated_at: datetime
     role: str = "user"
     domain: str | None = None
 

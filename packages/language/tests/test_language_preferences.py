@@ -269,7 +269,7 @@ def test_a_chunk_brings_no_more_findings_than_a_diff_has_room_for() -> None:
 
 def test_a_finding_names_its_turn() -> None:
     (found,) = extracted("hello", "I love tea", "thanks").findings
-    assert (found.event_id, found.said_at) == ("turn-1", turn("", at=1).said_at)
+    assert (found.event_id, found.stated_at) == ("turn-1", turn("", at=1).stated_at)
 
 
 def test_the_same_chunk_says_the_same_again() -> None:

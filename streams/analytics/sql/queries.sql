@@ -18,7 +18,7 @@ WHERE d.calls > 0;
 CREATE VIEW policy_log AS
 SELECT d.user_id, d.domain, d.version, d.occurred_at, c.seq, c.kind, c.attribute_id, c.before, c.after,
        c.reason, c.taken, c.expected, d.reasoner, d.model, d.event_id, d.evidence_item_id, d.analysis, j.verdict,
-       j.quoted, d.heard, d.words
+       j.quoted, d.trigger, d.words
 FROM skill_diffs d LEFT JOIN skill_changes c USING (user_id, domain, version)
 LEFT JOIN judgements j
     ON j.user_id = d.user_id AND j.domain = d.domain AND j.version = d.version
@@ -188,14 +188,14 @@ LEFT JOIN (
 -- with the attribute that they named.
 CREATE VIEW shifts AS
 SELECT d.user_id, d.domain, d.version, d.occurred_at,
-       CASE WHEN c.kind <> 'shifted' THEN c.kind WHEN d.heard = 'correction' THEN 'stated' ELSE 'observed' END AS how,
+       CASE WHEN c.kind <> 'shifted' THEN c.kind WHEN d.trigger = 'correction' THEN 'stated' ELSE 'observed' END AS how,
        c.attribute_id, c.before, c.after, c.reason, d.words, d.event_id
 FROM skill_diffs d JOIN skill_changes c
     ON c.user_id = d.user_id AND c.domain = d.domain AND c.version = d.version
     AND c.kind IN ('shifted', 'faded', 'overtaken')
 UNION ALL
 SELECT d.user_id, d.domain, d.version, d.occurred_at,
-       CASE WHEN d.heard = 'correction' THEN 'stated' ELSE 'observed' END AS how,
+       CASE WHEN d.trigger = 'correction' THEN 'stated' ELSE 'observed' END AS how,
        (SELECT min(s.attribute_id) FROM statement_changes s
         WHERE s.user_id = d.user_id AND s.domain = d.domain AND s.version = d.version AND s.stance = 'avoids'),
        NULL, NULL, NULL, d.words, d.event_id
@@ -205,7 +205,7 @@ FROM skill_diffs d WHERE d.taste_changed AND d.shifted = 0;
 -- only its own statements and those of no session count.
 CREATE VIEW statements_now AS
 SELECT user_id, domain, statement_id, stance, dimension, value, over, item_id, measure, above, below, words, scope,
-       session_id, said_at, until, times, doubtful, evidence_event_id
+       session_id, stated_at, until, times, doubtful, evidence_event_id
 FROM statements
 WHERE until IS NULL OR until > coalesce((SELECT max(published_at) FROM snapshot_info), TIMESTAMP 'epoch');
 
@@ -339,7 +339,7 @@ changed AS (
 SELECT c.domain, c.version, d.occurred_at, c.kind, c.before, c.after, c.reason, d.reasoner, d.model,
        e.evidence_event_id AS event_id, e.evidence_item_id AS item_id,
        coalesce(nullif(k.chosen_title, ''), nullif(f.title, ''), i.title) AS title, k.chosen_rank AS item_rank,
-       k.instruction, j.verdict, j.quoted, e.analysis, d.heard, d.words
+       k.instruction, j.verdict, j.quoted, e.analysis, d.trigger, d.words
 FROM changed c JOIN skill_diffs d ON d.user_id = who AND d.domain = c.domain AND d.version = c.version
 LEFT JOIN skill_diffs e ON e.user_id = who AND e.domain = c.domain AND e.version = c.version AND c.kind <> 'seeded'
 LEFT JOIN judged j ON j.domain = c.domain AND j.version = c.version AND coalesce(j.led_to, 'judged') = c.kind
@@ -415,7 +415,7 @@ ORDER BY domain;
 -- The statements of a user that held at a moment, with the version that brought them. One for a session or for now
 -- counts until it expires.
 CREATE MACRO statements_at(who, moment) AS TABLE
-SELECT domain, stance, dimension, value, over, words, scope, session_id, said_at, until, times, version AS from_version
+SELECT domain, stance, dimension, value, over, words, scope, session_id, stated_at, until, times, version AS from_version
 FROM (
     SELECT c.*, v.valid_from
     FROM statement_changes c JOIN skill_versions v USING (user_id, domain, version)
@@ -423,4 +423,4 @@ FROM (
     QUALIFY row_number() OVER (PARTITION BY domain, statement_id ORDER BY version DESC, seq DESC) = 1
 )
 WHERE stance IS NOT NULL AND (until IS NULL OR until > moment::TIMESTAMP)
-ORDER BY domain, said_at, statement_id;
+ORDER BY domain, stated_at, statement_id;

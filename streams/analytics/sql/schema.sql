@@ -20,7 +20,7 @@ CREATE TABLE rankings (
     item_ids VARCHAR[], ranked_by VARCHAR, skill_version BIGINT, slim_skill VARCHAR, reasoner VARCHAR, facets VARCHAR[],
     memory_version BIGINT, graph_epoch BIGINT, model VARCHAR, prompt VARCHAR, prompt_hash VARCHAR, llm_calls BIGINT,
     prompt_tokens BIGINT, completion_tokens BIGINT, repaired BIGINT, fallback VARCHAR, injected VARCHAR, arm VARCHAR,
-    session_id VARCHAR, chances DOUBLE[], nothing DOUBLE, suits BOOLEAN, honoured VARCHAR[], question_id VARCHAR,
+    session_id VARCHAR, chances DOUBLE[], nothing DOUBLE, suits BOOLEAN, followed VARCHAR[], question_id VARCHAR,
     question_dimension VARCHAR, question VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT,
     PRIMARY KEY (user_id, event_id));
 
@@ -52,7 +52,7 @@ CREATE TABLE feedback (
 -- their effect
 CREATE TABLE corrections (
     user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, domain VARCHAR, text VARCHAR, language VARCHAR,
-    item_ids VARCHAR[], item_id VARCHAR, suits VARCHAR[], scope VARCHAR, answers VARCHAR, ranking_id VARCHAR,
+    item_ids VARCHAR[], item_id VARCHAR, acceptable VARCHAR[], scope VARCHAR, answers VARCHAR, ranking_id VARCHAR,
     session_id VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT,
     PRIMARY KEY (user_id, event_id));
 
@@ -77,7 +77,7 @@ CREATE TABLE skill_diffs (
     latency_ms BIGINT, fallback VARCHAR, gated BOOLEAN, seeded BIGINT, reinforced BIGINT, discovered BIGINT,
     weakened BIGINT, removed BIGINT, evicted BIGINT, pinned BIGINT, unpinned BIGINT, by_person BIGINT, shifted BIGINT,
     faded BIGINT, refused BIGINT, statements BIGINT, analysis VARCHAR, frozen BOOLEAN, rolled_back_to BIGINT,
-    rewritten BIGINT, chain VARCHAR, heard VARCHAR, understood BOOLEAN, words VARCHAR, value DOUBLE, by_pattern VARCHAR,
+    rewritten BIGINT, chain VARCHAR, trigger VARCHAR, understood BOOLEAN, words VARCHAR, value DOUBLE, by_pattern VARCHAR,
     taste_changed BOOLEAN, session_id VARCHAR, document VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER,
     kafka_offset BIGINT, PRIMARY KEY (user_id, domain, version));
 
@@ -100,7 +100,7 @@ CREATE TABLE skill_places (
 CREATE TABLE statement_changes (
     user_id VARCHAR, domain VARCHAR, version BIGINT, seq BIGINT, kind VARCHAR, statement_id VARCHAR, reason VARCHAR,
     stance VARCHAR, attribute_id VARCHAR, dimension VARCHAR, value VARCHAR, over VARCHAR, item_id VARCHAR,
-    measure VARCHAR, above DOUBLE, below DOUBLE, words VARCHAR, scope VARCHAR, session_id VARCHAR, said_at TIMESTAMP,
+    measure VARCHAR, above DOUBLE, below DOUBLE, words VARCHAR, scope VARCHAR, session_id VARCHAR, stated_at TIMESTAMP,
     until TIMESTAMP, since BIGINT, times BIGINT, evidence_event_id VARCHAR, evidence_item_id VARCHAR, event_id VARCHAR,
     occurred_at TIMESTAMP);
 
@@ -123,7 +123,7 @@ CREATE TABLE skill_attributes (
 CREATE TABLE statements (
     user_id VARCHAR, domain VARCHAR, version BIGINT, place BIGINT, statement_id VARCHAR, stance VARCHAR,
     attribute_id VARCHAR, dimension VARCHAR, value VARCHAR, over VARCHAR, item_id VARCHAR, measure VARCHAR,
-    above DOUBLE, below DOUBLE, words VARCHAR, scope VARCHAR, session_id VARCHAR, said_at TIMESTAMP, until TIMESTAMP,
+    above DOUBLE, below DOUBLE, words VARCHAR, scope VARCHAR, session_id VARCHAR, stated_at TIMESTAMP, until TIMESTAMP,
     since BIGINT, times BIGINT, evidence_event_id VARCHAR, evidence_item_id VARCHAR, doubtful BOOLEAN);
 
 -- The current slim skill per user and domain, which an app injects into its prompt

@@ -172,11 +172,11 @@ def say(
     from schemas import Correction  # noqa: PLC0415
 
     diff = change.send(Correction, text=words, scope=scope)
-    if diff.heard is not None and diff.heard.explanation:
-        note(diff.heard.explanation)
+    if diff.trigger is not None and diff.trigger.explanation:
+        note(diff.trigger.explanation)
     if not diff.stated and not diff.changes:
         note("nothing changed")
-    if diff.heard is not None and not diff.heard.understood:
+    if diff.trigger is not None and not diff.trigger.understood:
         raise typer.Exit(FAILED)
 
 

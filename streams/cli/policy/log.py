@@ -155,7 +155,7 @@ def _added(diff: "SkillDiff", attribute_id: str, kind: str) -> str:
     """Return the part of the line's counts that a reinforcement added."""
     from operators.learning.evidence import number_of  # noqa: PLC0415
 
-    counts = diff.tally.lines.get(attribute_id) if diff.tally and kind == "reinforced" else None
+    counts = diff.count_delta.lines.get(attribute_id) if diff.count_delta and kind == "reinforced" else None
     return f"taken {number_of(counts[0])} where {number_of(counts[1])} was to be expected" if counts else ""
 
 
@@ -187,7 +187,7 @@ def statements_by_id(diffs: "Iterable[SkillDiff]") -> "dict[str, Statement]":
 
 def describe_feedback(diff: "SkillDiff") -> list[tuple[str, str]]:
     """Return the signal, abstention or correction behind a version, and whether it was understood."""
-    event = diff.heard
+    event = diff.trigger
     if event is None:
         return []
     if event.what == "abstention":

@@ -203,7 +203,7 @@ class Demo:
                 question = fit.question
                 answer = Directive(stance=Stance.PREFERS, dimension=question.dimension, value=question.options[0].value)
                 about = {"domain": choice.domain, "ranking_id": name, "answers": question.question_id}
-                self._send(Correction(**_after(choice), **about, says=(answer,)))
+                self._send(Correction(**_after(choice), **about, directives=(answer,)))
             else:
                 continue
             expected += 1

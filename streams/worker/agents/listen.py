@@ -227,7 +227,7 @@ class ListenAgent:
     async def _statements(self, event: Any, user_id: str, chunk: Chunk) -> Extraction:
         """Return a chunk's statements; no model is asked if they are known, or if the user said nothing."""
         card = self.cards.read(user_id)
-        if chunk.thought is not None or has_result(card, user_id, chunk) or not has_user_turn(chunk):
+        if chunk.effects is not None or has_result(card, user_id, chunk) or not has_user_turn(chunk):
             return Extraction()
         try:
             return await self._extract_statements(chunk.turns, card, await self._vocabulary(user_id, chunk))
@@ -247,7 +247,7 @@ class ListenAgent:
         state = self._state(user_id)
         if state.listening is None or chunk not in state.listening.chunks:
             return
-        if chunk.thought is None and not has_result(state.card, user_id, chunk) and has_user_turn(chunk):
+        if chunk.effects is None and not has_result(state.card, user_id, chunk) and has_user_turn(chunk):
             await self.cards.complete(event, user_id, self._pending(user_id))
             thought = self._step.finish(state, chunk, heard, await self._vocabulary(user_id, chunk))
             if needs_storing(thought):
@@ -264,12 +264,12 @@ class ListenAgent:
         """Apply effects that a worker that died has written down, first, for callers that hold the user's lock."""
         listening = self.conversations.read(user_id)
         for chunk in () if listening is None else listening.chunks:
-            if chunk.thought is not None or has_result(self.cards.read(user_id), user_id, chunk):
+            if chunk.effects is not None or has_result(self.cards.read(user_id), user_id, chunk):
                 await self._apply_effects(event, user_id, chunk)
         await self.cards.complete(event, user_id)
 
     async def _apply_effects(self, event: Any, user_id: str, chunk: Chunk) -> None:
-        thought = chunk.thought or ChunkEffects()
+        thought = chunk.effects or ChunkEffects()
         await self.cards.complete(event, user_id, self._pending(user_id))
         scope = ErasedScope(
             event_id=chunk_id(user_id, chunk), until=erased_until(chunk, datetime.now(UTC)), actor=ACTOR, done=True
@@ -313,7 +313,7 @@ class ListenAgent:
         partition, topic = event.partition, self._deps.settings.topic(Utterance.TOPIC)
         listening = self.conversations.read(user_id)
         heard = () if listening is None else listening.applied
-        nowhere = Position(topic=topic, partition=partition, offset=0, timestamp_ms=chunk.heard_ms)
+        nowhere = Position(topic=topic, partition=partition, offset=0, timestamp_ms=chunk.last_turn_ms)
         position = next((each for each in heard if each.topic == topic), nowhere)
         for utterance in replayable_utterances(user_id, chunk):
             letter = DeadLetter.of(STAGE, position, reason, detail, user_id.encode(), encode(utterance))

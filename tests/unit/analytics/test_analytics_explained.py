@@ -93,7 +93,7 @@ def test_items_that_were_taken_together_are_not_counted_as_left(store: DuckDBSto
 def test_a_line_that_falls_with_a_stated_change_of_taste_names_that_change(store: DuckDBStore) -> None:
     items = [item_facts("x", WAR)]
     says = (Directive(stance=Stance.AVOIDS, dimension="genre", value="war", changed=True),)
-    given = {"text": "I don't like war any more", "items": (Candidate(item_id="x"),), "says": says}
+    given = {"text": "I don't like war any more", "items": (Candidate(item_id="x"),), "directives": says}
     correction = Correction(event_id="w1", **ABOUT, **given)
     effects = STEP.correct(
         EvolveState(held()), correction, items, understand(correction, items, held(), privacy=PRIVACY, reader=RULES)

@@ -134,7 +134,7 @@ def test_why_names_the_choices_behind_a_line(con, world):
         chosen = {c.event_id: c for c in world.contrasts if c.user_id == user}
         wanted = [
             (d.version, c.kind.value, d.evidence.event_id, d.evidence.item_id,
-             titles.get(d.evidence.item_id) if d.heard else k and k.chosen.title, k and k.chosen_rank)
+             titles.get(d.evidence.item_id) if d.trigger else k and k.chosen.title, k and k.chosen_rank)
             for d in world.diffs if d.user_id == user
             for c in d.changes if c.attribute_id == line
             for k in [chosen.get(d.event_id)]

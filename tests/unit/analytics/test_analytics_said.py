@@ -76,7 +76,9 @@ def test_what_was_meant_at_a_moment_is_what_had_been_said_and_was_not_over(store
     published(store)
 
     def meant(minutes: int) -> list[str]:
-        query = f"SELECT value FROM statements_at('eve', '{at(minutes).replace(tzinfo=None)}') ORDER BY said_at, value"
+        query = (
+            f"SELECT value FROM statements_at('eve', '{at(minutes).replace(tzinfo=None)}') ORDER BY stated_at, value"
+        )
         return [value for (value,) in rows(store, query)]
 
     # The records were logged at noon, before the first of them happened: versions are in force from then.

@@ -44,7 +44,7 @@ def findings(draw: st.DrawFn) -> PreferenceFinding:
         value=value,
         words=draw(st.sampled_from(["", f"I like {value}", f"{value} and jazz", "you know what I mean"])),
         event_id=f"u{draw(st.integers(0, 60))}",
-        said_at=NOW + timedelta(days=draw(st.integers(0, 900))),
+        stated_at=NOW + timedelta(days=draw(st.integers(0, 900))),
         strength=draw(st.sampled_from([Strength.SAID, Strength.IMPLIED])),
         effect=effect,
         replaces=draw(st.sampled_from(VALUES)) if effect is Effect.UPDATES else None,
@@ -74,7 +74,7 @@ def history(told: list[Step]) -> list[CardDiff]:
 
 def _heard(card: Card | None, at: int, what: object) -> CardDiff | None:
     assert isinstance(what, list)
-    when = max(each.said_at for each in what)
+    when = max(each.stated_at for each in what)
     return merge_extraction(card, "ann", Extraction(findings=tuple(what)), f"chunk{at}", when, "talk", None, PRIVACY)
 
 
@@ -249,7 +249,7 @@ def test_repeats_count_the_same_in_any_order(days: list[int], chance: Random) ->
 
 
 def sorted_by_day(said: list[PreferenceFinding]) -> list[PreferenceFinding]:
-    return sorted(said, key=lambda each: each.said_at)
+    return sorted(said, key=lambda each: each.stated_at)
 
 
 @given(st.permutations([("likes", 0), ("avoids", 40), ("likes", 90)]))

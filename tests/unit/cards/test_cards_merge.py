@@ -29,7 +29,7 @@ def day(number: float) -> datetime:
 def likes(value: str, at: float = 0, stance: Stance = PREFERS, **kept: Any) -> PreferenceFinding:
     kept.setdefault("words", f"I like {value}" if stance is PREFERS else f"I can't stand {value}")
     kept.setdefault("event_id", a_name("utterance"))
-    return PreferenceFinding(stance=stance, value=value, said_at=day(at), **kept)
+    return PreferenceFinding(stance=stance, value=value, stated_at=day(at), **kept)
 
 
 def hates(value: str, at: float = 0, **kept: Any) -> PreferenceFinding:
@@ -37,7 +37,7 @@ def hates(value: str, at: float = 0, **kept: Any) -> PreferenceFinding:
 
 
 def heard(card: Card | None, *findings: PreferenceFinding, others: int = 0, at: float | None = None) -> CardDiff | None:
-    when = max((each.said_at for each in findings), default=day(0)) if at is None else day(at)
+    when = max((each.stated_at for each in findings), default=day(0)) if at is None else day(at)
     told = Extraction(findings=findings, of_others=others)
     return merge_extraction(card, "ann", told, a_name("chunk"), when, "talk", None, PRIVACY)
 

@@ -34,7 +34,7 @@ def a_log(*told: tuple[str, str, int] | tuple[str, str, int, str]) -> list[CardD
             value=value,
             words=f"well, {value}",
             event_id=f"u{at}",
-            said_at=when,
+            stated_at=when,
             effect={"update": Effect.UPDATES, "withdraw": Effect.WITHDRAWS}.get(kind, Effect.STATES),
             replaces=replaces[0] if replaces else None,
         )

@@ -28,7 +28,7 @@ def a_statement(stance: Stance = Stance.AVOIDS, value: str = "horror", **more: o
         "dimension": "genre",
         "value": value,
         "words": "no horror",
-        "said_at": NOW,
+        "stated_at": NOW,
         "evidence": Evidence(event_id="e1"),
     }
     return Statement.model_validate({**fields, **more})
@@ -61,7 +61,7 @@ def test_a_statement_is_told_in_words(said: Statement, told: str) -> None:
     ],
 )
 def test_what_was_heard_is_told_with_whether_it_was_understood(told: DiffTrigger, line: tuple[str, str]) -> None:
-    assert describe_feedback(a_diff().model_copy(update={"heard": told})) == [line]
+    assert describe_feedback(a_diff().model_copy(update={"trigger": told})) == [line]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,16 @@ import pytest
 from pydantic import ValidationError
 
 import schemas
-from sager_client import AsyncEventProducer, Directive, EventProducer, Fit, Question, Ranking, SlimSkill, SlimSkills
+from sager_client import (
+    AsyncEventProducer,
+    ClarifyingQuestion,
+    Directive,
+    EventProducer,
+    Fit,
+    Ranking,
+    SlimSkill,
+    SlimSkills,
+)
 from sager_client.schemas import Injected, Option, Scope, Signal, Stance
 from streams.local.broker import free_port
 from tests.worlds import slate
@@ -25,7 +34,7 @@ def events():
 def asking(ranking: Ranking) -> Ranking:
     """The ranking, with a question."""
     options = tuple(Option(attribute_id=f"preference:link:{name}", value=name) for name in ("wired", "bluetooth"))
-    question = Question(question_id="q1", dimension="link", text="Wired or Bluetooth?", options=options)
+    question = ClarifyingQuestion(question_id="q1", dimension="link", text="Wired or Bluetooth?", options=options)
     return ranking.model_copy(update={"injected": Injected(fit=Fit(nothing=0.2, suits=True, question=question))})
 
 
@@ -77,16 +86,16 @@ def test_a_form_says_it_in_fields(events: EventProducer) -> None:
     sent = events.correct(
         "ann",
         "films",
-        says=[
+        directives=[
             {"stance": "avoids", "dimension": "genre", "value": "horror"},
             Directive(stance=Stance.INSTEAD, dimension="era", value="1990s", over="2010s"),
             {"stance": "prefers", "bound": {"measure": "price", "below": 20}},
         ],
     )
 
-    assert [said.stance.value for said in sent.says] == ["avoids", "instead", "prefers"]
-    assert sent.says[2].bound is not None
-    assert sent.says[2].bound.below == 20
+    assert [said.stance.value for said in sent.directives] == ["avoids", "instead", "prefers"]
+    assert sent.directives[2].bound is not None
+    assert sent.directives[2].bound.below == 20
 
 
 def test_a_correction_is_not_sent_about_another_persons_ranking(events: EventProducer) -> None:
@@ -106,10 +115,10 @@ def test_an_answer_is_a_correction_that_prefers_the_option(events: EventProducer
     by_id = events.answer(ranking, "preference:link:bluetooth", scope=Scope.SESSION)
 
     assert (by_value.answers, by_value.scope, by_value.items) == ("q1", None, ranking.candidates)
-    assert [(said.stance.value, said.dimension, said.value) for said in by_value.says] == [
+    assert [(said.stance.value, said.dimension, said.value) for said in by_value.directives] == [
         ("prefers", "link", "bluetooth")
     ]
-    assert (by_id.says, by_id.scope) == (by_value.says, Scope.SESSION)
+    assert (by_id.directives, by_id.scope) == (by_value.directives, Scope.SESSION)
 
 
 def test_a_rank_request_may_ask_for_a_question_within_a_session(events: EventProducer) -> None:
@@ -192,7 +201,7 @@ def test_a_turn_without_words_is_refused_unless_it_ends_the_conversation(events:
     assert events.utterance("ann", "chat-7", 4, ends=True).ends
     with pytest.raises(ValidationError, match="needs text, unless it ends the conversation"):
         events.utterance("ann", "chat-7", 4, "  ")
-    with pytest.raises(ValueError, match="'narrator' is not a valid Role"):
+    with pytest.raises(ValueError, match="'narrator' is not a valid Speaker"):
         events.utterance("ann", "chat-7", 4, "Once upon a time", role="narrator")
 
 

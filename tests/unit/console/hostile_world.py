@@ -66,7 +66,7 @@ def person(user: str, domain: str) -> tuple[PolicySkill, list[SkillDiff], Contra
         dimension="genre",
         value=HOSTILE[1],
         words=HOSTILE[0],
-        said_at=NOW,
+        stated_at=NOW,
         evidence=Evidence(event_id="e"),
     )
     diff = SkillDiff(

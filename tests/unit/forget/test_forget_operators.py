@@ -160,7 +160,7 @@ def test_what_was_counted_of_a_line_stays_and_does_not_name_it() -> None:
         contrast = a_contrast(chosen, [left, ["mood: dark"]])
         log.append(resolve_counts(skill, ValidatedProposal(Proposal(), ()), contrast))
         skill = fold(log)[USER, DOMAIN]
-    assert any(fact_id(NOIR) in diff.tally.lines and not names_line(diff, LINE) for diff in log)
+    assert any(fact_id(NOIR) in diff.count_delta.lines and not names_line(diff, LINE) for diff in log)
 
     again = redact_skill_log(log, LINE)
 

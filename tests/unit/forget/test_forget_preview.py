@@ -59,7 +59,7 @@ def test_an_erasure_of_a_line_keeps_the_choices_and_says_why(held: DataInventory
 
 def test_a_line_that_was_only_spoken_of_can_be_named() -> None:
     said = Directive(stance=Stance.AVOIDS, dimension="genre", value="horror")
-    correction = Correction(event_id="w", occurred_at=NOW, user_id=USER, domain=DOMAIN, says=(said,))
+    correction = Correction(event_id="w", occurred_at=NOW, user_id=USER, domain=DOMAIN, directives=(said,))
     skill = a_skill(an_attribute("genre: noir"), version=0)
     diff = (
         EvolveStep(gate=OUTPUT_GATE, privacy=PRIVACY)

@@ -124,8 +124,8 @@ def events(draw: st.DrawFn, number: int) -> Any:
                     text=draw(st.one_of(st.just(""), st.sampled_from(TEXTS), texts.map(lambda text: text[:2_000]))),
                     items=items,
                     item_id=draw(st.sampled_from([None, *names])),
-                    says=draw(st.lists(directives(items), max_size=6)),
-                    suits=draw(st.lists(st.sampled_from(names), max_size=4)) if names else (),
+                    directives=draw(st.lists(directives(items), max_size=6)),
+                    acceptable=draw(st.lists(st.sampled_from(names), max_size=4)) if names else (),
                     scope=draw(st.sampled_from([None, "now", "session", "always"])),
                 )
             case 3:

@@ -89,7 +89,7 @@ class TestPersons:
 
         raw = b"".join(encode(diff) for diff in rewritten)
         assert b"cheaper" not in raw
-        assert all(diff.tally is None or "price" not in diff.tally.habits for diff in rewritten)
+        assert all(diff.count_delta is None or "price" not in diff.count_delta.habits for diff in rewritten)
         assert skill_of(rewritten).habits == {
             axis: counts for axis, counts in skill_of(log).habits.items() if axis != "price"
         }

@@ -268,7 +268,9 @@ good = st.sampled_from(
         an_event("interactions", domain="films", item=B),
         an_event("rank-requests", domain="films", request_id="q", candidates=[A], clarify=True),
         an_event("feedback", domain="films", item=A, signal="rated", value=3, scale=[0, 10]),
-        an_event("corrections", domain="films", says=[{"stance": "avoids", "dimension": "genre", "value": "horror"}]),
+        an_event(
+            "corrections", domain="films", directives=[{"stance": "avoids", "dimension": "genre", "value": "horror"}]
+        ),
         an_event("utterances", conversation_id="c1", turn=0, text="I'm vegetarian."),
     ]
 )

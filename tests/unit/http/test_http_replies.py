@@ -178,7 +178,7 @@ def test_a_correction_that_no_worker_answers_is_kept(world: World) -> None:
     ("body", "field"),
     [
         ({}, ""),
-        ({"suits": ["arrival"]}, ""),
+        ({"acceptable": ["arrival"]}, ""),
         ({"text": "a", "user_id": "bob"}, "?"),
         ({"text": "a", "language": "!"}, "language"),
     ],

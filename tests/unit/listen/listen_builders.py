@@ -13,8 +13,8 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def turn(text: str, role: Speaker = Speaker.USER, at: int = 0, domain: str | None = None) -> Turn:
-    said_at = NOON + timedelta(seconds=at)
-    return Turn(event_id=f"turn-{at}", turn=at, role=role, text=text, said_at=said_at, domain=domain)
+    stated_at = NOON + timedelta(seconds=at)
+    return Turn(event_id=f"turn-{at}", turn=at, role=role, text=text, stated_at=stated_at, domain=domain)
 
 
 def nothing_known(_domain: str) -> Sequence[Fact]:

@@ -23,7 +23,7 @@ def a_chunk(*texts: str | tuple[Speaker, str], domain: str | None = None) -> tup
             role=role,
             text=text,
             domain=domain,
-            said_at=SAID_AT + timedelta(minutes=place),
+            stated_at=SAID_AT + timedelta(minutes=place),
         )
         for place, (role, text) in enumerate(said)
     )

@@ -330,7 +330,7 @@ def test_what_both_found_is_the_rules_and_once() -> None:
 
 
 def test_what_only_the_model_found_is_added_in_its_place() -> None:
-    tea = replace(JAZZ, value="tea", words="tea it is", event_id="u0", said_at=SAID_AT.replace(hour=1))
+    tea = replace(JAZZ, value="tea", words="tea it is", event_id="u0", stated_at=SAID_AT.replace(hour=1))
 
     assert values(combine(Extraction((JAZZ,)), Extraction((tea,)))) == [("states", "tea"), ("states", "jazz")]
 

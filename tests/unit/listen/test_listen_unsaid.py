@@ -12,8 +12,8 @@ from tests.builders import a_time
 
 
 def a_turn(text: str, number: int = 0, role: Speaker = Speaker.USER) -> Turn:
-    said_at = a_time() + timedelta(minutes=number)
-    return Turn(event_id=f"e{number}", turn=number, role=role, text=text, said_at=said_at)
+    stated_at = a_time() + timedelta(minutes=number)
+    return Turn(event_id=f"e{number}", turn=number, role=role, text=text, stated_at=stated_at)
 
 
 def waits(*turns: Turn, conversation: str = "c", **more: object) -> PendingConversations:
@@ -72,7 +72,7 @@ def test_what_was_said_later_stays() -> None:
 def test_what_is_done_with_stays() -> None:
     told = waits(a_turn("I love jazz."))
     assert scrub_pending(told, ["jazz"], but=told.chunks[0]) == told
-    thought_over = waits(a_turn("I love jazz."), thought=ChunkEffects())
+    thought_over = waits(a_turn("I love jazz."), effects=ChunkEffects())
     assert scrub_pending(thought_over, ["jazz"]) == thought_over
 
 

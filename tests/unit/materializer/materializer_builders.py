@@ -123,7 +123,9 @@ def diff(version: int = 1, event_id: str | None = None, user: str = "ann") -> Sk
                 kind=SkillChangeKind.DISCOVERED, attribute_id=found.attribute_id, after=Tier.LOW, discovered=found
             ),
         ),
-        tally=CountDelta(forget=16, lines={"preference:genre:sf": (1024, 256)}, places={"preference:genre:sf": 64}),
+        count_delta=CountDelta(
+            forget=16, lines={"preference:genre:sf": (1024, 256)}, places={"preference:genre:sf": 64}
+        ),
         refused=(
             RefusedProposal(attribute_id="pattern:x:y", proposed=SkillChangeKind.WEAKENED, why=RefusalReason.UNKNOWN),
         ),

@@ -18,7 +18,7 @@ SESSION = SkillSession(session_id="s1", last_at=at(1), until=at(121), events=1, 
 
 
 def statement(stance: Stance, about: str, value: str, since: int, **more: Any) -> Statement:
-    given = {"dimension": "genre", "said_at": at(since), "evidence": Evidence(event_id=f"e{since}")} | more
+    given = {"dimension": "genre", "stated_at": at(since), "evidence": Evidence(event_id=f"e{since}")} | more
     return Statement(
         statement_id=f"{stance}:{about}", stance=stance, attribute_id=about, value=value, since=since, **given
     )
@@ -70,7 +70,7 @@ def heard(version: int, what: str, **more: Any) -> SkillDiff:
     told = {name: more.pop(name) for name in ("words", "value", "understood", "by_pattern") if name in more}
     given = OF_EVE | {"event_id": f"e{version}", "occurred_at": at(version), "base_version": version - 1}
     given |= {"version": version, "is_contrast": False, "evidence": Evidence(event_id=f"e{version}")}
-    return SkillDiff(heard=DiffTrigger(what=what, **told), **given, **more)
+    return SkillDiff(trigger=DiffTrigger(what=what, **told), **given, **more)
 
 
 def eves_log() -> list[SkillDiff]:
@@ -125,11 +125,11 @@ def correction(event_id: str = "e2", **more: Any) -> Correction:
         "text": "No horror any more, noir rather than sf",
         "items": (Candidate(item_id="it"), Candidate(item_id="dune")),
         "item_id": "it",
-        "says": (
+        "directives": (
             Directive(stance=Stance.AVOIDS, dimension="genre", value="horror", changed=True),
             Directive(stance=Stance.PREFERS, bound=Bound(measure=Measure.PRICE, below=20.0)),
         ),
-        "suits": ("dune",),
+        "acceptable": ("dune",),
         "answers": "q1",
         "ranking_id": "r1",
     } | more
@@ -157,7 +157,7 @@ def fitted(ranking_id: str = "r1", nothing: float = 0.25, *, asks: bool = True) 
         nothing=nothing,
         suits=nothing < 1 / 2,
         against={"b": AVOIDS_HORROR.statement_id},
-        honoured=(AVOIDS_HORROR.statement_id,),
+        followed=(AVOIDS_HORROR.statement_id,),
         question=ASKED if asks else None,
     )
     shown = ranking(ranking_id, "eve", "ab")

@@ -71,7 +71,7 @@ def a_log(seed: int) -> list[SkillDiff]:
     for version in range(1, 25):
         changes = []
         for said in rng.sample(SAYABLE, rng.randint(0, 4)):
-            again = said.model_copy(update={"since": version, "times": rng.randint(1, 9), "said_at": at(version)})
+            again = said.model_copy(update={"since": version, "times": rng.randint(1, 9), "stated_at": at(version)})
             takes_back = gone(
                 said,
                 rng.choice(
@@ -119,7 +119,7 @@ def test_what_somebody_said_of_themselves_is_in_no_byte_of_the_file(tmp_path: Pa
         Directive(stance=Stance.PREFERS, dimension="contact", value=MAIL),
         Directive(stance=Stance.INSTEAD, dimension="genre", value="noir", over=MAIL),
     )
-    told = correction(text=f"no horror, {MAIL}", says=said)
+    told = correction(text=f"no horror, {MAIL}", directives=said)
     assert DIGITS in encode(told)
     asked = abstention(instruction=f"something short, {MAIL}")
     with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
@@ -134,4 +134,4 @@ def test_what_somebody_said_of_themselves_is_in_no_byte_of_the_file(tmp_path: Pa
 def test_of_what_is_not_to_be_remembered_nothing_is_kept(store: DuckDBStore) -> None:
     write(store, correction(text="off the record: no horror"))
 
-    assert rows(store, "SELECT text, suits FROM corrections") == [("", [])]
+    assert rows(store, "SELECT text, acceptable FROM corrections") == [("", [])]

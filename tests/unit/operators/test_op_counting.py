@@ -68,8 +68,8 @@ class TestOneChoice:
         assert (the(after, NOIR).taken, the(after, NOIR).expected) == (faded[0] + ONE, faded[1] + ONE // 4)
         assert (the(after, SAGA).taken, the(after, SAGA).expected) == (faded[0], faded[1] + ONE // 2)
         assert (the(after, EPIC).taken, the(after, EPIC).expected) == faded
-        assert diff.tally is not None
-        assert diff.tally.lines == {id_of(NOIR): (ONE, ONE // 4), id_of(SAGA): (0, ONE // 2)}, (
+        assert diff.count_delta is not None
+        assert diff.count_delta.lines == {id_of(NOIR): (ONE, ONE // 4), id_of(SAGA): (0, ONE // 2)}, (
             "only what was in the list"
         )
 
@@ -136,11 +136,11 @@ class TestVisits:
         diff = resolve_visit(skill, visit, item_facts("i", NOIR), usual={id_of(NOIR): 200, id_of(SAGA): 300})
         after = merge(skill, diff)
 
-        assert diff.tally is not None
-        assert diff.tally.lines == {id_of(NOIR): (ONE, 200), id_of(SAGA): (0, 300)}
+        assert diff.count_delta is not None
+        assert diff.count_delta.lines == {id_of(NOIR): (ONE, 200), id_of(SAGA): (0, 300)}
         _, alone = chose(skill, a_contrast([NOIR]), usual={id_of(NOIR): 200, id_of(SAGA): 300})
-        assert alone.tally is not None
-        assert alone.tally.lines == diff.tally.lines, "a choice without alternatives is a visit"
+        assert alone.count_delta is not None
+        assert alone.count_delta.lines == diff.count_delta.lines, "a choice without alternatives is a visit"
         assert (after.contrasts, after.version, diff.is_contrast) == (skill.contrasts, skill.version + 1, False)
         assert the(after, NOIR).support == 10
 

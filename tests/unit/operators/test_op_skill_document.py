@@ -37,7 +37,7 @@ def a_statement(value: str, stance: Stance = Stance.AVOIDS, **more: Any) -> Stat
         "attribute_id": f"preference:genre:{value}"[:200],
         "dimension": "genre",
         "value": value,
-        "said_at": NOW,
+        "stated_at": NOW,
         "evidence": Evidence(event_id="e"),
     }
     return Statement.model_validate({**fields, **more})

@@ -25,7 +25,7 @@ def said(stance: Stance, text: str, **more: object) -> Statement:
             "attribute_id": name,
             "dimension": fact.dimension,
             "value": fact.value,
-            "said_at": NOW,
+            "stated_at": NOW,
             "evidence": Evidence(event_id="e"),
             **more,
         }  # type: ignore[arg-type]

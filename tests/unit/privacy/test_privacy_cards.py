@@ -21,10 +21,10 @@ HARMLESS = utterances("harmless")
 
 
 def turns_of(said: Utterance) -> list[Turn]:
-    asked = [Turn(event_id="q", turn=0, role=Speaker.ASSISTANT, text=said.before, said_at=NOW)] if said.before else []
+    asked = [Turn(event_id="q", turn=0, role=Speaker.ASSISTANT, text=said.before, stated_at=NOW)] if said.before else []
     return [
         *asked,
-        Turn(event_id="e", turn=1, role=Speaker.USER, text=redacted(said), language=said.language, said_at=NOW),
+        Turn(event_id="e", turn=1, role=Speaker.USER, text=redacted(said), language=said.language, stated_at=NOW),
     ]
 
 
@@ -58,7 +58,7 @@ def clauses(text: str) -> Iterator[str]:
 def quoting_all(said: Utterance, text: str) -> str:
     """A model that quotes every clause as a taste."""
     findings = tuple(
-        PreferenceFinding(stance=Stance.PREFERS, value=part[:100], words=text[:300], event_id="e", said_at=NOW)
+        PreferenceFinding(stance=Stance.PREFERS, value=part[:100], words=text[:300], event_id="e", stated_at=NOW)
         for part in clauses(text)
     )
     return written(Extraction(findings[:64]))

@@ -28,7 +28,7 @@ def said(stance: Stance, text: str, **more: object) -> Statement:
         "attribute_id": id_of(text),
         "dimension": dimension,
         "value": value,
-        "said_at": NOW,
+        "stated_at": NOW,
         "evidence": Evidence(event_id="w1"),
         **more,
     }

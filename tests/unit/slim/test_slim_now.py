@@ -23,7 +23,7 @@ HELD = a_skill(*(an_attribute(each, Tier.HIGH, taken=9 * ONE, expected=ONE, supp
 
 def corrected(*says: Directive, scope: Scope = Scope.NOW, session_id: str | None = None, skill=HELD):
     event = Correction(
-        event_id="w1", occurred_at=NOW, user_id=USER, domain=DOMAIN, says=says, scope=scope, session_id=session_id
+        event_id="w1", occurred_at=NOW, user_id=USER, domain=DOMAIN, directives=says, scope=scope, session_id=session_id
     )
     return STEP.correct(EvolveState(skill), event, (), understand(event, (), skill, privacy=PRIVACY, reader=RULES))
 

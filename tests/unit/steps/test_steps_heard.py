@@ -59,7 +59,9 @@ def signal(name: str, item_id: str = "a", **more: object) -> Feedback:
 def words(*says: Directive, suits: Sequence[str] = (), **more: object) -> Correction:
     fields = {"event_id": a_name("w"), "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, **more}
     items = [Candidate(item_id=item.item_id) for item in SHOWN]
-    return Correction.model_validate({"text": "words", **fields, "says": says, "suits": suits, "items": items})
+    return Correction.model_validate(
+        {"text": "words", **fields, "directives": says, "acceptable": suits, "items": items}
+    )
 
 
 def avoids(text: str, **more: object) -> Directive:
@@ -96,8 +98,8 @@ class TestSignals:
         diff = hear(signal("rated", value=stars)).diff
 
         assert diff is not None
-        assert diff.tally is not None
-        assert diff.tally.lines == {id_of(NOIR): (taken, expected)}
+        assert diff.count_delta is not None
+        assert diff.count_delta.lines == {id_of(NOIR): (taken, expected)}
 
     @pytest.mark.parametrize("name", ["disliked", "hidden", "returned"])
     def test_a_strong_word_against_an_item_is_about_that_item_alone(self, name: str) -> None:
@@ -185,7 +187,7 @@ class TestWords:
 
         assert effects.skill.stated == ()
         assert effects.diff is not None
-        assert "christian" not in effects.diff.model_dump_json(exclude={"heard"})
+        assert "christian" not in effects.diff.model_dump_json(exclude={"trigger"})
 
     def test_no_more_is_kept_than_there_is_room_for(self) -> None:
         skill = HELD
@@ -241,8 +243,8 @@ class TestChange:
         effects = choose(weak, a_contrast([SAGA], [[WAR]], occurred_at=NOW + timedelta(days=365 * 8)))
 
         assert effects.diff is not None
-        assert effects.diff.tally is not None
-        assert effects.diff.tally.aged == 8
+        assert effects.diff.count_delta is not None
+        assert effects.diff.count_delta.aged == 8
         changes = {change.attribute_id: change.kind for change in effects.diff.changes}
         assert changes[id_of(NOIR)] is SkillChangeKind.FADED
 
@@ -328,7 +330,7 @@ def test_the_log_alone_gives_the_skill_whatever_was_heard(heard: list[str], rand
         for _ in range(2):
             state = EvolveState(skill)
             if said is not None or what == "suits":
-                correction = words(*(said or ()), suits=["b"] if what == "suits" else [], **at)
+                correction = words(*(said or ()), acceptable=["b"] if what == "suits" else [], **at)
                 read = understand(correction, SHOWN, skill, privacy=PRIVACY, reader=RULES)
                 effects = STEP.correct(state, correction, SHOWN, read, source)
             elif what == "none":

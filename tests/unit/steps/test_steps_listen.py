@@ -53,7 +53,7 @@ def heard(*turns: Utterance, step: ListenStep = STEP) -> PendingConversations:
 
 def a_finding(value: str = "Horror", **more: object) -> PreferenceFinding:
     known = {"stance": Stance.PREFERS, "value": value, "words": f"I love {value}", "event_id": "e0"}
-    return PreferenceFinding(**{**known, "said_at": a_time(), **more})  # type: ignore[arg-type]
+    return PreferenceFinding(**{**known, "stated_at": a_time(), **more})  # type: ignore[arg-type]
 
 
 def of_films(**more: object) -> PreferenceFinding:
@@ -102,7 +102,7 @@ def test_silence_is_told_by_arrival_and_not_by_what_turns_say_of_themselves() ->
 def test_a_finding_of_a_domains_vocabulary_is_told_to_its_skill() -> None:
     thought = finished(of_films(), of_films(value="Thrillers"), a_finding("hiking"))
     [correction] = thought.corrections
-    assert (correction.domain, correction.says[0].value, correction.text) == ("films", "Horror", "I love Horror")
+    assert (correction.domain, correction.directives[0].value, correction.text) == ("films", "Horror", "I love Horror")
     assert thought.diff is not None
     assert needs_storing(thought)
     again = finished(of_films(), of_films(value="Thrillers"), a_finding("hiking"))
@@ -121,12 +121,12 @@ def test_a_finding_of_a_domains_vocabulary_is_told_to_its_skill() -> None:
 )
 def test_what_a_skill_is_told(effect: Effect, stance: Stance, told: tuple[Stance, bool]) -> None:
     [correction] = finished(of_films(effect=effect, stance=stance)).corrections
-    [directive] = correction.says
+    [directive] = correction.directives
     assert (directive.stance, directive.changed) == told
 
 
 def test_what_is_to_be_forgotten_is_asked_for_and_not_told_first() -> None:
-    thought = finished(of_films(), of_films(effect=Effect.FORGETS, said_at=a_time(1)))
+    thought = finished(of_films(), of_films(effect=Effect.FORGETS, stated_at=a_time(1)))
     assert thought.corrections == ()
     [request] = thought.forgets
     assert request.line == line_of(ANN, "films", "preference:genre:horror")
@@ -145,14 +145,14 @@ def test_what_was_forgotten_since_it_was_said_is_not_learned() -> None:
     ):
         thought = finished(of_films(), receipt=receipt)
         assert (thought.diff, thought.corrections) == (None, ())
-        assert finished(of_films(said_at=a_time(10)), receipt=receipt).diff is not None
+        assert finished(of_films(stated_at=a_time(10)), receipt=receipt).diff is not None
 
 
 def test_what_was_forgotten_is_learned_anew_by_a_plain_word_and_not_by_a_hint() -> None:
     scope = ErasedScope(event_id="f", until=a_time(9), actor="ann", done=True)
     lines = {card_line_digest(ANN, line_id(Stance.PREFERS, "stated", "jazz")): scope}
     receipt = Receipt(event_id="f", occurred_at=a_time(9), subject=subject_of(ANN), lines=lines)
-    hint = a_finding("jazz", strength=Strength.IMPLIED, said_at=a_time(10))
+    hint = a_finding("jazz", strength=Strength.IMPLIED, stated_at=a_time(10))
     assert finished(hint, receipt=receipt).diff is None
     assert finished(replace(hint, strength=Strength.SAID), receipt=receipt).diff is not None
 
@@ -166,7 +166,7 @@ def test_nothing_said_before_a_line_was_forgotten_is_quoted_any_more() -> None:
     [early] = finished(*both, receipt=receipt).diff.changes
     assert (early.line.value, early.line.words) == ("hiking", "")
 
-    again = [replace(each, said_at=a_time(10)) for each in both]
+    again = [replace(each, stated_at=a_time(10)) for each in both]
     late = finished(*again, receipt=receipt).diff.changes
     assert [each.line.words for each in late] == ["I love jazz and hiking"] * 2
 

@@ -40,7 +40,7 @@ def words(number: int, genre: int, stance: Stance, scope: Scope, at: datetime, *
         occurred_at=at,
         user_id=USER,
         domain=DOMAIN,
-        says=(said,),
+        directives=(said,),
         scope=scope,
         session_id="s1" if scope is Scope.SESSION else None,
     )

@@ -216,7 +216,7 @@ async def test_a_model_without_an_answer_is_not_waited_for(server: OpenAiServer,
     ],
 )
 async def test_a_model_is_not_asked_about_others_nor_about_orders(server: OpenAiServer, text: str) -> None:
-    correction = a_correction(text, SHOWN, suits=() if text.strip() else ("h1",))
+    correction = a_correction(text, SHOWN, acceptable=() if text.strip() else ("h1",))
 
     found = await reasoning(server).understand(correction, SHOWN, a_bare_skill(), ())
 

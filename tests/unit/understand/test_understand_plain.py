@@ -114,9 +114,9 @@ def test_an_allergy_is_honoured_as_an_avoidance_and_not_kept() -> None:
     (change,) = diff.stated
     assert change.statement is not None
     assert (change.statement.stance, change.statement.value, change.statement.words) == (Stance.AVOIDS, "tofu", "")
-    assert diff.heard is not None
-    assert (diff.heard.not_kept, diff.heard.words) == (("health",), "")
-    assert diff.heard.explanation == "Not kept, because it is private: health."
+    assert diff.trigger is not None
+    assert (diff.trigger.not_kept, diff.trigger.words) == (("health",), "")
+    assert diff.trigger.explanation == "Not kept, because it is private: health."
     assert "allerg" not in diff.model_dump_json()
 
 
@@ -126,9 +126,9 @@ def test_a_private_value_is_refused_and_the_person_reads_it() -> None:
     diff = resolve_correction(a_bare_skill(), a_correction("I like christian living"), (), found, privacy=PRIVACY)
 
     assert diff.stated == ()
-    assert diff.heard is not None
-    assert diff.heard.not_kept == ("religion",)
-    assert diff.heard.explanation == "Not kept, because it is private: religion."
+    assert diff.trigger is not None
+    assert diff.trigger.not_kept == ("religion",)
+    assert diff.trigger.explanation == "Not kept, because it is private: religion."
 
 
 @pytest.mark.parametrize("domain", CATALOGUES)
@@ -140,9 +140,9 @@ def test_an_answer_has_examples_that_are_understood(domain: str, text: str, why:
 
     diff = resolve_unheard(a_bare_skill(), a_correction(kept, domain=domain), found, privacy=PRIVACY)
 
-    assert diff.heard is not None
-    assert diff.heard.why is why
-    examples = re.findall("“([^”]+)”", diff.heard.explanation)
+    assert diff.trigger is not None
+    assert diff.trigger.why is why
+    examples = re.findall("“([^”]+)”", diff.trigger.explanation)
     assert len(examples) == 2
     assert [each for each in examples if not read(domain, each)[0].is_understood] == []
 
@@ -212,9 +212,9 @@ def test_words_that_state_nothing_are_answered_with_their_effect(text: str, lear
 
     diff = resolve_correction(a_bare_skill(), correction, items, found, learns=learns, privacy=PRIVACY)
 
-    assert diff.heard is not None
-    assert diff.heard.understood
-    assert (diff.heard.explanation, bool(diff.stated)) == (told, not told)
+    assert diff.trigger is not None
+    assert diff.trigger.understood
+    assert (diff.trigger.explanation, bool(diff.stated)) == (told, not told)
 
 
 def test_words_older_than_a_newer_statement_are_answered_with_that() -> None:
@@ -226,7 +226,7 @@ def test_words_older_than_a_newer_statement_are_answered_with_that() -> None:
     skill = a_bare_skill()
     skill = merge(skill, said("no horror", NOW + timedelta(days=1)))
 
-    heard = said("I like horror", NOW).heard
+    heard = said("I like horror", NOW).trigger
     assert heard is not None
     assert heard.explanation == SUPERSEDED
 

@@ -20,7 +20,7 @@ def a_statement(value: str, **more: Any) -> Statement:
         "dimension": "genre",
         "value": value,
         "words": f"tell everybody that I hate {value}",
-        "said_at": NOW,
+        "stated_at": NOW,
         "evidence": Evidence(event_id="e1"),
     }
     return Statement(**known | more)

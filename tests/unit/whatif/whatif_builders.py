@@ -63,7 +63,7 @@ class LiveSide:
         when = {"occurred_at": NOW, "user_id": USER, "domain": DOMAIN}
         none = Directive(stance=Stance.AVOIDS, dimension="genre", value=genre, changed=True)
         liked = Feedback(event_id=a_name("liked"), item=Candidate(item_id=genre), signal="liked", **when)
-        said = Correction(event_id=a_name("said"), text="none of it", says=(none,), **when)
+        said = Correction(event_id=a_name("said"), text="none of it", directives=(none,), **when)
         unclear = Correction(event_id=a_name("unclear"), text="well", **when)
         begun = self.skill or start(USER, DOMAIN, self.seed, liked)
         self._apply(self.arm.step.hear(EvolveState(begun), liked, item))

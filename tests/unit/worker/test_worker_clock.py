@@ -203,7 +203,7 @@ async def test_a_word_or_a_session_of_a_clock_that_ran_ahead_holds_up_no_later_o
             occurred_at=clock.now(),
             user_id="ann",
             domain="films",
-            says=(says,),
+            directives=(says,),
             session_id=f"s{number}",
         )
 

@@ -319,7 +319,7 @@ def events_of(kind: str, number: int, at: datetime) -> Sequence[Event]:
         "choice": [ranking, selection],
         "nothing taken": [ranking, selection.model_copy(update={"item_id": None, "none_taken": True})],
         "signal": [Feedback(item=item, signal="hidden" if number % 2 else "liked", **sent)],
-        "words": [Correction(says=(unwanted,), **sent)],
+        "words": [Correction(directives=(unwanted,), **sent)],
         "rank request": [a_rank_request(**sent)],
         "command": [a_command(line=line, action="add", **sent)],
     }

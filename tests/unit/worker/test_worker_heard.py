@@ -53,7 +53,7 @@ def signal(kind: str, number: int = 2, of: int = 3, **more: Any) -> Feedback:
 def said(number: int = 0, text: str = "", **more: Any) -> Correction:
     """She says that she wants no horror, or something else, while she sees some films."""
     horror = Directive(stance=Stance.AVOIDS, dimension="genre", value="Horror")
-    what = {} if text else {"says": (horror,)}
+    what = {} if text else {"directives": (horror,)}
     return Correction(
         event_id=f"said-{number}",
         occurred_at=a_time() + timedelta(seconds=200 + number),
@@ -88,7 +88,7 @@ def all_of_it() -> list[Sent]:
         signal("liked", of=1, **in_session),
         signal("returned", of=2),
         said(**in_session),
-        said(1, suits=("film-4",)),
+        said(1, acceptable=("film-4",)),
     ]
 
 
@@ -169,7 +169,7 @@ async def test_words_that_are_not_to_be_remembered_or_for_another_teach_nothing(
 ) -> None:
     """That somebody else was meant is told; of what nobody is to remember not even that."""
     before = counted("sager_corrections_total", domain="films", outcome=outcome)
-    words = said(text=text).model_copy(update={"says": said().says})
+    words = said(text=text).model_copy(update={"directives": said().directives})
     deployment.log.put(words)
 
     await deployment.worker().quiet()
@@ -182,7 +182,7 @@ async def test_words_that_are_not_to_be_remembered_or_for_another_teach_nothing(
 
 async def test_of_what_is_said_nothing_personal_is_kept(deployment: FakeDeployment) -> None:
     text = "no horror, and write to anna@example.org"
-    deployment.log.put(said(text=text).model_copy(update={"says": said().says}))
+    deployment.log.put(said(text=text).model_copy(update={"directives": said().directives}))
 
     await deployment.worker().quiet()
 
@@ -192,7 +192,7 @@ async def test_of_what_is_said_nothing_personal_is_kept(deployment: FakeDeployme
 async def test_a_statement_about_what_is_sensitive_is_refused_and_kept_nowhere(deployment: FakeDeployment) -> None:
     private = Directive(stance=Stance.PREFERS, dimension="theme", value="diabetes")
     instead = Directive(stance=Stance.INSTEAD, dimension="theme", value="noir", over="diabetes")
-    deployment.log.put_all([said(says=(private,)), said(1, says=(instead,))])
+    deployment.log.put_all([said(directives=(private,)), said(1, directives=(instead,))])
 
     await deployment.worker().quiet()
 
@@ -221,7 +221,7 @@ async def test_the_next_ranking_honours_a_correction_and_says_so(deployment: Fak
     assert [each.item_id for each in ranking.candidates][-len(horror) :] == horror
     fit = ranking.injected.fit
     assert fit is not None
-    assert fit.honoured == ("avoids:preference:genre:horror",)
+    assert fit.followed == ("avoids:preference:genre:horror",)
     assert set(fit.against) == set(horror)
 
 

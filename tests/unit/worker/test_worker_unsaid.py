@@ -31,7 +31,7 @@ def said(name: str = "said", at: datetime | None = None) -> Correction:
         user_id=ANN,
         domain="films",
         text="no zyxquillwaltzes please, drama",
-        says=(waltzes, drama),
+        directives=(waltzes, drama),
         session_id="s1",
     )
 

@@ -28,7 +28,7 @@ class Finding:
         value: a value of a vocabulary, or few words of the person's own, at most 100 characters.
         words: the person's own words that state it, to the letter.
         event_id: the turn in which they stand.
-        said_at: the turn's time.
+        stated_at: the turn's time.
         dimension: of the domain's vocabulary; `stated` for words of none.
         domain: where it holds; None: anywhere.
         strength: how plainly they stated it.
@@ -41,7 +41,7 @@ class Finding:
     value: str
     words: str
     event_id: str
-    said_at: datetime
+    stated_at: datetime
     dimension: str = FREE
     domain: str | None = None
     strength: Strength = Strength.SAID

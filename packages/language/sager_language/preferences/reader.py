@@ -116,7 +116,7 @@ class _Reader:
             last = self._last
             self._take_back()
             self._found += [
-                replace(finding, effect=Effect.FORGETS, replaces=None, said_at=turn.said_at) for finding in last
+                replace(finding, effect=Effect.FORGETS, replaces=None, stated_at=turn.stated_at) for finding in last
             ]
         self._found += reader.forgotten([each.known for each in named], sentence)
 

@@ -110,7 +110,7 @@ class SentenceReader:
             domain=known.domain,
             words=sentence.text[units[0].start : units[-1].end][:MAX_QUOTED_CHARS].rstrip(),
             event_id=self._turn.event_id,
-            said_at=self._turn.said_at,
+            stated_at=self._turn.stated_at,
             effect=effect,
         )
 
@@ -174,7 +174,7 @@ class SentenceReader:
                 value=value,
                 words=words,
                 event_id=self._turn.event_id,
-                said_at=self._turn.said_at,
+                stated_at=self._turn.stated_at,
                 strength=Strength.IMPLIED if clause.kind is Kind.USES else Strength.SAID,
                 scope=clause.pattern.scope or phrase.scope or scope,
                 effect=effect,
