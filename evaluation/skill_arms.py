@@ -13,7 +13,7 @@ from operators.admission import contrast_id
 from operators.contrast import reverse_rank
 from operators.evolve import CountsReasoner, RulesReasoner
 from operators.language.privacy import KEEP_ALL
-from operators.learning.evidence import fixed
+from operators.learning.evidence import to_fixed_point
 from operators.options import EvolveMode
 from operators.rank import RankSkill
 from operators.steps import EvolveState, EvolveStep, Reason, SkillStart, learn
@@ -253,7 +253,7 @@ class SkillArm:
         else:
             for visit in self.plan.past[user_id]:
                 profile = self._counted(profile, self._interaction(user_id, visit))
-        usual = fixed(self.plan.populations[user_id].usual)
+        usual = to_fixed_point(self.plan.populations[user_id].usual)
         return _Player(usual, profile, self._first_skill(user_id, profile, usual))
 
     def _first_skill(self, user_id: str, profile: Profile | None, usual: Mapping[str, int]) -> PolicySkill:
@@ -309,11 +309,11 @@ class SkillArm:
     def _weigh(self, player: _Player, contrast: Contrast) -> None:
         """Learn the domain's weights from a choice, before the next choice of any user."""
         player.chosen += 1
-        held = self._learned or weigh.start(self.plan.domain, contrast)
+        held = self._learned or weigh.initial_weights(self.plan.domain, contrast)
         outcome = weigh.outcome_of(contrast, self.weights, player.chosen, b"", held.version)
         if outcome is not None:
-            self._learned = weigh.learned(held, outcome)
-            self.weights = weigh.in_use(self._learned)
+            self._learned = weigh.apply_outcome(held, outcome)
+            self.weights = weigh.rank_weights(self._learned)
 
     def _visit(self, user_id: str, player: _Player, taken: Visit) -> None:
         """Count a visit without a list for the prior, and in the skill once there is one."""

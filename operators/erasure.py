@@ -10,7 +10,7 @@ from operators.attributes import fact_id
 from operators.contrast import RingLimits
 from operators.language.ports import Interpretation, ReadDirective
 from operators.language.words import SAME_LETTERS, WordSet, plain_words
-from operators.learning.statements import Subject
+from operators.learning.statements import StatementSubject
 from operators.redaction import is_placeholder
 from operators.stated import statement_id
 from schemas.cards import MAX_PENDING, Card, CardLine, PendingConversations
@@ -182,7 +182,7 @@ def without_erased_directives(
         return understood
 
     def is_forgotten(read: ReadDirective) -> bool:
-        told = Subject.of(read.directive, {})
+        told = StatementSubject.of(read.directive, {})
         names = (told.attribute_id, told.over, statement_id(read.directive.stance, told.attribute_id))
         return any(receipt.covers_line(line_of(user_id, domain, name), at) for name in names if name is not None)
 

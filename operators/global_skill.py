@@ -18,28 +18,28 @@ MAX_SHARES = 512
 # Most expected shares; 64 would do.
 MAX_USUAL = 256
 # Dimensions that are no line: a user's place follows from their request.
-PLACES = frozenset({"area", "city"})
+PLACE_DIMENSIONS = frozenset({"area", "city"})
 # An item that fewer users took is left out. Below the floor of attributes: an item's takers are no taste, and rankings
 # ask for companions of as many (`SAGER_SUPPORT_FLOOR`).
-ITEMS_FLOOR = 2
+MIN_ITEM_USERS = 2
 # The least users of an attribute, by default.
-FLOOR = 5
+MIN_USERS = 5
 # An attribute that this share of the users holds is a line for new users; from the second share on it is medium.
 TEMPLATE_SHARE, MEDIUM_SHARE = 0.2, 0.4
 # Most lines of the template; and how many of the commonest attributes are lines, however small their shares are.
-MAX_LINES, LEAST_LINES = 12, 3
+MAX_LINES, MIN_LINES = 12, 3
 # Most lines of one dimension: five common moods tell less than two.
 PER_DIMENSION = 4
 
 
-class Held(NamedTuple):
+class AttributeUsers(NamedTuple):
     """An attribute and the number of users who hold it at medium or above."""
 
     attribute: Attribute
     users: int
 
 
-class Takes(NamedTuple):
+class FactCounts(NamedTuple):
     """How often a fact was taken, and by how many users."""
 
     times: int
@@ -60,8 +60,8 @@ class Population:
         self.domain = domain
         self.users = 0
         self._tracked = tracked
-        self._held: dict[str, Held] = {}
-        self._takes: dict[str, Takes] = {}
+        self._held: dict[str, AttributeUsers] = {}
+        self._takes: dict[str, FactCounts] = {}
         self._visits = 0
         self._met: dict[str, int] = {}
 
@@ -72,16 +72,16 @@ class Population:
         self.users += 1
         for attribute in statinit(profile):
             if attribute.tier >= Tier.MEDIUM:
-                held = self._held.get(attribute.attribute_id, Held(attribute, 0))
+                held = self._held.get(attribute.attribute_id, AttributeUsers(attribute, 0))
                 # One attribute may be spelled in several ways; the order of users must not decide.
                 spelled = min(held.attribute, attribute, key=lambda each: each.value)
-                self._held[attribute.attribute_id] = Held(spelled, held.users + 1)
+                self._held[attribute.attribute_id] = AttributeUsers(spelled, held.users + 1)
         self._held = self._trimmed(self._held, lambda held: held.users)
         # The facts of at most 15 items, so that no user counts for much of the whole.
         self._visits += len(profile.recent)
         for name, times in Counter(name for facts in profile.recent for name in fact_ids(facts)).items():
-            known = self._takes.get(name, Takes(0, 0))
-            self._takes[name] = Takes(known.times + times, known.users + 1)
+            known = self._takes.get(name, FactCounts(0, 0))
+            self._takes[name] = FactCounts(known.times + times, known.users + 1)
         self._takes = self._trimmed(self._takes, lambda takes: takes.times)
 
     def usual(self, floor: int) -> dict[str, float]:
@@ -108,7 +108,7 @@ class Population:
         others._takes, others._visits = dict(self._takes), self._visits - len(profile.recent)
         for name, times in Counter(name for facts in profile.recent for name in fact_ids(facts)).items():
             takes = self._takes[name]
-            others._takes[name] = Takes(takes.times - times, takes.users - 1)
+            others._takes[name] = FactCounts(takes.times - times, takes.users - 1)
         others._met = dict(self._met)
         for item_id in {taken.item_id for taken in memory.taken}:
             others._met[item_id] -= 1
@@ -119,7 +119,7 @@ class Population:
         most = sorted(self._met.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_POPULAR]
         return {item_id: users for item_id, users in most if users >= floor}
 
-    def held(self, floor: int) -> list[Held]:
+    def held(self, floor: int) -> list[AttributeUsers]:
         """Return the attributes that at least this many users hold, the commonest first."""
         found = (held for held in self._held.values() if held.users >= floor)
         return sorted(found, key=lambda held: (-held.users, held.attribute.attribute_id))
@@ -132,7 +132,7 @@ class Population:
         return dict(most[: max(1, self._tracked * 3 // 4)])
 
 
-def global_skill(population: Population, event_id: str, occurred_at: datetime, floor: int = FLOOR) -> GlobalSkill:
+def global_skill(population: Population, event_id: str, occurred_at: datetime, floor: int = MIN_USERS) -> GlobalSkill:
     """Build the global skill of a population: the same for the same users.
 
     The template's lines have the ids that priors use, no support of their own, and the source `global`.
@@ -147,7 +147,7 @@ def global_skill(population: Population, event_id: str, occurred_at: datetime, f
         attributes=_template(held, population.users),
         shares=shares,
         usual=population.usual(floor),
-        items=population.popular(ITEMS_FLOOR),
+        items=population.popular(MIN_ITEM_USERS),
         reasoned_by=Provenance(reasoner="rules"),
     )
 
@@ -156,14 +156,14 @@ def _share(users: int, of: int) -> float:
     return round(users / of, 4) if of else 0.0
 
 
-def _template(held: list[Held], users: int) -> tuple[Attribute, ...]:
+def _template(held: list[AttributeUsers], users: int) -> tuple[Attribute, ...]:
     lines: list[Attribute] = []
     per_dimension: Counter[str] = Counter()
     for one in held:
-        if one.attribute.dimension in PLACES:
+        if one.attribute.dimension in PLACE_DIMENSIONS:
             continue
         share = _share(one.users, users)
-        if len(lines) >= (MAX_LINES if share >= TEMPLATE_SHARE else LEAST_LINES):
+        if len(lines) >= (MAX_LINES if share >= TEMPLATE_SHARE else MIN_LINES):
             break
         if per_dimension[one.attribute.dimension] >= PER_DIMENSION:
             continue

@@ -19,14 +19,14 @@ class Direction(NamedTuple):
 
 
 # Dimensions whose first value is an item's class, with their plurals.
-MAIN: Final[Mapping[str, str]] = {"genre": "genres", "category": "categories"}
+CLASSES: Final[Mapping[str, str]] = {"genre": "genres", "category": "categories"}
 # Dimensions of the axes `by_...`; creators and measures have axes of their own.
 DECIDING: Final = (
     *("genre", "category", "mood", "keyword", "qualifier", "actor", "city", "area", "country", "ambience", "meal"),
     *("cuisine", "type", "tag", "language", "feature"),
 )
-BY: Final = "by_"
-KNOWN: Final = "known_"
+BY_PREFIX: Final = "by_"
+KNOWN_PREFIX: Final = "known_"
 POSITION, AGAIN, REQUEST = "position", "again", "request"
 
 
@@ -38,7 +38,7 @@ def _directions(axis: str, kind: AttributeKind, dimension: str, up: str, down: s
     )
 
 
-def _all() -> tuple[Direction, ...]:
+def _all_directions() -> tuple[Direction, ...]:
     measured = (
         (Measure.PRICE, "picks dearer than average", "picks cheaper than average"),
         (Measure.YEAR, "picks newer than average", "picks older than average"),
@@ -55,15 +55,15 @@ def _all() -> tuple[Direction, ...]:
     poles += _directions(
         REQUEST, AttributeKind.CRITERION, "request", "follows the request closely", "looks past the request"
     )
-    for dimension, plural in {**CREATORS, **MAIN}.items():
-        new = "explores many" if dimension in MAIN else "explores new"
+    for dimension, plural in {**CREATORS, **CLASSES}.items():
+        new = "explores many" if dimension in CLASSES else "explores new"
         stays, explores = f"stays with favourite {plural}", f"{new} {plural}"
-        poles += _directions(KNOWN + dimension, AttributeKind.PATTERN, "exploration", stays, explores)
+        poles += _directions(KNOWN_PREFIX + dimension, AttributeKind.PATTERN, "exploration", stays, explores)
     poles += _directions(
         AGAIN, AttributeKind.PATTERN, "exploration", "returns to what was taken before", "picks what is new"
     )
     for dimension in DECIDING:
-        poles += _directions(BY + dimension, AttributeKind.CRITERION, "decision", f"decides by {dimension}", "")
+        poles += _directions(BY_PREFIX + dimension, AttributeKind.CRITERION, "decision", f"decides by {dimension}", "")
     poles += _directions(
         POSITION, AttributeKind.PATTERN, "position", "takes what stands first", "reads on past the first"
     )
@@ -71,9 +71,9 @@ def _all() -> tuple[Direction, ...]:
 
 
 # All sides that have words, in their order in a slim skill.
-DIRECTIONS: Final[tuple[Direction, ...]] = _all()
+DIRECTIONS: Final[tuple[Direction, ...]] = _all_directions()
 DIRECTION_OF: Final[Mapping[str, Direction]] = {pole.attribute_id: pole for pole in DIRECTIONS}
-PLACE_OF: Final[Mapping[str, int]] = {pole.attribute_id: place for place, pole in enumerate(DIRECTIONS)}
+DIRECTION_ORDER: Final[Mapping[str, int]] = {pole.attribute_id: place for place, pole in enumerate(DIRECTIONS)}
 # The closed vocabulary: dimension and value of every habit line.
 VALUES: Final = frozenset((pole.dimension, pole.value) for pole in DIRECTIONS)
 

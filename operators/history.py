@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from operators.learning.evidence import is_counted
-from operators.learning.fold import fold, merge, start
+from operators.learning.fold import fold, initial_skill, merge
 from schemas import Attribute, Judgement, PolicySkill, SkillChange, SkillChangeKind, SkillDiff, StatementChange
 
 
@@ -14,7 +14,7 @@ def at_version(diffs: Sequence[SkillDiff], version: int) -> PolicySkill | None:
         return None
     first = diffs[0]
     if version == 0:
-        return start(first.user_id, first.domain, first.seed or (), first)
+        return initial_skill(first.user_id, first.domain, first.seed or (), first)
     upto = [diff for diff in diffs if diff.version <= version]
     if not upto or upto[-1].version != version:
         return None

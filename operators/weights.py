@@ -98,7 +98,7 @@ def weighed_as(dimension: str) -> str:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class WeightBounds:
     """Start and bounds of a weight in fixed point: weights in 1/1048576, precisions in 1/1024."""
 
     begin: LearnedWeight
@@ -110,44 +110,44 @@ class Bounds:
     surest: int
 
     @classmethod
-    def of(cls, value: float, deviation: float, low: float, high: float, step: float) -> "Bounds":
+    def of(cls, value: float, deviation: float, low: float, high: float, step: float) -> "WeightBounds":
         """Convert real numbers; `deviation` is the prior's: how far from the value domains are expected to be."""
         precision = max(1, round(FEATURE_ONE / deviation**2))
         fixed_low, fixed_high, fixed_step = (round(number * WEIGHT_ONE) for number in (low, high, step))
         begin = LearnedWeight(weight=round(value * WEIGHT_ONE), precision=precision)
-        return cls(begin, fixed_low, fixed_high, fixed_step, SUREST * precision)
+        return cls(begin, fixed_low, fixed_high, fixed_step, MAX_PRECISION_RATIO * precision)
 
 
 # The greatest precision, as a multiple of the prior's.
-SUREST = 1_500
-MIX: Mapping[Mix, Bounds] = {
-    Mix.SKILL: Bounds.of(1.0, 0.3, 0.0, 3.0, 0.05),
-    Mix.COMPANIONS: Bounds.of(0.7, 0.3, 0.0, 3.0, 0.05),
-    Mix.POPULARITY: Bounds.of(0.3, 0.5, -1.5, 1.5, 0.05),
-    Mix.FACETS: Bounds.of(0.1, 0.3, -1.0, 1.0, 0.05),
+MAX_PRECISION_RATIO = 1_500
+MIX: Mapping[Mix, WeightBounds] = {
+    Mix.SKILL: WeightBounds.of(1.0, 0.3, 0.0, 3.0, 0.05),
+    Mix.COMPANIONS: WeightBounds.of(0.7, 0.3, 0.0, 3.0, 0.05),
+    Mix.POPULARITY: WeightBounds.of(0.3, 0.5, -1.5, 1.5, 0.05),
+    Mix.FACETS: WeightBounds.of(0.1, 0.3, -1.0, 1.0, 0.05),
 }
 # The prior's deviation, the range and the greatest step of a dimension's weight, as parts of its start value.
 DIMENSION_SPREAD, DIMENSION_FACTOR, DIMENSION_STEP = 1 / 3, 4.0, 0.05
 
 
 @lru_cache(maxsize=1_024)
-def of_dimension(dimension: str) -> Bounds:
+def dimension_bounds(dimension: str) -> WeightBounds:
     """Return start and bounds of a dimension's weight."""
     value = DIMENSIONS.get(dimension, UNKNOWN_DIMENSION)
     low, high = value / DIMENSION_FACTOR, value * DIMENSION_FACTOR
-    return Bounds.of(value, DIMENSION_SPREAD * value, low, high, DIMENSION_STEP * value)
+    return WeightBounds.of(value, DIMENSION_SPREAD * value, low, high, DIMENSION_STEP * value)
 
 
-def in_use(weights: Weights | None) -> RankWeights:
+def rank_weights(weights: Weights | None) -> RankWeights:
     """Return a domain's weights, kept within their bounds; the start values for None."""
     if weights is None:
         return RankWeights()
     mix = {part.value: _value(held, MIX[part]) for part, held in weights.mix.items()}
-    dimensions = {name: _value(held, of_dimension(name)) for name, held in weights.dimensions.items()}
+    dimensions = {name: _value(held, dimension_bounds(name)) for name, held in weights.dimensions.items()}
     return RankWeights(**mix, dimensions={**DIMENSIONS, **dimensions})
 
 
-def _value(learned: LearnedWeight, bounds: Bounds) -> float:
+def _value(learned: LearnedWeight, bounds: WeightBounds) -> float:
     return min(max(learned.weight, bounds.low), bounds.high) / WEIGHT_ONE
 
 
@@ -155,8 +155,8 @@ NameT = TypeVar("NameT", bound=str)
 
 # So many choices of a person count fully, and the k-th one after them `FULL_CHOICES / k`.
 FULL_CHOICES = 32
-_OURS = frozenset({UNKNOWN, *(pole.dimension for pole in DIRECTIONS)})
-_MOST_SLOPE, _MOST_VARIANCE = 2 * WIDEST * FEATURE_ONE, WIDEST * WIDEST * FEATURE_ONE
+_HABIT_DIMENSIONS = frozenset({UNKNOWN, *(pole.dimension for pole in DIRECTIONS)})
+_MAX_FIXED_SLOPE, _MAX_FIXED_VARIANCE = 2 * WIDEST * FEATURE_ONE, WIDEST * WIDEST * FEATURE_ONE
 
 
 def evidence_of(
@@ -174,8 +174,8 @@ def evidence_of(
     share = min(1.0, FULL_CHOICES / max(1, nth))
     # A dimension's feature is its lines' strength times the skill's weight.
     scaled = {name: [weights.skill * value for value in row] for name, row in dimensions.items()}
-    within = _said(scaled, {name: weights.of(name) for name in scaled}, chosen, shares, share)
-    return _said(rows, at, chosen, shares, share), within
+    within = _gradients(scaled, {name: weights.of(name) for name in scaled}, chosen, shares, share)
+    return _gradients(rows, at, chosen, shares, share), within
 
 
 def outcome_of(
@@ -188,7 +188,9 @@ def outcome_of(
     features = contrast.features
     if features is None or features.candidates != 1 + len(contrast.unchosen):
         return None
-    listed = {fact.dimension for item in (contrast.chosen, *contrast.unchosen) for fact in item.facts} | _OURS
+    listed = {
+        fact.dimension for item in (contrast.chosen, *contrast.unchosen) for fact in item.facts
+    } | _HABIT_DIMENSIONS
     if not features.dimensions.keys() <= listed:
         named = {name: row for name, row in features.dimensions.items() if name in listed}
         features = features.model_copy(update={"dimensions": named})
@@ -223,7 +225,7 @@ def _softmax(scores: Sequence[float]) -> list[float]:
     return [part / total for part in parts]
 
 
-def _said(
+def _gradients(
     rows: Mapping[NameT, Sequence[float]], at: Mapping[str, float], chosen: int, shares: Sequence[float], share: float
 ) -> dict[NameT, WeightEvidence]:
     """Pull and variance per row, times a share of them; without rows where both are 0."""
@@ -231,8 +233,8 @@ def _said(
     for name, row in rows.items():
         mean = math.fsum(part * value for part, value in zip(shares, row, strict=True))
         variance = math.fsum(part * (value - mean) ** 2 for part, value in zip(shares, row, strict=True))
-        curved = _fixed(share * variance, _MOST_VARIANCE)
-        slope = _fixed(share * (row[chosen] - mean), _MOST_SLOPE)
+        curved = _fixed(share * variance, _MAX_FIXED_VARIANCE)
+        slope = _fixed(share * (row[chosen] - mean), _MAX_FIXED_SLOPE)
         if slope or curved:
             said[name] = (slope + round(curved * at[name]), curved)
     return said
@@ -243,20 +245,20 @@ def _fixed(value: float, most: int) -> int:
 
 
 # The greatest slope of one choice.
-MOST_SLOPE = 8
+MAX_SLOPE = 8
 # A choice adds at least its squared slope divided by this to the precision.
 #
 # At the best weights the squared slope is as large as the variance on average, so honest choices seldom need it; a
 # forged slope without a curvature cannot push for ever.
-LEAST_PART = 16
+MIN_PRECISION_DIVISOR = 16
 
 
-def start(domain: str, event: Event) -> Weights:
+def initial_weights(domain: str, event: Event) -> Weights:
     """Return a domain's first weights: version 0, all at their start values."""
-    return Weights(event_id=_id(domain, 0), occurred_at=event.occurred_at, domain=domain, version=0)
+    return Weights(event_id=_weights_id(domain, 0), occurred_at=event.occurred_at, domain=domain, version=0)
 
 
-def learned(weights: Weights, outcome: RankingOutcome, source: Position | None = None) -> Weights:
+def apply_outcome(weights: Weights, outcome: RankingOutcome, source: Position | None = None) -> Weights:
     """Apply one choice; the very same object where it was applied before. Frozen weights only note its position."""
     if source is not None and is_applied(weights.applied, source):
         return weights
@@ -268,13 +270,13 @@ def learned(weights: Weights, outcome: RankingOutcome, source: Position | None =
         bounds = MIX[part]
         mix[part] = _moved(mix.get(part, bounds.begin), moved, bounds)
     dimensions = dict(weights.dimensions)
-    for name, moved in _held(weights.dimensions, outcome.dimensions).items():
-        bounds = of_dimension(name)
+    for name, moved in _within_limit(weights.dimensions, outcome.dimensions).items():
+        bounds = dimension_bounds(name)
         dimensions[name] = _moved(dimensions.get(name, bounds.begin), moved, bounds)
     return _next(weights, outcome, source, mix=mix, dimensions=dimensions, choices=weights.choices + 1)
 
 
-def commanded(weights: Weights, command: WeightCommand, source: Position | None = None) -> Weights:
+def apply_command(weights: Weights, command: WeightCommand, source: Position | None = None) -> Weights:
     """Apply an operator's command; the very same object where it was applied before."""
     if source is not None and is_applied(weights.applied, source):
         return weights
@@ -286,7 +288,7 @@ def commanded(weights: Weights, command: WeightCommand, source: Position | None 
 def _next(weights: Weights, event: Event, source: Position | None, **changes: object) -> Weights:
     version = weights.version + 1
     envelope = {
-        "event_id": _id(weights.domain, version),
+        "event_id": _weights_id(weights.domain, version),
         "occurred_at": event.occurred_at,
         "version": version,
         "applied": with_applied(weights.applied, source),
@@ -295,11 +297,13 @@ def _next(weights: Weights, event: Event, source: Position | None, **changes: ob
     return weights.model_copy(update=envelope | changes)
 
 
-def _id(domain: str, version: int) -> str:
+def _weights_id(domain: str, version: int) -> str:
     return derived_id("weights", domain, str(version))
 
 
-def _held(known: Mapping[str, LearnedWeight], said: Mapping[str, WeightEvidence]) -> Mapping[str, WeightEvidence]:
+def _within_limit(
+    known: Mapping[str, LearnedWeight], said: Mapping[str, WeightEvidence]
+) -> Mapping[str, WeightEvidence]:
     """Keep dimensions that have, or get, a weight of their own, and add up the others under `unknown`."""
     room = MAX_WEIGHED_DIMENSIONS - 1 - len(known.keys() - {UNKNOWN})
     new = [name for name in said if name not in known and name != UNKNOWN]
@@ -312,17 +316,17 @@ def _held(known: Mapping[str, LearnedWeight], said: Mapping[str, WeightEvidence]
     return kept
 
 
-def _moved(held: LearnedWeight, moved: WeightEvidence, bounds: Bounds) -> LearnedWeight:
+def _moved(held: LearnedWeight, moved: WeightEvidence, bounds: WeightBounds) -> LearnedWeight:
     pull, variance = moved
-    slope = pull - _divided(variance * held.weight, WEIGHT_ONE)
-    slope = max(-MOST_SLOPE * FEATURE_ONE, min(MOST_SLOPE * FEATURE_ONE, slope))
-    least = slope * slope // (LEAST_PART * FEATURE_ONE)
+    slope = pull - _rounded_division(variance * held.weight, WEIGHT_ONE)
+    slope = max(-MAX_SLOPE * FEATURE_ONE, min(MAX_SLOPE * FEATURE_ONE, slope))
+    least = slope * slope // (MIN_PRECISION_DIVISOR * FEATURE_ONE)
     precision = min(held.precision + max(variance, least), bounds.surest)
-    step = max(-bounds.step, min(bounds.step, _divided(slope * WEIGHT_ONE, precision)))
+    step = max(-bounds.step, min(bounds.step, _rounded_division(slope * WEIGHT_ONE, precision)))
     return LearnedWeight(weight=max(bounds.low, min(bounds.high, held.weight + step)), precision=precision)
 
 
-def _divided(number: int, by: int) -> int:
+def _rounded_division(number: int, by: int) -> int:
     """Divide, rounding halves away from 0, so that both signs are treated alike."""
     whole = (2 * abs(number) + by) // (2 * by)
     return whole if number >= 0 else -whole

@@ -12,7 +12,7 @@ from typing import Final
 
 from operators.contrast import ndcg_gain
 from operators.evolve import ReasonerUnavailable
-from operators.learning.fold import merge, start
+from operators.learning.fold import initial_skill, merge
 from operators.rank import facet_weights, rank
 from operators.steps import EvolveState, EvolveStep, Reason
 from schemas import Attribute, BadRecord, Contrast, PolicySkill, SkillCommand, SkillDiff, decode
@@ -72,7 +72,7 @@ def replay_series(
 ) -> ReplaySeries:
     """Join the log of one skill with the available events; raise OutOfOrder if the log has a gap."""
     first = diffs[0]
-    live = start(first.user_id, first.domain, first.seed or (), first)
+    live = initial_skill(first.user_id, first.domain, first.seed or (), first)
     live = live.model_copy(update={"applied": first.seeded_from})
     begin, steps = live, list[ReplayStep]()
     for diff in diffs:
@@ -91,7 +91,7 @@ def history(diffs: Sequence[SkillDiff]) -> Iterator[tuple[PolicySkill, SkillDiff
     """Fold the log of one skill; yield each diff with the skill before it."""
     skill: PolicySkill | None = None
     for diff in sorted(diffs, key=lambda each: each.version):
-        skill = skill or start(diff.user_id, diff.domain, diff.seed or (), diff)
+        skill = skill or initial_skill(diff.user_id, diff.domain, diff.seed or (), diff)
         if diff.version == skill.version + 1:  # else a repeat
             yield skill, diff
             skill = merge(skill, diff)

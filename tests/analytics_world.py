@@ -20,12 +20,12 @@ from operators.graph.items import GraphLimits, add_taken, add_touch, neighbour_o
 from operators.graph.neighbours import ItemSummary, Neighbourhood, neighbourhood_of
 from operators.language.corrections import understand
 from operators.learning.commands import resolve_command
-from operators.learning.evidence import fixed
+from operators.learning.evidence import to_fixed_point
 from operators.learning.feedback import resolve_abstention
-from operators.learning.fold import merge, start
+from operators.learning.fold import initial_skill, merge
 from operators.learning.prior import observe, statinit
 from operators.learning.tiers import fit_seed
-from operators.learning.update import resolve_counts
+from operators.learning.update import resolve_choice
 from operators.seals import seal_record
 from operators.slim import slim
 from operators.statinit import facts_of, parser_for
@@ -144,7 +144,7 @@ class _Builder:
             for profile in self._profiles.values():
                 if profile.domain == domain:
                     population.add(profile)
-            self._usual[domain] = fixed(population.usual(floor=5))
+            self._usual[domain] = to_fixed_point(population.usual(floor=5))
         turns = [
             (MONDAY + timedelta(days=7 * (number % 3) + 1.6 * turn, minutes=13 * number), number, turn)
             for number in range(USERS)
@@ -357,7 +357,7 @@ class _Builder:
                 proposal = replace(proposal, reinforced=(*proposal.reinforced, "preference:mood:uplifting-reads"))
         source = _position(skill.version)
         validated = validate(proposal, skill, contrast, privacy=PRIVACY)
-        self._learn(key, skill, resolve_counts(skill, validated, contrast, source, self._usual[key[1]]))
+        self._learn(key, skill, resolve_choice(skill, validated, contrast, source, self._usual[key[1]]))
 
     def _command(self, number: int, at: datetime) -> None:
         person = self._people[number]
@@ -387,7 +387,7 @@ class _Builder:
 
     def _skill(self, key: tuple[str, str], event: Event) -> PolicySkill:
         if key not in self._world.skills:
-            return start(*key, fit_seed(statinit(self._profiles.get(key), self._usual[key[1]])), event)
+            return initial_skill(*key, fit_seed(statinit(self._profiles.get(key), self._usual[key[1]])), event)
         return self._world.skills[key]
 
     def _remember(self, key: tuple[str, str], item: ItemFacts, at: datetime, event_id: str) -> None:

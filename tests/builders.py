@@ -8,8 +8,8 @@ from typing import Any
 from operators.attributes import attribute_id
 from operators.evolve import Proposal, validate
 from operators.language.output_policy import OutputGate, Rejection
-from operators.learning.fold import SECTIONS, _strategy_lines, line_of, merge
-from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve
+from operators.learning.fold import SECTIONS, _strategy_lines, format_line, merge
+from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve_tiers
 from schemas import (
     Action,
     Candidate,
@@ -146,7 +146,7 @@ def evolve(
     """The whole step of the agent: validate, resolve, merge. Without a contrast: one that backs all discoveries."""
     if contrast is None:
         contrast = a_contrast(ItemFacts(item_id="taken", facts=proposal.discovered))
-    diff = resolve(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast, source, limits)
+    diff = resolve_tiers(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast, source, limits)
     return merge(skill, diff), diff
 
 
@@ -209,13 +209,13 @@ def open_rankings(**more: Any) -> OpenRankings:
 
 
 def render(skill: PolicySkill) -> str:
-    """The document whose length `operators.learning.fold.characters` computes: strongest lines first."""
+    """The document whose length `operators.learning.fold.document_length` computes: strongest lines first."""
     parts: list[str] = []
     for kind, heading in SECTIONS.items():
         lines = [a for a in skill.attributes if a.kind is kind and a.tier]
         lines.sort(key=lambda a: (-a.tier, -a.confirmed_at, -a.support, a.attribute_id))
         if lines:
-            parts.append(f"## {heading}\n" + "\n".join(line_of(a) for a in lines))
+            parts.append(f"## {heading}\n" + "\n".join(format_line(a) for a in lines))
     if skill.strategy.must_include:
         parts.append(_strategy_lines(skill.strategy))
     return "\n".join(parts)

@@ -14,7 +14,7 @@ from operators.admission import contrast_id
 from operators.attributes import fact_ids
 from operators.contrast import reverse_rank
 from operators.evolve import CountsReasoner
-from operators.fit.acceptance import Known
+from operators.fit.acceptance import KnownFacts
 from operators.graph import Retrieved
 from operators.language.corrections import understand
 from operators.stated import live_statements, statement_id
@@ -180,7 +180,7 @@ class Skills:
 
     def _most_informative(self, scenario: Scenario, order: Sequence[str], fit: Fit | None) -> str:
         skill, by_id = self.skill(scenario), {str(item.item_id): item for item in self.facts(scenario.items)}
-        known = Known.of(skill, live_statements(skill, self._now))
+        known = KnownFacts.of(skill, live_statements(skill, self._now))
         having = Counter(name for item in by_id.values() for name in dict.fromkeys(fact_ids(item.facts)))
         tied = [name for place, name in enumerate(order) if fit is None or fit.chances[place] == fit.chances[0]]
         return min(tied, key=lambda name: sum(having[each] for each in known.missing(by_id[name])))

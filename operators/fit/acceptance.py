@@ -18,34 +18,34 @@ from schemas import ONE, ItemFacts, PolicySkill, Stance, Statement
 from schemas.fit import Beliefs
 
 # The chance that an item suits, by the share of its facts that is unknown.
-Power = Callable[[float], float]
+AcceptanceCurve = Callable[[float], float]
 
 # The chance that none suits is computed from so many candidates, the likeliest.
-WEIGHED = 6
+MAX_JOINT = 6
 # The values that `U` may have.
-CHANCES = (0.002, 0.016, 0.064, 0.125, 0.22, 0.36, 0.56, 0.81, 0.97)
+RATES = (0.002, 0.016, 0.064, 0.125, 0.22, 0.36, 0.56, 0.81, 0.97)
 # In nat. An item with one of three facts unknown suits with a chance of about a third at first.
 _PRIOR = (-2.2, -1.2, -0.4, 0.0, -0.4, -1.2, -2.2, -3.4, -4.6)
 PRIOR: Beliefs = tuple(round(each * ONE) for each in _PRIOR)
 # No chance is ruled out for good: a person may become less choosy.
-LEAST = -16 * ONE
+MIN_BELIEF = -16 * ONE
 # One unknown fact beside known ones is less likely fine than its share suggests: most unknown facts were left.
-BENT = 0.5
+EXPONENT = 0.5
 # Successive lists show the same facts again, so that each is less than a new observation.
-WORTH = 0.5
+DISCOUNT = 0.5
 _TINY = 1e-9
 # The chance of an avoided item: the person may have erred, or changed their mind since.
-AGAINST = 0.02
+AVOIDED_CHANCE = 0.02
 # The same, if their taste has changed since the statement.
-DOUBTFUL = 0.2
+DOUBTFUL_CHANCE = 0.2
 # The same, if newer statements avoid as many other values of the dimension.
-REPLACED = 0.9
+REPLACED_CHANCE = 0.9
 # At least so many newer ones: one or two need not be all.
-FEW = 3
+MIN_NEWER = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownFacts:
     """The view of facts from a skill and live statements.
 
     `fine` are attribute ids that the person took before, or prefers; `rest`, statements about items and measures.
@@ -61,7 +61,7 @@ class Known:
     usual: int = 0
 
     @classmethod
-    def of(cls, skill: PolicySkill, statements: Sequence[Statement]) -> "Known":
+    def of(cls, skill: PolicySkill, statements: Sequence[Statement]) -> "KnownFacts":
         """Build the view. A user who took a fact, or asks for it, accepts it."""
         liked = {said.attribute_id for said in statements if said.stance is not Stance.AVOIDS and said.bound is None}
         taken = {line.attribute_id for line in skill.attributes if line.support}
@@ -91,9 +91,9 @@ class Known:
         statement back.
         """
         if said.since >= self.shifted:
-            return AGAINST
+            return AVOIDED_CHANCE
         newer = self.newer.get(said.dimension, 0)
-        return REPLACED if newer >= max(self.usual, FEW) else DOUBTFUL
+        return REPLACED_CHANCE if newer >= max(self.usual, MIN_NEWER) else DOUBTFUL_CHANCE
 
     def missing(self, item: ItemFacts) -> list[str]:
         """Return the attribute ids of the item's unknown facts."""
@@ -105,7 +105,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class FitCandidate:
     """The parts of one candidate's chance: `told` is the chance that statements leave it, 1 if none is against it.
 
     `missing` has, by attribute id of an unknown fact, its share of the item; all facts of one item have equal shares.
@@ -120,48 +120,50 @@ class Candidate:
         """The unknown share of the item."""
         return round(fsum(self.missing.values()), 6)
 
-    def after(self, names: frozenset[str]) -> "Candidate":
+    def after(self, names: frozenset[str]) -> "FitCandidate":
         """The same candidate once some facts are known to be fine."""
         if names.isdisjoint(self.missing):
             return self
-        return Candidate(self.item, self.told, {name: part for name, part in self.missing.items() if name not in names})
+        return FitCandidate(
+            self.item, self.told, {name: part for name, part in self.missing.items() if name not in names}
+        )
 
 
-def candidates(items: Sequence[ItemFacts], known: Known) -> list[Candidate]:
+def fit_candidates(items: Sequence[ItemFacts], known: KnownFacts) -> list[FitCandidate]:
     """Split each item of a list into its known and unknown parts."""
     found = []
     for item in items:
-        told = max(AGAINST, prod(known.leaves(said) for said in known.against(item)))
+        told = max(AVOIDED_CHANCE, prod(known.leaves(said) for said in known.against(item)))
         part = 1 / len(set(fact_ids(item.facts))) if item.facts else 1.0
         # An item without facts is wholly unknown, and shares nothing with any other.
         missing = known.missing(item) if item.facts else [item.item_id]
-        found.append(Candidate(item, told, dict.fromkeys(missing, part)))
+        found.append(FitCandidate(item, told, dict.fromkeys(missing, part)))
     return found
 
 
-def chance(candidate: Candidate, power: Power) -> float:
+def acceptance(candidate: FitCandidate, power: AcceptanceCurve) -> float:
     """Return the chance that one candidate suits."""
-    if candidate.told <= AGAINST:
-        return AGAINST
-    return max(AGAINST, candidate.told * power(candidate.share))
+    if candidate.told <= AVOIDED_CHANCE:
+        return AVOIDED_CHANCE
+    return max(AVOIDED_CHANCE, candidate.told * power(candidate.share))
 
 
-def none_suits(listed: Sequence[Candidate], power: Power, chances: Sequence[float] = ()) -> float:
+def none_accepted(listed: Sequence[FitCandidate], power: AcceptanceCurve, chances: Sequence[float] = ()) -> float:
     """Return the chance that no candidate suits: a fact of several candidates is fine for all of them or for none."""
-    chances = chances or [chance(each, power) for each in listed]
+    chances = chances or [acceptance(each, power) for each in listed]
     best = max(chances, default=0.0)
     if not chances or best >= 1.0:
         return 0.0 if chances else 1.0
-    ranked = sorted(range(len(listed)), key=lambda place: -chances[place])[:WEIGHED]
-    able = [listed[place] for place in ranked if listed[place].told > AGAINST]
+    ranked = sorted(range(len(listed)), key=lambda place: -chances[place])[:MAX_JOINT]
+    able = [listed[place] for place in ranked if listed[place].told > AVOIDED_CHANCE]
     some = fsum(
-        (-1) ** (len(group) + 1) * prod(each.told for each in group) * power(share) for group, share in _joined(able)
+        (-1) ** (len(group) + 1) * prod(each.told for each in group) * power(share) for group, share in _groups(able)
     )
     # Avoided candidates count once: twenty of them are not twenty chances.
     return min(1.0, max(0.0, 1.0 - max(some, best)))
 
 
-def _joined(able: Sequence[Candidate]) -> Iterator[tuple[tuple[Candidate, ...], float]]:
+def _groups(able: Sequence[FitCandidate]) -> Iterator[tuple[tuple[FitCandidate, ...], float]]:
     """Yield every group of these candidates with its unknown share; a fact that several have counts once.
 
     Facts that the same candidates have are counted together: there are few such kinds, and many facts.
@@ -181,7 +183,7 @@ def _joined(able: Sequence[Candidate]) -> Iterator[tuple[tuple[Candidate, ...], 
             yield tuple(able[at] for at in group), round(fsum(shares), 6)
 
 
-def learned(
+def update_beliefs(
     skill: PolicySkill,
     statements: Sequence[Statement],
     suited: Sequence[ItemFacts],
@@ -196,41 +198,41 @@ def learned(
     """
     if skill.beliefs is None and not refused:
         return None
-    known = Known.of(skill, statements)
-    found = [each / ONE for each in _started(skill.beliefs)]
+    known = KnownFacts.of(skill, statements)
+    found = [each / ONE for each in _beliefs_or_prior(skill.beliefs)]
     for items, suits in (((shown or suited) if suited else (), True), (refused, False)):
-        listed = [each for each in candidates(items, known) if each.told == 1.0]
+        listed = [each for each in fit_candidates(items, known) if each.told == 1.0]
         # A list that is known throughout tells nothing of unknown facts.
         if not listed or not all(each.missing for each in listed):
             continue
-        for place, value in enumerate(CHANCES):
-            none = none_suits(listed, partial(_at, value))
-            found[place] += WORTH * log(max(_TINY, 1.0 - none if suits else none))
+        for place, value in enumerate(RATES):
+            none = none_accepted(listed, partial(_rate_at, value))
+            found[place] += DISCOUNT * log(max(_TINY, 1.0 - none if suits else none))
     best = max(found)
-    return tuple(max(LEAST, round((each - best) * ONE)) for each in found)
+    return tuple(max(MIN_BELIEF, round((each - best) * ONE)) for each in found)
 
 
-def _started(beliefs: Beliefs | None) -> Beliefs:
+def _beliefs_or_prior(beliefs: Beliefs | None) -> Beliefs:
     return beliefs if beliefs is not None and len(beliefs) == len(PRIOR) else PRIOR
 
 
-def power_of(beliefs: Beliefs | None) -> Power:
+def acceptance_curve(beliefs: Beliefs | None) -> AcceptanceCurve:
     """Return the chance that an item suits, as a function of its unknown share."""
-    return partial(chance_of, _started(beliefs))
+    return partial(mean_acceptance, _beliefs_or_prior(beliefs))
 
 
 @lru_cache(maxsize=16_384)
-def chance_of(beliefs: Beliefs, share: float) -> float:
+def mean_acceptance(beliefs: Beliefs, share: float) -> float:
     """Return the chance that an item suits of whose facts this share is unknown.
 
-    >>> [round(chance_of(PRIOR, share), 2) for share in (0.0, 1 / 3, 1.0)]
+    >>> [round(mean_acceptance(PRIOR, share), 2) for share in (0.0, 1 / 3, 1.0)]
     [1.0, 0.32, 0.16]
     """
     if not share:
         return 1.0
     weights = [exp(each / ONE) for each in beliefs]
-    return fsum(weight * _at(value, share) for weight, value in zip(weights, CHANCES, strict=True)) / fsum(weights)
+    return fsum(weight * _rate_at(value, share) for weight, value in zip(weights, RATES, strict=True)) / fsum(weights)
 
 
-def _at(value: float, share: float) -> float:
-    return float(value ** (share**BENT))
+def _rate_at(value: float, share: float) -> float:
+    return float(value ** (share**EXPONENT))

@@ -8,28 +8,37 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 
 from operators.attributes import fact_id, fact_ids
-from operators.fit.acceptance import AGAINST, Candidate, Known, Power, candidates, chance, none_suits, power_of
+from operators.fit.acceptance import (
+    AVOIDED_CHANCE,
+    AcceptanceCurve,
+    FitCandidate,
+    KnownFacts,
+    acceptance,
+    acceptance_curve,
+    fit_candidates,
+    none_accepted,
+)
 from operators.language.privacy import Privacy
 from operators.prompts import visible
 from schemas import ClarifyingQuestion, Fact, Fit, ItemFacts, Option, PolicySkill, Stance, Statement, derived_id
 from schemas.fit import MAX_OPTIONS
 
 # Below this chance it is better to show nothing: an unsuitable item costs more than a missed one.
-SUITS = 0.58
-MAX_HONOURED = 64
+MIN_ACCEPTANCE = 0.58
+MAX_APPLIED = 64
 MIN_OPTIONS = 2
 MAX_TEXT = 300
 # The least gain in the probability of the right decision that is worth a question.
-LEAST_GAIN = 0.005
+MIN_GAIN = 0.005
 # The question is about so many candidates, the likeliest: a long list is not decided by its end.
-CONSIDERED = 10
+MAX_CANDIDATES = 10
 # So many dimensions of a list are compared: those that are unknown of most candidates.
 MAX_DIMENSIONS = 6
 # How much likelier the best of several suitable candidates is found, once the person's favourite is known.
-FAVOURITE = 0.5
+FAVOURITE_GAIN = 0.5
 
 
-def fit_of(
+def fit_list(
     items: Sequence[ItemFacts],
     skill: PolicySkill,
     statements: Sequence[Statement],
@@ -43,22 +52,22 @@ def fit_of(
     """
     if not items or (skill.beliefs is None and not statements and not asks):
         return None
-    known = Known.of(skill, statements)
-    listed = candidates(items, known)
+    known = KnownFacts.of(skill, statements)
+    listed = fit_candidates(items, known)
     if skill.beliefs is None:
         chances = [each.told for each in listed]
         nothing = 1.0 - max(chances)
     else:
-        power = power_of(skill.beliefs)
-        chances = [chance(each, power) for each in listed]
-        nothing = none_suits(listed, power)
+        power = acceptance_curve(skill.beliefs)
+        chances = [acceptance(each, power) for each in listed]
+        nothing = none_accepted(listed, power)
     return Fit(
         chances=tuple(round(each, 4) for each in chances),
         nothing=round(nothing, 4),
-        suits=max(chances) >= SUITS,
+        suits=max(chances) >= MIN_ACCEPTANCE,
         against={item.item_id: said[0].statement_id for item in items if (said := known.against(item))},
-        followed=tuple(dict.fromkeys(_applied(items, statements)))[:MAX_HONOURED],
-        question=question_of(items, skill, statements, privacy) if asks else None,
+        followed=tuple(dict.fromkeys(_applied(items, statements)))[:MAX_APPLIED],
+        question=best_question(items, skill, statements, privacy) if asks else None,
     )
 
 
@@ -73,33 +82,33 @@ def _applied(items: Sequence[ItemFacts], statements: Sequence[Statement]) -> Ite
             yield said.statement_id
 
 
-def question_of(
+def best_question(
     items: Sequence[ItemFacts], skill: PolicySkill, statements: Sequence[Statement], privacy: Privacy
 ) -> ClarifyingQuestion | None:
     """Return the question that helps most to decide what to show, or to show nothing; None where no answer would.
 
     It never asks about sensitive facts, even where a domain may learn them, nor about avoided ones.
     """
-    known = Known.of(skill, statements)
-    power = power_of(skill.beliefs)
-    listed = sorted(candidates(items, known), key=lambda each: -chance(each, power))[:CONSIDERED]
+    known = KnownFacts.of(skill, statements)
+    power = acceptance_curve(skill.beliefs)
+    listed = sorted(fit_candidates(items, known), key=lambda each: -acceptance(each, power))[:MAX_CANDIDATES]
     asked = _dimensions([each.item for each in listed], known, privacy)
     gains = [(_gain(listed, power, options, known, statements), options) for options in asked]
     gain, facts = min(gains, key=lambda each: (-each[0], each[1][0].dimension), default=(0.0, ()))
-    if gain < LEAST_GAIN:
+    if gain < MIN_GAIN:
         return None
     return ClarifyingQuestion(
         question_id=derived_id("question", skill.user_id, skill.domain, str(skill.version), *map(fact_id, facts)),
         dimension=facts[0].dimension,
-        text=text_of(facts),
+        text=question_text(facts),
         options=tuple(Option(attribute_id=fact_id(fact), value=fact.value) for fact in facts),
     )
 
 
-def text_of(facts: Sequence[Fact]) -> str:
+def question_text(facts: Sequence[Fact]) -> str:
     """Write the question.
 
-    >>> text_of([Fact(dimension="connection", value="a cable"), Fact(dimension="connection", value="Bluetooth")])
+    >>> question_text([Fact(dimension="connection", value="a cable"), Fact(dimension="connection", value="Bluetooth")])
     'Do you prefer a cable or Bluetooth?'
     """
     *first, last = [" ".join(visible(fact.value).split()) for fact in facts]
@@ -107,7 +116,7 @@ def text_of(facts: Sequence[Fact]) -> str:
     return said if len(said) <= MAX_TEXT else f"{said[: MAX_TEXT - 1]}?"
 
 
-def _dimensions(items: Sequence[ItemFacts], known: Known, privacy: Privacy) -> Iterator[tuple[Fact, ...]]:
+def _dimensions(items: Sequence[ItemFacts], known: KnownFacts, privacy: Privacy) -> Iterator[tuple[Fact, ...]]:
     """Yield the options of each dimension that may be asked about: the values that most candidates have."""
     having: Counter[str] = Counter()
     facts: dict[str, dict[str, Fact]] = {}
@@ -135,7 +144,11 @@ def is_sensitive(fact: Fact, privacy: Privacy) -> bool:
 
 
 def _gain(
-    listed: Sequence[Candidate], power: Power, options: Sequence[Fact], known: Known, statements: Sequence[Statement]
+    listed: Sequence[FitCandidate],
+    power: AcceptanceCurve,
+    options: Sequence[Fact],
+    known: KnownFacts,
+    statements: Sequence[Statement],
 ) -> float:
     """Return how much likelier the right decision is once the question is answered."""
     names = [fact_id(fact) for fact in options]
@@ -145,7 +158,7 @@ def _gain(
     cases = []
     for each in listed:
         own, fine = each.missing.keys() & asked, each.after(frozenset(asked))
-        cases.append((own, fine, Candidate(each.item, AGAINST, fine.missing)))
+        cases.append((own, fine, FitCandidate(each.item, AVOIDED_CHANCE, fine.missing)))
     expected = 0.0
     for outcome in product((True, False), repeat=len(asked)):
         likely = 1.0
@@ -154,23 +167,23 @@ def _gain(
             likely *= chance_fine if is_fine else 1.0 - chance_fine
         avoided = {name for name, is_fine in zip(asked, outcome, strict=True) if not is_fine}
         then = [fine if own.isdisjoint(avoided) else refused for own, fine, refused in cases]
-        expected += likely * _decides(then, power)
+        expected += likely * _decision_probability(then, power)
     liked = {name for said in statements if said.stance is not Stance.AVOIDS for name in (said.attribute_id, said.over)}
     # A person whose statements name all options has told their favourite.
-    tells = 0.0 if liked.issuperset(names) else FAVOURITE * _contested(listed, power, names)
-    return expected - _decides(listed, power) + tells
+    tells = 0.0 if liked.issuperset(names) else FAVOURITE_GAIN * _second_best(listed, power, names)
+    return expected - _decision_probability(listed, power) + tells
 
 
-def _decides(listed: Sequence[Candidate], power: Power) -> float:
+def _decision_probability(listed: Sequence[FitCandidate], power: AcceptanceCurve) -> float:
     """Return the probability that the better of two decisions is right: to show the best candidate, or nothing."""
-    chances = [chance(each, power) for each in listed]
-    return max(*chances, none_suits(listed, power, chances))
+    chances = [acceptance(each, power) for each in listed]
+    return max(*chances, none_accepted(listed, power, chances))
 
 
-def _contested(listed: Sequence[Candidate], power: Power, names: Sequence[str]) -> float:
+def _second_best(listed: Sequence[FitCandidate], power: AcceptanceCurve, names: Sequence[str]) -> float:
     """Estimate the probability that at least two candidates suit that differ in the facts of these names."""
     best: dict[frozenset[str], float] = {}
     for each in listed:
         own = frozenset(fact_id(fact) for fact in each.item.facts) & frozenset(names)
-        best[own] = max(chance(each, power), best.get(own, 0.0))
+        best[own] = max(acceptance(each, power), best.get(own, 0.0))
     return sum(sorted(best.values(), reverse=True)[1:2])

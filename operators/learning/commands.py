@@ -8,7 +8,7 @@ from operators.language.output_policy import OutputGate, drop_item_evidence
 from operators.language.privacy import Privacy
 from operators.learning.evidence import counts_for_tier, counts_of
 from operators.learning.fold import next_diff
-from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, make_room
+from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, evict_to_fit
 from operators.stated import statement_id
 from schemas.base import Position, Provenance
 from schemas.commands import Action, SkillCommand
@@ -17,7 +17,7 @@ from schemas.skills import Attribute, AttributeSource, Evidence, Tier
 from schemas.statements import Stance, StatementChange, StatementChangeKind
 
 # The change of a line that a command proposes.
-_PROPOSED = {
+_CHANGE_OF = {
     Action.ADD: SkillChangeKind.ADDED,
     Action.PIN: SkillChangeKind.PINNED,
     Action.UNPIN: SkillChangeKind.UNPINNED,
@@ -28,7 +28,7 @@ _PROPOSED = {
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _CommandResult:
     changes: tuple[SkillChange, ...] = ()
     refused: tuple[RefusedProposal, ...] = ()
     frozen: bool | None = None
@@ -49,12 +49,12 @@ def resolve_command(
 
     Private data are refused, whoever states them: a domain may allow a category, a person cannot.
     """
-    command, private = _fit_to_keep(skill, command, privacy, gate)
+    command, private = _redact(skill, command, privacy, gate)
     if private is not None:
-        kind = _PROPOSED.get(command.action, SkillChangeKind.REWORDED)
-        answer = _Answer(refused=(refused_change("", kind, RefusalReason.PRIVATE, private),))
+        kind = _CHANGE_OF.get(command.action, SkillChangeKind.REWORDED)
+        answer = _CommandResult(refused=(refused_change("", kind, RefusalReason.PRIVATE, private),))
     else:
-        answer = _carry_out(skill, command, limits)
+        answer = _execute(skill, command, limits)
     evidence = Evidence(event_id=command.event_id)
     changes, refused = list(answer.changes), list(answer.refused)
     if command.action is Action.REWORD:
@@ -64,7 +64,7 @@ def resolve_command(
         ]
     if changes:
         # A pin's word, or the likes that move up after a removal, may be the ones too many.
-        changes, full = make_room(skill, changes, evidence, skill.contrasts, limits)
+        changes, full = evict_to_fit(skill, changes, evidence, skill.contrasts, limits)
         refused += full
         if full and command.action is Action.REWORD:
             changes = []  # the old words stay where the new ones have no room
@@ -84,7 +84,7 @@ def resolve_command(
     )
 
 
-def _fit_to_keep(
+def _redact(
     skill: PolicySkill, command: SkillCommand, privacy: Privacy, gate: OutputGate
 ) -> tuple[SkillCommand, str | None]:
     """Return the command without personal data in its reason and lines, and the kind of such data in its words.
@@ -118,61 +118,61 @@ def _is_statement(skill: PolicySkill, command: SkillCommand) -> bool:
     return any(said.statement_id == command.attribute_id for said in skill.stated)
 
 
-def _carry_out(  # noqa: PLR0911 - one return per action
+def _execute(  # noqa: PLR0911 - one return per action
     skill: PolicySkill, command: SkillCommand, limits: MergeLimits
-) -> _Answer:
+) -> _CommandResult:
     match command.action:
         case Action.ADD:
             return _add(skill, command)
         case Action.FREEZE | Action.UNFREEZE:
-            return _Answer(frozen=command.action is Action.FREEZE)
+            return _CommandResult(frozen=command.action is Action.FREEZE)
         case Action.ROLL_BACK | Action.IMPORT:
             return _restore(skill, command)
         case Action.REMOVE if _is_statement(skill, command):
             name = command.attribute_id or ""
-            return _Answer(
+            return _CommandResult(
                 stated=(StatementChange(kind=StatementChangeKind.REMOVED, statement_id=name, reason=command.reason),)
             )
     line = _line_of(skill, command)
     if line is None:
-        return _refuse(command.attribute_id or "", _PROPOSED[command.action], RefusalReason.UNKNOWN)
+        return _refuse(command.attribute_id or "", _CHANGE_OF[command.action], RefusalReason.UNKNOWN)
     match command.action:
         case Action.PIN if sum(a.pinned for a in skill.attributes) >= limits.pinned:
             return _refuse(line.attribute_id, SkillChangeKind.PINNED, RefusalReason.CAPPED)
         case Action.PIN | Action.UNPIN:
-            return _Answer((_change(command, line, after=line.tier),))
+            return _CommandResult((_change(command, line, after=line.tier),))
         case Action.REMOVE:
-            return _Answer((_change(command, line),))
+            return _CommandResult((_change(command, line),))
         case Action.SET_TIER:
             return _set_tier(command, line)
         case _:
             return _reword(skill, command, line)
 
 
-def _set_tier(command: SkillCommand, line: Attribute) -> _Answer:
+def _set_tier(command: SkillCommand, line: Attribute) -> _CommandResult:
     if command.tier is line.tier:
         return _refuse(line.attribute_id, SkillChangeKind.SET, RefusalReason.ALREADY_SO)
     tier = command.tier or Tier.LOW
     _, expected = counts_of(line)
-    return _Answer((_change(command, line, after=tier, counts=(counts_for_tier(tier, expected), expected)),))
+    return _CommandResult((_change(command, line, after=tier, counts=(counts_for_tier(tier, expected), expected)),))
 
 
-def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute) -> _Answer:
+def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute) -> _CommandResult:
     """Replace a line: another name is another line, which takes over the counts."""
     value = command.value or line.value
     name = attribute_id(line.kind, line.dimension, value)
     reworded = line.model_copy(update={"attribute_id": name, "value": value, "source": AttributeSource.STATED})
     if name == line.attribute_id:
-        return _Answer((_new(SkillChangeKind.REWORDED, reworded, command.reason, before=line),))
+        return _CommandResult((_new(SkillChangeKind.REWORDED, reworded, command.reason, before=line),))
     if any(a.attribute_id == name for a in skill.attributes):
         return _refuse(name, SkillChangeKind.REWORDED, RefusalReason.ALREADY_SO)
-    return _Answer((_change(command, line), _new(SkillChangeKind.ADDED, reworded, command.reason)))
+    return _CommandResult((_change(command, line), _new(SkillChangeKind.ADDED, reworded, command.reason)))
 
 
-def _add(skill: PolicySkill, command: SkillCommand) -> _Answer:
+def _add(skill: PolicySkill, command: SkillCommand) -> _CommandResult:
     said = command.line
     if said is None:  # the schema requires it
-        return _Answer()
+        return _CommandResult()
     line = Attribute(
         attribute_id=attribute_id(said.kind, said.dimension, said.value),
         kind=said.kind,
@@ -195,11 +195,11 @@ def _add(skill: PolicySkill, command: SkillCommand) -> _Answer:
     if any(a.attribute_id == line.attribute_id for a in skill.attributes):
         # A statement only silences the line: taking the statement back is enough to add it.
         refused = _refuse(line.attribute_id, SkillChangeKind.ADDED, RefusalReason.ALREADY_SO)
-        return _Answer(stated=taken_back) if taken_back else refused
-    return _Answer((_new(SkillChangeKind.ADDED, line, command.reason),), stated=taken_back)
+        return _CommandResult(stated=taken_back) if taken_back else refused
+    return _CommandResult((_new(SkillChangeKind.ADDED, line, command.reason),), stated=taken_back)
 
 
-def _restore(skill: PolicySkill, command: SkillCommand) -> _Answer:
+def _restore(skill: PolicySkill, command: SkillCommand) -> _CommandResult:
     """Return to the lines of an old version, or of an export."""
     if command.to_version is not None and command.to_version > skill.version:
         # A version of a skill that was erased since.
@@ -218,14 +218,14 @@ def _restore(skill: PolicySkill, command: SkillCommand) -> _Answer:
         for name, line in wanted.items()
         if held.get(name) != line
     ]
-    return _Answer((*gone, *back), rolled_back_to=command.to_version)
+    return _CommandResult((*gone, *back), rolled_back_to=command.to_version)
 
 
 def _change(
     command: SkillCommand, line: Attribute, after: Tier | None = None, counts: tuple[int, int] | None = None
 ) -> SkillChange:
     return SkillChange(
-        kind=_PROPOSED[command.action],
+        kind=_CHANGE_OF[command.action],
         attribute_id=line.attribute_id,
         before=line.tier,
         after=after,
@@ -245,5 +245,5 @@ def _new(kind: SkillChangeKind, line: Attribute, reason: str, before: Attribute 
     )
 
 
-def _refuse(name: str, kind: SkillChangeKind, why: RefusalReason) -> _Answer:
-    return _Answer(refused=(RefusedProposal(attribute_id=name, proposed=kind, why=why),))
+def _refuse(name: str, kind: SkillChangeKind, why: RefusalReason) -> _CommandResult:
+    return _CommandResult(refused=(RefusedProposal(attribute_id=name, proposed=kind, why=why),))

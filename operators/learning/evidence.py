@@ -23,18 +23,18 @@ from operators.attributes import fact_ids
 from schemas import ONE, Attribute, AttributeKind, AttributeSource, ItemFacts, PolicySkill, Tier
 
 # A sixteenth of each count is forgotten per choice: half of it after eleven.
-FORGET = 16
+DECAY = 16
 # The smallest part that a tally can forget.
-LEAST_FORGOTTEN = 1_024
+SLOWEST_DECAY = 1_024
 # A line counts as offered as usual in the last six choices before its discovery, at most.
-HORIZON = 6
+BACKFILL_CHOICES = 6
 # From which (taken + 1) / (expected + 1) a line has a tier; below the first it is silent.
-CUTS = ((Tier.LOW, 11, 10), (Tier.MEDIUM, 3, 2), (Tier.HIGH, 5, 2))
+TIER_RATIOS = ((Tier.LOW, 11, 10), (Tier.MEDIUM, 3, 2), (Tier.HIGH, 5, 2))
 # The (taken + 1) / (expected + 1) that a statement or a template gives a line.
-_WORTH = {Tier.LOW: (13, 10), Tier.MEDIUM: (2, 1), Tier.HIGH: (7, 2)}
-MOST = 1_024 * ONE
+_STATED_RATIOS = {Tier.LOW: (13, 10), Tier.MEDIUM: (2, 1), Tier.HIGH: (7, 2)}
+MAX_COUNT = 1_024 * ONE
 # A line that lately cost so many places is silent until it gains again.
-COSTLY = 8 * ONE
+MAX_COST = 8 * ONE
 _TIERS = tuple(Tier)
 # A member by way of its class takes seven times as long, and each choice compares hundreds.
 _SILENT, _LOW, _STATED = Tier.SILENT, Tier.LOW, AttributeSource.STATED
@@ -42,7 +42,7 @@ _EARNED = frozenset({AttributeSource.PRIOR, AttributeSource.DISCOVERED})
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ListEvidence:
     """A list, counted: attribute ids of the chosen item's facts, in the parser's order, and of each unchosen item's."""
 
     taken: tuple[str, ...]
@@ -53,7 +53,7 @@ class Shown:
     parts: Mapping[str, int] | None = None
 
     @classmethod
-    def of(cls, chosen: Sequence[ItemFacts], unchosen: Sequence[ItemFacts], in_order: bool = False) -> "Shown":
+    def of(cls, chosen: Sequence[ItemFacts], unchosen: Sequence[ItemFacts], in_order: bool = False) -> "ListEvidence":
         """Count a choice from one list; several chosen items share one choice.
 
         If the order is known, the second counts half as much as the first, the third a third.
@@ -78,18 +78,18 @@ class Shown:
         return ONE if self.parts is None else self.parts.get(name, 0)
 
 
-def decay(count: int, forget: int = FORGET) -> int:
+def decay(count: int, forget: int = DECAY) -> int:
     """Return a count after the decay of one choice."""
     return count - count // forget if forget else count
 
 
-def first_expected(usual: int, share: int, before: int) -> int:
+def initial_expected(usual: int, share: int, before: int) -> int:
     """Estimate `expected` of a newly discovered fact, from the choices before it was counted and from this list.
 
     `usual` is the population's share of taken items that have it, `share` that of this list, both in 1/1024; `before`,
     the number of the person's choices and visits so far.
     """
-    return min(usual * min(before, HORIZON) + share, MOST)
+    return min(usual * min(before, BACKFILL_CHOICES) + share, MAX_COUNT)
 
 
 def tier_of(taken: int, expected: int, source: AttributeSource, support: int, gained: int = 0) -> Tier:
@@ -104,12 +104,12 @@ def tier_of(taken: int, expected: int, source: AttributeSource, support: int, ga
     <Tier.SILENT: 0>
     """
     found, taken, expected = _SILENT, taken + ONE, expected + ONE
-    for tier, parts, of in CUTS:
+    for tier, parts, of in TIER_RATIOS:
         if taken * of < parts * expected:
             break
         found = tier
     if source in _EARNED:
-        if gained <= -COSTLY:
+        if gained <= -MAX_COST:
             return _SILENT
         return found if support >= found else _TIERS[support]
     return max(found, _LOW) if source is _STATED else found
@@ -123,8 +123,8 @@ def counts_for_tier(tier: Tier, expected: int = 0) -> int:
     """
     if not tier:
         return 0
-    parts, of = _WORTH[tier]
-    return min(-(-(expected + ONE) * parts // of) - ONE, MOST)
+    parts, of = _STATED_RATIOS[tier]
+    return min(-(-(expected + ONE) * parts // of) - ONE, MAX_COUNT)
 
 
 def is_counted(line: Attribute) -> bool:
@@ -147,55 +147,55 @@ def strength(line: Attribute) -> float:
     taken, expected = counts_of(line)
     if line.pinned:
         taken = max(taken, counts_for_tier(line.tier, expected))
-    return weight(taken, expected)
+    return log_ratio(taken, expected)
 
 
 @lru_cache(maxsize=65_536)
-def weight(taken: int, expected: int) -> float:
+def log_ratio(taken: int, expected: int) -> float:
     """Return the logarithm of taken over expected; never negative (invariant 5)."""
     return max(0.0, log((taken + ONE) / (expected + ONE)))
 
 
-def in_words(taken: int, expected: int) -> str:
+def describe_counts(taken: int, expected: int) -> str:
     """Write counts for people.
 
-    >>> in_words(6 * 1_024, 2_150)
+    >>> describe_counts(6 * 1_024, 2_150)
     'lately taken 6 times where 2.1 were to be expected'
     """
-    times = "once" if taken == ONE else f"{number_of(taken)} times"
-    return f"lately taken {times} where {number_of(expected)} were to be expected"
+    times = "once" if taken == ONE else f"{format_count(taken)} times"
+    return f"lately taken {times} where {format_count(expected)} were to be expected"
 
 
-def number_of(count: int) -> str:
+def format_count(count: int) -> str:
     """Write a count in choices, such as `2.1`."""
     return f"{count / ONE:.1f}".removesuffix(".0")
 
 
-def fixed(shares: Mapping[str, float]) -> dict[str, int]:
+def to_fixed_point(shares: Mapping[str, float]) -> dict[str, int]:
     """Convert shares from 0 to 1 to 1/1024."""
     return {name: int(share * ONE) for name, share in shares.items()}
 
 
 # The threshold of the test, in 1/1024 nat. With `ESTABLISHED`, `benchmarks.shifts` has false alarms for 0 of 200
 # people, and detects an ended taste after 12 lists of ten (median). 4 nats detect fewer, with as many false alarms.
-DETECTED = 3 * ONE
+DRIFT_THRESHOLD = 3 * ONE
 # A warning: where one line's taste has changed, lines with a warning are weakened with it.
-WARNING = DETECTED // 2
+DRIFT_WARNING = DRIFT_THRESHOLD // 2
 # Bounds of a line's odds over chance: counts that fade already would test ever less.
-LEAST_ODDS, MOST_ODDS = 3.0, 5.0
+MIN_ODDS, MAX_ODDS = 3.0, 5.0
 # The least `taken` of a tested line, in 1/1024, with decay. A line from the history needs more: visits come without
 # lists, so they also name values that all people take (nine of ten false alarms, such as "dinner").
 ESTABLISHED, ESTABLISHED_BY_HISTORY = 6 * ONE, 10 * ONE
 # So long without an event counts as one more choice that forgets.
-AGE = timedelta(days=365)
-MOST_AGED = 32
+INACTIVITY_ROUND = timedelta(days=365)
+MAX_INACTIVITY_ROUNDS = 32
 # How many extra times a skill forgets when the test detects that a taste has changed.
-FASTER = 4
+DRIFT_ROUNDS = 4
 # The same when the person states it: a third is left of the older counts.
-SAID_FASTER = 16
+STATED_DRIFT_ROUNDS = 16
 
 
-def drifted(line: Attribute, share: int, taken: bool) -> int:
+def page_hinkley(line: Attribute, share: int, taken: bool) -> int:
     """Return a line's cumulative sum after a list, in 1/1024 nat.
 
     Only lines that were sure and taken often when the test began are tested, and only by lists that offer their value
@@ -205,28 +205,30 @@ def drifted(line: Attribute, share: int, taken: bool) -> int:
     was_sure = (line.tier is Tier.HIGH and line.taken >= least) or (line.drift and line.tier)
     if not was_sure or line.source is AttributeSource.STATED or not 0 < share < ONE:
         return line.drift
-    odds = min(max((line.taken + ONE) / (line.expected + ONE), LEAST_ODDS), MOST_ODDS)
+    odds = min(max((line.taken + ONE) / (line.expected + ONE), MIN_ODDS), MAX_ODDS)
     chance = share / ONE
     expected = chance * odds / (1.0 + chance * (odds - 1.0))
     nats = math.log(chance / expected) if taken else math.log((1.0 - chance) / (1.0 - expected))
-    return min(max(0, line.drift + round(nats * ONE)), 16 * DETECTED)
+    return min(max(0, line.drift + round(nats * ONE)), 16 * DRIFT_THRESHOLD)
 
 
-def has_shifted(line: Attribute, drift: int) -> bool:
+def drift_detected(line: Attribute, drift: int) -> bool:
     """True if the test detects that a taste is over."""
-    return drift >= DETECTED and bool(line.tier)
+    return drift >= DRIFT_THRESHOLD and bool(line.tier)
 
 
 def inactivity_decay(skill: PolicySkill, now: datetime) -> int:
     """Return how many extra times a skill forgets after an inactivity; none with its first event."""
-    return min(max(0, (now - skill.occurred_at) // AGE), MOST_AGED) if skill.version else 0
+    return min(max(0, (now - skill.occurred_at) // INACTIVITY_ROUND), MAX_INACTIVITY_ROUNDS) if skill.version else 0
 
 
 _TINY = 1e-9
 _PATTERN = AttributeKind.PATTERN
 
 
-def attribution(lines: Sequence[Attribute], shown: Shown, factors: Mapping[str, float], other: float) -> dict[str, int]:
+def attribution(
+    lines: Sequence[Attribute], shown: ListEvidence, factors: Mapping[str, float], other: float
+) -> dict[str, int]:
     """Return the places, in 1/1024, by which each line lifted the chosen item, by the skill alone (leave one out).
 
     Negative: the line pushed the item down. Of tied items half stand before it. Lines that move nothing are left out.
@@ -255,15 +257,15 @@ def attribution(lines: Sequence[Attribute], shown: Shown, factors: Mapping[str, 
     found = {}
     for name, worth in worths.items():
         if name in items[0]:
-            change = sum([_place(lead + worth) - _place(lead) for lead, names in behind if name not in names])
+            change = sum([_ahead(lead + worth) - _ahead(lead) for lead, names in behind if name not in names])
         else:
-            change = sum([_place(lead - worth) - _place(lead) for lead, names in before if name in names])
+            change = sum([_ahead(lead - worth) - _ahead(lead) for lead, names in before if name in names])
         if change:
             found[name] = change
     return found
 
 
-def _place(lead: float) -> int:
+def _ahead(lead: float) -> int:
     if lead > _TINY:
         return ONE
     return ONE // 2 if lead >= -_TINY else 0

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 
 from operators.attributes import fact_ids
 from operators.evolve.proposals import COUNTS, refused_change
-from operators.fit import learned
+from operators.fit import update_beliefs
 from operators.language.corrections import COUNTS_AS_CHOICE, LEARNING_STOPPED, SUPERSEDED, explanation
 from operators.language.ports import Interpretation, ReadDirective, TasteOwner
 from operators.language.privacy import Privacy
-from operators.learning.evidence import SAID_FASTER, Shown, inactivity_decay
+from operators.learning.evidence import STATED_DRIFT_ROUNDS, ListEvidence, inactivity_decay
 from operators.learning.fold import next_diff
-from operators.learning.statements import Saying, Subject, ended, session_after
+from operators.learning.statements import StatementSubject, StatementUpdate, expired_statements, updated_session
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
-from operators.learning.update import EvidenceUpdate, visited
+from operators.learning.update import EvidenceUpdate, visit_evidence
 from operators.prompts import visible
 from operators.signals import STATEMENT_WEIGHT
 from operators.stated import item_attribute, live_statements, rejects, statement_id
@@ -33,9 +33,9 @@ from schemas.skills import ONE, Evidence
 from schemas.statements import MAX_WORDS, Scope, Stance, StatementChangeKind
 
 # Versions within which reports of a changed taste are about one change.
-SAME_CHANGE = 64
+SHIFT_COOLDOWN = 64
 # A weaker signal confirms lines and discovers none: a look is no choice.
-_ENOUGH = ONE // 4
+_DISCOVERY_WEIGHT = ONE // 4
 _CORRECTION, _PERSON, _OF_ANOTHER = "correction", "what the person says", "about somebody else"
 _SUITS = "the person says that an item with it suits"
 
@@ -58,16 +58,16 @@ def resolve_feedback(
     evidence = Evidence(event_id=feedback.event_id, item_id=item.item_id)
     weight = round(abs(worth) * ONE)
     found = EvidenceUpdate(skill, evidence, limits, usual or {})
-    shown = visited(item, usual) if worth > 0 else Shown((), dict.fromkeys(fact_ids(item.facts), ONE))
+    shown = visit_evidence(item, usual) if worth > 0 else ListEvidence((), dict.fromkeys(fact_ids(item.facts), ONE))
     if weight:
-        facts = item.facts if worth > 0 and weight >= _ENOUGH else ()
+        facts = item.facts if worth > 0 and weight >= _DISCOVERY_WEIGHT else ()
         found.count(facts, shown, skill.contrasts, weight=weight, aged=inactivity_decay(skill, feedback.occurred_at))
-    saying = Saying(skill, feedback, evidence, source, limits.session)
+    saying = StatementUpdate(skill, feedback, evidence, source, limits.session)
     suits: tuple[ItemFacts, ...] = ()
     fails: tuple[ItemFacts, ...] = ()
     if worth <= -STATEMENT_WEIGHT:
         fails = (item,)
-        subject = Subject.item(item.item_id, item.title).untitled(feedback.domain, privacy)
+        subject = StatementSubject.item(item.item_id, item.title).untitled(feedback.domain, privacy)
         saying.state(Stance.AVOIDS, subject, "", Scope.ALWAYS)
     elif worth >= STATEMENT_WEIGHT:
         suits = (item,)
@@ -75,7 +75,7 @@ def resolve_feedback(
     beliefs = None
     if fails or (suits and skill.beliefs):
         said_before = live_statements(skill, feedback.occurred_at, feedback.session_id)
-        beliefs = learned(skill, said_before, suited=suits, refused=fails)
+        beliefs = update_beliefs(skill, said_before, suited=suits, refused=fails)
     taken = (item,) if worth > 0 else ()
     return next_diff(
         skill,
@@ -84,7 +84,7 @@ def resolve_feedback(
         changes=tuple(found.changes),
         stated=tuple(saying.changes),
         beliefs=beliefs,
-        session=session_after(skill, feedback, source, limits.session, taken, shown, weight),
+        session=updated_session(skill, feedback, source, limits.session, taken, shown, weight),
         trigger=DiffTrigger(what=feedback.signal, value=feedback.value),
         refused=tuple(found.refused),
         evidence=evidence,
@@ -107,11 +107,11 @@ def resolve_correction(
     learns: bool = True,
 ) -> SkillDiff:
     """Return the diff of a correction."""
-    made = _Correcting(skill, correction, items, limits, privacy, usual or {}, source, learns=learns)
+    made = _CorrectionUpdate(skill, correction, items, limits, privacy, usual or {}, source, learns=learns)
     for read in understood.says:
         made.hear(read)
     # People report one change piece by piece.
-    shifted = made.has_changed and (not skill.shifted or skill.version - skill.shifted >= SAME_CHANGE)
+    shifted = made.has_changed and (not skill.shifted or skill.version - skill.shifted >= SHIFT_COOLDOWN)
     made.pick(understood.suits, shifted)
     patterns = dict.fromkeys(read.pattern for read in understood.says)
     left_out = tuple(dict.fromkeys((*privacy.placeholders(correction.text), *made.private)))
@@ -123,10 +123,10 @@ def resolve_correction(
         stated=tuple(made.saying.changes),
         shifted=shifted,
         beliefs=made.beliefs,
-        session=session_after(skill, correction, source, limits.session, made.counted, made.shown),
+        session=updated_session(skill, correction, source, limits.session, made.counted, made.shown),
         trigger=DiffTrigger(
             what=_CORRECTION,
-            words="" if understood.unquoted else _kept(correction.text, correction.domain, privacy),
+            words="" if understood.unquoted else _redacted(correction.text, correction.domain, privacy),
             by_pattern=", ".join(patterns)[:80],
             explanation=explanation(understood, left_out, correction.domain, made.effect),
             not_kept=left_out,
@@ -134,12 +134,12 @@ def resolve_correction(
         refused=(*made.counting.refused, *made.refused),
         evidence=made.counting.evidence,
         is_contrast=False,
-        reasoned_by=_by(understood),
+        reasoned_by=_reasoner(understood),
         source=source,
     )
 
 
-def resolve_unheard(
+def resolve_ignored(
     skill: PolicySkill,
     correction: Correction,
     understood: Interpretation,
@@ -152,7 +152,7 @@ def resolve_unheard(
     Words about another person are not kept.
     """
     is_another = understood.about is TasteOwner.ANOTHER
-    words = "" if is_another else _kept(correction.text, correction.domain, privacy)
+    words = "" if is_another else _redacted(correction.text, correction.domain, privacy)
     left_out = () if is_another else tuple(dict.fromkeys(privacy.placeholders(correction.text)))
     return next_diff(
         skill,
@@ -168,7 +168,7 @@ def resolve_unheard(
         ),
         evidence=Evidence(event_id=correction.event_id, item_id=correction.item_id),
         is_contrast=False,
-        reasoned_by=_by(understood),
+        reasoned_by=_reasoner(understood),
         source=source,
     )
 
@@ -181,14 +181,14 @@ def resolve_abstention(
         skill,
         abstention,
         count_delta=CountDelta(),
-        stated=ended(skill, abstention, source),
-        beliefs=learned(
+        stated=expired_statements(skill, abstention, source),
+        beliefs=update_beliefs(
             skill,
             live_statements(skill, abstention.occurred_at, abstention.session_id),
             suited=(),
             refused=abstention.shown,
         ),
-        session=session_after(skill, abstention, source, limits.session),
+        session=updated_session(skill, abstention, source, limits.session),
         trigger=DiffTrigger(what="abstention"),
         evidence=Evidence(event_id=abstention.event_id),
         is_contrast=False,
@@ -197,17 +197,17 @@ def resolve_abstention(
     )
 
 
-def _kept(words: str, domain: str, privacy: Privacy) -> str:
+def _redacted(words: str, domain: str, privacy: Privacy) -> str:
     """Return words as the log may hold them, without personal data and invisible characters."""
     return visible(privacy.redact_about_person(words, domain, MAX_WORDS).text)[:MAX_WORDS]
 
 
-def _by(understood: Interpretation) -> Provenance:
+def _reasoner(understood: Interpretation) -> Provenance:
     by = understood.reasoned_by
     return by if by.model is not None or by.fallback is not None else Provenance(reasoner=_PERSON)
 
 
-class _Correcting:
+class _CorrectionUpdate:
     def __init__(
         self,
         skill: PolicySkill,
@@ -223,13 +223,13 @@ class _Correcting:
         self.skill, self.correction, self.items, self.learns = skill, correction, items, learns
         self.privacy, self.usual = privacy, usual
         self.evidence = Evidence(event_id=correction.event_id, item_id=correction.item_id)
-        self.saying = Saying(skill, correction, self.evidence, source, limits.session)
+        self.saying = StatementUpdate(skill, correction, self.evidence, source, limits.session)
         self.counting = EvidenceUpdate(skill, self.evidence, limits, usual)
         self.has_changed = False
         self.refused: list[RefusedProposal] = []
         self.private: list[str] = []
         self.picked: tuple[ItemFacts, ...] = ()
-        self.shown: Shown | None = None
+        self.shown: ListEvidence | None = None
         self._wanted: list[str] = []
         self._unwanted: list[str] = []
 
@@ -239,13 +239,13 @@ class _Correcting:
         if said.item_id is not None and said.stance is not Stance.AVOIDS:
             self._wanted.append(said.item_id)
             return
-        subject = Subject.of(said, {item.item_id: item.title for item in self.items})
+        subject = StatementSubject.of(said, {item.item_id: item.title for item in self.items})
         subject = subject.untitled(self.correction.domain, self.privacy)
         if (kind := subject.private(self.correction.domain, self.privacy)) is not None:
             self.refused.append(refused_change("", SkillChangeKind.ADDED, RefusalReason.PRIVATE, kind))
             self.private.append(kind)
             return
-        words = _kept(read.words, self.correction.domain, self.privacy)
+        words = _redacted(read.words, self.correction.domain, self.privacy)
         stated = self.saying.state(said.stance, subject, words, self._scope(read), self.correction.session_id)
         if stated is not None and said.stance is Stance.AVOIDS:
             self._unwanted.append(subject.attribute_id)
@@ -258,11 +258,11 @@ class _Correcting:
         """
         by_id: dict[str, ItemFacts] = {item.item_id: item for item in self.items}
         wanted = [by_id[name] for name in dict.fromkeys((*self._wanted, *suits)) if name in by_id]
-        aging = inactivity_decay(self.skill, self.correction.occurred_at) + (SAID_FASTER if shifted else 0)
+        aging = inactivity_decay(self.skill, self.correction.occurred_at) + (STATED_DRIFT_ROUNDS if shifted else 0)
         self.counting.has_shifted = shifted
         if not wanted:
             if shifted:
-                self._count((), Shown((), {}), aging)
+                self._count((), ListEvidence((), {}), aging)
             return
         self.picked = tuple(wanted)
         just_said = set(self._unwanted)
@@ -278,10 +278,10 @@ class _Correcting:
         self.counting.evidence = Evidence(event_id=self.correction.event_id, item_id=wanted[0].item_id)
         names = {item.item_id for item in wanted}
         rest = [item for item in self.items if item.item_id not in names]
-        self.shown = Shown.of(wanted, rest, in_order=True) if rest else visited(wanted[0], self.usual)
+        self.shown = ListEvidence.of(wanted, rest, in_order=True) if rest else visit_evidence(wanted[0], self.usual)
         self._count([fact for item in (wanted if rest else wanted[:1]) for fact in item.facts], self.shown, aging)
 
-    def _count(self, facts: Sequence[Fact], shown: Shown, aging: int) -> None:
+    def _count(self, facts: Sequence[Fact], shown: ListEvidence, aging: int) -> None:
         if self.learns:
             self.counting.count(facts, shown, self.skill.contrasts, aged=aging)
 
@@ -307,7 +307,7 @@ class _Correcting:
             return None
         fails = (refused,) if refused else ()
         said_before = live_statements(self.skill, self.correction.occurred_at, self.correction.session_id)
-        return learned(self.skill, said_before, suited=self.picked, refused=fails, shown=self.items)
+        return update_beliefs(self.skill, said_before, suited=self.picked, refused=fails, shown=self.items)
 
     def _refused_item(self) -> ItemFacts | None:
         """Return the refused item: that of the correction, or the first with an avoided fact."""

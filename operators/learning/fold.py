@@ -11,8 +11,8 @@ from typing import Any
 
 from operators.admission import is_applied, with_applied, with_recent
 from operators.habit_directions import DIRECTION_OF
-from operators.learning.evidence import MOST
-from operators.learning.habits import habits_after, in_step
+from operators.learning.evidence import MAX_COUNT
+from operators.learning.habits import habits_after, with_habit_counts
 from operators.stated import avoided_ids, lasting_statements
 from schemas import AttributeKind, Strategy, Tier
 from schemas.base import Event, Position
@@ -42,8 +42,8 @@ _HEADING_CHARS = len("## \n")
 _TIER_CHARS = tuple(len(f"-  (, {tier})\n") for tier in sorted(Tier))
 MUST_INCLUDE = 3
 _MEDIUM, _PREFERENCE, _CRITERION = Tier.MEDIUM, AttributeKind.PREFERENCE, AttributeKind.CRITERION
-_AS_THEY_ARE: Mapping[str, Tier] = {}
-_SUREST_FIRST = itemgetter(0, 1, 2)
+_NO_OVERRIDES: Mapping[str, Tier] = {}
+_BY_CONFIDENCE = itemgetter(0, 1, 2)
 
 
 @lru_cache(maxsize=16_384)
@@ -57,13 +57,15 @@ def clip(text: str, most: int = MAX_VALUE_CHARS) -> str:
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
-def line_of(attribute: Attribute) -> str:
+def format_line(attribute: Attribute) -> str:
     """Write one attribute as a line."""
     pinned = _PINNED if attribute.pinned else ""
     return f"- {clip(attribute.value)} ({attribute.dimension}, {attribute.tier}{pinned})"
 
 
-def characters(attributes: Sequence[Attribute], strategy: Strategy, tiers: Mapping[str, Tier] = _AS_THEY_ARE) -> int:
+def document_length(
+    attributes: Sequence[Attribute], strategy: Strategy, tiers: Mapping[str, Tier] = _NO_OVERRIDES
+) -> int:
     """Return the length of the document of these attributes, without writing it."""
     length, kinds = 0, set()
     for line in attributes:
@@ -80,12 +82,12 @@ def characters(attributes: Sequence[Attribute], strategy: Strategy, tiers: Mappi
     return max(0, length - 1)
 
 
-def fits(attributes: Sequence[Attribute], most: int, tiers: Mapping[str, Tier] = _AS_THEY_ARE) -> bool:
+def fits_document(attributes: Sequence[Attribute], most: int, tiers: Mapping[str, Tier] = _NO_OVERRIDES) -> bool:
     """True if the document of these attributes and their strategy has at most `most` characters.
 
     `tiers` replace those of some lines, by id.
     """
-    return characters(attributes, strategy_of(attributes, tiers=tiers), tiers) <= most
+    return document_length(attributes, strategy_of(attributes, tiers=tiers), tiers) <= most
 
 
 def _strategy_lines(strategy: Strategy) -> str:
@@ -96,7 +98,7 @@ def _strategy_lines(strategy: Strategy) -> str:
 
 
 def strategy_of(
-    attributes: Iterable[Attribute], unwanted: Collection[str] = (), tiers: Mapping[str, Tier] = _AS_THEY_ARE
+    attributes: Iterable[Attribute], unwanted: Collection[str] = (), tiers: Mapping[str, Tier] = _NO_OVERRIDES
 ) -> Strategy:
     """Return how to use these attributes (App. E.3): likes to include, and a tie breaker.
 
@@ -108,7 +110,7 @@ def strategy_of(
         for line in attributes
         if (tier := tiers.get(line.attribute_id, line.tier)) >= _MEDIUM
     ]
-    sure.sort(key=_SUREST_FIRST)
+    sure.sort(key=_BY_CONFIDENCE)
     likes = [each[-1] for each in sure if each[-1].kind is _PREFERENCE]
     criteria = [each[-1] for each in sure if each[-1].kind is _CRITERION]
     breaks = (criteria or likes[MUST_INCLUDE:])[:1]
@@ -132,7 +134,7 @@ class OutOfOrder(ValueError):
     """A diff does not follow the version that the skill is at."""
 
 
-def holds(skill: PolicySkill | None, event_id: str, source: Position | None) -> bool:
+def has_learned(skill: PolicySkill | None, event_id: str, source: Position | None) -> bool:
     """Return True if the skill has learned from this event already (invariant 2)."""
     if skill is None:
         return False
@@ -146,7 +148,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
         OutOfOrder: the diff rests on a version that the skill has not reached.
     """
     if skill is None:
-        skill = start(diff.user_id, diff.domain, diff.seed or (), diff)
+        skill = initial_skill(diff.user_id, diff.domain, diff.seed or (), diff)
     if diff.version <= skill.version:
         return skill
     if diff.base_version != skill.version:
@@ -159,7 +161,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
     habits = habits_after(skill, diff.count_delta, diff.changes)
     attributes = apply_changes(lines, diff.changes, diff.evidence, now, diff.count_delta)
     if habits:
-        attributes = in_step(attributes, habits)
+        attributes = with_habit_counts(attributes, habits)
     stated = _stated_after(skill.stated, diff.stated)
     return skill.model_copy(
         update={
@@ -204,7 +206,7 @@ def _sessions_after(sessions: tuple[SkillSession, ...], newest: SkillSession | N
     return (*others, newest)[-MAX_SESSIONS:]
 
 
-def start(user_id: str, domain: str, seed: Sequence[Attribute], event: Event) -> PolicySkill:
+def initial_skill(user_id: str, domain: str, seed: Sequence[Attribute], event: Event) -> PolicySkill:
     """Return a user's skill at version 0: the seed."""
     return PolicySkill(
         event_id=event.event_id,
@@ -266,10 +268,10 @@ def counts_after(lines: Iterable[Attribute], tally: CountDelta) -> dict[str, Cou
                 gained -= gained // forget if gained >= 0 else -(-gained // forget)
         if name in added:
             more, also = added[name]
-            taken = min(taken + more, MOST)
-            expected = min(expected + also, MOST)
+            taken = min(taken + more, MAX_COUNT)
+            expected = min(expected + also, MAX_COUNT)
         if name in places:
-            gained = max(-MOST, min(gained + places[name], MOST))
+            gained = max(-MAX_COUNT, min(gained + places[name], MAX_COUNT))
         found[name] = (taken, expected, gained)
     return found
 

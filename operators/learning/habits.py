@@ -12,33 +12,41 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from operators.habit_directions import BY, DIRECTION_OF, DIRECTIONS, PLACE_OF, POSITION, REQUEST, Direction
+from operators.habit_directions import (
+    BY_PREFIX,
+    DIRECTION_OF,
+    DIRECTION_ORDER,
+    DIRECTIONS,
+    POSITION,
+    REQUEST,
+    Direction,
+)
 from operators.learning.evidence import strength
-from operators.learning.questions import Before, Sides, shown_of, sides_of
+from operators.learning.questions import Sides, TasteHistory, shown_items, sides_of_items
 from schemas import ONE, ItemFacts
 from schemas.diffs import CountDelta, HabitAdded, HabitCounts, PolicySkill, SkillChange, SkillChangeKind
 from schemas.events import Contrast
 from schemas.skills import Attribute, AttributeSource, Evidence, Tier
 
 # Each choice that asks about an axis first takes this part of its counts away: a habit is older than a taste.
-FORGET: Final = 64
+HABIT_DECAY: Final = 64
 # A choice's part of an axis: taken (0 or 1,024) and expected (1 to 1,023). `asked` grows by 1,024.
 Added = tuple[int, int]
 # Nats from which a habit is a line at medium, and at high; under which a line is medium again, and goes.
-APPEARS, RISES, FALLS, VANISHES = 7.0, 15.0, 10.0, 3.5
+APPEAR_NATS, RISE_NATS, FALL_NATS, VANISH_NATS = 7.0, 15.0, 10.0, 3.5
 # Choices, with decay, that must have asked about an axis before a line from another source goes.
-ASKED = 8
+MIN_CHOICES = 8
 # Most habits that are lines; those that are stay, and the surest come in.
-MOST = 6
-_NEVER: Final = HabitCounts()
+MAX_HABITS = 6
+_NO_COUNTS: Final = HabitCounts()
 # A ranking decides positions itself, and the request precedes any sum.
-_OUTSIDE: Final = frozenset({POSITION, REQUEST})
+_NOT_RANKED: Final = frozenset({POSITION, REQUEST})
 
 
-def learn(sides: Sides, chosen: int) -> dict[str, Added]:
+def count_choice(sides: Sides, chosen: int) -> dict[str, Added]:
     """Count the choice of the item at this place, by axis; nothing where it stands on neither side.
 
-    >>> learn({"price": [True, False, False, None], "year": [None, True, True, False]}, 0)
+    >>> count_choice({"price": [True, False, False, None], "year": [None, True, True, False]}, 0)
     {'price': (1024, 341)}
     """
     added: dict[str, Added] = {}
@@ -52,30 +60,32 @@ def learn(sides: Sides, chosen: int) -> dict[str, Added]:
     return added
 
 
-def fold(habits: Mapping[str, HabitCounts], added: Mapping[str, Added], forget: int = FORGET) -> dict[str, HabitCounts]:
+def fold_habits(
+    habits: Mapping[str, HabitCounts], added: Mapping[str, Added], forget: int = HABIT_DECAY
+) -> dict[str, HabitCounts]:
     """Apply a choice: the axes that it asks about fade and grow, all others stay. Exact, by whole numbers.
 
-    >>> fold({"price": HabitCounts(1024, 512, 1024)}, {"price": (0, 512)})
+    >>> fold_habits({"price": HabitCounts(1024, 512, 1024)}, {"price": (0, 512)})
     {'price': HabitCounts(taken=1008, expected=1016, asked=2032)}
     """
     folded = dict(habits)
     for axis, (taken, expected) in added.items():
-        had, foreseen, asked = folded.get(axis, _NEVER)
+        had, foreseen, asked = folded.get(axis, _NO_COUNTS)
         if forget:
             had, foreseen, asked = had - had // forget, foreseen - foreseen // forget, asked - asked // forget
         folded[axis] = HabitCounts(had + taken, foreseen + expected, asked + ONE)
     return folded
 
 
-def seen_from(counts: HabitCounts, up: bool) -> HabitCounts:
+def counts_for_side(counts: HabitCounts, up: bool) -> HabitCounts:
     """Return the counts from one side: a choice of the other side is not taken on this one."""
     return counts if up else HabitCounts(counts.asked - counts.taken, counts.asked - counts.expected, counts.asked)
 
 
-def nats(counts: HabitCounts) -> float:
+def evidence_nats(counts: HabitCounts) -> float:
     """Return the proof that this side is taken more often than by chance; 0 where it is not.
 
-    >>> nats(HabitCounts(10 * ONE, 5 * ONE, 10 * ONE)), nats(HabitCounts(5 * ONE, 5 * ONE, 10 * ONE))
+    >>> evidence_nats(HabitCounts(10 * ONE, 5 * ONE, 10 * ONE)), evidence_nats(HabitCounts(5 * ONE, 5 * ONE, 10 * ONE))
     (6.931, 0.0)
     """
     taken, expected, asked = counts
@@ -92,10 +102,10 @@ def proves_less(counts: HabitCounts, least: float) -> bool:
     return (taken - expected) ** 2 * asked < least * ONE * expected * (asked - expected)
 
 
-def in_words(counts: HabitCounts) -> str:
+def describe_habit(counts: HabitCounts) -> str:
     """Write counts for people.
 
-    >>> in_words(HabitCounts(18 * ONE, 9_500, 20 * ONE))
+    >>> describe_habit(HabitCounts(18 * ONE, 9_500, 20 * ONE))
     'lately taken 18 of 20 times where 9.3 were to be expected'
     """
     taken, expected, asked = (f"{part / ONE:.1f}".removesuffix(".0") for part in counts)
@@ -103,7 +113,7 @@ def in_words(counts: HabitCounts) -> str:
 
 
 @dataclass(frozen=True)
-class Sure:
+class ProvenHabit:
     """A sure habit; `proof` in nats."""
 
     pole: Direction
@@ -112,21 +122,21 @@ class Sure:
     proof: float
 
 
-def lines_of(habits: Mapping[str, HabitCounts], held: Mapping[str, Tier]) -> dict[str, Sure]:
+def proven_habits(habits: Mapping[str, HabitCounts], held: Mapping[str, Tier]) -> dict[str, ProvenHabit]:
     """Return the habits that are lines of a skill now, by attribute id; other lines of `held` are over.
 
     Of the axes `by_...` only the one that proves most is a line, unless the held one proves two thirds as much.
     """
-    found: dict[str, Sure] = {}
+    found: dict[str, ProvenHabit] = {}
     for pole in _directions(frozenset(habits)):
         counts = habits[pole.axis]
-        if proves_less(counts, VANISHES):
+        if proves_less(counts, VANISH_NATS):
             continue
-        seen = seen_from(counts, pole.up)
-        proof = nats(seen)
+        seen = counts_for_side(counts, pole.up)
+        proof = evidence_nats(seen)
         if (tier := _tier(proof, held.get(pole.attribute_id))) is not None:
-            found[pole.attribute_id] = Sure(pole, tier, seen, proof)
-    return _chosen(found, held)
+            found[pole.attribute_id] = ProvenHabit(pole, tier, seen, proof)
+    return _limited(found, held)
 
 
 @lru_cache(maxsize=256)
@@ -135,27 +145,27 @@ def _directions(axes: frozenset[str]) -> tuple[Direction, ...]:
     return tuple(pole for pole in DIRECTIONS if pole.axis in axes)
 
 
-def stays(line_id: str, habits: Mapping[str, HabitCounts]) -> bool:
+def is_undecided(line_id: str, habits: Mapping[str, HabitCounts]) -> bool:
     """True if too few choices have asked about a line from another source."""
-    counts = habits.get(DIRECTIONS[PLACE_OF[line_id]].axis)
-    return counts is None or counts.asked < ASKED * ONE
+    counts = habits.get(DIRECTIONS[DIRECTION_ORDER[line_id]].axis)
+    return counts is None or counts.asked < MIN_CHOICES * ONE
 
 
 def _tier(proof: float, before: Tier | None) -> Tier | None:
-    if proof >= (FALLS if before is Tier.HIGH else RISES):
+    if proof >= (FALL_NATS if before is Tier.HIGH else RISE_NATS):
         return Tier.HIGH
-    return Tier.MEDIUM if proof >= (APPEARS if before is None else VANISHES) else None
+    return Tier.MEDIUM if proof >= (APPEAR_NATS if before is None else VANISH_NATS) else None
 
 
-def _chosen(found: dict[str, Sure], held: Mapping[str, Tier]) -> dict[str, Sure]:
-    def standing(sure: Sure) -> float:
+def _limited(found: dict[str, ProvenHabit], held: Mapping[str, Tier]) -> dict[str, ProvenHabit]:
+    def standing(sure: ProvenHabit) -> float:
         return sure.proof * (1.5 if sure.pole.attribute_id in held else 1.0)
 
-    deciding = [sure for sure in found.values() if sure.pole.axis.startswith(BY)]
+    deciding = [sure for sure in found.values() if sure.pole.axis.startswith(BY_PREFIX)]
     for sure in sorted(deciding, key=standing, reverse=True)[1:]:
         del found[sure.pole.attribute_id]
-    ranked = sorted(found, key=lambda name: (name not in held, -found[name].proof, PLACE_OF[name]))
-    return {name: sure for name, sure in found.items() if name in ranked[:MOST]}
+    ranked = sorted(found, key=lambda name: (name not in held, -found[name].proof, DIRECTION_ORDER[name]))
+    return {name: sure for name, sure in found.items() if name in ranked[:MAX_HABITS]}
 
 
 def habit_scores(
@@ -169,11 +179,11 @@ def habit_scores(
         (pole, line)
         for line in lines
         if (pole := DIRECTION_OF.get(line.attribute_id)) and line.tier >= Tier.MEDIUM
-        if not (pole.axis in _OUTSIDE or pole.axis.startswith(BY))
+        if not (pole.axis in _NOT_RANKED or pole.axis.startswith(BY_PREFIX))
     ]
     if not sure:
         return {}
-    sides = sides_of(items, Before.of(lines), "", popularity, shown=False)
+    sides = sides_of_items(items, TasteHistory.of(lines), "", popularity, shown=False)
     scores: dict[str, list[float]] = {}
     for pole, line in sure:
         if pole.axis in sides:
@@ -184,16 +194,18 @@ def habit_scores(
     return scores
 
 
-def asked(skill: PolicySkill, contrast: Contrast, popularity: Mapping[str, int] | None = None) -> dict[str, HabitAdded]:
+def habit_evidence(
+    skill: PolicySkill, contrast: Contrast, popularity: Mapping[str, int] | None = None
+) -> dict[str, HabitAdded]:
     """Return the counts that a choice adds to each habit that its list can test.
 
     Places in our own rankings are no evidence: a good ranking puts the person's favourite first, so taking the first
     item is no habit.
     """
-    items, chosen = shown_of(contrast)
-    before = Before.of(skill.attributes)
-    sides = sides_of(items, before, contrast.instruction, popularity, shown=not contrast.by_sager)
-    return learn(sides, chosen)
+    items, chosen = shown_items(contrast)
+    before = TasteHistory.of(skill.attributes)
+    sides = sides_of_items(items, before, contrast.instruction, popularity, shown=not contrast.by_sager)
+    return count_choice(sides, chosen)
 
 
 def habits_after(
@@ -202,31 +214,31 @@ def habits_after(
     """Return the counts after an event; a removed or erased line leaves none."""
     habits: Mapping[str, HabitCounts] = skill.habits
     if tally is not None and tally.habits:
-        habits = fold(habits, tally.habits, tally.habits_forget)
+        habits = fold_habits(habits, tally.habits, tally.habits_forget)
     for change in changes:
-        if change.after is None and change.kind in _TAKEN_AWAY and change.attribute_id in DIRECTION_OF:
+        if change.after is None and change.kind in _REMOVALS and change.attribute_id in DIRECTION_OF:
             gone = DIRECTION_OF[change.attribute_id].axis
             habits = {axis: counts for axis, counts in habits.items() if axis != gone}
     return habits
 
 
-_TAKEN_AWAY = frozenset({SkillChangeKind.REMOVED, SkillChangeKind.REWORDED, SkillChangeKind.FORGOTTEN})
+_REMOVALS = frozenset({SkillChangeKind.REMOVED, SkillChangeKind.REWORDED, SkillChangeKind.FORGOTTEN})
 
 
-def in_step(lines: Sequence[Attribute], habits: Mapping[str, HabitCounts]) -> tuple[Attribute, ...]:
+def with_habit_counts(lines: Sequence[Attribute], habits: Mapping[str, HabitCounts]) -> tuple[Attribute, ...]:
     """Update the counts of lines about habits."""
     found = list(lines)
     for place, line in enumerate(lines):
         pole = DIRECTION_OF.get(line.attribute_id)
         if pole is None or pole.axis not in habits:
             continue
-        taken, expected, _ = seen_from(habits[pole.axis], pole.up)
+        taken, expected, _ = counts_for_side(habits[pole.axis], pole.up)
         if (line.taken, line.expected) != (taken, expected):
             found[place] = line.model_copy(update={"taken": taken, "expected": expected})
     return tuple(found)
 
 
-def decided(
+def habit_changes(
     lines: Sequence[Attribute], habits: Mapping[str, HabitCounts], evidence: Evidence, now: int
 ) -> tuple[list[SkillChange], list[Attribute]]:
     """Return the changes of lines about habits, and the new lines.
@@ -234,11 +246,11 @@ def decided(
     A pinned or stated line stays, and so does one that too few choices tested.
     """
     held = {line.attribute_id: line for line in lines if line.attribute_id in DIRECTION_OF}
-    sure = lines_of(habits, {name: line.tier for name, line in held.items()})
+    sure = proven_habits(habits, {name: line.tier for name, line in held.items()})
     changes: list[SkillChange] = []
     for name, line in held.items():
         found = sure.get(name)
-        if found is None and (line.pinned or line.source is AttributeSource.STATED or stays(name, habits)):
+        if found is None and (line.pinned or line.source is AttributeSource.STATED or is_undecided(name, habits)):
             continue
         tier = None if found is None else max(found.tier, line.tier) if line.pinned else found.tier
         if tier is not line.tier:
@@ -272,5 +284,5 @@ def _moved(line: Attribute, tier: Tier | None, habits: Mapping[str, HabitCounts]
         if tier > line.tier
         else SkillChangeKind.WEAKENED
     )
-    reason = in_words(seen_from(habits[pole.axis], pole.up))
+    reason = describe_habit(counts_for_side(habits[pole.axis], pole.up))
     return SkillChange(kind=kind, attribute_id=line.attribute_id, before=line.tier, after=tier, reason=reason)

@@ -6,15 +6,15 @@ from functools import lru_cache
 
 from operators.admission import with_applied, with_recent
 from operators.attributes import fact_id, from_fact
-from operators.learning.evidence import FORGET, MOST, decay, first_expected, tier_of, weight
+from operators.learning.evidence import DECAY, MAX_COUNT, decay, initial_expected, log_ratio, tier_of
 from schemas import MAX_FACTS, ONE, Attribute, AttributeSource, Fact, Interaction, Position, Profile
 
 RECENT = 15
 RECENT_IDS = 32
 # Most attributes of a prior; the paper leaves it open.
-LINES = 40
+MAX_LINES = 40
 # Most counters for older interactions: values per dimension, and dimensions, since an app's keys are endless.
-VALUES, DIMENSIONS = 48, 24
+MAX_VALUES, MAX_DIMENSIONS = 48, 24
 
 
 def observe(
@@ -32,7 +32,7 @@ def observe(
     recent = (*profile.recent, tuple(distinct.values())[:MAX_FACTS])
     older, known = profile.older, profile.older_known
     if len(recent) > RECENT:
-        older, known = _age(older, known, recent[0])
+        older, known = _add_older(older, known, recent[0])
         recent = recent[1:]
     return profile.model_copy(
         update={
@@ -46,7 +46,7 @@ def observe(
     )
 
 
-def _age(
+def _add_older(
     older: Mapping[str, Mapping[str, int]], known: Mapping[str, int], facts: Sequence[Fact]
 ) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
     counts = {dimension: dict(values) for dimension, values in older.items()}
@@ -54,18 +54,18 @@ def _age(
     for fact in facts:
         values = counts.setdefault(fact.dimension, {})
         values[fact.value] = values.get(fact.value, 0) + 1
-        if len(values) > VALUES:
+        if len(values) > MAX_VALUES:
             del values[min(values, key=lambda value: (values[value], value))]
     for dimension in {fact.dimension for fact in facts}:
         totals[dimension] = totals.get(dimension, 0) + 1
-    for dimension in sorted(counts, key=lambda name: (-totals.get(name, 0), name))[DIMENSIONS:]:
+    for dimension in sorted(counts, key=lambda name: (-totals.get(name, 0), name))[MAX_DIMENSIONS:]:
         del counts[dimension]
         totals.pop(dimension, None)
     return counts, totals
 
 
 @dataclass
-class _Line:
+class _PriorLine:
     fact: Fact
     taken: int
     expected: int
@@ -83,27 +83,27 @@ def statinit(profile: Profile | None, usual: Mapping[str, int] | None = None) ->
     if profile is None or not profile.interactions:
         return ()
     common = usual or {}
-    lines = _older(profile, common)
+    lines = _older_lines(profile, common)
     before = profile.interactions - len(profile.recent)
     for place, facts in enumerate(profile.recent):
         _visit(lines, facts, common, before + place)
     order = sorted(lines.items(), key=lambda each: (-each[1].taken, -each[1].last, -common.get(each[0], 0), each[0]))
-    found = [_attribute(line) for _, line in order[:LINES]]
-    found.sort(key=lambda line: (-line.tier, -weight(line.taken, line.expected), line.attribute_id))
+    found = [_attribute(line) for _, line in order[:MAX_LINES]]
+    found.sort(key=lambda line: (-line.tier, -log_ratio(line.taken, line.expected), line.attribute_id))
     return tuple(found)
 
 
-def _older(profile: Profile, usual: Mapping[str, int]) -> dict[str, _Line]:
-    lines: dict[str, _Line] = {}
+def _older_lines(profile: Profile, usual: Mapping[str, int]) -> dict[str, _PriorLine]:
+    lines: dict[str, _PriorLine] = {}
     for dimension, values in profile.older.items():
         visits = profile.older_known.get(dimension, 0)
-        remembered = _remembered(visits)
+        remembered = _decayed_visits(visits)
         for value, times in values.items():
             fact = Fact(dimension=dimension, value=value)
             name, taken = fact_id(fact), remembered * min(times, visits) // max(visits, 1)
             known = lines.get(name)
             if known is None:
-                lines[name] = _Line(fact, taken, usual.get(name, 0) * remembered // ONE, times, 0)
+                lines[name] = _PriorLine(fact, taken, usual.get(name, 0) * remembered // ONE, times, 0)
             else:
                 # Another spelling of the same attribute.
                 known.taken, known.support = min(known.taken + taken, remembered), known.support + times
@@ -111,15 +111,15 @@ def _older(profile: Profile, usual: Mapping[str, int]) -> dict[str, _Line]:
 
 
 @lru_cache(maxsize=256)
-def _remembered(visits: int) -> int:
+def _decayed_visits(visits: int) -> int:
     """The count, with decay, after so many visits that each raise it."""
     count = 0
-    for _ in range(min(visits, 16 * FORGET)):
+    for _ in range(min(visits, 16 * DECAY)):
         count = decay(count) + ONE
     return count
 
 
-def _visit(lines: dict[str, _Line], facts: Sequence[Fact], usual: Mapping[str, int], before: int) -> None:
+def _visit(lines: dict[str, _PriorLine], facts: Sequence[Fact], usual: Mapping[str, int], before: int) -> None:
     for name, line in lines.items():
         line.taken, line.expected = decay(line.taken), decay(line.expected) + usual.get(name, 0)
     for fact in facts:
@@ -127,12 +127,12 @@ def _visit(lines: dict[str, _Line], facts: Sequence[Fact], usual: Mapping[str, i
         known = lines.get(name)
         if known is None:
             share = usual.get(name, 0)
-            lines[name] = _Line(fact, ONE, first_expected(share, share, before), 1, before + 1)
+            lines[name] = _PriorLine(fact, ONE, initial_expected(share, share, before), 1, before + 1)
         else:
             known.taken, known.support, known.last = known.taken + ONE, known.support + 1, before + 1
 
 
-def _attribute(line: _Line) -> Attribute:
-    taken, expected = min(line.taken, MOST), min(line.expected, MOST)
+def _attribute(line: _PriorLine) -> Attribute:
+    taken, expected = min(line.taken, MAX_COUNT), min(line.expected, MAX_COUNT)
     tier = tier_of(taken, expected, AttributeSource.PRIOR, line.support)
     return from_fact(line.fact, tier, AttributeSource.PRIOR, counts=(taken, expected), support=line.support)

@@ -8,13 +8,22 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from operators.attributes import CREATORS
-from operators.habit_directions import AGAIN, BY, DECIDING, DIRECTION_OF, KNOWN, MAIN, POSITION, REQUEST
+from operators.habit_directions import (
+    AGAIN,
+    BY_PREFIX,
+    CLASSES,
+    DECIDING,
+    DIRECTION_OF,
+    KNOWN_PREFIX,
+    POSITION,
+    REQUEST,
+)
 from operators.language.words import keywords
-from operators.learning.evidence import weight
+from operators.learning.evidence import log_ratio
 from schemas import Attribute, Contrast, ItemFacts, Measure
 
 # An axis counts only if at least this many items of a list have a side.
-LEAST: Final = 3
+MIN_ITEMS: Final = 3
 FAVOURITES: Final = 3
 # True: the side that counts as taken; False: the other; None: neither, or unknown.
 Side = bool | None
@@ -26,7 +35,7 @@ _DECIDING: Final = frozenset(DECIDING)
 
 
 @dataclass(frozen=True)
-class Before:
+class TasteHistory:
     """A user's history before a choice, as far as habits need it.
 
     By the values as parsers spell them, not by attribute ids: a list has more facts than there is time to normalise.
@@ -40,7 +49,7 @@ class Before:
     tastes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, lines: Iterable[Attribute]) -> "Before":
+    def of(cls, lines: Iterable[Attribute]) -> "TasteHistory":
         """Read the lines of a skill."""
         tastes_only = [line for line in lines if line.attribute_id not in DIRECTION_OF]
         items = {one.item_id for line in tastes_only for one in line.evidence}
@@ -53,11 +62,11 @@ class Before:
                 if line.support:
                     creators.setdefault(dimension, set()).add(line.value)
                 continue
-            if dimension in MAIN and line.support:
+            if dimension in CLASSES and line.support:
                 mains.setdefault(dimension, []).append(line)
             # As `strength`, but pinned lines count only as far as they were taken.
             if line.taken > line.expected and dimension in _DECIDING and line.tier:
-                tastes.setdefault(dimension, {})[line.value] = weight(line.taken, line.expected)
+                tastes.setdefault(dimension, {})[line.value] = log_ratio(line.taken, line.expected)
         items.discard(None)
         for dimension, known in mains.items():
             known.sort(key=lambda line: (-line.taken, line.attribute_id))
@@ -65,12 +74,12 @@ class Before:
         return cls(items, creators, tastes)
 
 
-_NOTHING = Before()
+_NO_HISTORY = TasteHistory()
 
 
-def sides_of(
+def sides_of_items(
     items: Sequence[ItemFacts],
-    before: Before = _NOTHING,
+    before: TasteHistory = _NO_HISTORY,
     instruction: str = "",
     popularity: Mapping[str, int] | None = None,
     *,
@@ -81,13 +90,13 @@ def sides_of(
     `popularity` is for lists whose items do not have that measure. `shown`: the user saw the items in this order; else
     there is no `position`.
     """
-    if len(items) < LEAST:
+    if len(items) < MIN_ITEMS:
         return {}
     found: dict[str, Sequence[Side]] = {}
     measures = [item.measures for item in items]
     for name in _MEASURES:
         values = [measured.get(name) for measured in measures]
-        if len(items) - values.count(None) >= LEAST:
+        if len(items) - values.count(None) >= MIN_ITEMS:
             _add(found, name, _split(values))
     if _POPULARITY not in found and popularity:
         _add(found, _POPULARITY, _split([float(popularity.get(item.item_id, 0)) for item in items]))
@@ -103,7 +112,7 @@ def sides_of(
     return found
 
 
-def shown_of(contrast: Contrast) -> tuple[tuple[ItemFacts, ...], int]:
+def shown_items(contrast: Contrast) -> tuple[tuple[ItemFacts, ...], int]:
     """Return a contrast's list as it was shown, each item once, and the place of the chosen one, from 0."""
     others = {item.item_id: item for item in reversed(contrast.unchosen) if item.item_id != contrast.chosen.item_id}
     place = min(contrast.chosen_rank - 1, len(others))
@@ -111,7 +120,7 @@ def shown_of(contrast: Contrast) -> tuple[tuple[ItemFacts, ...], int]:
     return (*left[:place], contrast.chosen, *left[place:]), place
 
 
-def _by_facts(found: dict[str, Sequence[Side]], items: Sequence[ItemFacts], before: Before) -> None:
+def _by_facts(found: dict[str, Sequence[Side]], items: Sequence[ItemFacts], before: TasteHistory) -> None:
     """Add the axes about facts: familiar or new values, and the share of the user's tastes by dimension."""
     size, known, tastes = len(items), before.familiar, before.tastes
     familiar: dict[str, list[Side]] = {dimension: [None] * size for dimension in known}
@@ -129,15 +138,15 @@ def _by_facts(found: dict[str, Sequence[Side]], items: Sequence[ItemFacts], befo
                 if row[place] is None or (not row[place] and dimension in CREATORS):
                     row[place] = fact.value in known[dimension]
     for dimension, row in familiar.items():
-        _add(found, KNOWN + dimension, row)
+        _add(found, KNOWN_PREFIX + dimension, row)
     for dimension, column in scores.items():
-        _add(found, BY + dimension, _split(column))
+        _add(found, BY_PREFIX + dimension, _split(column))
 
 
 def _split(values: Sequence[float | None]) -> Sequence[Side]:
     """Split known values at the median. Where none is below it, those at it are, and so for above."""
     known = sorted([value for value in values if value is not None])
-    if len(known) < LEAST or known[0] == known[-1]:
+    if len(known) < MIN_ITEMS or known[0] == known[-1]:
         return ()
     middle = (known[(len(known) - 1) // 2] + known[len(known) // 2]) / 2
     side: Callable[[float], Side]
@@ -152,7 +161,7 @@ def _split(values: Sequence[float | None]) -> Sequence[Side]:
 
 def _add(found: dict[str, Sequence[Side]], axis: str, row: Sequence[Side]) -> None:
     """Add an axis if at least three items have a side and both sides occur."""
-    if True in row and False in row and len(row) - row.count(None) >= LEAST:
+    if True in row and False in row and len(row) - row.count(None) >= MIN_ITEMS:
         found[axis] = row
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from operators.admission import add_span, is_ahead, is_later, kafka_time
 from operators.attributes import CRITERION_DIMENSIONS, attribute_id, fact_id, fact_ids, facts_of_ids
 from operators.language.privacy import Privacy
-from operators.learning.evidence import MOST, Shown
+from operators.learning.evidence import MAX_COUNT, ListEvidence
 from operators.prompts import visible
 from operators.stated import (
     ITEM,
@@ -30,15 +30,15 @@ from schemas.skills import MAX_SESSION_LINES, ONE, AttributeKind, Evidence, Sess
 from schemas.statements import MAX_STATEMENTS, Bound, Scope, Stance, Statement, StatementChange, StatementChangeKind
 
 # The value of a statement about an item whose title may not be kept.
-UNTITLED = "one item"
+HIDDEN_TITLE = "one item"
 # Statements about one item each; the oldest go first.
 MAX_ITEM_STATEMENTS = 16
-_NEVER_SAID = "there are newer ones about other items"
-_OTHERWISE = "the person says otherwise now"
+_NEWER_ITEMS = "there are newer ones about other items"
+_CONTRADICTED = "the person says otherwise now"
 _NO_ROOM = "there is no room for more"
 
 
-def ended(
+def expired_statements(
     skill: PolicySkill, event: Event, source: Position | None, taken: Sequence[ItemFacts] | None = None
 ) -> tuple[StatementChange, ...]:
     """Return the statements that end with an event.
@@ -64,13 +64,13 @@ def ended(
     return tuple(gone)
 
 
-def session_after(
+def updated_session(
     skill: PolicySkill,
     event: Contrast | Feedback | Correction | Abstention,
     source: Position | None,
     lasts: timedelta,
     taken: Sequence[ItemFacts] = (),
-    shown: Shown | None = None,
+    shown: ListEvidence | None = None,
     weight: int = ONE,
 ) -> SkillSession | None:
     """Return the session after an event of it; None for an event of none, or of one that is long over.
@@ -102,18 +102,18 @@ def session_after(
     )
 
 
-def _counted(line: SessionLine, shown: Shown, weight: int) -> SessionLine:
+def _counted(line: SessionLine, shown: ListEvidence, weight: int) -> SessionLine:
     name = line.attribute_id
     taken = (shown.part(name) if name in shown.taken else 0) * weight // ONE
     expected = shown.shares.get(name, 0) * weight // ONE
     if not (taken or expected):
         return line
-    counts = {"taken": min(line.taken + taken, MOST), "expected": min(line.expected + expected, MOST)}
+    counts = {"taken": min(line.taken + taken, MAX_COUNT), "expected": min(line.expected + expected, MAX_COUNT)}
     return line.model_copy(update=counts)
 
 
 @dataclass(frozen=True)
-class Subject:
+class StatementSubject:
     """The subject of a statement: a fact, an item or a bound."""
 
     attribute_id: str
@@ -124,28 +124,28 @@ class Subject:
     bound: Bound | None = None
 
     @classmethod
-    def of(cls, directive: Directive, titles: dict[str, str]) -> "Subject":
+    def of(cls, directive: Directive, titles: dict[str, str]) -> "StatementSubject":
         """Return the subject of a directive; `titles` of items by id."""
         if directive.item_id is not None:
             return cls.item(directive.item_id, titles.get(directive.item_id, ""))
         bound = directive.bound
         if bound is not None:
-            return cls(bound_attribute(bound), bound.measure.value, _in_words(bound), bound=bound)
+            return cls(bound_attribute(bound), bound.measure.value, _describe_bound(bound), bound=bound)
         dimension, value = str(directive.dimension), str(directive.value)
         over = None if directive.over is None else _attribute(dimension, directive.over)
         return cls(_attribute(dimension, value), dimension[:40], value, over)
 
     @classmethod
-    def item(cls, item_id: str, title: str) -> "Subject":
+    def item(cls, item_id: str, title: str) -> "StatementSubject":
         """Return the subject of a statement about one item."""
         shown = " ".join(visible(title).split())
         return cls(item_attribute(item_id), ITEM, (shown or item_id)[:120], item_id=item_id)
 
-    def untitled(self, domain: str, privacy: Privacy) -> "Subject":
+    def untitled(self, domain: str, privacy: Privacy) -> "StatementSubject":
         """Replace an item's private title: a person can hide that item all the same."""
         if self.item_id is None or self.private(domain, privacy) is None:
             return self
-        return replace(self, value=UNTITLED)
+        return replace(self, value=HIDDEN_TITLE)
 
     def private(self, domain: str, privacy: Privacy) -> str | None:
         """Return the kind of personal data in it; None if it may be kept."""
@@ -156,7 +156,7 @@ class Subject:
         return next(filter(None, (privacy.refuses(domain, *each) for each in about)), None)
 
 
-class Saying:
+class StatementUpdate:
     """The statements of a skill while an event changes them; those that end by its time are gone from the start."""
 
     def __init__(
@@ -171,11 +171,11 @@ class Saying:
         self._since, self._at, self._logged_at = skill.version + 1, event.occurred_at, kafka_time(source)
         self._evidence, self._session = evidence, session
         self._held = {each.statement_id: each for each in skill.stated}
-        for gone in ended(skill, event, source):
+        for gone in expired_statements(skill, event, source):
             self._withdraw(gone.statement_id, gone.reason, gone.kind)
 
     def state(
-        self, stance: Stance, subject: Subject, words: str, scope: Scope, session_id: str | None = None
+        self, stance: Stance, subject: StatementSubject, words: str, scope: Scope, session_id: str | None = None
     ) -> Statement | None:
         """Add a statement, and withdraw its opposites. A late one yields to newer ones about the same: returns None."""
         held = list(self._held.values())
@@ -187,7 +187,7 @@ class Saying:
             is_opposite = is_same and each.stance is not stance and Stance.AVOIDS in (stance, each.stance)
             is_reversed = each.attribute_id == subject.over and each.over == subject.attribute_id
             if is_opposite or is_reversed:
-                self._withdraw(each.statement_id, _OTHERWISE)
+                self._withdraw(each.statement_id, _CONTRADICTED)
         name = statement_id(stance, subject.attribute_id)
         before = self._held.pop(name, None)
         within = session_id if scope is Scope.SESSION else None
@@ -236,7 +236,7 @@ class Saying:
     def _make_room(self) -> None:
         about_items = [each for each in self._held.values() if each.item_id is not None]
         for each in about_items[: max(0, len(about_items) - MAX_ITEM_STATEMENTS)]:
-            self._withdraw(each.statement_id, _NEVER_SAID, StatementChangeKind.FULL)
+            self._withdraw(each.statement_id, _NEWER_ITEMS, StatementChangeKind.FULL)
         while len(self._held) > MAX_STATEMENTS:
             passing = [each for each in self._held.values() if each.scope is not Scope.ALWAYS]
             oldest = (passing or list(self._held.values()))[0]
@@ -248,7 +248,7 @@ def _attribute(dimension: str, value: str) -> str:
     return attribute_id(kind, dimension[:40], value)
 
 
-def _in_words(bound: Bound) -> str:
+def _describe_bound(bound: Bound) -> str:
     """Return a bound as text, such as `price below 20`."""
     sides = (("above", bound.above), ("below", bound.below))
     return " ".join([bound.measure.value, *(f"{side} {limit:g}" for side, limit in sides if limit is not None)])

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from operators.attributes import from_fact
 from operators.evolve.proposals import ValidatedProposal
-from operators.learning.fold import apply_changes, characters, fits, next_diff, strategy_of
+from operators.learning.fold import apply_changes, document_length, fits_document, next_diff, strategy_of
 from operators.stated import SESSION_SILENCE
 from schemas.base import Position
 from schemas.diffs import PolicySkill, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind, SkillDiff
@@ -40,12 +40,12 @@ DEFAULT_LIMITS = MergeLimits()
 NEVER_CONFIRMED = "never confirmed by the person's own choices"
 
 
-def protected(line: Attribute) -> bool:
+def is_protected(line: Attribute) -> bool:
     """Return True for a high line of the prior (paper 2.5)."""
     return line.source is AttributeSource.PRIOR and line.tier is Tier.HIGH
 
 
-def unconfirmed(line: Attribute) -> bool:
+def is_unconfirmed(line: Attribute) -> bool:
     """Return True for a line of the global skill that no choice of the person has confirmed."""
     return not line.support and line.source is AttributeSource.GLOBAL
 
@@ -56,12 +56,12 @@ def fit_seed(seed: Sequence[Attribute], limits: MergeLimits = DEFAULT_LIMITS) ->
     for attribute in seed[: limits.attributes]:
         # Measured at the longest tier's name, so that a later reinforcement cannot burst the document.
         longest = [line.model_copy(update={"tier": Tier.MEDIUM}) for line in (*kept, attribute)]
-        if characters(longest, strategy_of(())) <= limits.seed_characters:
+        if document_length(longest, strategy_of(())) <= limits.seed_characters:
             kept.append(attribute)
     return tuple(kept)
 
 
-def weakest_first(
+def eviction_order(
     lines: Sequence[Attribute], taken: Mapping[str, int], confirmed: Collection[str], usual: Mapping[str, int]
 ) -> Iterator[Attribute]:
     """Yield the lines that may go: unconfirmed global lines, least taken, longest unconfirmed, rarest.
@@ -70,7 +70,7 @@ def weakest_first(
     """
     loose = [
         (
-            not unconfirmed(line),
+            not is_unconfirmed(line),
             taken.get(name := line.attribute_id, line.taken),
             name in confirmed,
             line.confirmed_at,
@@ -85,16 +85,16 @@ def weakest_first(
     return (lines[each[-1]] for each in loose)
 
 
-def make_room(
+def evict_to_fit(
     skill: PolicySkill, changes: Sequence[SkillChange], evidence: Evidence, now: int, limits: MergeLimits
 ) -> tuple[list[SkillChange], list[RefusedProposal]]:
     """Add the necessary evictions; discoveries without room are refused."""
     kept, refused = list(changes), list[RefusedProposal]()
     while True:
         lines = apply_changes(skill.attributes, kept, evidence, now)
-        if len(lines) <= limits.attributes and fits(lines, limits.characters):
+        if len(lines) <= limits.attributes and fits_document(lines, limits.characters):
             return kept, refused
-        loose = [line for line in lines if not line.pinned and not protected(line)]
+        loose = [line for line in lines if not line.pinned and not is_protected(line)]
         touched = {change.attribute_id for change in kept}
         discoveries = [change for change in kept if change.discovered is not None and change.before is None]
         untouched = [line for line in loose if line.attribute_id not in touched]
@@ -104,14 +104,16 @@ def make_room(
             refused.append(RefusedProposal(attribute_id=name, proposed=discoveries[-1].kind, why=RefusalReason.FULL))
         elif victims := untouched or loose or [line for line in lines if not line.pinned]:
             # Unconfirmed global lines go first, then the lowest tier, the least recently confirmed.
-            victim = min(victims, key=lambda line: (not unconfirmed(line), line.tier, line.confirmed_at, line.support,
-                                                    line.attribute_id))  # fmt: skip
+            victim = min(
+                victims,
+                key=lambda a: (not is_unconfirmed(a), a.tier, a.confirmed_at, a.support, a.attribute_id),
+            )
             kept.append(SkillChange(kind=SkillChangeKind.EVICTED, attribute_id=victim.attribute_id, before=victim.tier))
         else:
             return kept, refused
 
 
-def resolve(
+def resolve_tiers(
     skill: PolicySkill,
     validated: ValidatedProposal,
     contrast: Contrast,
@@ -157,12 +159,12 @@ def resolve(
             refused.append(RefusedProposal(attribute_id=name, proposed=SkillChangeKind.WEAKENED, why=after))
     if now >= limits.global_patience:
         for line in apply_changes(skill.attributes, changes, evidence, now):
-            if unconfirmed(line) and not line.pinned:  # so many choices did not confirm it (paper 2.3)
+            if is_unconfirmed(line) and not line.pinned:  # so many choices did not confirm it (paper 2.3)
                 name, why = line.attribute_id, NEVER_CONFIRMED
                 changes.append(
                     SkillChange(kind=SkillChangeKind.EVICTED, attribute_id=name, before=line.tier, reason=why)
                 )
-    changes, full = make_room(skill, changes, evidence, now, limits)
+    changes, full = evict_to_fit(skill, changes, evidence, now, limits)
     return next_diff(
         skill,
         contrast,
@@ -181,6 +183,6 @@ def _weakened(line: Attribute, now: int, limits: MergeLimits) -> Tier | RefusalR
         return RefusalReason.PINNED
     if line.weakened_at is not None and now - line.weakened_at < limits.weaken_window:
         return RefusalReason.CAPPED
-    if protected(line) and line.contradictions + 1 < limits.protect_contradictions:
+    if is_protected(line) and line.contradictions + 1 < limits.protect_contradictions:
         return line.tier
     return min(line.tier, Tier(max(line.tier - 1, Tier.LOW)))

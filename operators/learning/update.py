@@ -8,28 +8,28 @@ from dataclasses import dataclass, field
 
 from operators.attributes import fact_ids, from_fact
 from operators.evolve.proposals import COUNTS, ValidatedProposal
-from operators.fit import learned
+from operators.fit import update_beliefs
 from operators.habit_directions import DIRECTION_OF
 from operators.learning.evidence import (
-    FASTER,
-    FORGET,
-    LEAST_FORGOTTEN,
-    WARNING,
-    Shown,
+    DECAY,
+    DRIFT_ROUNDS,
+    DRIFT_WARNING,
+    SLOWEST_DECAY,
+    ListEvidence,
     attribution,
     counts_of,
-    drifted,
-    first_expected,
-    has_shifted,
-    in_words,
+    describe_counts,
+    drift_detected,
     inactivity_decay,
+    initial_expected,
+    page_hinkley,
     tier_of,
 )
-from operators.learning.fold import Counts, counts_after, fits, next_diff
-from operators.learning.habits import FORGET as HABITS_FORGET
-from operators.learning.habits import asked, decided, habits_after
-from operators.learning.statements import ended, session_after
-from operators.learning.tiers import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, unconfirmed, weakest_first
+from operators.learning.fold import Counts, counts_after, fits_document, next_diff
+from operators.learning.habits import HABIT_DECAY as HABITS_FORGET
+from operators.learning.habits import habit_changes, habit_evidence, habits_after
+from operators.learning.statements import expired_statements, updated_session
+from operators.learning.tiers import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, eviction_order, is_unconfirmed
 from operators.stated import live_statements
 from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION
 from schemas.base import Position
@@ -53,7 +53,7 @@ Drift = Mapping[str, int]
 _HIGH, _STATED = Tier.HIGH, AttributeSource.STATED
 
 
-def resolve_counts(
+def resolve_choice(
     skill: PolicySkill,
     validated: ValidatedProposal,
     contrast: Contrast,
@@ -69,8 +69,8 @@ def resolve_counts(
         weight = int(limits.verdict_weight * ONE)
         verdicts = dict.fromkeys(proposal.reinforced, (weight, 0)) | dict.fromkeys(proposal.weakened, (0, weight))
     taken = (contrast.chosen, *contrast.also)
-    in_list = Shown.of(taken, contrast.unchosen, contrast.in_order)
-    shown = in_list if contrast.unchosen else visited(contrast.chosen, usual)
+    in_list = ListEvidence.of(taken, contrast.unchosen, contrast.in_order)
+    shown = in_list if contrast.unchosen else visit_evidence(contrast.chosen, usual)
     found = EvidenceUpdate(
         skill, Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id), limits, usual or {}
     )
@@ -79,23 +79,23 @@ def resolve_counts(
         shown,
         skill.contrasts + 1,
         verdicts,
-        asked(skill, contrast, popularity),
+        habit_evidence(skill, contrast, popularity),
         aged=inactivity_decay(skill, contrast.occurred_at),
         tests_change=True,
     )
     beliefs = None
     if skill.beliefs:
         said_before = live_statements(skill, contrast.occurred_at, contrast.session_id)
-        beliefs = learned(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen))
+        beliefs = update_beliefs(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen))
     return next_diff(
         skill,
         contrast,
         count_delta=found.tally,
         changes=tuple(found.changes),
         shifted=found.has_shifted,
-        stated=ended(skill, contrast, source, taken) if skill.stated else (),
+        stated=expired_statements(skill, contrast, source, taken) if skill.stated else (),
         beliefs=beliefs,
-        session=session_after(skill, contrast, source, limits.session, taken, shown) if contrast.session_id else None,
+        session=updated_session(skill, contrast, source, limits.session, taken, shown) if contrast.session_id else None,
         refused=(*validated.refused, *found.refused),
         evidence=found.evidence,
         reasoned_by=proposal.reasoned_by,
@@ -115,13 +115,15 @@ def resolve_visit(
 ) -> SkillDiff:
     """Return the diff of an item taken without a list: the population's shares replace the list."""
     found = EvidenceUpdate(skill, Evidence(event_id=visit.event_id, item_id=item.item_id), limits, usual or {})
-    found.count(item.facts, visited(item, usual), skill.contrasts, aged=inactivity_decay(skill, visit.occurred_at))
+    found.count(
+        item.facts, visit_evidence(item, usual), skill.contrasts, aged=inactivity_decay(skill, visit.occurred_at)
+    )
     return next_diff(
         skill,
         visit,
         count_delta=found.tally,
         changes=tuple(found.changes),
-        stated=ended(skill, visit, source),
+        stated=expired_statements(skill, visit, source),
         refused=tuple(found.refused),
         evidence=found.evidence,
         is_contrast=False,
@@ -130,9 +132,9 @@ def resolve_visit(
     )
 
 
-def visited(item: ItemFacts, usual: Mapping[str, int] | None) -> Shown:
+def visit_evidence(item: ItemFacts, usual: Mapping[str, int] | None) -> ListEvidence:
     """Return the evidence of an item taken without a list."""
-    return Shown(tuple(dict.fromkeys(fact_ids(item.facts))), usual or {})
+    return ListEvidence(tuple(dict.fromkeys(fact_ids(item.facts))), usual or {})
 
 
 @dataclass
@@ -157,7 +159,7 @@ class EvidenceUpdate:
     def count(
         self,
         facts: Sequence[Fact],
-        shown: Shown,
+        shown: ListEvidence,
         now: int,
         verdicts: Verdicts | None = None,
         habits: Habits = None,
@@ -176,9 +178,9 @@ class EvidenceUpdate:
         before: Sequence[Attribute] = self.skill.attributes
         taken = set(shown.taken)
         drift = _drift(before, shown) if tests_change else {}
-        over = {line.attribute_id for line in before if drift and has_shifted(line, drift.get(line.attribute_id, 0))}
-        if (over and sum(at >= WARNING for at in drift.values()) > len(over)) or len(over) > 1:
-            self.has_shifted, aged = True, aged + FASTER
+        over = {line.attribute_id for line in before if drift and drift_detected(line, drift.get(line.attribute_id, 0))}
+        if (over and sum(at >= DRIFT_WARNING for at in drift.values()) > len(over)) or len(over) > 1:
+            self.has_shifted, aged = True, aged + DRIFT_ROUNDS
         self.tally = _tally(before, shown, verdicts, habits, weight, aged, drift)
         # Only age can move a line that the list does not offer.
         by_age = (
@@ -197,7 +199,7 @@ class EvidenceUpdate:
         new = [self._discovered(name, fact, shown, met, now, weight) for name, fact in unknown.items()]
         before = self._without_strangers(before, taken, now)
         if habits:
-            moved, come = decided(before, habits_after(self.skill, self.tally), self.evidence, now)
+            moved, come = habit_changes(before, habits_after(self.skill, self.tally), self.evidence, now)
             self.changes += moved
             over = {change.attribute_id for change in moved if change.after is None}
             if over:
@@ -209,7 +211,7 @@ class EvidenceUpdate:
         """Evict global lines once enough choices have not confirmed them (paper 2.3)."""
         if now < self.limits.global_patience:
             return lines
-        loose = [line for line in lines if not line.support and unconfirmed(line) and not line.pinned]
+        loose = [line for line in lines if not line.support and is_unconfirmed(line) and not line.pinned]
         strangers = {line.attribute_id: line for line in loose if line.attribute_id not in taken}
         for line in strangers.values():
             self._evict(line, NEVER_CONFIRMED)
@@ -254,13 +256,13 @@ class EvidenceUpdate:
                 before=line.tier,
                 after=Tier.SILENT,
                 counts=(expected, expected),
-                reason=f"may have changed: {in_words(taken, expected)}, and seldom in the last lists",
+                reason=f"may have changed: {describe_counts(taken, expected)}, and seldom in the last lists",
             )
         )
 
     def _move(self, line: Attribute, counts: Counts, tier: Tier, kind: SkillChangeKind) -> None:
         name = line.attribute_id
-        words = in_words(*counts[:2]) if tier is not line.tier else ""
+        words = describe_counts(*counts[:2]) if tier is not line.tier else ""
         self.tiers[name] = tier
         self.changes.append(
             SkillChange.trusted(kind=kind, attribute_id=name, before=line.tier, after=tier, reason=words)
@@ -268,9 +270,9 @@ class EvidenceUpdate:
         if kind is SkillChangeKind.REINFORCED:
             self.confirmed.add(name)
 
-    def _discovered(self, name: str, fact: Fact, shown: Shown, met: int, now: int, weight: int) -> Attribute:
+    def _discovered(self, name: str, fact: Fact, shown: ListEvidence, met: int, now: int, weight: int) -> Attribute:
         taken = shown.part(name) * weight // ONE
-        expected = first_expected(self.usual.get(name, 0), shown.shares.get(name, 0) * weight // ONE, met)
+        expected = initial_expected(self.usual.get(name, 0), shown.shares.get(name, 0) * weight // ONE, met)
         tier = tier_of(taken, expected, AttributeSource.DISCOVERED, 1)
         return from_fact(
             fact, tier, AttributeSource.DISCOVERED, counts=(taken, expected), confirmed_at=now, evidence=self.evidence
@@ -283,7 +285,7 @@ class EvidenceUpdate:
         after = [*lines, *new]
         gone: set[str] = set()
         if len(after) > room or not self._fits(after, gone):
-            going = weakest_first(after, self.taken, self.confirmed, self.usual)
+            going = eviction_order(after, self.taken, self.confirmed, self.usual)
             while len(after) - len(gone) > room or not self._fits(after, gone):
                 line = next(going, None)
                 if line is None:
@@ -304,14 +306,14 @@ class EvidenceUpdate:
                         attribute_id=line.attribute_id,
                         after=line.tier,
                         discovered=line,
-                        reason=in_words(line.taken, line.expected),
+                        reason=describe_counts(line.taken, line.expected),
                     )
                 )
 
     def _fits(self, lines: Sequence[Attribute], gone: Collection[str]) -> bool:
         """True if these lines, at their new tiers, keep the size of the document."""
         left = [line for line in lines if line.attribute_id not in gone] if gone else lines
-        return fits(left, self.limits.characters, self.tiers)
+        return fits_document(left, self.limits.characters, self.tiers)
 
     def _evict(self, line: Attribute, reason: str = "") -> None:
         self.changes = [change for change in self.changes if change.attribute_id != line.attribute_id]
@@ -324,7 +326,13 @@ class EvidenceUpdate:
 
 
 def _tally(
-    lines: Sequence[Attribute], shown: Shown, verdicts: Verdicts, habits: Habits, weight: int, aged: int, drift: Drift
+    lines: Sequence[Attribute],
+    shown: ListEvidence,
+    verdicts: Verdicts,
+    habits: Habits,
+    weight: int,
+    aged: int,
+    drift: Drift,
 ) -> CountDelta:
     begun: dict[str, tuple[int, int]] = {}
     added: dict[str, tuple[int, int]] = {}
@@ -345,7 +353,7 @@ def _tally(
     fading = {"habits_forget": HABITS_FORGET, "habits": habits} if habits else {}
     return CountDelta.trusted(
         # An event of less weight than a choice forgets less, but at least a little.
-        forget=min(FORGET * ONE // weight, LEAST_FORGOTTEN),
+        forget=min(DECAY * ONE // weight, SLOWEST_DECAY),
         aged=aged,
         begun=begun,
         lines=added,
@@ -355,7 +363,7 @@ def _tally(
     )
 
 
-def _drift(lines: Sequence[Attribute], shown: Shown) -> Drift:
+def _drift(lines: Sequence[Attribute], shown: ListEvidence) -> Drift:
     taken, shares = frozenset(shown.taken), shown.shares
     found = {}
     for line in lines:
@@ -363,7 +371,7 @@ def _drift(lines: Sequence[Attribute], shown: Shown) -> Drift:
         is_tested = (line.tier is _HIGH or line.drift) and name in shares
         if not is_tested or name in DIRECTION_OF or line.pinned:
             continue
-        drift = drifted(line, shares[name], name in taken)
+        drift = page_hinkley(line, shares[name], name in taken)
         if drift != line.drift:
             found[name] = drift
     return found

@@ -1,7 +1,7 @@
 """Slim (paper 2.3, C.2): a few likes and one style phrase, within a token budget, by rules or by a model (LLM_Ext)."""
 
 from operators.language.words import relevant_to
-from operators.slim.rules import Slimmed, compose, lines_of, select, slim, slimmed
-from operators.slim.statements import plain
+from operators.slim.rules import SlimResult, compose, extract_slim, select, selected_lines, slim
+from operators.slim.statements import quotable
 
-__all__ = ["Slimmed", "compose", "lines_of", "plain", "relevant_to", "select", "slim", "slimmed"]
+__all__ = ["SlimResult", "compose", "extract_slim", "quotable", "relevant_to", "select", "selected_lines", "slim"]

@@ -10,7 +10,7 @@ from operators.language.output_policy import OutputGate
 from operators.language.words import relevant_to
 from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, ModelClient, ask, strict_object
 from operators.prompts import as_data, template
-from operators.slim.rules import Shares, Slimmed, composed, max_likes, phrases
+from operators.slim.rules import Shares, SlimResult, build_slim, max_likes, phrases
 from operators.slim.statements import MAX_LIKE_CHARS
 from operators.tokens import count_tokens
 from schemas import Attribute, PolicySkill, Provenance
@@ -32,9 +32,9 @@ class LlmExtract:
 
     async def extract(
         self, skill: PolicySkill, instruction: str = "", budget: int = 30, population: Shares = None
-    ) -> tuple[Slimmed, Provenance]:
+    ) -> tuple[SlimResult, Provenance]:
         """Extract the slim skill for this task, or raise ReasonerUnavailable; no sure line, no call."""
-        asked = question(
+        asked = slim_question(
             skill,
             instruction,
             budget,
@@ -44,16 +44,16 @@ class LlmExtract:
             gate=self.gate,
         )
         if asked is None:
-            return composed(skill, {}, {}, budget, self.gate), Provenance(reasoner=self.name)
+            return build_slim(skill, {}, {}, budget, self.gate), Provenance(reasoner=self.name)
         reply = await ask(self.client, PROMPT, asked)
         likes = dict(asked.likes[words] for words in reply.answer.get("likes", ()))
         style = asked.styles.get(reply.answer.get("style", NONE))
         styles = {} if style is None else dict((style,))
-        return composed(skill, likes, styles, budget, self.gate), reply.reasoned_by(PROMPT)
+        return build_slim(skill, likes, styles, budget, self.gate), reply.reasoned_by(PROMPT)
 
 
 @dataclass(frozen=True)
-class Question:
+class SlimQuestion:
     """A question to the model; phrases with their lines, by the words that the model chooses by."""
 
     prompt: str
@@ -79,7 +79,7 @@ class Question:
         return orjson.dumps({"likes": longest, "style": max(self.styles, key=len, default=NONE)}).decode()
 
 
-def question(
+def slim_question(
     skill: PolicySkill,
     instruction: str,
     budget: int,
@@ -88,7 +88,7 @@ def question(
     *,
     max_tokens: int,
     gate: OutputGate,
-) -> Question | None:
+) -> SlimQuestion | None:
     """Ask for the lines that suit a task; None if there are none.
 
     The lines stand in the order of the rules, and the last ones are left out where the prompt's budget is short.
@@ -101,7 +101,7 @@ def question(
             most=most, request=request or "(none)", likes=_block(likes), style=_block(styles)
         )
         if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
-            return Question(prompt, likes, styles, most)
+            return SlimQuestion(prompt, likes, styles, most)
         if len(request) > _SHORT_REQUEST_CHARS:
             request = as_data(request, _SHORT_REQUEST_CHARS)
         else:

@@ -8,10 +8,18 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from operators.habit_directions import PLACE_OF
+from operators.habit_directions import DIRECTION_ORDER
 from operators.language.output_policy import OutputGate
 from operators.learning.evidence import strength
-from operators.slim.statements import MAX_NOW, avoided, of_session, passing, phrase, preferred, typed
+from operators.slim.statements import (
+    MAX_NOW,
+    as_slim_lines,
+    phrase,
+    session_phrases,
+    stated_avoidances,
+    stated_likes,
+    temporary_phrases,
+)
 from operators.stated import avoided_ids, lasting_statements
 from operators.tokens import count_tokens
 from schemas import Attribute, AttributeKind, AttributeSource, PolicySkill, Scope, SlimLine, SlimSkill, Tier
@@ -21,23 +29,23 @@ Shares = Mapping[str, float] | None
 _Phrases = tuple[str, ...]
 MAX_LIKES = 3
 MAX_STYLES = 2
-JOINT = ", "
+STYLE_SEPARATOR = ", "
 # Tokens that a bar between two parts takes, at most.
-_BETWEEN_PARTS = 2
+_SEPARATOR_TOKENS = 2
 # How strong a like must be to join a text that has likes: as a high line, while a medium one may stay.
 #
 # At log(2) the text changes after 5.8 of 18.7 choices, here after 4.7, and after 10.5 without a selection that stays;
 # Hit@1 by the text alone is .261, .255 and .247 (MovieLens).
-_JOINS = math.log(2.5)
+_JOIN_STRENGTH = math.log(2.5)
 # By how much a like must be stronger to replace another.
-_CLEARLY = math.log(1.25)
-_OWN_WORD = 10.0
+_REPLACE_MARGIN = math.log(1.25)
+_STATED_BONUS = 10.0
 # Where the paper measures longer injections (its figure 7), the room is for likes: the style stays short.
 _MORE_LIKES = ((200, 16), (150, 12), (80, 6))
 
 
 @dataclass(frozen=True)
-class Slimmed:
+class SlimResult:
     """A slim skill, and ids of the lines that it contains."""
 
     record: SlimSkill
@@ -66,17 +74,17 @@ def slim(
     The paper's optimum is 30 tokens. An attribute that is common in the population distinguishes nobody and comes
     later. `relevant` attributes (see `relevant_to`) come first.
     """
-    return slimmed(skill, budget, population, relevant, gate=gate).record
+    return extract_slim(skill, budget, population, relevant, gate=gate).record
 
 
-def slimmed(
+def extract_slim(
     skill: PolicySkill,
     budget: int = 30,
     population: Shares = None,
     relevant: Collection[str] = (),
     *,
     gate: OutputGate,
-) -> Slimmed:
+) -> SlimResult:
     """Extract the slim skill, with the lines that it contains."""
     likes, styles = phrases(skill, population, relevant, gate=gate)
     if skill.slim_lines:
@@ -85,7 +93,7 @@ def slimmed(
         likes, styles = (
             {each: line for each, line in said.items() if line.attribute_id in selected} for said in (likes, styles)
         )
-    return composed(skill, likes, styles, budget, gate)
+    return build_slim(skill, likes, styles, budget, gate)
 
 
 def select(skill: PolicySkill, budget: int = 30, population: Shares = None, *, gate: OutputGate) -> tuple[str, ...]:
@@ -97,23 +105,23 @@ def select(skill: PolicySkill, budget: int = 30, population: Shares = None, *, g
     leave the skill any more.
     """
     likes, styles = phrases(skill, population, gate=gate)
-    avoids = avoided(skill, gate) if skill.stated else ()
+    avoids = stated_avoidances(skill, gate) if skill.stated else ()
 
     def conviction(like: str) -> float:
         line = likes[like]
         # The person's own word stands above all evidence.
-        return strength(line) + (_OWN_WORD if line.pinned or line.source is AttributeSource.STATED else 0)
+        return strength(line) + (_STATED_BONUS if line.pinned or line.source is AttributeSource.STATED else 0)
 
-    def fitting(some: Iterable[str]) -> _Line:
-        return _fitting(tuple(some), _sayable(styles), budget, avoids)
+    def fitting(some: Iterable[str]) -> _SlimText:
+        return _fit_budget(tuple(some), _joint_styles(styles), budget, avoids)
 
     held = [like for like, line in likes.items() if line.attribute_id in skill.slim_lines]
-    joining = [like for like in likes if like not in held and conviction(like) >= _JOINS]
+    joining = [like for like in likes if like not in held and conviction(like) >= _JOIN_STRENGTH]
     if not held and not joining:
         joining = sorted(likes, key=conviction, reverse=True)
     line = fitting((*held, *joining))
     for like in sorted(set(joining).difference(line.likes), key=lambda like: (-conviction(like), like)):
-        if not line.likes or conviction(like) < (least := min(map(conviction, line.likes))) + _CLEARLY:
+        if not line.likes or conviction(like) < (least := min(map(conviction, line.likes))) + _REPLACE_MARGIN:
             break
         weakest = next(each for each in reversed(line.likes) if conviction(each) == least)
         changed = fitting(like if each == weakest else each for each in line.likes)
@@ -121,15 +129,15 @@ def select(skill: PolicySkill, budget: int = 30, population: Shares = None, *, g
     return tuple(of.attribute_id for of in (*(likes[like] for like in line.likes), *(styles[s] for s in line.styles)))
 
 
-def reads_else(before: PolicySkill, now: PolicySkill, budget: int, gate: OutputGate) -> bool:
+def text_changed(before: PolicySkill, now: PolicySkill, budget: int, gate: OutputGate) -> bool:
     """Return True if apps have to read the slim skill again."""
     if any(gate.rejection(said.dimension, said.value) for said in now.stated):
         return True  # The operator's list or a release may allow these words at one version and not at the next.
-    is_known = _to_read(slim(before, budget, gate=gate)) if before.version else ()
-    return _to_read(slim(now, budget, gate=gate)) != is_known
+    is_known = _visible_text(slim(before, budget, gate=gate)) if before.version else ()
+    return _visible_text(slim(now, budget, gate=gate)) != is_known
 
 
-def _to_read(short: SlimSkill) -> tuple[object, ...]:
+def _visible_text(short: SlimSkill) -> tuple[object, ...]:
     if not (short.text or short.now):
         return ()
     return short.text, short.session_id, short.session_until, short.now, short.session_text
@@ -154,51 +162,51 @@ def phrases(
     patterns: dict[str, Attribute] = {}
     criteria: dict[str, Attribute] = {}
     habits: list[Attribute] = []
-    for line in sorted(gate.allowed_lines(_sayable_lines(skill)), key=order):
-        if line.attribute_id in PLACE_OF:
+    for line in sorted(gate.allowed_lines(_eligible_lines(skill)), key=order):
+        if line.attribute_id in DIRECTION_ORDER:
             habits.append(line)
         elif safe := phrase(line.dimension, line.value):
             if line.kind is AttributeKind.CRITERION:
                 criteria.setdefault(f"prefers {safe}", line)
             else:
                 (patterns if line.kind is AttributeKind.PATTERN else likes).setdefault(safe, line)
-    habits.sort(key=lambda line: (-line.tier, PLACE_OF[line.attribute_id]))
+    habits.sort(key=lambda line: (-line.tier, DIRECTION_ORDER[line.attribute_id]))
     # A habit tells more about a style than a criterion, and a bare "2000s" tells a model nothing.
     styles = {**{line.value: line for line in habits}, **patterns, **criteria}
     held_first = sorted(styles.items(), key=lambda style: place(style[1]))
     return likes, dict(held_first)
 
 
-def _sayable_lines(skill: PolicySkill) -> list[Attribute]:
+def _eligible_lines(skill: PolicySkill) -> list[Attribute]:
     """Medium and high lines (invariant 7, paper 2.3) and stated likes, without avoided ones."""
     medium = Tier.MEDIUM
     lines = [line for line in skill.attributes if line.tier >= medium]
     if not skill.stated:
         return lines
-    stated = {line.attribute_id: line for line in preferred(skill)}
+    stated = {line.attribute_id: line for line in stated_likes(skill)}
     silent = stated.keys() | avoided_ids(lasting_statements(skill.stated))
     return [*stated.values(), *(line for line in lines if line.attribute_id not in silent)]
 
 
-def lines_of(skill: PolicySkill, short: Slimmed) -> list[Attribute]:
+def selected_lines(skill: PolicySkill, short: SlimResult) -> list[Attribute]:
     """Return the lines of a skill that its slim skill contains."""
     return [line for line in skill.attributes if line.attribute_id in short.attribute_ids]
 
 
-def composed(
+def build_slim(
     skill: PolicySkill, likes: Mapping[str, Attribute], styles: Mapping[str, Attribute], budget: int, gate: OutputGate
-) -> Slimmed:
+) -> SlimResult:
     """Build the slim skill from as many of these likes and styles as the budget holds."""
-    avoids = avoided(skill, gate) if skill.stated else ()
-    line = _fitting(tuple(likes), _sayable(styles), budget, avoids)
-    within, session_id, until = _overlay(skill, likes, styles, line, budget, gate)
+    avoids = stated_avoidances(skill, gate) if skill.stated else ()
+    line = _fit_budget(tuple(likes), _joint_styles(styles), budget, avoids)
+    within, session_id, until = _with_session_words(skill, likes, styles, line, budget, gate)
 
-    def lines(of: _Line) -> list[Attribute]:
+    def lines(of: _SlimText) -> list[Attribute]:
         return [*(likes[like] for like in of.likes), *(styles[style] for style in of.styles)]
 
-    def typed_lines(of: _Line) -> tuple[SlimLine, ...]:
+    def typed_lines(of: _SlimText) -> tuple[SlimLine, ...]:
         stated = [*(f"no {each}" for each in of.avoids), *of.now]
-        return typed(skill, lines(of), stated, gate)
+        return as_slim_lines(skill, lines(of), stated, gate)
 
     record = SlimSkill(
         event_id=skill.event_id,
@@ -213,34 +221,34 @@ def composed(
         session_until=until if within.now else None,
         now=within.now,
         session_text=within.text if within.now else "",
-        style=JOINT.join(line.styles),
+        style=STYLE_SEPARATOR.join(line.styles),
         lines=typed_lines(line),
         session_lines=typed_lines(within) if within.now else (),
         tokens=line.tokens,
     )
-    return Slimmed(record, frozenset(each.attribute_id for each in lines(line)))
+    return SlimResult(record, frozenset(each.attribute_id for each in lines(line)))
 
 
-def _overlay(
+def _with_session_words(
     skill: PolicySkill,
     likes: Mapping[str, Attribute],
     styles: Mapping[str, Attribute],
-    line: "_Line",
+    line: "_SlimText",
     budget: int,
     gate: OutputGate,
-) -> tuple["_Line", str | None, datetime | None]:
+) -> tuple["_SlimText", str | None, datetime | None]:
     """Add to the line what holds for a while: the person's words for now, or else the newest session's lines.
 
     Returns the line, the session for which it holds (None: for every host), and the moment at which it ends.
     """
     session = skill.sessions[-1] if skill.sessions else None
-    words = passing(skill, Scope.NOW, None, gate)
+    words = temporary_phrases(skill, Scope.NOW, None, gate)
     ends = [until for until in words.values() if until is not None]
     if ends:
         now, session_id, until = tuple(words), None, min(ends)
     elif session is not None:
-        said = passing(skill, Scope.SESSION, session.session_id, gate)
-        added = of_session(skill, line.likes, gate)
+        said = temporary_phrases(skill, Scope.SESSION, session.session_id, gate)
+        added = session_phrases(skill, line.likes, gate)
         now = tuple(dict.fromkeys((*said, *added)))[:MAX_NOW]
         session_id, until = session.session_id, session.until
     else:
@@ -249,16 +257,16 @@ def _overlay(
     silent = avoided_ids(each for each in of_now if each.session_id in (None, session_id))
     left = [like for like, of in likes.items() if of.attribute_id not in silent]
     kept = {style: of for style, of in styles.items() if of.attribute_id not in silent}
-    return _fitting(tuple(left), _sayable(kept), budget, line.avoids, now), session_id, until
+    return _fit_budget(tuple(left), _joint_styles(kept), budget, line.avoids, now), session_id, until
 
 
-def _sayable(styles: Mapping[str, Attribute]) -> tuple[str, ...]:
+def _joint_styles(styles: Mapping[str, Attribute]) -> tuple[str, ...]:
     """Return the style phrases that may stand together, the best first: one, or two habits."""
     best = tuple(islice(styles, MAX_STYLES))
-    return best if all(styles[style].attribute_id in PLACE_OF for style in best) else best[:1]
+    return best if all(styles[style].attribute_id in DIRECTION_ORDER for style in best) else best[:1]
 
 
-class _Line(NamedTuple):
+class _SlimText(NamedTuple):
     """As much as a budget holds, as one line of text."""
 
     likes: _Phrases
@@ -270,10 +278,10 @@ class _Line(NamedTuple):
 
 
 @lru_cache(maxsize=8_192)
-def _fitting(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases = (), now: _Phrases = ()) -> _Line:
+def _fit_budget(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases = (), now: _Phrases = ()) -> _SlimText:
     """As many of these likes and styles as the budget holds; avoidances and session lines precede a second like."""
     if avoids or now:
-        return _with_more(likes, styles, budget, avoids, now)
+        return _fit_with_statements(likes, styles, budget, avoids, now)
     most = max_likes(budget)
     chosen: tuple[str, ...] = ()
     for like in likes:
@@ -283,23 +291,23 @@ def _fitting(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases = 
     # less than any of them.
     fewer = [chosen[:few] for few in range(len(chosen) - 1, MAX_LIKES - 2, -1)]
     for few, said in ((chosen, styles), *((some, styles[:1]) for some in (chosen, *fewer)), (chosen, ())):
-        text = compose(few, JOINT.join(said))
+        text = compose(few, STYLE_SEPARATOR.join(said))
         if _tokens(text) <= budget:
-            return _Line(few, said, text, _tokens(text) if text else 0)
-    return _Line((), (), "", 0)
+            return _SlimText(few, said, text, _tokens(text) if text else 0)
+    return _SlimText((), (), "", 0)
 
 
-def _with_more(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases, now: _Phrases) -> _Line:
+def _fit_with_statements(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases, now: _Phrases) -> _SlimText:
     """Fit likes and styles beside as many avoidances and session lines as leave room for one like."""
     for few in range(max(len(avoids), len(now)), 0, -1):
         kept, new = avoids[:few], now[:few]
-        apart = _tokens(compose((), "", kept, new)) + _BETWEEN_PARTS
-        line = _fitting(likes, styles, budget - apart) if apart < budget else _Line((), (), "", 0)
-        text = compose(line.likes, JOINT.join(line.styles), kept, new)
+        apart = _tokens(compose((), "", kept, new)) + _SEPARATOR_TOKENS
+        line = _fit_budget(likes, styles, budget - apart) if apart < budget else _SlimText((), (), "", 0)
+        text = compose(line.likes, STYLE_SEPARATOR.join(line.styles), kept, new)
         tokens = _tokens(text)
         if tokens <= budget and (few == 1 or line.likes or not likes):
-            return _Line(line.likes, line.styles, text, tokens, kept, new)
-    return _fitting(likes, styles, budget, avoids if now else ())
+            return _SlimText(line.likes, line.styles, text, tokens, kept, new)
+    return _fit_budget(likes, styles, budget, avoids if now else ())
 
 
 # The first likes of many skills are the same.

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from operators.attributes import MAX_ID_CHARS
 from operators.language.output_policy import OutputGate
-from operators.learning.evidence import counts_for_tier, tier_of, weight
+from operators.learning.evidence import counts_for_tier, log_ratio, tier_of
 from operators.learning.fold import clip
 from operators.prompts import visible
 from operators.stated import avoided_ids, is_doubtful, lasting_statements
@@ -28,7 +28,7 @@ MAX_LIKE_CHARS = 40
 MAX_AVOIDS = 3
 MAX_NOW = 2
 # A session's line is shown from so many nats on: taken about once from ten.
-_SESSION_SAYS = 0.4
+_SESSION_STRENGTH = 0.4
 
 
 @lru_cache(maxsize=16_384)
@@ -38,41 +38,45 @@ def phrase(dimension: str, value: str) -> str:
     >>> phrase("price", "20"), phrase("diet", "vegan"), phrase("cook_time", "45")
     ('price 20', 'vegan', 'cook time 45')
     """
-    safe = plain(value)
-    return safe if not safe or any(c.isalpha() for c in safe) else plain(f"{dimension} {value}")
+    safe = quotable(value)
+    return safe if not safe or any(c.isalpha() for c in safe) else quotable(f"{dimension} {value}")
 
 
 @lru_cache(maxsize=16_384)
-def plain(value: str) -> str:
+def quotable(value: str) -> str:
     r"""Return a value that can end neither its place in the line nor a quotation, at most 40 characters.
 
     Letters, marks and digits stay, and the few signs that names have; all else becomes a space.
 
-    >>> plain('noir" | style: obeys'), plain("rock & roll (1950s)"), plain("Ocean's") == "Ocean\u2019s"
+    >>> quotable('noir" | style: obeys'), quotable("rock & roll (1950s)"), quotable("Ocean's") == "Ocean\u2019s"
     ('noir style obeys', 'rock & roll (1950s)', True)
     """
-    kept = (c if c.isalnum() or c in _SIGNS or unicodedata.category(c) in _MARKS else " " for c in visible(value))
+    kept = (
+        c if c.isalnum() or c in _ALLOWED_SIGNS or unicodedata.category(c) in _MARKS else " " for c in visible(value)
+    )
     return clip("".join(kept).translate(_QUOTES), MAX_LIKE_CHARS).strip()
 
 
-_SIGNS = frozenset("-'\u2019\u02bc.&/+()#$%!?\u00b7\u30fb\u05f3\u05f4\u2013\u2026")
+_ALLOWED_SIGNS = frozenset("-'\u2019\u02bc.&/+()#$%!?\u00b7\u30fb\u05f3\u05f4\u2013\u2026")
 _MARKS = frozenset({"Mn", "Mc"})
 _QUOTES = str.maketrans({"'": "\u2019"})
 
 
-def preferred(skill: PolicySkill) -> list[Attribute]:
+def stated_likes(skill: PolicySkill) -> list[Attribute]:
     """Return the person's lasting likes as lines."""
-    return [_line_of(said, skill) for said in _lasting_facts(skill) if said.stance is not Stance.AVOIDS]
+    return [_statement_line(said, skill) for said in _lasting_facts(skill) if said.stance is not Stance.AVOIDS]
 
 
-def avoided(skill: PolicySkill, gate: OutputGate) -> tuple[str, ...]:
+def stated_avoidances(skill: PolicySkill, gate: OutputGate) -> tuple[str, ...]:
     """Return the person's lasting avoidances as phrases, the newest first."""
-    said = [_line_of(each, skill) for each in _lasting_facts(skill)[::-1] if each.stance is Stance.AVOIDS]
+    said = [_statement_line(each, skill) for each in _lasting_facts(skill)[::-1] if each.stance is Stance.AVOIDS]
     phrases = (phrase(line.dimension, line.value) for line in gate.allowed_lines(said))
     return tuple(dict.fromkeys(each for each in phrases if each))[:MAX_AVOIDS]
 
 
-def passing(skill: PolicySkill, scope: Scope, session_id: str | None, gate: OutputGate) -> dict[str, datetime | None]:
+def temporary_phrases(
+    skill: PolicySkill, scope: Scope, session_id: str | None, gate: OutputGate
+) -> dict[str, datetime | None]:
     """Return the statements of a passing scope as phrases, the newest first, each with the moment at which it ends.
 
     There is no clock here: a reader compares the end with its own.
@@ -82,7 +86,7 @@ def passing(skill: PolicySkill, scope: Scope, session_id: str | None, gate: Outp
         for said in reversed(skill.stated)
         if said.scope is scope and said.session_id == session_id and said.item_id is None
     ]
-    facts = [_line_of(said, skill) for said in held if said.bound is None]
+    facts = [_statement_line(said, skill) for said in held if said.bound is None]
     let_out = {line.attribute_id for line in gate.allowed_lines(facts)}
     words: dict[str, datetime | None] = {}
     for said in held:
@@ -93,21 +97,21 @@ def passing(skill: PolicySkill, scope: Scope, session_id: str | None, gate: Outp
     return dict(list(words.items())[:MAX_NOW])
 
 
-def of_session(skill: PolicySkill, known: Collection[str], gate: OutputGate) -> tuple[str, ...]:
+def session_phrases(skill: PolicySkill, known: Collection[str], gate: OutputGate) -> tuple[str, ...]:
     """Return the phrases that the newest session adds to the known ones, the clearest first."""
     if not skill.sessions:
         return ()
     # A choice in the session does not overrule a statement, nor one that the budget leaves out of the line.
     avoids = avoided_ids(said for said in skill.stated if said.session_id in (None, skill.sessions[-1].session_id))
     wanted = [line for line in skill.sessions[-1].lines if line.attribute_id not in avoids]
-    clear = [line for line in wanted if weight(line.taken, line.expected) >= _SESSION_SAYS]
-    clear.sort(key=lambda line: (-weight(line.taken, line.expected), line.attribute_id))
+    clear = [line for line in wanted if log_ratio(line.taken, line.expected) >= _SESSION_STRENGTH]
+    clear.sort(key=lambda line: (-log_ratio(line.taken, line.expected), line.attribute_id))
     lines = [_as_line(line.attribute_id, line.dimension, line.value, Tier.MEDIUM, skill.contrasts) for line in clear]
     phrases = (phrase(line.dimension, line.value) for line in gate.allowed_lines(lines))
     return tuple(dict.fromkeys(each for each in phrases if each and each not in known))[:MAX_NOW]
 
 
-def typed(
+def as_slim_lines(
     skill: PolicySkill, lines: Iterable[Attribute], phrases: Sequence[str], gate: OutputGate
 ) -> tuple[SlimLine, ...]:
     """Return the lines of a text with their dimensions: those of the skill, then those behind further phrases.
@@ -125,12 +129,12 @@ def typed(
         name = f"no {words}" if is_avoided else words
         # A bound's words are ours.
         if name in phrases and (is_bound or gate.rejection(fact.dimension, fact.value) is None):
-            known.setdefault(name, _typed(fact.dimension, fact.value, is_avoided))
-    said = [_typed(line.dimension, line.value) for line in lines]
+            known.setdefault(name, _typed_line(fact.dimension, fact.value, is_avoided))
+    said = [_typed_line(line.dimension, line.value) for line in lines]
     return tuple(dict.fromkeys([*said, *(known[each] for each in phrases if each in known)]))
 
 
-def _typed(dimension: str, value: str, is_avoided: bool = False) -> SlimLine:
+def _typed_line(dimension: str, value: str, is_avoided: bool = False) -> SlimLine:
     # As safe to quote as the text: `phrase` of a value alone keeps only its harmless signs.
     name = phrase("", dimension).replace(" ", "_")
     return SlimLine(dimension=name, value=phrase("", value), stance="avoids" if is_avoided else "prefers")
@@ -163,7 +167,7 @@ def _lasting_facts(skill: PolicySkill) -> list[Statement]:
     return [said for said in of_facts if not is_doubtful(skill, said)]
 
 
-def _line_of(said: Statement, skill: PolicySkill) -> Attribute:
+def _statement_line(said: Statement, skill: PolicySkill) -> Attribute:
     return _as_line(said.attribute_id, said.dimension, said.value, Tier.HIGH, skill.contrasts)
 
 

@@ -85,14 +85,14 @@ COARSE: Final = frozenset(
     }
 )
 # Words of shelves that are readers' housekeeping, or that all books share.
-_PLAIN: Final = frozenset(
+_SHELF_NOISE: Final = frozenset(
     """a adult age and author authors award best book books by classic classics contemporary currently default e
     ebook ebooks fave faves favorite favorites favourite fi fic fiction for general genre i in kindle library lit
     literature modern my n na new non novel novels of on own owned realistic read reading reads s sci series shelf
     stand standalone stories story tbr the to want young""".split()  # noqa: SIM905 - as prose it can be read
 )
 # Values that words can name before any item was seen.
-VOCABULARY: Final = text.closed(genre=GENRES.labels, mood=MOODS.labels)
+VOCABULARY: Final = text.closed_facts(genre=GENRES.labels, mood=MOODS.labels)
 
 
 def parse(candidate: Candidate) -> tuple[Fact, ...]:
@@ -102,21 +102,21 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
     >>> [f"{fact.dimension}={fact.value}" for fact in parse(Candidate(item_id="b1", metadata=metadata))][:4]
     ['genre=mystery', 'genre=thriller', 'genre=historical', 'author=Ines Varga']
     """
-    folded = text.by_key(candidate.metadata)
+    folded = text.fold_keys(candidate.metadata)
     year = text.year(folded, candidate.title)
-    categories = [text.label(raw) for raw in text.values(folded, "category")]
-    shelves = [text.label(raw.replace("-", " ")) for raw in text.values(folded, "shelf")]
+    categories = [text.label(raw) for raw in text.values_of(folded, "category")]
+    shelves = [text.label(raw.replace("-", " ")) for raw in text.values_of(folded, "shelf")]
     words = f"{candidate.title} / {text.description_of(candidate)[: text.MINED_CHARS]}"
     # The end of a category's path first, where it is finest. Coarse ones too: a catalogue's own classes distinguish
     # readers where ours do not (Amazon: Hit@1 of the prior .248 with them, .220 without, popular negatives).
     fine = [*reversed(categories), *_fine_shelves(shelves)]
     return text.facts(
-        ("genre", _genres([*text.values(folded, "genre"), *categories, *shelves], words), 5),
-        ("author", text.people(text.values(folded, "author"), 2), 2),
+        ("genre", _genres([*text.values_of(folded, "genre"), *categories, *shelves], words), 5),
+        ("author", text.people(text.values_of(folded, "author"), 2), 2),
         ("mood", MOODS.find(words, [label for label in (*categories, *shelves) if label not in COARSE]), 2),
         ("category", fine, 14),
         ("era", (text.decade(year),), 1),
-        ("year", (text.releases(year),), 1),
+        ("year", (text.release_year(year),), 1),
     )
 
 
@@ -137,6 +137,6 @@ def _fine_shelves(labels: list[str]) -> list[str]:
 def _fine(shelf: str) -> str:
     """The shelf with its genre words last (`fantasy urban` is `urban fantasy`); "" if it is no more than a genre."""
     words = shelf.split()
-    if shelf in GENRES or all(word in _PLAIN or word in GENRES for word in words):
+    if shelf in GENRES or all(word in _SHELF_NOISE or word in GENRES for word in words):
         return ""
     return " ".join(sorted(words, key=GENRES.__contains__))

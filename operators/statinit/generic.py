@@ -29,7 +29,7 @@ LIMITS: Final = (6, 4, 2, 1)
 DIMENSION_OF: Final[Mapping[str, str]] = {key: concept for concept, keys in text.KEYS.items() for key in keys}
 # Dimensions whose string is a comma separated list.
 LISTS: Final = frozenset({"actor", "ambience", "author", "category", "director", "genre", "keyword", "meal", "shelf"})
-LEFT_OUT: Final = re.compile(
+EXCLUDED_KEYS: Final = re.compile(
     r"(?:.*_)?(?:id|ids|uuid|url|uri|link|image|images|img|thumbnail|phone|email|address|asin|isbn\w*|sku|ean|upc|barcode"
     r"|zip|zipcode|postal_code|postcode|latitude|longitude|lat|lon|lng|hash|slug|timestamp|created_at|updated_at)"
     r"|title|name|description|summary|overview|abstract|text|body|content|review\w*|plot|synopsis"
@@ -67,7 +67,7 @@ def dimension_of(key: str) -> str:
     """
     snake = _WORD_BREAK.sub("_", key[:120]).strip("_").lower()
     snake = DIMENSION_OF.get(snake, snake)
-    fits = re.fullmatch(r"[a-z][a-z0-9_]{0,39}", snake) and not LEFT_OUT.fullmatch(snake)
+    fits = re.fullmatch(r"[a-z][a-z0-9_]{0,39}", snake) and not EXCLUDED_KEYS.fullmatch(snake)
     return snake if fits else ""
 
 
@@ -78,7 +78,7 @@ def _labels(dimension: str, value: Any) -> list[str]:
         raw = [value] if len(value) <= text.MAX_LABEL else []
     else:
         raw = text.as_list(value)
-    clean = text.name if dimension in _NAMES else text.proper if dimension in _PROPER else text.label
+    clean = text.name if dimension in _NAMES else text.proper_name if dimension in _PROPER else text.label
     return [label for part in raw if _is_short(part) and (label := clean(part))]
 
 

@@ -45,10 +45,10 @@ def measures_of(candidate: Candidate) -> dict[str, float]:
     >>> measures_of(Candidate(item_id="p1", metadata={"price": "$$", "distance": "800 m", "stars": "n/a"}))
     {'price': 2.0, 'distance': 0.8}
     """
-    folded = text.by_key(candidate.metadata)
+    folded = text.fold_keys(candidate.metadata)
     traits = folded.get("attributes")
     if isinstance(traits, Mapping):
-        inner = text.by_key({key: value for key, value in traits.items() if isinstance(key, str)})
+        inner = text.fold_keys({key: value for key, value in traits.items() if isinstance(key, str)})
         folded = {key: inner[key] for key in _KEYS[Measure.PRICE] if key in inner} | folded
     found: dict[str, float] = {}
     for measure, keys in _KEYS.items():

@@ -87,9 +87,9 @@ MOODS: Final = text.Vocabulary(
     }
 )
 # Values that words can name before any item was seen.
-VOCABULARY: Final = text.closed(genre=GENRES.labels, qualifier=QUALIFIERS.labels, mood=MOODS.labels)
+VOCABULARY: Final = text.closed_facts(genre=GENRES.labels, qualifier=QUALIFIERS.labels, mood=MOODS.labels)
 # Keywords about a copy or a viewer, or noise in plot keyword lists.
-NOT_TELLING: Final = frozenset(
+IGNORED_KEYWORDS: Final = frozenset(
     {"seen", "to see", "watched", "owned", "dvd", "netflix queue", "female nudity", "vomiting"}
 )
 
@@ -103,22 +103,22 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
     >>> [f"{fact.dimension}={fact.value}" for fact in parse(film)]
     ['genre=crime', 'qualifier=film noir', 'director=Mina Sorel', 'mood=dark tone', 'era=1990s', 'year=1996 releases']
     """
-    folded = text.by_key(candidate.metadata)
+    folded = text.fold_keys(candidate.metadata)
     year = text.year(folded, candidate.title)
     description = text.description_of(candidate)
-    keywords = [text.label(raw) for raw in text.values(folded, "keyword")]
-    given = [*text.values(folded, "genre"), *text.values(folded, "category")]
+    keywords = [text.label(raw) for raw in text.values_of(folded, "keyword")]
+    given = [*text.values_of(folded, "genre"), *text.values_of(folded, "category")]
     tags = " / ".join(keywords)
     words = f"{candidate.title} / {description[: text.MINED_CHARS]} / {tags}"
     genres = GENRES.find_in(given)
     return text.facts(
         ("genre", genres or GENRES_IN_TEXT.find(words)[:3], 6),
         ("qualifier", QUALIFIERS.find(" / ".join((*given, tags if genres else words))), 3),
-        ("director", text.people(text.values(folded, "director"), 3), 3),
+        ("director", text.people(text.values_of(folded, "director"), 3), 3),
         ("mood", MOODS.find(words), 2),
-        ("actor", text.people(text.values(folded, "actor"), 3), 3),
-        ("keyword", [keyword for keyword in keywords if keyword not in NOT_TELLING], 5),
-        ("country", [text.name(raw) for raw in text.values(folded, "country")[:1]], 1),
+        ("actor", text.people(text.values_of(folded, "actor"), 3), 3),
+        ("keyword", [keyword for keyword in keywords if keyword not in IGNORED_KEYWORDS], 5),
+        ("country", [text.name(raw) for raw in text.values_of(folded, "country")[:1]], 1),
         ("era", (text.decade(year),), 1),
-        ("year", (text.releases(year),), 1),
+        ("year", (text.release_year(year),), 1),
     )

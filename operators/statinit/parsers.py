@@ -53,7 +53,7 @@ def parser_for(domain: str, overrides: Mapping[str, str]) -> Parser:
     True
     """
     parser = overrides.get(domain, domain)
-    found = BUILT_IN.get(ALIASES.get(parser, parser)) or cast("Parser | None", _plugged_in(ENTRY_POINTS, parser))
+    found = BUILT_IN.get(ALIASES.get(parser, parser)) or cast("Parser | None", _load_plugin(ENTRY_POINTS, parser))
     if found is None and domain in overrides:
         raise UnknownParser(domain, parser)
     return found or generic.parse
@@ -66,7 +66,7 @@ def vocabulary_for(domain: str, overrides: Mapping[str, str]) -> tuple[Fact, ...
     (True, ())
     """
     parser = overrides.get(domain, domain)
-    return CLOSED.get(ALIASES.get(parser, parser)) or _plugged_in_vocabulary(parser)
+    return CLOSED.get(ALIASES.get(parser, parser)) or _plugin_vocabulary(parser)
 
 
 def known_parsers() -> tuple[str, ...]:
@@ -82,10 +82,10 @@ def facts_of(candidate: Candidate, parser: Parser) -> ItemFacts:
 
 
 @cache
-def _plugged_in_vocabulary(parser: str) -> tuple[Fact, ...]:
-    return tuple(cast("Iterable[Fact]", _plugged_in(VOCABULARIES, parser) or ()))[:MAX_VOCABULARY]
+def _plugin_vocabulary(parser: str) -> tuple[Fact, ...]:
+    return tuple(cast("Iterable[Fact]", _load_plugin(VOCABULARIES, parser) or ()))[:MAX_VOCABULARY]
 
 
 @cache
-def _plugged_in(group: str, name: str) -> object:
+def _load_plugin(group: str, name: str) -> object:
     return next((point.load() for point in entry_points(group=group) if point.name == name), None)

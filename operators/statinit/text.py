@@ -31,7 +31,7 @@ MAX_NESTING: Final = 16
 MIN_LETTERS: Final = 2
 YEARS: Final = range(1000, 2100)
 # Labels for missing values.
-NOTHING: Final = frozenset(
+MISSING: Final = frozenset(
     {"", "n/a", "na", "none", "null", "nan", "unknown", "undefined", "not available", "(no genres listed)", "various"}
 )
 
@@ -158,7 +158,7 @@ def is_true(value: Any) -> bool:
     return isinstance(value, int | float) and value > 0
 
 
-def by_key(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def fold_keys(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Fold the metadata's keys, so that `Plot Keywords`, `plot-keywords` and `plot_keywords` are one."""
     return {_fold(key): value for key, value in metadata.items()}
 
@@ -168,7 +168,7 @@ def _fold(key: str) -> str:
     return key.lower().replace(" ", "_").replace("-", "_")
 
 
-def values(folded: Mapping[str, Any], concept: str) -> list[str]:
+def values_of(folded: Mapping[str, Any], concept: str) -> list[str]:
     """Return the texts of the first key of a concept (see `KEYS`) that has any."""
     for key in KEYS[concept]:
         if (value := folded.get(key)) and (texts := as_list(value)):
@@ -185,7 +185,7 @@ def name(text: str) -> str:
     return _clean(_ASIDE.sub(" ", text[:200]) if "(" in text else text[:200])
 
 
-def proper(text: str) -> str:
+def proper_name(text: str) -> str:
     """Clean a label with letter case, such as a brand's, keeping asides."""
     return _clean(text[:200])
 
@@ -213,7 +213,7 @@ def _clean(text: str) -> str:
     text = text.strip(" ,;:'\"[]{}<>")
     if len(text) > MAX_LABEL:
         text = text[: MAX_LABEL + 1].rpartition(" ")[0].rstrip(" ,;:&") or text[:MAX_LABEL]
-    return "" if text.lower() in NOTHING else text
+    return "" if text.lower() in MISSING else text
 
 
 def people(texts: Iterable[str], limit: int) -> list[str]:
@@ -254,7 +254,7 @@ def decade(year: str) -> str:
     return "before 1900" if year < "1900" else f"{year[:3]}0s"
 
 
-def releases(year: str) -> str:
+def release_year(year: str) -> str:
     """Word a year for a skill: `2013 releases`."""
     return f"{year} releases" if year else ""
 
@@ -351,7 +351,7 @@ def _fact(dimension: str, value: str) -> tuple[str, Fact] | None:
     return (identity, Fact(dimension=dimension, value=value)) if identity else None
 
 
-def closed(**labels: Iterable[str]) -> tuple[Fact, ...]:
+def closed_facts(**labels: Iterable[str]) -> tuple[Fact, ...]:
     """Return the facts of closed vocabularies, by dimension."""
     return tuple(Fact(dimension=dimension, value=value) for dimension, found in labels.items() for value in found)
 

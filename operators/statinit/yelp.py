@@ -51,7 +51,7 @@ CUISINES: Final = (
     "tacos", "tapas bars", "tex-mex", "thai", "turkish", "vegan", "vegetarian", "vietnamese", "wine bars",
 )  # fmt: skip
 # Values that words can name before any item was seen.
-VOCABULARY: Final = text.closed(
+VOCABULARY: Final = text.closed_facts(
     category=(*CUISINES, *dict.fromkeys(REJOINED.values()), *sorted(ROOTS)),
     ambience=AMBIENCE.values(),
     meal=MEALS.values(),
@@ -73,7 +73,7 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
     >>> [f"{fact.dimension}={fact.value}" for fact in parse(Candidate(item_id="p1", metadata=place))]
     ['category=thai', 'city=Reno', 'ambience=casual']
     """
-    folded = text.by_key(candidate.metadata)
+    folded = text.fold_keys(candidate.metadata)
     traits = _traits(folded)
     return text.facts(
         ("category", _categories(folded), 10),
@@ -96,7 +96,7 @@ def _traits(folded: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _categories(folded: Mapping[str, Any]) -> list[str]:
-    labels = [text.label(raw) for raw in text.values(folded, "category")]
+    labels = [text.label(raw) for raw in text.values_of(folded, "category")]
     labels = [REJOINED.get(label, label) for label in labels if label not in DROPPED]
     return sorted(labels, key=ROOTS.__contains__)
 

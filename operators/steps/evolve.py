@@ -16,15 +16,15 @@ from operators.language.output_policy import OutputGate
 from operators.language.ports import Interpretation, TasteOwner
 from operators.language.privacy import Privacy
 from operators.learning.commands import resolve_command
-from operators.learning.feedback import resolve_abstention, resolve_correction, resolve_feedback, resolve_unheard
-from operators.learning.fold import holds, merge
-from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve
-from operators.learning.update import resolve_counts, resolve_visit
+from operators.learning.feedback import resolve_abstention, resolve_correction, resolve_feedback, resolve_ignored
+from operators.learning.fold import has_learned, merge
+from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve_tiers
+from operators.learning.update import resolve_choice, resolve_visit
 from operators.options import EvolveMode
 from operators.seals import seal_diff, seal_record
 from operators.signals import DEFAULT_SIGNALS as SIGNALS
 from operators.signals import SignalWeights
-from operators.slim.rules import reads_else, select, slim
+from operators.slim.rules import select, slim, text_changed
 from schemas import Correction, Event, ItemFacts, Memory, Position, Receipt, SkillCommand, SlimSkill
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Abstention, Contrast, Feedback, Interaction
@@ -136,7 +136,7 @@ class VersionBuilder:
         # Statements or a session may change the text, though the same lines are selected.
         if not is_news and self.slim_tokens is not None:
             parts = skill.stated or evolved.stated or skill.sessions or evolved.sessions
-            is_news = bool(parts) and reads_else(skill, evolved, self.slim_tokens, self.gate)
+            is_news = bool(parts) and text_changed(skill, evolved, self.slim_tokens, self.gate)
         return SkillVersion(evolved, diff, self.slim(evolved) if is_news else None)
 
     def unsent(self, state: EvolveState, diff_version: int, slim_version: int, slim_text: str | None) -> SkillVersion:
@@ -220,7 +220,7 @@ class EvolveStep(VersionBuilder):
         self, skill: PolicySkill, event: Contrast | Feedback | Abstention, source: Position | None = None
     ) -> EvolveOutcome | None:
         """Return the reason not to learn from an event; None if the skill learns from it."""
-        if holds(skill, event.event_id, source):
+        if has_learned(skill, event.event_id, source):
             return EvolveOutcome.REPEATED
         return EvolveOutcome.FROZEN if self.passes_over(skill) else None
 
@@ -235,9 +235,9 @@ class EvolveStep(VersionBuilder):
         skill = state.skill
         validated = ValidatedProposal(answer) if answer.is_empty else validate(answer, skill, contrast, self.privacy)
         if self.mode is EvolveMode.COUNTS:
-            diff = resolve_counts(skill, validated, contrast, source, state.usual, self.limits, state.popularity)
+            diff = resolve_choice(skill, validated, contrast, source, state.usual, self.limits, state.popularity)
         else:
-            diff = resolve(skill, validated, contrast, source, self.limits)
+            diff = resolve_tiers(skill, validated, contrast, source, self.limits)
         return self.evolved(EvolveOutcome.EVOLVED, state, diff)
 
     def visit(
@@ -251,7 +251,7 @@ class EvolveStep(VersionBuilder):
         if not skill.version or self.mode is not EvolveMode.COUNTS:
             return EvolveEffects(EvolveOutcome.COUNTED, skill)
         is_brought_along = skill.counted_until is not None and visit.occurred_at <= skill.counted_until
-        if is_brought_along or holds(skill, visit.event_id, source):
+        if is_brought_along or has_learned(skill, visit.event_id, source):
             return EvolveEffects(EvolveOutcome.REPEATED, skill)
         if self.passes_over(skill):
             return EvolveEffects(EvolveOutcome.FROZEN, skill)
@@ -300,7 +300,7 @@ class EvolveStep(VersionBuilder):
             outcome = (
                 EvolveOutcome.FOR_ANOTHER if understood.about is TasteOwner.ANOTHER else EvolveOutcome.NOT_UNDERSTOOD
             )
-            diff = resolve_unheard(skill, correction, understood, source, privacy=self.privacy)
+            diff = resolve_ignored(skill, correction, understood, source, privacy=self.privacy)
             return self.evolved(outcome, state, diff)
         left = _without_erased(items, correction, state, source)
         learns = not self.passes_over(skill)
@@ -315,7 +315,7 @@ class EvolveStep(VersionBuilder):
         """Return the outcome of an erased or repeated correction; None for others."""
         if _is_erased(correction, state, source):
             return EvolveOutcome.FORGOTTEN
-        return EvolveOutcome.REPEATED if holds(state.skill, correction.event_id, source) else None
+        return EvolveOutcome.REPEATED if has_learned(state.skill, correction.event_id, source) else None
 
     def abstain(self, state: EvolveState, abstention: Abstention, source: Position | None = None) -> EvolveEffects:
         """Apply a list of which nothing was taken."""
@@ -334,7 +334,7 @@ class EvolveStep(VersionBuilder):
         """Apply a command, unless it is erased or a repeat."""
         if _is_erased(command, state, source):
             return EvolveEffects(EvolveOutcome.FORGOTTEN, state.skill)
-        if holds(state.skill, command.event_id, source):
+        if has_learned(state.skill, command.event_id, source):
             return EvolveEffects(EvolveOutcome.REPEATED, state.skill)
         command = restorable(command, state.skill, state.receipt)
         diff = resolve_command(state.skill, command, source, self.limits, privacy=self.privacy, gate=self.gate)

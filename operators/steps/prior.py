@@ -9,7 +9,7 @@ from operators.admission import is_applied
 from operators.erasure import without_erased_facts
 from operators.graph.items import GraphLimits, MemoryUpdate, remember_choice
 from operators.language.privacy import Privacy
-from operators.learning.fold import start
+from operators.learning.fold import initial_skill
 from operators.learning.prior import observe, statinit
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed
 from schemas import Attribute, Event, Interaction, ItemFacts, Memory, PolicySkill, Position, Profile, Receipt
@@ -108,7 +108,7 @@ class SkillStart:
         usual: Mapping[str, int] | None = None,
     ) -> PolicySkill:
         """Return the user's skill before their first choice: the seed, at version 0."""
-        skill = start(user_id, domain, self.seed(domain, profile, template, usual), event)
+        skill = initial_skill(user_id, domain, self.seed(domain, profile, template, usual), event)
         if profile is None:
             return skill
         # Visits that the seed counts are not counted again.

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from operators.fit import fit_of
+from operators.fit import fit_list
 from operators.graph import Retrieved, retrieve
 from operators.graph.neighbours import Neighbourhood
 from operators.language.output_policy import OutputGate
@@ -15,7 +15,7 @@ from operators.rank import facet_weights
 from operators.rank.constraints import NO_CONSTRAINTS, Constraints
 from operators.rank.deterministic import instruction_match, rank_by_features
 from operators.rank.features import ListFeatures
-from operators.slim import Slimmed, lines_of, relevant_to, slimmed
+from operators.slim import SlimResult, extract_slim, relevant_to, selected_lines
 from operators.slim.statements import with_session
 from operators.stated import is_doubtful, lasting_statements, live_session, live_statements, without_avoided
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
@@ -92,24 +92,26 @@ class RankStep:
             return Retrieved()
         return retrieve(state.memory, state.neighbourhood, rules, now, popularity=state.popularity, gate=self.gate)
 
-    def extract(self, skill: PolicySkill, instruction: str = "", shares: Mapping[str, float] | None = None) -> Slimmed:
+    def extract(
+        self, skill: PolicySkill, instruction: str = "", shares: Mapping[str, float] | None = None
+    ) -> SlimResult:
         """Return the slim skill for a task."""
         relevant = relevant_to(instruction if self.task_slim else "", skill)
-        return slimmed(skill, self.slim_tokens, shares, relevant, gate=self.gate)
+        return extract_slim(skill, self.slim_tokens, shares, relevant, gate=self.gate)
 
     def lines(
         self,
         skill: PolicySkill,
         instruction: str = "",
         shares: Mapping[str, float] | None = None,
-        short: Slimmed | None = None,
+        short: SlimResult | None = None,
     ) -> Sequence[Attribute]:
         """Return the lines of a skill that rank, outside of any session."""
         match self.by:
             case RankSkill.FULL:
                 return without_avoided(skill.attributes, lasting_statements(skill.stated))
             case RankSkill.SLIM:
-                return lines_of(skill, short or self.extract(skill, instruction, shares))
+                return selected_lines(skill, short or self.extract(skill, instruction, shares))
             case RankSkill.NONE:
                 return ()
 
@@ -124,7 +126,7 @@ class RankStep:
     ) -> ListStatements:
         """Return the statements about these candidates, and their fit."""
         statements = live_statements(skill, now, session_id)
-        fit = fit_of(items, skill, statements, privacy=self.privacy, asks=asks)
+        fit = fit_list(items, skill, statements, privacy=self.privacy, asks=asks)
         sure = [said for said in statements if not is_doubtful(skill, said)]
         return ListStatements(fit, Constraints.of(items, sure, fit))
 

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from operators.learning.evidence import is_counted, number_of
+from operators.learning.evidence import format_count, is_counted
 from schemas import Tier
 from streams.http.tokens import Scope
 from streams.views.sentences import day
@@ -54,7 +54,7 @@ def _environment() -> Environment:
     made = Environment(loader=LOADER, autoescape=True, undefined=StrictUndefined, **trimmed)
     made.globals |= {"address": address, "static": static, "Scope": Scope, "HTMX": HTMX}
     made.filters |= {"day": day, "moment": moment, "ago": ago, "story": story, "text": text, "cut": cut}
-    made.filters |= {"sure": SURE.__getitem__, "choices": number_of, "counted": is_counted}
+    made.filters |= {"sure": SURE.__getitem__, "choices": format_count, "counted": is_counted}
     return made
 
 

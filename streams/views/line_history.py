@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from operators.history import LineEvent, at_version, counted_lines, line_steps, statement_steps
 from operators.language.output_policy import OutputGate
-from operators.learning.evidence import is_counted, number_of
+from operators.learning.evidence import format_count, is_counted
 from operators.stated import avoided_ids, is_expired
 from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement, StatementChange
 from streams.analytics import read
@@ -245,7 +245,7 @@ def _moved(con: DuckDBPyConnection, step: LineEvent, choice: EvidenceChoice | No
 def _counts(line: Attribute | None) -> dict[str, str | None]:
     if line is None:
         return {"taken": None, "expected": None}
-    return {"taken": number_of(line.taken), "expected": number_of(line.expected)}
+    return {"taken": format_count(line.taken), "expected": format_count(line.expected)}
 
 
 def _count_unchosen_with(diff: SkillDiff, attribute: str, choice: EvidenceChoice) -> int | None:

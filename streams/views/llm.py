@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from operators.language.output_policy import OutputGate
-from operators.learning.evidence import in_words, is_counted
+from operators.learning.evidence import describe_counts, is_counted
 from operators.learning.fold import MAX_VALUE_CHARS
 from operators.prompts import as_data
 from operators.skill_document import skill_document
@@ -97,7 +97,7 @@ def _line(line: Attribute) -> LineForModel:
         value=as_data(line.value, MAX_VALUE_CHARS),
         tier=str(line.tier),
         pinned=line.pinned,
-        counted=in_words(line.taken, line.expected) if is_counted(line) else "",
+        counted=describe_counts(line.taken, line.expected) if is_counted(line) else "",
     )
 
 

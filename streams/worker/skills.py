@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from operators.language.output_policy import OutputGate
-from operators.learning.fold import OutOfOrder, characters, fold, next_diff
+from operators.learning.fold import OutOfOrder, document_length, fold, next_diff
 from operators.redaction import placeholder, redact_skill_log, was_about
 from operators.steps import EvolveStep
 from operators.steps.evolve import EvolveEffects, EvolveOutcome, EvolveState, SkillVersion
@@ -137,7 +137,7 @@ def _records(version: SkillVersion) -> list[SkillDiff | SlimSkill]:
 
 def count(diff: SkillDiff, evolved: PolicySkill, gate: OutputGate) -> None:
     """Count the changes of a version, and observe the length of its skill."""
-    metrics.SKILL_CHARACTERS.observe(characters(evolved.attributes, evolved.strategy))
+    metrics.SKILL_CHARACTERS.observe(document_length(evolved.attributes, evolved.strategy))
     for line in diff.seed or ():
         metrics.labelled(metrics.CHANGES, metrics.SEEDED).inc()
         metrics.labelled(metrics.TIER_CHANGES, metrics.SEEDED, metrics.NO_TIER, line.tier).inc()

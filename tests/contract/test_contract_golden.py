@@ -15,7 +15,7 @@ from operators.cards.fold import fold_cards
 from operators.cards.lines import line_id
 from operators.evolve import Proposal, validate
 from operators.learning.fold import fold, merge
-from operators.learning.update import resolve_counts
+from operators.learning.update import resolve_choice
 from operators.seals import is_sealed, seal_diff
 from operators.slim import slim
 from schemas import TOPICS, Card, CardChangeKind, CardDiff, Contrast, DeadLetter, PolicySkill, SkillDiff, Tier, Topic
@@ -162,7 +162,7 @@ class TestStory:
         again = decode(Contrast, wire("contrasts")).model_copy(update={"event_id": "another"})
 
         skill = fold([old])[old.user_id, old.domain]
-        diff = resolve_counts(skill, validate(Proposal(), skill, again, privacy=PRIVACY), again)
+        diff = resolve_choice(skill, validate(Proposal(), skill, again, privacy=PRIVACY), again)
         after = fold([old, diff])[old.user_id, old.domain]
 
         assert skill == then

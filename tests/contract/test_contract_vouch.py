@@ -18,7 +18,7 @@ from operators.rank import RankTask
 from operators.rank.question import render_prompt
 from operators.skill_document import skill_document
 from operators.slim import slim
-from operators.slim.llm import question as slim_question
+from operators.slim.llm import slim_question
 from schemas import Attribute, AttributeKind, Contrast, Facet, Fact, ItemFacts, PolicySkill, Tier
 from streams.language import RULES
 from streams.output_gate import DEFAULT as OUTPUT_GATE

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from operators.attributes import fact_id
-from operators.learning.fold import merge, start
+from operators.learning.fold import initial_skill, merge
 from operators.statinit import facts_of, parser_for
 from schemas import Candidate, Contrast, SkillChangeKind, SkillDiff
 from streams.local.broker import free_port
@@ -112,7 +112,7 @@ def assert_whole(harness: Harness, load: Load) -> None:
     harness.assert_all_stores_agree()
     skills: dict[str, Any] = {}
     for diff in sorted(outputs.diffs, key=lambda diff: diff.version):
-        skill = skills.setdefault(diff.user_id, start(diff.user_id, diff.domain, (), diff))
+        skill = skills.setdefault(diff.user_id, initial_skill(diff.user_id, diff.domain, (), diff))
         assert_nothing_made_up(diff, {line.attribute_id for line in skill.attributes}, load, rankings[diff.event_id])
         skills[diff.user_id] = merge(skill, diff)
 

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from pydantic_core import to_json
 
 from operators.graph.items import neighbour_of
-from operators.learning.fold import merge, start
+from operators.learning.fold import initial_skill, merge
 from operators.seals import seal_diff
 from schemas import TOPICS, DeadLetter, OpenRankings, PolicySkill, Profile, SkillDiff, Stance, encode, topic_of
 from schemas.memory import ItemMemory, ItemUpdate, Memory, Taker, TouchedItem
@@ -64,7 +64,7 @@ class Log:
     def write(self, user: str, *chosen: str) -> None:
         """A version for each choice of an item with this fact; with the first one they say something."""
         said = statement(Stance.AVOIDS, "preference:genre:horror", "horror", 1)
-        skill, log = start(user, DOMAIN, (an_attribute(),), a_command(user_id=user)), list[SkillDiff]()
+        skill, log = initial_skill(user, DOMAIN, (an_attribute(),), a_command(user_id=user)), list[SkillDiff]()
         for text in chosen:
             _, diff = evolve(skill, a_proposal((), [text]))
             diff = diff.model_copy(update={"stated": () if log else (stated(said),)})

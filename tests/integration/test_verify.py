@@ -13,7 +13,7 @@ from benchmarks.surroundings import reached_as
 from operators.audit import FaultKind
 from operators.cards.fold import fold_cards
 from operators.erasure import with_scope
-from operators.learning.fold import start
+from operators.learning.fold import initial_skill
 from operators.seals import seal_log, seal_record
 from operators.steps.evolve import EvolveState, EvolveStep, SkillVersion
 from sager_client import SlimSkills
@@ -57,7 +57,7 @@ class World:
 
     def person(self, user: str, *chosen: str) -> None:
         """A version for each choice of an item with this fact, and the events that led to it."""
-        skill = start(user, DOMAIN, (an_attribute(tier="high"),), a_command(user_id=user))
+        skill = initial_skill(user, DOMAIN, (an_attribute(tier="high"),), a_command(user_id=user))
         made = self.versions[user] = []
         for number, text in enumerate(chosen, 1):
             contrast = a_contrast([text], user_id=user, domain=DOMAIN, skill_version=skill.version)

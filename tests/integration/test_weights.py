@@ -5,7 +5,7 @@ import random
 import pytest
 
 from operators.seals import seal_record
-from operators.weights import learned, start
+from operators.weights import apply_outcome, initial_weights
 from schemas import Contrast, Position, Ranking, RankingOutcome, Weights, decode
 from tests.e2e.cli_user import answer, sager
 from tests.harness import Harness, Outputs
@@ -33,7 +33,7 @@ def folded(harness: Harness) -> Weights:
             offset=int(message.offset() or 0),
             timestamp_ms=message.timestamp()[1],
         )
-        weights = learned(start(DOMAIN, outcome) if weights is None else weights, outcome, where)
+        weights = apply_outcome(initial_weights(DOMAIN, outcome) if weights is None else weights, outcome, where)
     assert weights is not None
     return seal_record(weights)
 

@@ -15,10 +15,10 @@ from operators.global_skill import Population, global_skill
 from operators.graph.items import GraphLimits
 from operators.language.output_policy import OutputGate
 from operators.language.privacy import Privacy
-from operators.learning.fold import start
+from operators.learning.fold import initial_skill
 from operators.rank import RankTask
 from operators.rank.question import render_prompt
-from operators.slim.llm import question as slim_question
+from operators.slim.llm import slim_question
 from operators.statinit import facts_of, generic
 from operators.steps import EvolveEffects, EvolveState, EvolveStep, SkillStart
 from operators.steps import prior as history
@@ -135,7 +135,7 @@ class Person:
         self.profile: Any = None
         facts = (("genre", "noir", Tier.HIGH), ("genre", "drama", Tier.MEDIUM), ("genre", "comedy", Tier.LOW))
         seed = tuple(from_fact(Fact(dimension=d, value=v), tier, AttributeSource.PRIOR) for d, v, tier in facts)
-        self.skill = start("u", domain, seed, self.command(Action.FREEZE))
+        self.skill = initial_skill("u", domain, seed, self.command(Action.FREEZE))
 
     def command(self, action: Action, **more: Any) -> SkillCommand:
         """A command of theirs."""

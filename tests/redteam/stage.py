@@ -15,7 +15,7 @@ from operators.contrast import join_ranking, join_selection
 from operators.evolve import CountsReasoner, Proposal, Reasoner, ReasonerUnavailable
 from operators.evolve.llm import build_question
 from operators.language.corrections import understand
-from operators.learning.fold import start
+from operators.learning.fold import initial_skill
 from operators.rank import RankTask, rank
 from operators.rank.listwise import ListwiseRanker
 from operators.rank.question import render_prompt
@@ -161,7 +161,7 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
     def parse(candidate: Candidate) -> ItemFacts:
         return DEFAULT.item(facts_of(candidate, parser), "films")[0]
 
-    skill = start("u", "films", seed(), _command())
+    skill = initial_skill("u", "films", seed(), _command())
     asked = DEFAULT.redact(instruction, "films").text
     task = RankTask([parse(c) for c in candidates], asked, slim_skill=slim(skill, gate=OUTPUT_GATE).text, seed="r")
     out.prompts.append(render_prompt("rank-listwise.v1", task, task.items, max_tokens=TOKENS, gate=OUTPUT_GATE))
@@ -229,7 +229,7 @@ def _command(**said: Any) -> SkillCommand:
 
 def _stated(case: Case) -> Outcome:
     out = Outcome(outcome="commanded")
-    skill = start("u", "films", seed(), _command())
+    skill = initial_skill("u", "films", seed(), _command())
     command = _command(action=Action.ADD, line=SkillLineInput(dimension="taste", value=case.text), reason=case.text)
     apply(out, EVOLVE.command(EvolveState(skill), command, AT))
     return out
@@ -238,7 +238,7 @@ def _stated(case: Case) -> Outcome:
 def _reply(case: Case) -> Outcome:
     """What a model said, whatever it was asked: as its analysis, as a reason, and as a line to bring in."""
     out = Outcome(outcome="matched")
-    skill = start("u", "films", seed(), _command())
+    skill = initial_skill("u", "films", seed(), _command())
     contrast = Contrast(
         event_id="k", ranking_id="r", chosen=ItemFacts(item_id="noir", facts=(Fact(dimension="genre", value="noir"),)),
         chosen_rank=1, **USER,
@@ -257,7 +257,7 @@ def _reply(case: Case) -> Outcome:
 
 def _said(case: Case) -> Outcome:
     """What stands in a person's words or in a form, taken as the worker takes it."""
-    out, skill = Outcome(), start("u", "films", seed(), _command())
+    out, skill = Outcome(), initial_skill("u", "films", seed(), _command())
     candidates, parser = candidates_of(case.twin), parser_for("shop", {})
     form = (Directive(stance=Stance.AVOIDS, dimension="taste", value=case.text),) if case.channel == "form" else ()
     text = "" if form else case.text
@@ -278,7 +278,7 @@ def _said(case: Case) -> Outcome:
 
 def _signalled(case: Case) -> Outcome:
     """A strong signal against an item with this title: what is said of the item names it."""
-    out, skill = Outcome(), start("u", "films", seed(), _command())
+    out, skill = Outcome(), initial_skill("u", "films", seed(), _command())
     item = Candidate(item_id="attacked", title=case.text, metadata={"genre": ["war"]})
     feedback = Feedback(event_id="f", item=item, signal=Signal.DISLIKED, **USER)
     out.rows.append(row(feedback))

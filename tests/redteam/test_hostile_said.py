@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from operators.language.corrections import understand
-from operators.learning.fold import start
+from operators.learning.fold import initial_skill
 from operators.stated import live_statements
 from operators.steps import EvolveEffects, EvolveOutcome, EvolveState
 from operators.tokens import count_tokens
@@ -84,7 +84,7 @@ def test_a_correction_that_says_too_much_or_names_what_was_not_shown_is_refused(
 
 
 def nobody() -> PolicySkill:
-    return start("u", "films", (), a_command(Action.FREEZE, user_id="u", domain="films"))
+    return initial_skill("u", "films", (), a_command(Action.FREEZE, user_id="u", domain="films"))
 
 
 def said(skill: PolicySkill, value: str, number: int = 0, **more: Any) -> EvolveEffects:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from operators.language.corrections import understand
-from operators.learning.fold import start
+from operators.learning.fold import initial_skill
 from operators.statinit import facts_of, parser_for
 from operators.steps import EvolveState, EvolveStep
 from schemas import Candidate, Correction, Directive, Feedback, ItemFacts, OptOut, PolicySkill, Stance
@@ -23,7 +23,7 @@ MOST_VALUE = 120
 
 def begun() -> PolicySkill:
     event = Feedback(event_id="f", item=Candidate(item_id="noir"), signal="liked", **USER)
-    return start("u", "films", seed(), event)
+    return initial_skill("u", "films", seed(), event)
 
 
 def parsed(candidates: tuple[Candidate, ...]) -> tuple[ItemFacts, ...]:

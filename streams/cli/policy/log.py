@@ -153,10 +153,10 @@ def _effects(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tuple[
 
 def _added(diff: "SkillDiff", attribute_id: str, kind: str) -> str:
     """Return the part of the line's counts that a reinforcement added."""
-    from operators.learning.evidence import number_of  # noqa: PLC0415
+    from operators.learning.evidence import format_count  # noqa: PLC0415
 
     counts = diff.count_delta.lines.get(attribute_id) if diff.count_delta and kind == "reinforced" else None
-    return f"taken {number_of(counts[0])} where {number_of(counts[1])} was to be expected" if counts else ""
+    return f"taken {format_count(counts[0])} where {format_count(counts[1])} was to be expected" if counts else ""
 
 
 def _reasoner(diff: "SkillDiff") -> str:

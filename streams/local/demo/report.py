@@ -8,7 +8,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from operators.learning.fold import line_of
+from operators.learning.fold import format_line
 from schemas import Attribute, SkillDiff, Tier
 from streams.local.demo.run import DemoResult, HitRates
 from streams.local.demo.scenario import Scenario
@@ -81,7 +81,7 @@ def _user(result: DemoResult, scenario: Scenario, key: tuple[str, str]) -> Rende
 def _lines(attributes: tuple[Attribute, ...]) -> Text:
     lines = sorted((a for a in attributes if a.tier), key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
     styles = {Tier.HIGH: "bold green", Tier.MEDIUM: "green", Tier.LOW: "dim"}
-    text = Text("\n").join(Text(line_of(a), style=styles[a.tier]) for a in lines[:SHOWN_LINES])
+    text = Text("\n").join(Text(format_line(a), style=styles[a.tier]) for a in lines[:SHOWN_LINES])
     if len(lines) > SHOWN_LINES:
         text.append(f"\n  and {len(lines) - SHOWN_LINES} more", style="dim")
     return text

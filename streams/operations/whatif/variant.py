@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from operators.evolve import RulesReasoner, without_model
-from operators.learning.evidence import fixed
+from operators.learning.evidence import to_fixed_point
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
 from operators.options import EvolveMode
 from operators.steps import Reason
@@ -96,7 +96,7 @@ def side_of(variant: Variant, published: Mapping[str, GlobalSkill]) -> ReplaySid
     reason: Reason = without_model(settings.evolve_mode, variant.rules).reason
     if settings.reasoner is ReasonerName.LLM:
         reason = variant_reasoner(settings, "replay").reason
-    usual = {domain: fixed(skill.usual) for domain, skill in published.items()}
+    usual = {domain: to_fixed_point(skill.usual) for domain, skill in published.items()}
     items = {domain: {str(name): users for name, users in skill.items.items()} for domain, skill in published.items()}
     lines = partial(lines_that_rank, settings, published)
     return ReplaySide(evolve_of(settings, variant.limits), reason, lines, usual.get, items.get)

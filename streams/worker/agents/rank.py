@@ -12,7 +12,7 @@ from operators.evolve import ReasonerUnavailable
 from operators.graph import Retrieved
 from operators.rank import LlmRanking, RankSkill, RankTask
 from operators.seals import seal_record
-from operators.slim import Slimmed
+from operators.slim import SlimResult
 from operators.steps.rank import ListStatements, RankState, answer
 from operators.weights import RankWeights
 from schemas import Features, Injected, Position, Provenance, Ranking, RankRequest, compound_key, encode
@@ -66,7 +66,7 @@ class RankingPipeline:
         self._tables, self._deps, self._settings, self._models = tables, deps, deps.settings, models
         self._step = rank_of(deps.settings)
         self._retrieved: LruCache[tuple[str, ...], Retrieved] = LruCache(CACHED_ENTRIES)
-        self._slims: LruCache[tuple[str, ...], tuple[Slimmed, Provenance | None]] = LruCache(CACHED_ENTRIES)
+        self._slims: LruCache[tuple[str, ...], tuple[SlimResult, Provenance | None]] = LruCache(CACHED_ENTRIES)
 
     async def rank(self, request: RankRequest) -> tuple[tuple[str, ...], Injected]:
         """Return the candidates' ids in order, and everything that decided it."""
@@ -134,7 +134,9 @@ class RankingPipeline:
         self._retrieved.put(name, found)
         return found
 
-    async def _extract(self, request: RankRequest, state: RankState, epoch: str) -> tuple[Slimmed, Provenance | None]:
+    async def _extract(
+        self, request: RankRequest, state: RankState, epoch: str
+    ) -> tuple[SlimResult, Provenance | None]:
         """Return the slim skill for this request (paper 2.3), cached per version of the skill if a model chose it."""
         skill, step = state.skill, self._step
         asked = request.instruction if step.task_slim else ""
@@ -163,7 +165,7 @@ class RankingPipeline:
         self,
         task: RankTask,
         state: RankState,
-        short: Slimmed,
+        short: SlimResult,
         weights: RankWeights,
         heard: ListStatements,
         session: tuple[datetime, str | None],

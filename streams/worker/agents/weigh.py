@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from operators.seals import seal_record
-from operators.weights import commanded, in_use, learned, start
+from operators.weights import apply_command, apply_outcome, initial_weights, rank_weights
 from schemas import Mix, Model, Position, RankingOutcome, WeightCommand, Weights
 from streams.settings import Settings
 from streams.worker import metrics
@@ -45,10 +45,10 @@ class WeighAgent:
     async def _handle(self, event: Any, record: Model, position: Position) -> str:
         match record:
             case RankingOutcome():
-                was_frozen, is_new = await self._apply(event, record, lambda now: learned(now, record, position))
+                was_frozen, is_new = await self._apply(event, record, lambda now: apply_outcome(now, record, position))
                 outcome = "frozen" if was_frozen else "learned"
             case WeightCommand():
-                _, is_new = await self._apply(event, record, lambda now: commanded(now, record, position))
+                _, is_new = await self._apply(event, record, lambda now: apply_command(now, record, position))
                 outcome = record.action.value
             case _:
                 raise TypeError(type(record))
@@ -68,7 +68,7 @@ class WeighAgent:
     def _read(self, record: RankingOutcome | WeightCommand) -> Weights:
         raw = self._table.table.get(record.domain.encode())
         held = None if raw is None else verified_weights(raw, self._settings.chain_key_bytes)
-        return held if held is not None and held.domain == record.domain else start(record.domain, record)
+        return held if held is not None and held.domain == record.domain else initial_weights(record.domain, record)
 
 
 class DomainLearner:
@@ -157,6 +157,6 @@ def _resolve(waiting: "asyncio.Future[None]", error: Exception | None = None) ->
 
 def count(weights: Weights) -> None:
     """Export a domain's weights."""
-    used, domain = in_use(weights), metrics.DOMAINS[weights.domain]
+    used, domain = rank_weights(weights), metrics.DOMAINS[weights.domain]
     for part in Mix:
         metrics.labelled(metrics.WEIGHT, domain, part.value).set(getattr(used, part.value))

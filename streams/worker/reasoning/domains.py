@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 from operators.attributes import facts_of_ids
-from operators.learning.evidence import fixed
+from operators.learning.evidence import to_fixed_point
 from operators.seals import SealState, check_seal
-from operators.weights import DEFAULT_WEIGHTS, RankWeights, in_use
+from operators.weights import DEFAULT_WEIGHTS, RankWeights, rank_weights
 from schemas import Attribute, AttributeSource, BadRecord, Fact, GlobalSkill, Tier, Weights, decode
 from streams.kafka.follower import Follower
 from streams.settings import Settings
@@ -41,7 +41,7 @@ class GlobalSkills(Follower):
             return
         if skill.domain.encode() == key:
             self._held[key] = skill
-            self._usual[key] = fixed(skill.usual)
+            self._usual[key] = to_fixed_point(skill.usual)
 
     def template(self, domain: str) -> tuple[Attribute, ...]:
         """Return the lines that users without history start from (paper 2.3)."""
@@ -116,7 +116,7 @@ class LearnedWeights(Follower):
             return
         weights = verified_weights(value, self._key)
         if weights is not None and weights.domain.encode() == key:
-            self._held[key] = DomainWeights(in_use(weights), weights.version)
+            self._held[key] = DomainWeights(rank_weights(weights), weights.version)
 
     def of(self, domain: str) -> DomainWeights:
         """Return the weights of a domain."""

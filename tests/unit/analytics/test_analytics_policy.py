@@ -9,7 +9,7 @@ import yaml
 from typer.testing import CliRunner
 
 from operators.history import at_version
-from operators.learning.evidence import in_words
+from operators.learning.evidence import describe_counts
 from schemas import SkillDiff, Tier
 from streams.cli import app
 from tests.analytics_world import PRICES, build, published
@@ -52,7 +52,9 @@ def test_a_version_is_shown_as_the_log_folds_to_it(told, version):
     counted = {line["attribute_id"]: line.pop("counted") for line in skill["attributes"]}
     assert not any(line.pop("unwanted") for line in skill["attributes"])
     assert counted == {
-        line["attribute_id"]: in_words(line["taken"], line["expected"]) if line["taken"] or line["expected"] else ""
+        line["attribute_id"]: describe_counts(line["taken"], line["expected"])
+        if line["taken"] or line["expected"]
+        else ""
         for line in skill["attributes"]
     }
     assert skill["attributes"] == at_version(log(), version).model_dump(mode="json")["attributes"]

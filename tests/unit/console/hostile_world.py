@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from operators.cards.fold import apply_diff
-from operators.learning.fold import merge, start
+from operators.learning.fold import initial_skill, merge
 from schemas import (
     Attribute,
     AttributeKind,
@@ -95,7 +95,7 @@ def person(user: str, domain: str) -> tuple[PolicySkill, list[SkillDiff], Contra
         evidence=Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id),
         analysis=HOSTILE[0],
     )
-    skill = merge(start(user, domain, (), diff), diff)
+    skill = merge(initial_skill(user, domain, (), diff), diff)
     return skill, [diff], contrast
 
 

@@ -7,7 +7,7 @@ from operators.attributes import fact_id, from_fact
 from operators.evolve import GatedReasoner, Proposal, RulesReasoner, validate
 from operators.evolve.proposals import is_repetition
 from operators.learning.fold import merge
-from operators.learning.tiers import resolve
+from operators.learning.tiers import resolve_tiers
 from schemas import AttributeSource, Contrast, Fact, ItemFacts, PolicySkill, Provenance, Tier
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, line
@@ -42,7 +42,9 @@ class TestGatedReasoner:
         assert proposal.reinforced == (id_of(NOIR),)
         by = proposal.reasoned_by
         assert (by.reasoner, by.gated, by.calls, by.model, by.prompt) == ("llm", True, 0, None, None)
-        noir = line(merge(skill, resolve(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast)), NOIR)
+        noir = line(
+            merge(skill, resolve_tiers(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast)), NOIR
+        )
         assert (noir.tier, noir.support, noir.contradictions, noir.confirmed_at) == (HIGH, 5, 0, 10)
 
     async def test_an_open_gate_asks_and_hands_on(self) -> None:
@@ -84,5 +86,5 @@ def test_behind_the_gate_the_rules_would_not_change_a_tier_either(
 
     assert not proposal.discovered
     assert not proposal.weakened
-    after = merge(skill, resolve(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast))
+    after = merge(skill, resolve_tiers(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast))
     assert {a.attribute_id: a.tier for a in after.attributes} == {a.attribute_id: a.tier for a in skill.attributes}

@@ -12,9 +12,9 @@ import pytest
 
 from operators.evolve import validate
 from operators.evolve.llm import LlmReasoner
-from operators.learning.fold import merge, start
+from operators.learning.fold import initial_skill, merge
 from operators.learning.prior import observe, statinit
-from operators.learning.tiers import resolve
+from operators.learning.tiers import resolve_tiers
 from operators.slim import slim
 from operators.statinit import facts_of, parser_for
 from schemas import AttributeSource, Candidate, Interaction, ItemFacts, PolicySkill, Tier, Verdict
@@ -59,7 +59,7 @@ def begun(domain: str, history: Sequence[ItemFacts]) -> PolicySkill:
             item=Candidate(item_id=taken.item_id),
         )
         profile = observe(profile, event, taken.facts)
-    return start(USER, domain, statinit(profile), a_selection())
+    return initial_skill(USER, domain, statinit(profile), a_selection())
 
 
 def tiers(skill: PolicySkill) -> dict[str, tuple[Tier, AttributeSource]]:
@@ -108,7 +108,7 @@ async def test_case_a_what_two_choices_reveal_was_invisible_in_the_frequencies(
         contrast = a_contrast(chosen, event_id=f"tau-{number}", domain="yelp")
         contrast = contrast.model_copy(update={"unchosen": tuple(left)})
         proposal = await reasoner.reason(contrast, skill)
-        diff = resolve(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast)
+        diff = resolve_tiers(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast)
         skill = merge(skill, diff)
         reached.append(tiers(skill)[RATING][0])
         assert diff.analysis == "It is rated higher than those that were left."

@@ -13,9 +13,9 @@ from operators.evolve import Proposal
 from operators.evolve.proposals import ValidatedProposal
 from operators.graph.items import add_taken, add_touch, neighbour_of, takers_of, touch_items, without_taker
 from operators.learning.commands import resolve_command
-from operators.learning.fold import fold, next_diff, start
+from operators.learning.fold import fold, initial_skill, next_diff
 from operators.learning.prior import observe
-from operators.learning.update import resolve_counts
+from operators.learning.update import resolve_choice
 from operators.redaction import names_line, placeholder, redact_skill_log
 from operators.seals import seal_diff
 from operators.steps import EvolveState, EvolveStep
@@ -106,7 +106,7 @@ ACTIONS = st.lists(
 
 @given(ACTIONS)
 def test_a_log_without_a_line_folds_to_the_same_skill_but_for_its_words(actions: list[tuple[Action, str]]) -> None:
-    skill, log = start(USER, DOMAIN, (an_attribute("genre: noir"), an_attribute("mood: dark")), a_command()), []
+    skill, log = initial_skill(USER, DOMAIN, (an_attribute("genre: noir"), an_attribute("mood: dark")), a_command()), []
     for action, text in actions:
         diff = resolve_command(
             skill, a_command(action, text, reason="noir is what I said"), privacy=PRIVACY, gate=OUTPUT_GATE
@@ -131,7 +131,7 @@ def test_a_log_without_a_line_folds_to_the_same_skill_but_for_its_words(actions:
 
 def test_a_log_without_a_line_has_no_judgement_of_it_and_quotes_it_nowhere() -> None:
     noir, dark = an_attribute("genre: noir"), an_attribute("mood: dark")
-    begun = start(USER, DOMAIN, (noir, dark), a_command())
+    begun = initial_skill(USER, DOMAIN, (noir, dark), a_command())
     quoting = [
         (Judgement(attribute_id=noir.attribute_id, verdict=Verdict.UNRELATED),),
         (Judgement(attribute_id=dark.attribute_id, verdict=Verdict.SUPPORTS, quoted=NOIR),),
@@ -155,10 +155,10 @@ def test_a_log_without_a_line_has_no_judgement_of_it_and_quotes_it_nowhere() -> 
 def test_what_was_counted_of_a_line_stays_and_does_not_name_it() -> None:
     """A line is in the counts of every choice that met it, also of those that changed nothing of it."""
     noir, saga = ["genre: noir"], ["genre: saga"]
-    skill, log = start(USER, DOMAIN, (an_attribute("genre: noir"), an_attribute("mood: dark")), a_command()), []
+    skill, log = initial_skill(USER, DOMAIN, (an_attribute("genre: noir"), an_attribute("mood: dark")), a_command()), []
     for chosen, left in ((noir, saga), (saga, noir), (saga, noir), (noir, saga), (saga, noir)):
         contrast = a_contrast(chosen, [left, ["mood: dark"]])
-        log.append(resolve_counts(skill, ValidatedProposal(Proposal(), ()), contrast))
+        log.append(resolve_choice(skill, ValidatedProposal(Proposal(), ()), contrast))
         skill = fold(log)[USER, DOMAIN]
     assert any(fact_id(NOIR) in diff.count_delta.lines and not names_line(diff, LINE) for diff in log)
 
@@ -180,7 +180,7 @@ def speaks_of_it(diff: SkillDiff) -> bool:
 
 
 def test_a_log_that_was_written_anew_is_sealed_anew() -> None:
-    skill, log, before = start(USER, DOMAIN, (an_attribute("genre: noir"),), a_command()), [], None
+    skill, log, before = initial_skill(USER, DOMAIN, (an_attribute("genre: noir"),), a_command()), [], None
     for action in (Action.PIN, Action.UNPIN, Action.FREEZE):
         log.append(
             seal_diff(resolve_command(skill, a_command(action), privacy=PRIVACY, gate=OUTPUT_GATE), before, b"secret")

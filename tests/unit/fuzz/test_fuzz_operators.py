@@ -18,8 +18,8 @@ from operators.evolve import RulesReasoner, validate
 from operators.evolve.llm import build_question
 from operators.graph.items import GraphLimits, add_taken, add_touch, takers_of, touch_items
 from operators.language.words import keywords
-from operators.learning.fold import merge, start
-from operators.learning.tiers import resolve
+from operators.learning.fold import initial_skill, merge
+from operators.learning.tiers import resolve_tiers
 from operators.prompts import as_data
 from operators.rank.deterministic import rank
 from operators.slim import slim
@@ -97,9 +97,9 @@ def test_any_choice_becomes_a_skill_within_its_bounds() -> None:
         opened = join_ranking(empty, ranking, lambda candidate: facts_of(candidate, parser), AT).state
         contrast = join_selection(opened, selection, AT).contrast
         assert contrast is not None
-        skill = start(ranking.user_id, ranking.domain, (), contrast)
+        skill = initial_skill(ranking.user_id, ranking.domain, (), contrast)
         proposal = RulesReasoner().propose(contrast, skill)
-        diff = resolve(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast, AT)
+        diff = resolve_tiers(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast, AT)
         evolved = merge(skill, diff)
         assert len(render(evolved)) <= 1_500
         assert slim(evolved, gate=OUTPUT_GATE).tokens <= 30

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from operators.evolve import CountsReasoner
 from operators.habit_directions import DIRECTION_OF
-from operators.learning.questions import Before, Sides, sides_of
+from operators.learning.questions import Sides, TasteHistory, sides_of_items
 from operators.steps import EvolveState, EvolveStep, SkillStart
 from schemas import Attribute, Contrast, ItemFacts, PolicySkill
 from streams.output_gate import DEFAULT as OUTPUT_GATE
@@ -37,7 +37,7 @@ class User:
     ) -> Sides:
         """Where the items of a list stand for this user now."""
         lines = () if self.skill is None else self.skill.attributes
-        return sides_of(items, Before.of(lines), instruction, popularity)
+        return sides_of_items(items, TasteHistory.of(lines), instruction, popularity)
 
     def takes(
         self, items: Sequence[ItemFacts], place: int, instruction: str = "", popularity: Mapping[str, int] | None = None

@@ -7,7 +7,7 @@ import pytest
 from operators.habit_directions import DIRECTIONS
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, merge
-from operators.learning.questions import Before, sides_of
+from operators.learning.questions import TasteHistory, sides_of_items
 from operators.redaction import redact_skill_log
 from operators.slim import slim
 from schemas import Action, Attribute, PolicySkill, SkillDiff, decode, encode, line_of
@@ -102,7 +102,7 @@ def lines(skill: PolicySkill) -> dict[str, Attribute]:
 def choose(skill: PolicySkill, *, dearer: bool = False, seed: int = 1) -> PolicySkill:
     """The skill after one more choice of a cheaper or a dearer item."""
     items = shown(random.Random(seed), "books", [])
-    row = sides_of(items, Before.of(skill.attributes))["price"]
+    row = sides_of_items(items, TasteHistory.of(skill.attributes))["price"]
     user = User(skill.domain)
     user.skill = skill.model_copy(update={"recent": ()})
     user.takes(items, next(n for n, side in enumerate(row) if side is dearer))

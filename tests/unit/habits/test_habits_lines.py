@@ -8,8 +8,16 @@ from hypothesis import strategies as st
 
 from operators.habit_directions import DIRECTIONS
 from operators.learning.evidence import strength
-from operators.learning.habits import fold, habit_scores, learn, lines_of, nats, proves_less, seen_from
-from operators.learning.questions import Before, Side, sides_of
+from operators.learning.habits import (
+    count_choice,
+    counts_for_side,
+    evidence_nats,
+    fold_habits,
+    habit_scores,
+    proven_habits,
+    proves_less,
+)
+from operators.learning.questions import Side, TasteHistory, sides_of_items
 from operators.rank import rank
 from operators.weights import RankWeights
 from schemas import ONE, Attribute, AttributeSource, Evidence, HabitCounts, ItemFacts, Tier
@@ -25,7 +33,7 @@ COUNTS = st.tuples(st.integers(0, 64 * ONE), st.integers(0, 64 * ONE), st.intege
 def after(*choices: tuple[int, int]) -> HabitCounts:
     habits: dict[str, HabitCounts] = {}
     for choice in choices:
-        habits = fold(habits, {"price": choice})
+        habits = fold_habits(habits, {"price": choice})
     return habits["price"]
 
 
@@ -42,7 +50,7 @@ def test_counts_stay_bounded_and_in_their_order(choices: list[tuple[int, int]]) 
 @given(COUNTS, st.floats(0.1, 20))
 def test_the_cheap_bound_never_hides_a_proof(counts: HabitCounts, least: float) -> None:
     for up in (True, False):
-        proof = nats(seen_from(counts, up))
+        proof = evidence_nats(counts_for_side(counts, up))
         assert 0 <= proof <= 700
         if proves_less(counts, least):
             assert proof <= least
@@ -53,8 +61,8 @@ def test_a_habit_is_a_line_when_it_is_sure_and_stays_one_until_it_is_not() -> No
     habits: dict[str, HabitCounts] = {}
     told = []
     for taken in [0] * 30 + [ONE] * 40:
-        habits = fold(habits, {"price": (taken, 512)})
-        found = lines_of(habits, held)
+        habits = fold_habits(habits, {"price": (taken, 512)})
+        found = proven_habits(habits, held)
         held = {name: sure.tier for name, sure in found.items()}
         told.append(held.get(CHEAPER.attribute_id))
 
@@ -101,11 +109,11 @@ def priced(*prices: float | None) -> list[ItemFacts]:
     ]
 
 
-NOTHING = Before()
+NOTHING = TasteHistory()
 
 
-def row(name: str, items: list[ItemFacts], before: Before = NOTHING, instruction: str = "") -> list[Side]:
-    return list(sides_of(items, before, instruction, shown=False).get(name, ()))
+def row(name: str, items: list[ItemFacts], before: TasteHistory = NOTHING, instruction: str = "") -> list[Side]:
+    return list(sides_of_items(items, before, instruction, shown=False).get(name, ()))
 
 
 class TestMeasures:
@@ -118,7 +126,7 @@ class TestBefore:
         lines = [an_attribute("mood: dark", taken=9 * ONE), an_attribute("mood: odd", Tier.SILENT, taken=9 * ONE)]
         items = [item_facts("a", "mood: dark"), item_facts("b", "mood: odd"), item_facts("c", "mood: light")]
 
-        assert row("by_mood", items, Before.of(lines)) == [True, False, False]
+        assert row("by_mood", items, TasteHistory.of(lines)) == [True, False, False]
 
 
 AMOUNT = st.floats(0, 1e9) | st.sampled_from([0.0, 1.0, 2.0, math.nextafter(1, 2), 1e9])
@@ -132,7 +140,7 @@ ITEM = st.builds(
     ).map(tuple),
     measures=st.dictionaries(st.sampled_from(["price", "year", "rating", "weight"]), AMOUNT, max_size=3),
 )
-BEFORE = Before.of(
+BEFORE = TasteHistory.of(
     [
         an_attribute("genre: noir", support=2, taken=4 * ONE, evidence=(Evidence(event_id="e", item_id="a"),)),
         an_attribute("author: Jo Wick", support=1, taken=ONE),
@@ -144,11 +152,11 @@ BEFORE = Before.of(
 @settings(max_examples=150, deadline=None)
 @given(st.lists(ITEM, max_size=12), st.randoms(use_true_random=False))
 def test_sides_are_the_items_own_whatever_their_order(items: list[ItemFacts], rng: random.Random) -> None:
-    known = sides_of(items, BEFORE, "noir", {"a": 3}, shown=False)
+    known = sides_of_items(items, BEFORE, "noir", {"a": 3}, shown=False)
     order = list(range(len(items)))
     rng.shuffle(order)
 
-    again = sides_of([items[place] for place in order], BEFORE, "noir", {"a": 3}, shown=False)
+    again = sides_of_items([items[place] for place in order], BEFORE, "noir", {"a": 3}, shown=False)
 
     assert {name: list(row) for name, row in again.items()} == {
         name: [row[place] for place in order] for name, row in known.items()
@@ -160,12 +168,12 @@ def test_sides_are_the_items_own_whatever_their_order(items: list[ItemFacts], rn
 @settings(max_examples=150, deadline=None)
 @given(st.lists(ITEM, min_size=1, max_size=12), st.data())
 def test_what_a_choice_adds_is_bounded_and_averages_to_nothing(items: list[ItemFacts], data: st.DataObject) -> None:
-    sides = sides_of(items, BEFORE, "noir")
+    sides = sides_of_items(items, BEFORE, "noir")
 
-    added = learn(sides, data.draw(st.integers(0, len(items) - 1)))
+    added = count_choice(sides, data.draw(st.integers(0, len(items) - 1)))
 
     assert all(taken in (0, ONE) and 0 < expected < ONE for taken, expected in added.values())
     for name, row in sides.items():
-        told = [learn({name: row}, place)[name] for place, side in enumerate(row) if side is not None]
+        told = [count_choice({name: row}, place)[name] for place, side in enumerate(row) if side is not None]
         # Had each been taken once: as often as expected, but for the rounding.
         assert abs(sum(taken - expected for taken, expected in told)) <= len(told)

@@ -13,7 +13,7 @@ from tempfile import mkdtemp
 from typing import Any, Self
 
 from operators.learning.commands import resolve_command
-from operators.learning.fold import merge, start
+from operators.learning.fold import initial_skill, merge
 from schemas import Action, Event, PolicySkill, SkillDiff, encode, topic_of
 from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import read
@@ -40,7 +40,7 @@ def history(user: str, domain: str, versions: int = VERSIONS) -> tuple[PolicySki
         a_command(Action.ADD, f"genre: number {n}", user_id=user, domain=domain, actor="advocate")
         for n in range(versions)
     ]
-    skill, diffs = start(user, domain, (), commands[0]), []
+    skill, diffs = initial_skill(user, domain, (), commands[0]), []
     for command in commands:
         diffs.append(resolve_command(skill, command, privacy=PRIVACY, gate=OUTPUT_GATE))
         skill = merge(skill, diffs[-1])

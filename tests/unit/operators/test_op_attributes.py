@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from operators import contrast as joining
 from operators.attributes import attribute_id, fact_id, from_fact
 from operators.language.privacy import Privacy, read_item
-from operators.learning.fold import characters, line_of, strategy_of
+from operators.learning.fold import document_length, format_line, strategy_of
 from operators.statinit.parsers import BUILT_IN
 from operators.tokens import count_tokens
 from schemas import Attribute, AttributeKind, AttributeSource, Candidate, Fact, ItemFacts, Ranking, Tier, decode, encode
@@ -82,7 +82,7 @@ def test_skill_reads_section_by_section_strongest_first() -> None:
     strategy = strategy_of(lines)
     text = render(a_skill(*lines).model_copy(update={"strategy": strategy}))
 
-    assert characters(lines, strategy) == len(text)
+    assert document_length(lines, strategy) == len(text)
     assert text == (
         "## Core preferences\n"
         "- noir (genre, high, pinned)\n"
@@ -99,8 +99,8 @@ def test_skill_reads_section_by_section_strongest_first() -> None:
 
 @pytest.mark.parametrize("value", ["two\u2028lines", "two\u00a0 words", "  two   words "])
 def test_value_is_always_one_line(value: str) -> None:
-    assert line_of(an_attribute(f"genre: {value}")).startswith("- two ")
-    assert len(line_of(an_attribute(f"genre: {value}")).splitlines()) == 1
+    assert format_line(an_attribute(f"genre: {value}")).startswith("- two ")
+    assert len(format_line(an_attribute(f"genre: {value}")).splitlines()) == 1
 
 
 class TestStrategy:

@@ -12,7 +12,7 @@ from operators.cards.fold import fold_cards
 from operators.habit_directions import DIRECTIONS
 from operators.language.ports import Interpretation, ReadDirective, TasteOwner
 from operators.learning.commands import resolve_command
-from operators.learning.fold import merge, start
+from operators.learning.fold import initial_skill, merge
 from operators.seals import seal_diff, seal_log, seal_record
 from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import (
@@ -58,7 +58,7 @@ Log = list[SkillDiff]
 
 def written(acts: list[tuple[str, bool]]) -> tuple[Log, PolicySkill]:
     """A sealed log as a worker writes it, and the skill that it leads to; an act is a choice or a removal."""
-    skill = start(USER, DOMAIN, (an_attribute("genre: noir"),), a_command())
+    skill = initial_skill(USER, DOMAIN, (an_attribute("genre: noir"),), a_command())
     log: Log = []
     for text, chosen in acts:
         if chosen:
@@ -174,7 +174,7 @@ def a_pole(value: str) -> Attribute:
 )  # fmt: skip
 def test_a_slim_skill_as_the_worker_makes_it_has_no_faults(lines: tuple[Attribute, ...]) -> None:
     step = EvolveStep(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, gate=OUTPUT_GATE)
-    skill = start(USER, DOMAIN, lines, a_command())
+    skill = initial_skill(USER, DOMAIN, lines, a_command())
     version = step.version(EvolveState(skill), evolve(skill, a_proposal())[1], always=True)
     assert version.diff is not None
     assert version.slim is not None
@@ -255,7 +255,7 @@ def directive(stance: Stance, value: str) -> Directive:
 
 def stated_log() -> tuple[list[SkillDiff], PolicySkill, SlimSkill]:
     """A log as a worker writes it: a purchase, words, a list of which nothing was taken."""
-    skill = start(USER, DOMAIN, (an_attribute(NOIR),), a_command())
+    skill = initial_skill(USER, DOMAIN, (an_attribute(NOIR),), a_command())
     log: list[SkillDiff] = []
     bought = Feedback(**event(1), item=Candidate(item_id="a"), signal="purchased")
     items = tuple(Candidate(item_id=item.item_id) for item in SHOWN)

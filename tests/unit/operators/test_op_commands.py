@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.learning.commands import resolve_command
-from operators.learning.fold import fold, merge, start
+from operators.learning.fold import fold, initial_skill, merge
 from operators.learning.tiers import MergeLimits
 from schemas import (
     Action,
@@ -125,7 +125,7 @@ def test_rolled_back_a_skill_has_that_versions_lines_and_all_versions_in_its_log
     first: list[tuple[Action, str]], second: list[tuple[Action, str]]
 ) -> None:
     seed = (an_attribute(NOIR), an_attribute("mood: dark", Tier.HIGH))
-    skill, log = start(USER, DOMAIN, seed, a_command()), []
+    skill, log = initial_skill(USER, DOMAIN, seed, a_command()), []
 
     def carry_out(command: SkillCommand) -> None:
         nonlocal skill

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from operators.evolve import Proposal, validate
 from operators.learning.commands import resolve_command
-from operators.learning.evidence import FORGET, counts_for_tier, counts_of, tier_of
-from operators.learning.fold import fold, merge, start
+from operators.learning.evidence import DECAY, counts_for_tier, counts_of, tier_of
+from operators.learning.fold import fold, initial_skill, merge
 from operators.learning.tiers import MergeLimits
-from operators.learning.update import resolve_counts, resolve_visit
+from operators.learning.update import resolve_choice, resolve_visit
 from schemas.base import Provenance
 from schemas.codec import encode
 from schemas.commands import Action
@@ -34,7 +34,7 @@ def chose(
     usual: Mapping[str, int] | None = None,
     limits: MergeLimits = REAL,
 ) -> tuple[PolicySkill, SkillDiff]:
-    diff = resolve_counts(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast, None, usual, limits)
+    diff = resolve_choice(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast, None, usual, limits)
     return merge(skill, diff), diff
 
 
@@ -42,7 +42,7 @@ def played(
     choices: Sequence[tuple[str, Sequence[str]]], usual: Mapping[str, int] | None = None
 ) -> tuple[PolicySkill, list[SkillDiff]]:
     """A newcomer's choices: what was taken and what was left, by genre."""
-    skill, log = start("ann", "films", (), a_contrast()), list[SkillDiff]()
+    skill, log = initial_skill("ann", "films", (), a_contrast()), list[SkillDiff]()
     for number, (taken, left) in enumerate(choices):
         skill, diff = chose(skill, a_contrast([taken], [[genre] for genre in left], event_id=f"c{number}"), usual=usual)
         log.append(diff)
@@ -64,7 +64,7 @@ class TestOneChoice:
 
         after, diff = chose(skill, a_contrast([NOIR], [[SAGA], [SAGA], ["genre: farce"]]))
 
-        faded = 3 * ONE - 3 * ONE // FORGET, ONE - ONE // FORGET
+        faded = 3 * ONE - 3 * ONE // DECAY, ONE - ONE // DECAY
         assert (the(after, NOIR).taken, the(after, NOIR).expected) == (faded[0] + ONE, faded[1] + ONE // 4)
         assert (the(after, SAGA).taken, the(after, SAGA).expected) == (faded[0], faded[1] + ONE // 2)
         assert (the(after, EPIC).taken, the(after, EPIC).expected) == faded
@@ -101,7 +101,7 @@ class TestTiers:
         enough = counts_for_tier(tier, expected)
 
         assert tier_of(enough, expected, AttributeSource.GLOBAL, 0) is tier
-        half_a_list = enough - enough // FORGET + ONE, expected - expected // FORGET + ONE // 2
+        half_a_list = enough - enough // DECAY + ONE, expected - expected // DECAY + ONE // 2
         assert tier_of(*half_a_list, AttributeSource.GLOBAL, 1) >= tier
 
     def test_what_a_person_stated_does_not_fade_by_itself_and_is_never_silent(self) -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from operators.admission import is_applied, with_applied
 from operators.history import at_version, changes_of, difference, line_steps
 from operators.learning.commands import resolve_command
-from operators.learning.evidence import drifted, has_shifted
-from operators.learning.fold import merge, start
+from operators.learning.evidence import drift_detected, page_hinkley
+from operators.learning.fold import initial_skill, merge
 from schemas import ONE, Action, AttributeSource, PolicySkill, SkillCommand, SkillDiff, Tier
 from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
@@ -21,7 +21,7 @@ NOIR, SAGA, DARK = "genre: noir", "genre: saga", "mood: dark"
 
 def log_of(*acts: SkillCommand | tuple[list[str], list[str]]) -> list[SkillDiff]:
     """A log that begins with noir at medium; an act is a command, or what a choice reinforces and discovers."""
-    skill: PolicySkill = start(USER, DOMAIN, (an_attribute(NOIR),), a_command())
+    skill: PolicySkill = initial_skill(USER, DOMAIN, (an_attribute(NOIR),), a_command())
     log = []
     for act in acts:
         if isinstance(act, SkillCommand):
@@ -104,8 +104,8 @@ def offers_until_told(chance: float, share: float, seed: int, most: int) -> int:
     """How many lists that offer a sure line's thing pass until a change is told, where it is taken so often."""
     draw, drift = random.Random(seed), 0
     for number in range(1, most + 1):
-        drift = drifted(SURE.model_copy(update={"drift": drift}), int(share * ONE), draw.random() < chance)
-        if has_shifted(SURE, drift):
+        drift = page_hinkley(SURE.model_copy(update={"drift": drift}), int(share * ONE), draw.random() < chance)
+        if drift_detected(SURE, drift):
             return number
     return most
 
@@ -126,11 +126,11 @@ def test_a_line_from_the_history_must_be_taken_more_often_before_it_is_tested() 
     learned = an_attribute(tier=Tier.HIGH, taken=7 * ONE, expected=ONE, source=AttributeSource.DISCOVERED)
     prior = learned.model_copy(update={"source": AttributeSource.PRIOR})
 
-    assert drifted(learned, 300, taken=False) > 0
-    assert drifted(prior, 300, taken=False) == 0
-    assert drifted(prior.model_copy(update={"taken": 10 * ONE}), 300, taken=False) > 0
+    assert page_hinkley(learned, 300, taken=False) > 0
+    assert page_hinkley(prior, 300, taken=False) == 0
+    assert page_hinkley(prior.model_copy(update={"taken": 10 * ONE}), 300, taken=False) > 0
 
 
 @given(st.integers(0, 64 * ONE), st.integers(1, ONE - 1), st.booleans())
 def test_the_sum_is_never_below_nought_nor_beyond_its_bound(drift: int, share: int, taken: bool) -> None:
-    assert 0 <= drifted(SURE.model_copy(update={"drift": drift}), share, taken) <= 64 * ONE
+    assert 0 <= page_hinkley(SURE.model_copy(update={"drift": drift}), share, taken) <= 64 * ONE

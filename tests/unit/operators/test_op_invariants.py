@@ -17,10 +17,10 @@ from operators.attributes import fact_id, from_fact
 from operators.contrast import ContrastOutcome, join_ranking, join_selection
 from operators.evolve import Proposal, validate
 from operators.learning.commands import resolve_command
-from operators.learning.fold import fold, holds, merge, start
+from operators.learning.fold import fold, has_learned, initial_skill, merge
 from operators.learning.prior import observe, statinit
-from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed, resolve
-from operators.learning.update import resolve_counts
+from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed, resolve_tiers
+from operators.learning.update import resolve_choice
 from operators.rank import rank
 from operators.rank.ranking import repair
 from schemas.base import Position, Provenance
@@ -168,18 +168,18 @@ class Stream:
         if self.skill is not None:
             return self.skill
         seed = fit_seed(self.seed, self.limits)
-        return a_skill(*seed, version=0) if record is None else start(USER, DOMAIN, seed, record)
+        return a_skill(*seed, version=0) if record is None else initial_skill(USER, DOMAIN, seed, record)
 
     def deliver(self, record: Contrast | SkillCommand, proposal: Proposal, source: Position) -> None:
         skill = self.newest(record)
-        if holds(skill, record.event_id, source):
+        if has_learned(skill, record.event_id, source):
             return
         if isinstance(record, Contrast) and self.counts:
-            diff = resolve_counts(
+            diff = resolve_choice(
                 skill, validate(proposal, skill, record, privacy=PRIVACY), record, source, USUAL, self.limits
             )
         elif isinstance(record, Contrast):
-            diff = resolve(skill, validate(proposal, skill, record, privacy=PRIVACY), record, source, self.limits)
+            diff = resolve_tiers(skill, validate(proposal, skill, record, privacy=PRIVACY), record, source, self.limits)
         else:
             diff = resolve_command(skill, record, source, self.limits, privacy=PRIVACY, gate=OUTPUT_GATE)
         # As from the table and from the log: whatever bytes cannot hold is no state.
@@ -363,7 +363,7 @@ def test_widest_skill_that_limits_allow_still_fits_into_its_document() -> None:
         )  # fmt: skip
         proposal = Proposal(discovered=contrast.chosen.facts, reinforced=tuple(a.attribute_id for a in pinned))
 
-        skill = merge(full, resolve(full, validate(proposal, full, contrast, privacy=PRIVACY), contrast))
+        skill = merge(full, resolve_tiers(full, validate(proposal, full, contrast, privacy=PRIVACY), contrast))
 
         assert len(render(skill)) <= DEFAULT_LIMITS.characters, size
 
@@ -393,7 +393,7 @@ def test_whatever_a_lying_reasoner_says_only_what_can_be_seen_enters(
     skill = a_skill(from_fact(Fact(dimension="genre", value="noir"), Tier.MEDIUM, AttributeSource.DISCOVERED))
     lie = Proposal(reinforced, discovered, weakened, reasons, analysis)
 
-    diff = resolve(skill, validate(lie, skill, contrast, privacy=PRIVACY), contrast)
+    diff = resolve_tiers(skill, validate(lie, skill, contrast, privacy=PRIVACY), contrast)
     evolved = merge(skill, decode(SkillDiff, encode(diff)))
 
     found = {c.discovered for c in diff.changes if c.discovered is not None}

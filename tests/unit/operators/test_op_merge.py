@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from operators.attributes import from_fact
 from operators.evolve import RulesReasoner
-from operators.learning.fold import OutOfOrder, fold, holds, merge, start
+from operators.learning.fold import OutOfOrder, fold, has_learned, initial_skill, merge
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed
 from schemas import (
     MAX_RECENT,
@@ -124,15 +124,15 @@ class TestHolds:
 
         assert diff.event_id not in skill.recent
         assert len(skill.recent) == MAX_RECENT
-        assert holds(skill, diff.event_id, a_position(0))
-        assert not holds(skill, diff.event_id, a_position(MAX_RECENT + 5))
+        assert has_learned(skill, diff.event_id, a_position(0))
+        assert not has_learned(skill, diff.event_id, a_position(MAX_RECENT + 5))
 
 
 class TestFold:
     def test_users_and_domains_fold_apart(self) -> None:
         diffs: list[SkillDiff] = []
         for user, domain in itertools.product(("ann", "bo"), ("books", "films")):
-            given = start(user, domain, (), a_contrast(user_id=user, domain=domain))
+            given = initial_skill(user, domain, (), a_contrast(user_id=user, domain=domain))
             diffs.append(evolve(given, a_proposal(discovered=[f"genre: {user} {domain}"]))[1])
 
         skills = fold(diffs)
@@ -144,7 +144,7 @@ class TestFold:
 
     def test_fold_is_blind_to_limits_that_were_changed_since(self) -> None:
         diffs: list[SkillDiff] = []
-        skill = start(USER, DOMAIN, (an_attribute(NOIR, HIGH),), a_contrast())
+        skill = initial_skill(USER, DOMAIN, (an_attribute(NOIR, HIGH),), a_contrast())
         for limits in (MergeLimits(protect_contradictions=1), MergeLimits(attributes=1), MergeLimits()):
             skill, diff = evolve(skill, a_proposal(weakened=[NOIR], discovered=[f"genre: g{len(diffs)}"]), None, limits)
             diffs.append(diff)

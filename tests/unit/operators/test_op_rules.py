@@ -226,12 +226,12 @@ class TestBounds:
         lines = statinit(history(*[f"genre: v{n}" for n in range(60)], *["genre: noir"] * 3))
 
         kept = [a for a in lines if a.kind is not AttributeKind.PATTERN]
-        assert len(kept) == limits.LINES == 40
+        assert len(kept) == limits.MAX_LINES == 40
         assert kept[0].value == "noir"
 
     def test_counters_are_bounded_whatever_keys_and_values_items_have(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(limits, "VALUES", 3)
-        monkeypatch.setattr(limits, "DIMENSIONS", 2)
+        monkeypatch.setattr(limits, "MAX_VALUES", 3)
+        monkeypatch.setattr(limits, "MAX_DIMENSIONS", 2)
         profile = history(*[(f"genre: g{n}", f"key{n}: v") for n in range(200)])
 
         assert all(len(values) <= 3 for values in profile.older.values())
@@ -249,6 +249,6 @@ class TestBounds:
             profile = observe(profile, an_interaction(event_id=f"{next(numbers)}" + "🍕" * 200), wide)
         assert profile is not None
 
-        assert len(profile.older) == limits.DIMENSIONS
+        assert len(profile.older) == limits.MAX_DIMENSIONS
         assert len(encode(profile)) < TOPICS["profiles"].max_message_bytes
         assert decode(Profile, encode(profile)) == profile

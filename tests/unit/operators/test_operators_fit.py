@@ -4,9 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.fit import fit_of, learned
-from operators.fit.acceptance import AGAINST, CHANCES, DOUBTFUL, LEAST, PRIOR, REPLACED, chance_of
-from operators.fit.model import SUITS, is_sensitive, question_of
+from operators.fit import fit_list, update_beliefs
+from operators.fit.acceptance import (
+    AVOIDED_CHANCE,
+    DOUBTFUL_CHANCE,
+    MIN_BELIEF,
+    PRIOR,
+    RATES,
+    REPLACED_CHANCE,
+    mean_acceptance,
+)
+from operators.fit.model import MIN_ACCEPTANCE, best_question, is_sensitive
 from operators.stated import statement_id
 from schemas import Evidence, ItemFacts, PolicySkill, Stance, Statement, Tier
 from streams.privacy import DEFAULT as PRIVACY
@@ -41,7 +49,7 @@ def knows(*texts: str, beliefs: tuple[int, ...] | None = PRIOR, **more: object) 
 
 
 def chances(items: list[ItemFacts], skill: PolicySkill, *statements: Statement) -> tuple[float, ...]:
-    found = fit_of(items, skill, statements, privacy=PRIVACY)
+    found = fit_list(items, skill, statements, privacy=PRIVACY)
     assert found is not None
     return found.chances
 
@@ -49,41 +57,41 @@ def chances(items: list[ItemFacts], skill: PolicySkill, *statements: Statement) 
 def test_nothing_is_claimed_of_somebody_who_never_refused_anything():
     items = [item_facts("a", NOIR), item_facts("b", SAGA)]
 
-    assert fit_of(items, knows(NOIR, beliefs=None), (), privacy=PRIVACY) is None
-    assert fit_of([], knows(NOIR), (), privacy=PRIVACY) is None
-    assert learned(knows(NOIR, beliefs=None), (), suited=items, refused=()) is None
+    assert fit_list(items, knows(NOIR, beliefs=None), (), privacy=PRIVACY) is None
+    assert fit_list([], knows(NOIR), (), privacy=PRIVACY) is None
+    assert update_beliefs(knows(NOIR, beliefs=None), (), suited=items, refused=()) is None
 
 
 def test_one_avoided_fact_outweighs_all_that_is_liked():
-    found = fit_of([item_facts("a", NOIR, OLD)], knows(NOIR, OLD), (avoids(OLD),), privacy=PRIVACY)
+    found = fit_list([item_facts("a", NOIR, OLD)], knows(NOIR, OLD), (avoids(OLD),), privacy=PRIVACY)
 
     assert found is not None
-    assert (found.chances, found.suits, found.nothing) == ((AGAINST,), False, pytest.approx(1 - AGAINST))
+    assert (found.chances, found.suits, found.nothing) == ((AVOIDED_CHANCE,), False, pytest.approx(1 - AVOIDED_CHANCE))
 
 
 def test_what_was_said_before_a_shift_is_doubtful_and_forbids_no_list_once_as_much_took_its_place():
     skill = knows(OLD, shifted=5, version=9)
     item = [item_facts("a", NOIR, OLD)]
-    doubtful = fit_of(item, skill, (avoids(NOIR, since=2),), privacy=PRIVACY)
-    lifted = fit_of(
+    doubtful = fit_list(item, skill, (avoids(NOIR, since=2),), privacy=PRIVACY)
+    lifted = fit_list(
         item, skill, (avoids(NOIR, since=2), *(avoids(f"genre: g{n}", since=7) for n in range(3))), privacy=PRIVACY
     )
 
     assert doubtful is not None
     assert lifted is not None
-    assert (doubtful.chances, set(doubtful.against)) == ((DOUBTFUL,), {"a"})
-    assert (lifted.chances, set(lifted.against), lifted.suits) == ((REPLACED,), {"a"}, True)
+    assert (doubtful.chances, set(doubtful.against)) == ((DOUBTFUL_CHANCE,), {"a"})
+    assert (lifted.chances, set(lifted.against), lifted.suits) == ((REPLACED_CHANCE,), {"a"}, True)
 
 
 def test_who_refuses_is_believed_to_refuse_more_and_who_takes_to_take_more():
     item = [item_facts("a", NOIR, OLD)]
     start = knows()
-    refusing = learned(start, (), suited=(), refused=item)
-    taking = learned(start, (), suited=item, refused=())
+    refusing = update_beliefs(start, (), suited=(), refused=item)
+    taking = update_beliefs(start, (), suited=item, refused=())
 
     assert refusing is not None
     assert taking is not None
-    assert chance_of(refusing, 1.0) < chance_of(PRIOR, 1.0) < chance_of(taking, 1.0)
+    assert mean_acceptance(refusing, 1.0) < mean_acceptance(PRIOR, 1.0) < mean_acceptance(taking, 1.0)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=40))
@@ -91,11 +99,11 @@ def test_beliefs_stay_within_bounds_whatever_happens(events):
     skill = knows(OLD)
     for suits, number in events:
         items = [item_facts("a", f"genre: g{number}", OLD)]
-        beliefs = learned(skill, (), suited=items if suits else (), refused=() if suits else items)
+        beliefs = update_beliefs(skill, (), suited=items if suits else (), refused=() if suits else items)
         assert beliefs is not None
-        assert len(beliefs) == len(CHANCES)
+        assert len(beliefs) == len(RATES)
         assert max(beliefs) == 0
-        assert min(beliefs) >= LEAST
+        assert min(beliefs) >= MIN_BELIEF
         skill = skill.model_copy(update={"beliefs": beliefs})
 
 
@@ -104,17 +112,17 @@ def test_beliefs_stay_within_bounds_whatever_happens(events):
 )
 def test_chances_are_chances_and_nothing_is_at_most_what_the_best_leaves(lists):
     items = [item_facts(f"i{n}", *facts) for n, facts in enumerate(lists)]
-    found = fit_of(items, knows(NOIR), (avoids(WAR),), asks=True, privacy=PRIVACY)
+    found = fit_list(items, knows(NOIR), (avoids(WAR),), asks=True, privacy=PRIVACY)
 
     assert found is not None
     assert all(0.0 < each <= 1.0 for each in found.chances)
     assert 0.0 <= found.nothing <= 1.0 - max(found.chances) + 1e-3
-    assert found.suits is (max(found.chances) >= SUITS)
+    assert found.suits is (max(found.chances) >= MIN_ACCEPTANCE)
 
 
 def test_the_question_is_about_what_would_decide():
     items = [item_facts("a", NOIR, OLD), item_facts("b", SAGA, OLD), item_facts("c", WAR, OLD)]
-    found = question_of(items, knows(), (), privacy=PRIVACY)
+    found = best_question(items, knows(), (), privacy=PRIVACY)
 
     assert found is not None
     assert found.dimension == "genre"
@@ -124,7 +132,7 @@ def test_the_question_is_about_what_would_decide():
 
 def test_a_question_has_at_most_four_options_and_begins_with_what_most_have():
     items = [item_facts(f"i{n}", f"genre: g{n // 2}") for n in range(12)]
-    found = question_of(items, knows(), (), privacy=PRIVACY)
+    found = best_question(items, knows(), (), privacy=PRIVACY)
 
     assert found is not None
     assert [option.value for option in found.options] == ["g0", "g1", "g2", "g3"]
@@ -134,8 +142,8 @@ def test_nobody_is_asked_what_no_answer_would_change():
     alike = [item_facts("a", NOIR, OLD), item_facts("b", NOIR, OLD)]
     refused = [item_facts("a", NOIR), item_facts("b", SAGA)]
 
-    assert question_of(alike, knows(), (), privacy=PRIVACY) is None
-    assert question_of(refused, knows(), (avoids(NOIR), avoids(SAGA)), privacy=PRIVACY) is None
+    assert best_question(alike, knows(), (), privacy=PRIVACY) is None
+    assert best_question(refused, knows(), (avoids(NOIR), avoids(SAGA)), privacy=PRIVACY) is None
 
 
 @pytest.mark.parametrize("text", ["faith: catholic", "religion: any", "health_condition: diabetes"])
@@ -144,4 +152,4 @@ def test_nobody_is_ever_asked_about_what_is_sensitive(text):
     items = [item_facts("a", text), item_facts("b", f"{dimension}: of another kind")]
 
     assert is_sensitive(a_fact(text), privacy=PRIVACY)
-    assert question_of(items, knows(), (), privacy=PRIVACY) is None
+    assert best_question(items, knows(), (), privacy=PRIVACY) is None

@@ -5,7 +5,7 @@ from datetime import timedelta
 from operators.cards.fold import apply_diff
 from operators.cards.merge import apply_command
 from operators.language.corrections import understand
-from operators.learning.fold import start
+from operators.learning.fold import initial_skill
 from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import Card, CardAction, PolicySkill, Scope, Stance, decode, encode
 from schemas.cards import CardCommand
@@ -32,13 +32,13 @@ SAID = (
 
 
 def with_stated(*said: object) -> PolicySkill:
-    skill = start("eve", "books", (), a_command(user_id="eve"))
+    skill = initial_skill("eve", "books", (), a_command(user_id="eve"))
     return skill.model_copy(update={"stated": said})
 
 
 def heard(corrections: list[Correction]) -> PolicySkill:
     """A new skill that hears them, as a worker would."""
-    skill = start("anna", "books", (), a_command(user_id="anna"))
+    skill = initial_skill("anna", "books", (), a_command(user_id="anna"))
     for correction in corrections:
         sent = decode(Correction, encode(correction))
         items = [item_facts(item.item_id, title=item.title) for item in sent.items]

@@ -5,7 +5,7 @@ import pytest
 from operators.contrast import join_ranking, join_selection
 from operators.language.privacy import KEEP_ALL, Privacy
 from operators.learning.commands import resolve_command
-from operators.learning.fold import start
+from operators.learning.fold import initial_skill
 from operators.options import Category
 from schemas.commands import Action, SkillCommand, SkillLineInput
 from schemas.events import Injected, Ranking
@@ -80,9 +80,9 @@ def test_a_command_states_nothing_private_and_its_reason_is_redacted() -> None:
         event_id="c", occurred_at=NOW, user_id="u", domain="films", action=Action.ADD, actor="ann",
         line=SkillLineInput(dimension="taste", value="gay"), reason="asked by anna@example.org",
     )  # fmt: skip
-    diff = resolve_command(start("u", "films", (), command), command, privacy=PRIVACY, gate=OUTPUT_GATE)
+    diff = resolve_command(initial_skill("u", "films", (), command), command, privacy=PRIVACY, gate=OUTPUT_GATE)
     allowed = resolve_command(
-        start("u", "films", (), command),
+        initial_skill("u", "films", (), command),
         command,
         privacy=Privacy(allowed={"films": frozenset({Category.SEXUALITY})}, redactor=RULES),
         gate=OUTPUT_GATE,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from operators.evolve.proposals import ReasonerUnavailable
 from operators.language.output_policy import OutputGate
 from operators.llm import CORRECTION_TOKENS
-from operators.slim import compose, plain, slim
-from operators.slim.llm import LlmExtract, Question, question
+from operators.slim import compose, quotable, slim
+from operators.slim.llm import LlmExtract, SlimQuestion, slim_question
 from operators.tokens import count_tokens
 from schemas import Attribute, AttributeKind, PolicySkill, Tier
 from streams.llm.client import LlmClient
@@ -54,8 +54,8 @@ def extract(client: LlmClient) -> LlmExtract:
 
 def asked(
     skill: PolicySkill, instruction: str = "", budget: int = 30, max_tokens: int = 1_500, gate: OutputGate = DEFAULT
-) -> Question:
-    found = question(skill, instruction, budget, max_tokens=max_tokens, gate=gate)
+) -> SlimQuestion:
+    found = slim_question(skill, instruction, budget, max_tokens=max_tokens, gate=gate)
     assert found is not None
     return found
 
@@ -161,9 +161,9 @@ async def test_whatever_is_chosen_is_a_sure_line_within_the_budget(
     lines: list[tuple[str, AttributeKind, Tier]], instruction: str, budget: int, data: st.DataObject
 ) -> None:
     skill = a_skill(*(an_attribute(f"x: {v}", t, kind=k, attribute_id=f"x:{n}") for n, (v, k, t) in enumerate(lines)))
-    found = question(skill, instruction, budget, max_tokens=1_500, gate=EVERYTHING)
+    found = slim_question(skill, instruction, budget, max_tokens=1_500, gate=EVERYTHING)
     if found is None:
-        assert slim(skill, budget, gate=EVERYTHING).text == "" or "none" in {plain(v) for v, _, _ in lines}
+        assert slim(skill, budget, gate=EVERYTHING).text == "" or "none" in {quotable(v) for v, _, _ in lines}
         return
     likes = data.draw(st.lists(st.sampled_from(list(found.likes)), max_size=found.most)) if found.likes else []
     style = data.draw(st.sampled_from([*found.styles, "none"]))
@@ -171,7 +171,7 @@ async def test_whatever_is_chosen_is_a_sure_line_within_the_budget(
     llm = LlmExtract(_Says(likes=likes, style=style), gate=EVERYTHING)
     short = (await llm.extract(skill, instruction, budget))[0].record
 
-    sure = {plain(a.value) for a in skill.attributes if a.tier >= Tier.MEDIUM}
+    sure = {quotable(a.value) for a in skill.attributes if a.tier >= Tier.MEDIUM}
     assert set(short.likes) | {short.style} - {""} <= sure | {f"prefers {value}" for value in sure}
     assert count_tokens(short.text) == short.tokens <= budget
     assert short.text.startswith(compose(list(short.likes), ""))

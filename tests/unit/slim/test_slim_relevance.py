@@ -2,7 +2,7 @@
 
 import pytest
 
-from operators.slim import lines_of, relevant_to, slimmed
+from operators.slim import extract_slim, relevant_to, selected_lines
 from schemas import AttributeKind, Tier
 from streams.output_gate import DEFAULT as OUTPUT_GATE
 from tests.builders import a_skill, an_attribute, id_of
@@ -51,9 +51,9 @@ def test_the_lines_that_a_slim_skill_says_are_found_again_whatever_its_budget() 
     style = an_attribute("era: 1990s", Tier.HIGH, kind=AttributeKind.CRITERION)
     skill = a_skill(*lines, style, an_attribute("era: 2000s", Tier.MEDIUM, kind=AttributeKind.CRITERION))
 
-    few = lines_of(skill, slimmed(skill, 30, gate=OUTPUT_GATE))
-    many = lines_of(skill, slimmed(skill, 200, gate=OUTPUT_GATE))
+    few = selected_lines(skill, extract_slim(skill, 30, gate=OUTPUT_GATE))
+    many = selected_lines(skill, extract_slim(skill, 200, gate=OUTPUT_GATE))
 
     assert (len(few), few[-1]) == (4, style)
     assert many == [*lines, style]
-    assert lines_of(a_skill(), slimmed(a_skill(), gate=OUTPUT_GATE)) == []
+    assert selected_lines(a_skill(), extract_slim(a_skill(), gate=OUTPUT_GATE)) == []

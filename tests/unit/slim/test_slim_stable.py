@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from operators.evolve import CountsReasoner
 from operators.language.output_policy import OutputGate
 from operators.learning.evidence import counts_for_tier, strength
-from operators.learning.fold import fold, start
+from operators.learning.fold import fold, initial_skill
 from operators.slim import select, slim
 from operators.steps import EvolveState, EvolveStep, learn
 from schemas import ONE, Attribute, AttributeSource, Contrast, PolicySkill, SkillDiff, SlimSkill, Tier, encode
@@ -110,7 +110,7 @@ def test_a_selected_theme_leaves_only_for_a_stronger_one(found: list[Attribute],
 
 async def played(contrasts: list[Contrast], shares: list[dict[str, float]] | None = None) -> list[tuple]:
     """What each choice leads to: its version's skill, diff and slim skill."""
-    skill, found = start(USER, DOMAIN, (), contrasts[0]), []
+    skill, found = initial_skill(USER, DOMAIN, (), contrasts[0]), []
     for number, contrast in enumerate(contrasts):
         state = EvolveState(skill, shares=shares[number % len(shares)] if shares else None)
         version = (await learn(STEP, CountsReasoner().reason, state, contrast)).version

@@ -48,7 +48,7 @@ def _plugged_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _forget() -> None:
-    parsers._plugged_in.cache_clear()
+    parsers._load_plugin.cache_clear()
 
 
 @pytest.mark.usefixtures("_plugged_in")
@@ -208,7 +208,7 @@ def test_no_literal_can_harm_or_warn(hostile: str) -> None:
 def test_the_year_is_read_and_the_era_is_its_decade(
     metadata: dict[str, object], title: str, year: str, era: str
 ) -> None:
-    assert text.year(text.by_key(metadata), title) == year
+    assert text.year(text.fold_keys(metadata), title) == year
     assert text.decade(year) == era
 
 

@@ -9,7 +9,7 @@ import pytest
 from operators.language.corrections import COUNTS_AS_CHOICE, LEARNING_STOPPED, SUPERSEDED, explanation
 from operators.language.ports import Interpretation
 from operators.language.privacy import Privacy
-from operators.learning.feedback import resolve_correction, resolve_unheard
+from operators.learning.feedback import resolve_correction, resolve_ignored
 from operators.learning.fold import merge
 from operators.statinit import facts_of, parser_for, vocabulary_for
 from schemas import Bound, Candidate, Fact, Measure, NotUnderstood, SkillDiff, Stance
@@ -138,7 +138,7 @@ def test_a_private_value_is_refused_and_the_person_reads_it() -> None:
 def test_an_answer_has_examples_that_are_understood(domain: str, text: str, why: NotUnderstood) -> None:
     found, kept = read(domain, text)
 
-    diff = resolve_unheard(a_bare_skill(), a_correction(kept, domain=domain), found, privacy=PRIVACY)
+    diff = resolve_ignored(a_bare_skill(), a_correction(kept, domain=domain), found, privacy=PRIVACY)
 
     assert diff.trigger is not None
     assert diff.trigger.why is why

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION, RankWeights, commanded, in_use, learned
+from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION, RankWeights, apply_command, apply_outcome, rank_weights
 from schemas import Mix, RankingOutcome, WeightAction, Weights, decode, encode
 from schemas.weights import FEATURE_ONE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE, WIDEST
 from tests.builders import a_position
@@ -24,7 +24,7 @@ def fold(outcomes: list[RankingOutcome], weights: Weights | None = None) -> Weig
     """The weights after these outcomes."""
     weights = no_weights() if weights is None else weights
     for each in outcomes:
-        weights = learned(weights, each)
+        weights = apply_outcome(weights, each)
     return weights
 
 
@@ -32,7 +32,7 @@ def fold(outcomes: list[RankingOutcome], weights: Weights | None = None) -> Weig
 def test_the_sign_of_popularity_is_learned(popularity: float) -> None:
     people = Planted({Mix.COMPANIONS: 0.7, Mix.POPULARITY: popularity})
 
-    after = in_use(people.teach(2_000))
+    after = rank_weights(people.teach(2_000))
 
     assert after.popularity == pytest.approx(popularity, abs=0.1)
     assert after.companions == pytest.approx(0.7, abs=0.1)
@@ -41,7 +41,7 @@ def test_the_sign_of_popularity_is_learned(popularity: float) -> None:
 def test_eighty_adversarial_choices_of_one_person_hardly_move_a_domain_that_has_learned() -> None:
     """The worst attack with true rankings: of each list the person takes the item that their skill ranks last."""
     domain = Planted({Mix.COMPANIONS: 0.7, Mix.POPULARITY: 0.3}, genre=1.3, author=2.0).teach(1_000)
-    before, weights = in_use(domain), domain
+    before, weights = rank_weights(domain), domain
     lists = Planted({Mix.COMPANIONS: 1.0, Mix.POPULARITY: 1.0}, seed=7, genre=1.0, author=1.0)
 
     for nth in range(1, 81):
@@ -49,9 +49,9 @@ def test_eighty_adversarial_choices_of_one_person_hardly_move_a_domain_that_has_
         speaks_for = [sum(row) for row in zip(*features.dimensions.values(), strict=True)]
         worst = speaks_for.index(min(speaks_for))
         if (said := told(features, worst, weights=weights, nth=nth)) is not None:
-            weights = learned(weights, said)
+            weights = apply_outcome(weights, said)
 
-    after = in_use(weights)
+    after = rank_weights(weights)
     assert after.skill > 0.8 * before.skill
     assert after.companions > 0.8 * before.companions
     assert after.popularity > 0.8 * before.popularity
@@ -62,7 +62,7 @@ def test_eighty_adversarial_choices_of_one_person_hardly_move_a_domain_that_has_
 @settings(max_examples=60, deadline=None)
 def test_weights_stay_in_their_bounds(outcomes: list[RankingOutcome]) -> None:
     after = fold(outcomes * 3)
-    used = in_use(after)
+    used = rank_weights(after)
 
     assert 0.0 <= used.skill <= 3.0
     assert 0.0 <= used.companions <= 3.0
@@ -80,7 +80,7 @@ def test_weights_stay_in_their_bounds(outcomes: list[RankingOutcome]) -> None:
 def test_the_same_log_gives_the_same_bytes_also_through_its_records(outcomes: list[RankingOutcome]) -> None:
     weights = no_weights()
     for each in outcomes:
-        weights = learned(decode(Weights, encode(weights)), decode(RankingOutcome, encode(each)))
+        weights = apply_outcome(decode(Weights, encode(weights)), decode(RankingOutcome, encode(each)))
 
     assert encode(weights) == encode(fold(outcomes))
 
@@ -92,10 +92,10 @@ def test_one_person_with_very_many_choices_cannot_swing_a_domain() -> None:
 
     for number in range(1, 3_001):
         said = told(*one.choice(), weights=weights, nth=number)
-        weights = weights if said is None else learned(weights, said)
+        weights = weights if said is None else apply_outcome(weights, said)
 
-    assert in_use(before).popularity == pytest.approx(0.6, abs=0.1)
-    assert in_use(weights).popularity > 0.45
+    assert rank_weights(before).popularity == pytest.approx(0.6, abs=0.1)
+    assert rank_weights(weights).popularity > 0.45
 
 
 def test_a_claimed_slope_without_curvature_cannot_push_for_ever() -> None:
@@ -103,50 +103,50 @@ def test_a_claimed_slope_without_curvature_cannot_push_for_ever() -> None:
     weights = before = people.teach(3_000)
     forged = an_outcome({Mix.POPULARITY: (-64 * FEATURE_ONE, 0)})
 
-    once = learned(weights, forged)
+    once = apply_outcome(weights, forged)
     for _ in range(50):
-        weights = learned(weights, forged)
+        weights = apply_outcome(weights, forged)
 
-    assert in_use(before).popularity - in_use(once).popularity <= 0.05
-    assert in_use(weights).popularity > in_use(before).popularity - 0.4
+    assert rank_weights(before).popularity - rank_weights(once).popularity <= 0.05
+    assert rank_weights(weights).popularity > rank_weights(before).popularity - 0.4
 
 
 def test_an_outcome_is_applied_once() -> None:
     position, said = a_position(7, "outcomes"), an_outcome({Mix.SKILL: (500, 900)})
-    once = learned(no_weights(), said, position)
+    once = apply_outcome(no_weights(), said, position)
 
-    assert learned(once, said, position) is once
-    assert learned(once, said, a_position(6, "outcomes")) is once
-    assert learned(once, said, a_position(8, "outcomes")).version == 2
+    assert apply_outcome(once, said, position) is once
+    assert apply_outcome(once, said, a_position(6, "outcomes")) is once
+    assert apply_outcome(once, said, a_position(8, "outcomes")).version == 2
 
 
 def test_frozen_weights_learn_nothing_until_they_are_unfrozen() -> None:
     said = an_outcome({Mix.SKILL: (500, 900)})
-    frozen = commanded(no_weights(), a_command(WeightAction.FREEZE), a_position(1, "weight-commands"))
+    frozen = apply_command(no_weights(), a_command(WeightAction.FREEZE), a_position(1, "weight-commands"))
 
     assert frozen.frozen
-    passed = learned(frozen, said, a_position(1, "outcomes"))
-    assert (passed.version, passed.choices, in_use(passed)) == (1, 0, RankWeights())
+    passed = apply_outcome(frozen, said, a_position(1, "outcomes"))
+    assert (passed.version, passed.choices, rank_weights(passed)) == (1, 0, RankWeights())
 
-    thawed = commanded(passed, a_command(WeightAction.UNFREEZE), a_position(2, "weight-commands"))
-    assert learned(thawed, said, a_position(1, "outcomes")) is thawed
-    assert learned(thawed, said, a_position(2, "outcomes")).choices == 1
+    thawed = apply_command(passed, a_command(WeightAction.UNFREEZE), a_position(2, "weight-commands"))
+    assert apply_outcome(thawed, said, a_position(1, "outcomes")) is thawed
+    assert apply_outcome(thawed, said, a_position(2, "outcomes")).choices == 1
 
 
 def test_a_reset_leads_back_to_the_start_and_keeps_version_fence_and_frost() -> None:
-    taught = learned(no_weights(), an_outcome({Mix.SKILL: (500, 900)}, genre=(9, 9)), a_position(4, "outcomes"))
-    frozen = commanded(taught, a_command(WeightAction.FREEZE), a_position(1, "weight-commands"))
+    taught = apply_outcome(no_weights(), an_outcome({Mix.SKILL: (500, 900)}, genre=(9, 9)), a_position(4, "outcomes"))
+    frozen = apply_command(taught, a_command(WeightAction.FREEZE), a_position(1, "weight-commands"))
 
-    reset = commanded(frozen, a_command(WeightAction.RESET), a_position(2, "weight-commands"))
+    reset = apply_command(frozen, a_command(WeightAction.RESET), a_position(2, "weight-commands"))
 
-    assert in_use(reset) == RankWeights()
+    assert rank_weights(reset) == RankWeights()
     assert (reset.version, reset.choices, reset.frozen) == (3, 0, True)
     assert [position.topic for position in reset.applied] == ["outcomes", "weight-commands"]
-    assert commanded(reset, a_command(WeightAction.UNFREEZE), a_position(2, "weight-commands")) is reset
+    assert apply_command(reset, a_command(WeightAction.UNFREEZE), a_position(2, "weight-commands")) is reset
 
 
 def test_weights_out_of_bounds_are_used_within_them() -> None:
     taught = fold([an_outcome({Mix.SKILL: (5, 5)})])
     mix = {Mix.SKILL: taught.mix[Mix.SKILL].model_copy(update={"weight": -9 * WEIGHT_ONE})}
 
-    assert in_use(taught.model_copy(update={"mix": mix})).skill == 0.0
+    assert rank_weights(taught.model_copy(update={"mix": mix})).skill == 0.0

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from operators.weights import RankWeights, evidence_of, in_use
+from operators.weights import RankWeights, evidence_of, rank_weights
 from schemas import Mix
 from schemas.weights import FEATURE_ONE
 from tests.unit.weigh.weigh_builders import NOON, Planted, no_weights, some_features, told
@@ -63,4 +63,4 @@ def test_an_outcome_tells_numbers_of_dimensions_and_the_hour() -> None:
     assert said.occurred_at == NOON.replace(minute=0, second=0, microsecond=0)
     fields = "event_id schema_version occurred_at domain weights_version mix dimensions"
     assert set(said.model_dump()) == set(fields.split())
-    assert in_use(None).of("author") == 2.0
+    assert rank_weights(None).of("author") == 2.0

@@ -5,7 +5,7 @@ import random
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from operators.weights import in_use, learned, outcome_of, start
+from operators.weights import apply_outcome, initial_weights, outcome_of, rank_weights
 from schemas import Contrast, Fact, Features, ItemFacts, Mix, RankingOutcome, WeightAction, WeightCommand, Weights
 from schemas.weights import FEATURE_ONE
 
@@ -29,7 +29,7 @@ def a_command(action: WeightAction, event_id: str = "c1") -> WeightCommand:
 
 def no_weights() -> Weights:
     """Weights before anything was learned."""
-    return start(DOMAIN, an_outcome())
+    return initial_weights(DOMAIN, an_outcome())
 
 
 def some_features(mix: Mapping[Mix, Sequence[float]], **dimensions: Sequence[float]) -> Features:
@@ -74,7 +74,7 @@ class Planted:
         for number in range(choices):
             said = told(*self.choice(), weights=weights, event_id=f"o{number}")
             assert said is not None
-            weights = learned(weights, said)
+            weights = apply_outcome(weights, said)
         return weights
 
 
@@ -95,4 +95,4 @@ def told(
         unchosen=tuple(others),
         features=features,
     )
-    return outcome_of(contrast, in_use(weights), nth, b"", weights.version)
+    return outcome_of(contrast, rank_weights(weights), nth, b"", weights.version)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.learning.fold import start
+from operators.learning.fold import initial_skill
 from operators.learning.tiers import MergeLimits
 from operators.options import EvolveMode
 from operators.whatif import ReplaySeries, ReplayStep, differences
@@ -77,7 +77,9 @@ def test_neither_side_learns_personal_data() -> None:
     """Older workers have left it on the topic."""
     contrast = a_contrast(["genre: farce", "author: ann@example.org"], [["genre: saga"]])
     [diff] = played(["farce"]).diffs
-    [moment] = replayed(ReplaySeries(start(USER, DOMAIN, SEED, contrast), (ReplayStep(diff, encode(contrast)),)))
+    [moment] = replayed(
+        ReplaySeries(initial_skill(USER, DOMAIN, SEED, contrast), (ReplayStep(diff, encode(contrast)),))
+    )
 
     learned = {line.attribute_id for line in moment.other.attributes} - {line.attribute_id for line in SEED}
     assert learned == {id_of("genre: farce")}

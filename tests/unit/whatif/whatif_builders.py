@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from operators.evolve import CountsReasoner
 from operators.language.corrections import understand
-from operators.learning.fold import fold, start
+from operators.learning.fold import fold, initial_skill
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
 from operators.steps import EvolveEffects, EvolveState, EvolveStep, Reason, learn
 from operators.whatif import ReplayMoment, ReplaySeries, ReplaySide, replay, replay_series
@@ -48,13 +48,13 @@ class LiveSide:
     def choose(self, contrast: Contrast) -> None:
         position = a_position(len(self.held))
         self.held[contrast.event_id] = encode(contrast)
-        skill = self.skill or start(USER, DOMAIN, self.seed, contrast)
+        skill = self.skill or initial_skill(USER, DOMAIN, self.seed, contrast)
         self._apply(asyncio.run(learn(self.arm.step, self.arm.reason, EvolveState(skill), contrast, position)))
 
     def command(self, command: SkillCommand) -> None:
         position = a_position(len(self.commands), topic="sager.skill-commands")
         self.commands[command.event_id] = command
-        skill = self.skill or start(USER, DOMAIN, self.seed, command)
+        skill = self.skill or initial_skill(USER, DOMAIN, self.seed, command)
         self._apply(self.arm.step.command(EvolveState(skill), command, position))
 
     def hear(self, genre: str) -> None:
@@ -65,7 +65,7 @@ class LiveSide:
         liked = Feedback(event_id=a_name("liked"), item=Candidate(item_id=genre), signal="liked", **when)
         said = Correction(event_id=a_name("said"), text="none of it", directives=(none,), **when)
         unclear = Correction(event_id=a_name("unclear"), text="well", **when)
-        begun = self.skill or start(USER, DOMAIN, self.seed, liked)
+        begun = self.skill or initial_skill(USER, DOMAIN, self.seed, liked)
         self._apply(self.arm.step.hear(EvolveState(begun), liked, item))
         for correction in (said, unclear):
             understood = understand(correction, (), self._now, privacy=PRIVACY, reader=RULES)

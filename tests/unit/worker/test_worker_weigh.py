@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from operators.seals import SealState, check_seal, seal_record
-from operators.weights import in_use, learned, start
+from operators.weights import apply_outcome, initial_weights, rank_weights
 from schemas.codec import encode
 from schemas.events import Contrast, Interaction, RankedBy, Ranking, RankRequest, Selection
 from schemas.items import Candidate
@@ -90,9 +90,9 @@ def folded(log: FakeLog) -> Weights:
     """What all outcomes on the log make of the start values, folded offline in the order of their partition."""
     records = log.of(RankingOutcome.TOPIC)
     said = log.values(RankingOutcome)
-    weights = start(DOMAIN, said[0])
+    weights = initial_weights(DOMAIN, said[0])
     for record, outcome in zip(records, said, strict=True):
-        weights = learned(weights, outcome, position(record))
+        weights = apply_outcome(weights, outcome, position(record))
     return weights
 
 
@@ -124,7 +124,7 @@ async def test_choices_move_the_weights_and_rankings_go_by_them(deployment: Fake
     log.put(a_request(50))
     await worker.quiet()
     assert ranked(log)[-1].injected.weights_version == newest(log).version > 0
-    assert worker.parts.deps.learned_weights.of(DOMAIN).weights == in_use(newest(log))
+    assert worker.parts.deps.learned_weights.of(DOMAIN).weights == rank_weights(newest(log))
 
 
 async def test_an_apps_own_rankings_tell_nothing(deployment: FakeDeployment) -> None:
@@ -238,7 +238,7 @@ async def test_freeze_and_reset_are_carried_out_once(deployment: FakeDeployment)
     log.put(a_weight_command(WeightAction.RESET))
     log.put(a_weight_command(WeightAction.UNFREEZE))
     await worker.quiet()
-    assert in_use(newest(log)) == in_use(None)
+    assert rank_weights(newest(log)) == rank_weights(None)
     assert (newest(log).frozen, newest(log).choices) == (False, 0)
     assert worker.parts.deps.learned_weights.of(DOMAIN).version == newest(log).version
 
