@@ -30,8 +30,8 @@ Domain = NewType("Domain", str)
 MAX_METADATA_NODES = 2_000
 MAX_METADATA_CHARS = 32_768
 MAX_METADATA_DEPTH = 5
+# 64 bits, with or without a sign: the range of whole numbers of DuckDB and of readers of JSON.
 MIN_METADATA_INT, MAX_METADATA_INT = -(2**63), 2**64 - 1
-"""64 bits, with or without a sign: the range of whole numbers of DuckDB and of readers of JSON."""
 
 
 def _no_control_characters(text: str) -> str:
@@ -104,22 +104,23 @@ def _too_large() -> PydanticCustomError:
     )
 
 
+# An id that an app chose: 1 to 256 characters, none of them a control character.
 Identifier = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_no_control_characters)]
-"""An id that an app chose: 1 to 256 characters, none of them a control character."""
 UserIdField = Annotated[UserId, Field(min_length=1, max_length=256), AfterValidator(_no_control_characters)]
 ItemIdField = Annotated[ItemId, Field(min_length=1, max_length=256), AfterValidator(_no_control_characters)]
+# A domain's name: lower-case letters, digits, `_`, `.`, `-`; at most 64.
 DomainField = Annotated[Domain, Field(min_length=1, max_length=64, pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
-"""A domain's name: lower-case letters, digits, `_`, `.`, `-`; at most 64."""
 Title = Annotated[str, Field(max_length=500)]
 Text = Annotated[str, Field(max_length=4_000)]
 Instruction = Annotated[str, Field(max_length=2_000)]
+# A short human-readable value on one line, such as an attribute's.
 Label = Annotated[str, Field(min_length=1, max_length=120), AfterValidator(_no_control_characters)]
-"""A short human-readable value on one line, such as an attribute's."""
 AttributeId = Annotated[str, Field(min_length=3, max_length=200)]
+# Raw item facts as they came: at most 128 keys, 32,768 characters, five levels deep.
 Metadata = Annotated[
     dict[Annotated[str, Field(max_length=120)], Any], Field(max_length=128), AfterValidator(_bounded_json)
 ]
-"""Raw item facts as they came: at most 128 keys, 32,768 characters, five levels deep."""
+# A moment in UTC, written with microseconds.
 UtcDatetime = Annotated[
     AwareDatetime,
     AfterValidator(_in_utc),
@@ -127,19 +128,18 @@ UtcDatetime = Annotated[
     # A validator that does not check formats still sees that the time zone is required.
     WithJsonSchema({"type": "string", "format": "date-time", "pattern": r"^\d{4}-.*(Z|[+-]\d{2}:\d{2})$"}),
 ]
-"""A moment in UTC, written with microseconds."""
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 
+# The version assumed when the field is absent.
 SCHEMA_VERSION = 1
-"""The version assumed when the field is absent."""
+# The range of a whole number without bounds of its own.
 MIN_INT, MAX_INT = -(2**63), 2**63 - 1
-"""The range of a whole number without bounds of its own."""
 
+# True for an absent value, where 0 has a meaning.
 is_none = partial(is_, None)
-"""True for an absent value, where 0 has a meaning."""
+# True for an empty value. Serialization calls it for many fields of each line, so it is a C function.
 is_nothing = not_
-"""True for an empty value. Serialization calls it for many fields of each line, so it is a C function."""
 
 _slots = vars(BaseModel)
 _set_values, _set_known = _slots["__dict__"].__set__, _slots["__pydantic_fields_set__"].__set__
@@ -250,8 +250,8 @@ def _defaults(model: type[Model]) -> dict[str, Any]:
 class Event(Model):
     """The envelope that every event carries."""
 
+    # The registry's name of the topic that carries this event.
     TOPIC: ClassVar[str]
-    """The registry's name of the topic that carries this event."""
 
     event_id: Identifier = Field(description="Unique per event; a repeated one is a duplicate.")
     schema_version: Annotated[int, AfterValidator(_is_known)] = SCHEMA_VERSION

@@ -31,8 +31,8 @@ MAX_FINDINGS = 64
 MAX_CARD_CHANGES = 2 * MAX_CARD_LINES + MAX_FINDINGS
 MAX_OPEN = 8
 MAX_PENDING = 128
+# The dimension of a line in words of no vocabulary.
 FREE = "stated"
-"""The dimension of a line in words of no vocabulary."""
 
 
 class Strength(StrEnum):

@@ -15,13 +15,13 @@ from .base import Event, Identifier, Model, Position
 
 ModelT = TypeVar("ModelT", bound=Model)
 
+# How many characters of a record's own key an error quotes.
 MAX_KEY_CHARS = 60
-"""How many characters of a record's own key an error quotes."""
 MAX_ORIGINAL_BYTES = 2 * 1024 * 1024
 MAX_KEY_BYTES = MAX_ORIGINAL_BYTES // 8
 MAX_DETAIL_CHARS = 1_000
+# Prefix of the detail when the dead letter does not hold the whole record.
 CLIPPED = "[original bytes clipped] "
-"""Prefix of the detail when the dead letter does not hold the whole record."""
 
 
 class SchemaError(Exception):

@@ -30,8 +30,8 @@ def _is_said(tier: Tier) -> Tier:
     return tier
 
 
+# A tier that a person may give a line.
 AssignableTier = Annotated[Tier, AfterValidator(_is_said)]
-"""A tier that a person may give a line."""
 
 
 class SkillLineInput(Model):

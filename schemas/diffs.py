@@ -42,8 +42,8 @@ from .skills import (
 from .statements import MAX_STATEMENTS, MAX_WORDS, Statement, StatementChange
 
 MAX_HABITS = 64
+# A question about how a person decides, such as `price`; `operators.learning.habits` has them all.
 HabitName = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,39}$")]
-"""A question about how a person decides, such as `price`; `operators.learning.habits` has them all."""
 _Parts = Annotated[int, Field(ge=0, lt=2**31)]
 
 
@@ -63,8 +63,8 @@ class HabitCounts(NamedTuple):
         return array_schema(cls, source, handler)
 
 
+# What one choice adds to `taken` and `expected`, in 1/1024; to `asked` it adds 1,024.
 HabitAdded = tuple[Annotated[int, Field(ge=0, le=1_024)], Annotated[int, Field(ge=1, le=1_023)]]
-"""What one choice adds to `taken` and `expected`, in 1/1024; to `asked` it adds 1,024."""
 
 
 class SkillChangeKind(StrEnum):
@@ -104,8 +104,8 @@ class SkillChange(Model):
     reason: Annotated[str, Field(max_length=300)] = ""
 
 
+# What is added to a line's counts, taken and expected, in 1/1024.
 Added = tuple[Annotated[int, Field(ge=0, le=16 * 1_024)], Annotated[int, Field(ge=0, le=16 * 1_024)]]
-"""What is added to a line's counts, taken and expected, in 1/1024."""
 
 
 class CountDelta(Model):

@@ -25,8 +25,8 @@ from .items import Candidate, ItemFacts
 from .weights import Features
 
 MAX_CANDIDATES = 100
+# The default scale of a rating.
 WORST, BEST = 1.0, 5.0
-"""The default scale of a rating."""
 
 
 def distinct(candidates: tuple[Candidate, ...]) -> None:
@@ -159,8 +159,8 @@ class Signal(StrEnum):
     RETURNED = "returned"
 
 
+# A kind of signal: one of `Signal`, or one of the app's own.
 SignalName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
-"""A kind of signal: one of `Signal`, or one of the app's own."""
 Value = Annotated[float, Field(ge=-1e6, le=1e6)]
 
 

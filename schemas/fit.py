@@ -11,10 +11,10 @@ MAX_BELIEFS = 16
 MAX_FACETS = 10
 MAX_SUPPORTERS = 8
 
+# Log-likelihoods of the chances that an unknown item suits, in 1/1024 nat; the best is 0.
 Beliefs = Annotated[tuple[Annotated[int, Field(ge=-(2**24), le=0)], ...], Field(min_length=2, max_length=MAX_BELIEFS)]
-"""Log-likelihoods of the chances that an unknown item suits, in 1/1024 nat; the best is 0."""
+# `item:` with an item's id or, inside a worker only, `user:` with a pseudonym.
 Neighbour = Annotated[str, Field(min_length=3, max_length=261, pattern=r"^(item|user):")]
-"""`item:` with an item's id or, inside a worker only, `user:` with a pseudonym."""
 
 
 class Facet(Model):

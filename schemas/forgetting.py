@@ -10,8 +10,8 @@ from .base import DomainField, Event, Identifier, Label, Model, UserIdField, Utc
 MAX_DOMAINS = 64
 MAX_LINES = 256
 MAX_KNOWN = 2_048
+# A SHA-256 in hexadecimal digits.
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-"""A SHA-256 in hexadecimal digits."""
 ShortDigest = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 
 

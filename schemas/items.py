@@ -9,8 +9,8 @@ from pydantic_core import CoreSchema
 from .base import DomainField, Event, ItemIdField, Label, Metadata, Model, Text, Title, array_schema, is_nothing
 
 MAX_FACTS = 32
+# Larger numbers are no measure of an item; parsers leave them out.
 MAX_MEASURE = 1e9
-"""Larger numbers are no measure of an item; parsers leave them out."""
 
 
 class Measure(StrEnum):
@@ -52,8 +52,8 @@ class Fact(NamedTuple):
         return array_schema(cls, source, handler)
 
 
+# A measured number, in the unit of the app's items.
 Amount = Annotated[float, Field(ge=0, le=MAX_MEASURE)]
-"""A measured number, in the unit of the app's items."""
 
 
 class ItemFacts(Model):

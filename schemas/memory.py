@@ -40,8 +40,8 @@ MAX_MEMORY_FACTS = 8
 MAX_SEEN = 128
 MAX_DAYS = 20
 
+# A mark of the deployment's secret, and a digest of the user's id with it.
 Pseudonym = Annotated[str, Field(pattern=r"^user:[0-9a-f]{4}\.[0-9a-f]{24}$")]
-"""A mark of the deployment's secret, and a digest of the user's id with it."""
 Version = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
 Times = Annotated[int, Field(ge=1, lt=2**32, strict=True)]
 Days = Annotated[int, Field(ge=0, le=MAX_DAYS, strict=True)]

@@ -29,16 +29,16 @@ from .forgetting import Digest
 MAX_ATTRIBUTES = 64
 MAX_EVIDENCE = 3
 MAX_RECENT = 32
+# The sixteen likes and two style phrases of the longest slim skill.
 MAX_SLIM_LINES = 18
-"""The sixteen likes and two style phrases of the longest slim skill."""
 MAX_POPULAR = 8_192
 MAX_USUAL = 512
 MAX_SESSIONS = 2
 MAX_SESSION_LINES = 24
+# A whole count in fixed point: counts of evidence are integers, so that every fold gives the same bytes.
 ONE = 1_024
-"""A whole count in fixed point: counts of evidence are integers, so that every fold gives the same bytes."""
+# By the tier's number.
 _TIER_NAMES = ("silent", "low", "medium", "high")
-"""By the tier's number."""
 
 
 class Tier(IntEnum):
@@ -99,10 +99,10 @@ class AttributeSource(StrEnum):
     STATED = "stated"
 
 
+# A count of evidence in 1/1024.
 Count = Annotated[int, Field(ge=0, le=1_024 * ONE)]
-"""A count of evidence in 1/1024."""
+# Places won or lost, in 1/1024.
 Gained = Annotated[int, Field(ge=-1_024 * ONE, le=1_024 * ONE)]
-"""Places won or lost, in 1/1024."""
 
 
 class Evidence(NamedTuple):
@@ -180,9 +180,9 @@ _WORD = r"""[^\s"'`|,:;<>\[\]{}\\=*_@~^""" + _UNSEEN + "]+"
 _PHRASE = f"{_WORD}(?: {_WORD})*"
 _LISTS = (f"{part}: {_PHRASE}(?:, {_PHRASE})*" for part in ("likes", "avoids", "now"))
 _PARTS = "|".join((*_LISTS, f"style: {_PHRASE}(?:, {_PHRASE})?"))
+# The form of a slim skill's text, so that a host can quote it: no line break, quotation mark, bracket or invisible
+# sign, and a bar only between its parts. The producer promises it; readers do not check it.
 SLIM_TEXT = rf"^(?:(?:{_PARTS})(?: \| (?:{_PARTS}))*)?$"
-"""The form of a slim skill's text, so that a host can quote it: no line break, quotation mark, bracket or invisible
-sign, and a bar only between its parts. The producer promises it; readers do not check it."""
 
 
 class SlimLine(Model):
@@ -193,8 +193,8 @@ class SlimLine(Model):
     stance: Literal["prefers", "avoids"]
 
 
+# Likes and style, and with them three avoidances and two lines for now.
 SlimLines = Annotated[tuple[SlimLine, ...], Field(max_length=MAX_SLIM_LINES + 5)]
-"""Likes and style, and with them three avoidances and two lines for now."""
 
 
 class SlimSkill(Event):

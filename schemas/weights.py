@@ -17,12 +17,12 @@ FEATURE_ONE = 1 << 10
 WEIGHT_ONE = 1 << 20
 MAX_OUTCOME_DIMENSIONS = 20
 MAX_WEIGHED_DIMENSIONS = 64
+# Candidates of a ranking.
 MAX_WEIGHED = 100
-"""Candidates of a ranking."""
+# Larger features are clipped: no list of candidates has one.
 WIDEST = 32
-"""Larger features are clipped: no list of candidates has one."""
+# The largest weight.
 _LARGEST = 16
-"""The largest weight."""
 _MOST_PULL = (2 * WIDEST + _LARGEST * WIDEST * WIDEST) * FEATURE_ONE
 
 
@@ -35,19 +35,17 @@ class Mix(StrEnum):
     FACETS = "facets"
 
 
+# Other names of dimensions in item data count as `unknown`.
 DimensionName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
-"""Other names of dimensions in item data count as `unknown`."""
+# What a part, or a dimension's lines, contribute to one candidate, in 1/1024.
 Feature = Annotated[int, Field(ge=-WIDEST * FEATURE_ONE, le=WIDEST * FEATURE_ONE)]
-"""What a part, or a dimension's lines, contribute to one candidate, in 1/1024."""
+# One feature of all candidates.
 Row = Annotated[tuple[Feature, ...], Field(min_length=2, max_length=MAX_WEIGHED)]
-"""One feature of all candidates."""
 Variance = Annotated[int, Field(ge=0, le=WIDEST * WIDEST * FEATURE_ONE)]
 Pull = Annotated[int, Field(ge=-_MOST_PULL, le=_MOST_PULL)]
+# A choice's evidence for a weight, in 1/1024: its log-likelihood is `pull * weight - variance * weight**2 / 2`.
+# Its slope is `pull - variance * weight`, also if the weight has changed since the choice was made.
 WeightEvidence = tuple[Pull, Variance]
-"""A choice's evidence for a weight, in 1/1024: its log-likelihood is `pull * weight - variance * weight**2 / 2`.
-
-Its slope is `pull - variance * weight`, also if the weight has changed since the choice was made.
-"""
 Weight = Annotated[int, Field(ge=-_LARGEST * WEIGHT_ONE, le=_LARGEST * WEIGHT_ONE)]
 Precision = Annotated[int, Field(ge=1, le=1 << 40)]
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from streams.exceptions import StreamsError
 
 FOLDER, SHARED_FOLDER, FILE = 0o700, 0o2750, 0o640
+# The contents of a data folder. One that holds anything else is not ours alone, and is not closed as a whole.
 OURS = (
     *("live.duckdb*", "sager.duckdb*", "spill", "worker", "journal", "logs", "replays", "quality*"),
     *("pseudonyms.key*", "token", "tokens.toml", "*.log", "*.log.1"),
 )
-"""The contents of a data folder. One that holds anything else is not ours alone, and is not closed as a whole."""
 
 log = logging.getLogger(__name__)
 

@@ -20,8 +20,8 @@ from streams.http.tokens import TokensFile, TokensUnusable
 from streams.kafka.clients import client_config
 from streams.settings import Settings
 
+# A large body is tens of thousands of objects: with Python's 700 the collector would look at all, again and again.
 GC_THRESHOLDS = (100_000, 50, 100)
-"""A large body is tens of thousands of objects: with Python's 700 the collector would look at all, again and again."""
 
 logger = logging.getLogger("sager.http")
 

@@ -23,10 +23,10 @@ from streams.logs import LogFormat
 SignalName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Weight = Annotated[float, Field(ge=-1, le=1)]
 
+# Variables of clients of the HTTP API, which may run on another machine.
 CLIENT_VARIABLES = ("SAGER_URL", "SAGER_TOKEN", "SAGER_MCP_USER", "SAGER_MCP_DOMAIN")
-"""Variables of clients of the HTTP API, which may run on another machine."""
+# Our variables that are no settings; those of the tests begin with SAGER_TEST_.
 OTHER_VARIABLES = ("SAGER_CONFIG", "SAGER_PARENT_PID", *CLIENT_VARIABLES)
-"""Our variables that are no settings; those of the tests begin with SAGER_TEST_."""
 SECRET_LENGTH = 32  # characters that a secret of the deployment has at least
 
 

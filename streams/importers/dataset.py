@@ -15,8 +15,8 @@ from streams.exceptions import StreamsError
 from streams.kafka.scanner import Scanner
 from streams.settings import Settings
 
+# The first synthetic time, for data that has only an order; also the catalogue's time.
 BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
-"""The first synthetic time, for data that has only an order; also the catalogue's time."""
 APART = timedelta(hours=1)  # the interval between two synthetic times
 _USER: TypeAdapter[str] = TypeAdapter(UserIdField)
 

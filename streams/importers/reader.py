@@ -21,8 +21,8 @@ ENDINGS = (".json.gz", ".json", ".jsonl.gz", ".jsonl", ".csv")
 MAX_TITLE, MAX_DESCRIPTION = 500, 4_000
 # Some descriptions exceed the csv module's default of 128 KiB.
 csv.field_size_limit(2**24)
+# The errors of a missing field, a wrong type or an impossible time.
 _WRONG = (AttributeError, KeyError, TypeError, ValueError, OverflowError, OSError)
-"""The errors of a missing field, a wrong type or an impossible time."""
 
 Row: TypeAlias = Mapping[str, Any]
 Column: TypeAlias = str | Callable[[Row], Any]  # the name of a column, or a function of a row

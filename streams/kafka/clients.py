@@ -12,17 +12,17 @@ from streams.exceptions import BrokerRefuses, BrokerUnreachable
 from streams.kafka.security import librdkafka_security
 from streams.settings import Settings
 
+# librdkafka's name for Java's partitioner; its own default, CRC32, would break the joins.
 PARTITIONER = "murmur2_random"
-"""librdkafka's name for Java's partitioner; its own default, CRC32, would break the joins."""
+# The time for another broker to accept us after the first has refused.
 SECOND_CHANCE_SECONDS = 2.0
-"""The time for another broker to accept us after the first has refused."""
+# Errors that retries do not cure, and what to do about them.
 REFUSALS = {
     KafkaError._AUTHENTICATION: "check SAGER_KAFKA_SASL_USERNAME, SAGER_KAFKA_SASL_PASSWORD and "
     "SAGER_KAFKA_SASL_MECHANISM",
     KafkaError._SSL: "check SAGER_KAFKA_SSL_CA, which must hold the authority that signed the brokers' certificates, "
     "the host names in SAGER_BOOTSTRAP, which these must contain, and SAGER_KAFKA_SECURITY_PROTOCOL",
 }
-"""Errors that retries do not cure, and what to do about them."""
 
 logger = logging.getLogger("sager.kafka")
 

@@ -16,8 +16,8 @@ from streams.kafka.clients import partition_of, producer_config
 from streams.settings import Settings
 
 METADATA_SECONDS, FLUSH_SECONDS = 5.0, 30.0
+# Instead of a partition: the partition of the key.
 BY_KEY = -1
-"""Instead of a partition: the partition of the key."""
 
 EventT = TypeVar("EventT", bound=Event)
 

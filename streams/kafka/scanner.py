@@ -13,8 +13,8 @@ from streams.settings import Settings
 
 SILENT_SECONDS, REQUEST_SECONDS, POLL_SECONDS = 30.0, 10.0, 0.05
 
+# Called with the number of records that have been read, and about how many there are.
 Tell = Callable[[int, int], None]
-"""Called with the number of records that have been read, and about how many there are."""
 
 
 class NoSuchTopic(StreamsError, LookupError):

@@ -13,16 +13,17 @@ from streams.kafka.clients import client_config, reach
 from streams.settings import Settings
 
 TIMEOUT_SECONDS = 15.0
+# How long leader election of new topics may take: a broker that has just started elects many at once.
 LEADERS_SECONDS = 60.0
-"""How long leader election of new topics may take: a broker that has just started elects many at once."""
+# A request that is not answered in time fails by itself; we wait for its future a little longer.
 SPARE_SECONDS = 5.0
-"""A request that is not answered in time fails by itself; we wait for its future a little longer."""
+# From this replication factor on, a write is acknowledged once two replicas have it: losing one broker is harmless.
 SAFE_REPLICATION, SAFE_IN_SYNC = 3, 2
-"""From this replication factor on, a write is acknowledged once two replicas have it: losing one broker is harmless."""
 
 _MAY_NOT_CREATE = (
     "grant the user Create on topics with this prefix, or let a user who has it run `sager topics --create`"
 )
+# What to do when the broker refuses to create a topic, by its error's name.
 REFUSED = {
     "TOPIC_AUTHORIZATION_FAILED": _MAY_NOT_CREATE,
     "CLUSTER_AUTHORIZATION_FAILED": _MAY_NOT_CREATE,
@@ -30,7 +31,6 @@ REFUSED = {
     "POLICY_VIOLATION": "the brokers' policy forbids it: alter SAGER_REPLICATION or SAGER_PARTITIONS as it says, or "
     "make the topic with Kafka's own tools",
 }
-"""What to do when the broker refuses to create a topic, by its error's name."""
 _SILENCE = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.REQUEST_TIMED_OUT)
 
 

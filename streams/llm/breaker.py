@@ -5,8 +5,8 @@ from enum import IntEnum
 
 from streams.llm.calls import CallFailed
 
+# An endpoint may ask for a longer pause than ours; one that asks for more than this is asked again anyway.
 LONGEST_RETRY_AFTER_SECONDS = 3_600.0
-"""An endpoint may ask for a longer pause than ours; one that asks for more than this is asked again anyway."""
 _JITTER = 0.1
 
 

@@ -27,15 +27,15 @@ class Outcome(StrEnum):
     INVALID_REPLY = "invalid-reply"
     REFUSED = "refused"
     CLIENT_ERROR = "client-error"
+    # The endpoint is away: the end of questions for which no call was made.
     CIRCUIT_OPEN = "circuit-open"
-    """The endpoint is away: the end of questions for which no call was made."""
 
 
 _RETRIED = {408: Outcome.TIMEOUT, 409: Outcome.SERVER_ERROR, 429: Outcome.RATE_LIMITED}
 _SERVER_ERRORS = 500
 _CLIENT_ERRORS = 400
+# The key is wrong or missing, or the model or the address does not exist.
 _MISCONFIGURED = frozenset({401, 403, 404})
-"""The key is wrong or missing, or the model or the address does not exist."""
 
 
 @dataclass(frozen=True)

@@ -22,14 +22,14 @@ from streams.llm.calls import CallFailed, CallRecord, EndpointAway, Outcome, Rep
 from streams.llm.endpoint import connect
 from streams.llm.replies import answer, usage, without_sizes
 
+# Added to the prompt of the corrective retry; at most 300 characters, so that a prompt's budget can allow for it.
 CORRECTION = "\n\nYour last reply to this could not be used: {why}. Reply with the JSON object only, free text short."
-"""Added to the prompt of the corrective retry; at most 300 characters, so that a prompt's budget can allow for it."""
+# Added where the endpoint takes no schema.
 WITH_SCHEMA = "\n\nReply with one JSON object that fits this JSON schema: {schema}"
-"""Added where the endpoint takes no schema."""
 
 _FORMATS = ("json_schema", "json_object", "text")
+# Outcomes that are the endpoint's fault and not the question's.
 _AWAY = frozenset({Outcome.TIMEOUT, Outcome.CONNECTION, Outcome.SERVER_ERROR})
-"""Outcomes that are the endpoint's fault and not the question's."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class _Question:
     prompt: str
     name: str
     prompt_hash: str
+    # The schema that an answer must fit.
     schema: Mapping[str, Any]
-    """The schema that an answer must fit."""
+    # The schema as the endpoint gets it.
     sent_schema: Mapping[str, Any]
-    """The schema as the endpoint gets it."""
     max_tokens: int
 
 

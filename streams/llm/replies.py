@@ -14,8 +14,8 @@ from openai.types.chat.chat_completion import Choice
 
 from streams.llm.calls import CallFailed, Outcome
 
+# Bounds on size, not on meaning. Some endpoints reject them in strict mode.
 SIZES = frozenset({"maxLength", "maxItems"})
-"""Bounds on size, not on meaning. Some endpoints reject them in strict mode."""
 
 
 class BadReply(ValueError):

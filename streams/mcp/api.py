@@ -36,8 +36,8 @@ class Target:
     domain: str | None = None
 
 
+# The target of the server that starts in this task: tools are declared once, before it is known.
 TARGET: ContextVar[Target] = ContextVar("target")
-"""The target of the server that starts in this task: tools are declared once, before it is known."""
 Ctx: TypeAlias = Context[Target, Any]
 
 

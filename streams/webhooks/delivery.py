@@ -28,8 +28,8 @@ MAX_REFUSALS = 5
 MAX_WAIT_SECONDS = 300.0
 POLL_SECONDS, COMMIT_SECONDS, TURN_SECONDS = 0.2, 1.0, 1.0
 STUCK_SECONDS = 60.0
+# An endpoint that is further behind starts over: Kafka keeps the tombstones of erased users for a day.
 MAX_AWAY_MS = 20 * 3_600_000
-"""An endpoint that is further behind starts over: Kafka keeps the tombstones of erased users for a day."""
 
 DELIVERIES = Counter("sager_webhook_deliveries", "Attempts to deliver, by outcome.", ["endpoint", "outcome"])
 PENDING = Gauge("sager_webhook_pending", "Records of slim skills that an endpoint has not got yet.", ["endpoint"])

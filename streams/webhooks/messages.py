@@ -15,8 +15,8 @@ CHANGED, FORGOTTEN, RESET = "slim-skill.changed", "slim-skill.forgotten", "slim-
 TIMEOUT_SECONDS = 10.0
 _OURS = {"event_id", "occurred_at", "schema_version", "seal"}  # fields of the record that mean nothing to a host
 _ACCEPTED, _CLIENT_ERRORS = range(200, 300), range(400, 500)
+# Statuses of 4xx that are about the endpoint or the moment, and not about the message.
 _LATER = frozenset({401, 403, 404, 408, 409, 410, 421, 425, 429})
-"""Statuses of 4xx that are about the endpoint or the moment, and not about the message."""
 
 SECONDS = Histogram(
     "sager_webhook_seconds",

@@ -51,8 +51,8 @@ class Follower:
         self._connection, self._name = connection, connection.topic(base)
         self._take, self._on_start, self._on_caught_up = take, on_start, on_caught_up
         self._from_end = from_end
+        # The next offset to read of each partition.
         self._next: dict[int, int] = {}
-        """The next offset to read of each partition."""
         self._stop, self._ready = threading.Event(), threading.Event()
         self._cause = ""
         self._is_broker_lost = False
@@ -174,8 +174,8 @@ class Answers(Generic[AnswerT]):
         self._model, self._request_of = model, request_of
         self._follower = Follower(connection, model.TOPIC, self._take, from_end=True)
         self._lock = threading.Lock()
+        # By the user and the request.
         self._awaited: dict[tuple[str, str], Future[AnswerT]] = {}
-        """By the user and the request."""
 
     def follow(self, seconds: float) -> None:
         """Begin to read with the first call, and wait until no answer can be missed."""

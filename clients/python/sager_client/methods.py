@@ -14,10 +14,10 @@ from .schemas.items import Candidate, Item
 
 NAMED_ITEMS = 5
 EventT = TypeVar("EventT", bound=Event)
+# A list that the user saw, or the request for it.
 Shown: TypeAlias = Ranking | RankRequest
-"""A list that the user saw, or the request for it."""
+# An item: a `Candidate`, or a mapping with the same fields.
 CandidateLike: TypeAlias = Candidate | Mapping[str, Any]
-"""An item: a `Candidate`, or a mapping with the same fields."""
 
 
 class Envelope(TypedDict, total=False):

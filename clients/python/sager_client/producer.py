@@ -29,12 +29,12 @@ from .sender import Limits, OnError, Sender
 
 FLUSH_SECONDS = 30.0
 RANK_SECONDS = 10.0
+# An app may invent signal names without end.
 MAX_WARNINGS = 1_000
-"""An app may invent signal names without end."""
+# Calls of an asyncio producer that wait at once; each takes a thread.
 MAX_WAITING = 256
-"""Calls of an asyncio producer that wait at once; each takes a thread."""
+# Records with these keys find their partition by the key. Others are written by the pipeline only.
 KEYS = (Key.USER, Key.ITEM, Key.DOMAIN, Key.SUBJECT)
-"""Records with these keys find their partition by the key. Others are written by the pipeline only."""
 LIMITS = Limits()
 
 P = ParamSpec("P")

@@ -19,13 +19,14 @@ from .connection import Connection
 from .errors import Closed, NotDelivered, cause_of, no_topic
 from .schemas import Event
 
+# Between two attempts to find a broker or its topics.
 PAUSE_SECONDS = 0.25
-"""Between two attempts to find a broker or its topics."""
 LOOK_UP_SECONDS = 1.0
+# How long a new event may wait for its turn while others are on their way.
 POLL_SECONDS = 0.01
-"""How long a new event may wait for its turn while others are on their way."""
 IDLE_SECONDS = 1.0
 BATCH = 1_000
+# Errors that another attempt would not change.
 FINAL = {
     KafkaError.MSG_SIZE_TOO_LARGE,
     KafkaError.INVALID_RECORD,
@@ -33,7 +34,6 @@ FINAL = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError._INVALID_ARG,
 }
-"""Errors that another attempt would not change."""
 PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 
 logger = logging.getLogger("sager_client")
@@ -84,15 +84,15 @@ class Sender:
     def __init__(self, connection: Connection, limits: Limits, on_error: OnError | None) -> None:
         self._connection, self._limits, self._on_error = connection, limits, on_error
         self._lock = threading.Condition()
+        # Not acknowledged, by number in the order of sending; librdkafka has those before `_next`.
         self._records: dict[int, _Record] = {}
-        """Not acknowledged, by number in the order of sending; librdkafka has those before `_next`."""
         self._next = 1
         self._bytes = self._last = self._refused = 0
         self._first_refusal = self._cause = ""
         self._closing = self._broken = False
         self._thread: threading.Thread | None = None
+        # Those that the broker has, as far as they were looked up.
         self._topics: set[str] = set()
-        """Those that the broker has, as far as they were looked up."""
 
     @property
     def pending(self) -> int:

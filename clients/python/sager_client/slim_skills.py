@@ -11,8 +11,8 @@ from .errors import BrokerUnreachable
 from .follower import Follower
 from .schemas import BadRecord, SlimSkill, compound_key, decode
 
+# How long a start waits for the broker: enough for one that answers, short for an app that can run without one.
 READY_SECONDS = 5.0
-"""How long a start waits for the broker: enough for one that answers, short for an app that can run without one."""
 WAIT_SECONDS = 30.0
 OnSkill = Callable[[SlimSkill], None]
 
@@ -31,10 +31,10 @@ class SkillCopy:
         on_removed: OnSkill | None = None,
     ) -> None:
         self._on_change, self._on_removed = on_change, on_removed
+        # By the record's key.
         self._held: dict[bytes, SlimSkill] = {}
-        """By the record's key."""
+        # The skills of the topic as it is read; another copy than `_held` while it is read again.
         self._read = self._held
-        """The skills of the topic as it is read; another copy than `_held` while it is read again."""
         self._is_late = False
         self._follower = Follower(
             connection_of(bootstrap, connection),
