@@ -134,7 +134,7 @@ class Talker:
         if asked is None:
             return Extraction()
         answer = {
-            key: "; ".join(f"likes: {value}" for value in self._obeys if value in sentence.words) or "nothing"
+            key: "; ".join(f"likes: {value}" for value in self._obeys if value in sentence.text) or "nothing"
             for key, sentence in asked.asked.items()
         }
         found, of_others = parse_answer(asked, answer, self.card, extractor=RULES, gate=OUTPUT_GATE)

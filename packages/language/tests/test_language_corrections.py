@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from sager_language import Correction, read_correction
 from sager_language.corrections import Read, Why, is_unread, joined
-from sager_language.corrections.language import language_of
+from sager_language.corrections.language import LANGUAGES, language_of, sections
 from sager_language.corrections.names import may_be_named
 from sager_language.corrections.patterns import BETWEEN, BadPattern, expression
 from sager_language.corrections.tokens import MAX_TOKENS, tokens
-from sager_language.corrections.words import LANGUAGES, sections
 from sager_language.types import MAX_QUOTED_CHARS, Stance, Value
 from tests.language_samples import Shown, facts, lines, shown
 

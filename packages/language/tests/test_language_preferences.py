@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sager_language.corrections.words import LANGUAGES
+from sager_language.corrections.language import LANGUAGES
 from sager_language.preferences import Effect, Finding, own_words
 from sager_language.preferences.language import _Loader
 from sager_language.preferences.reader import MAX_FINDINGS

@@ -14,8 +14,7 @@ from sager_language import redact
 from sager_language.personal import Category, redact_turn, refusal, routine_reveals, wish_of
 from sager_language.personal.routines import whom
 from sager_language.personal.sensitive import of_fact
-from sager_language.personal.text import stems_of
-from sager_language.personal.words import patterns
+from sager_language.personal.text import patterns, stems_of
 from tests.language_samples import cases, extracted, languages, leaks, lines, redacted, turn, utterances
 
 PRIVATE, HARMLESS = utterances("private"), utterances("harmless")

@@ -17,13 +17,21 @@ from sager_language.corrections.patterns import (
     LAST_ITEM,
     WORD,
     BadPattern,
+    Sections,
     literals,
 )
-from sager_language.corrections.sections import Sections
 from sager_language.corrections.tokens import tokens
-from sager_language.corrections.words import sections
+from sager_language.lists import language_sections
 from sager_language.text import Lazy
 from sager_language.types import Measure, Scope
+
+# Those that have a file; where words could be of either, the first.
+LANGUAGES: Final = ("en", "de")
+
+
+def sections(language: str) -> dict[str, tuple[str, ...]]:
+    """Return the lines of a language's file by section."""
+    return language_sections("corrections", language)
 
 
 class Meaning(StrEnum):

@@ -2,19 +2,44 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Final
 
-from sager_language.corrections.language import Language, language_of
+from sager_language.corrections.language import LANGUAGES, Language, language_of
 from sager_language.corrections.names import Names, may_be_named
 from sager_language.corrections.phrases import Phrases
 from sager_language.corrections.reading import MAX_READS, Read, Reader
 from sager_language.corrections.tokens import tokens
 from sager_language.corrections.units import Unit, units_of
-from sager_language.corrections.whose import Whose, whose
-from sager_language.corrections.words import LANGUAGES
-from sager_language.personal import PLACEHOLDER
+from sager_language.personal import PLACEHOLDER, Wish, wish_of
 from sager_language.types import Fact, Item, Stance, Statement
+
+
+class Whose(Enum):
+    """Whose taste a text tells of."""
+
+    THE_PERSONS = 1
+    ANOTHER = 2
+    # Somebody else's, and perhaps the person's: what says `I` is theirs.
+    BOTH = 3
+
+
+def whose(text: str, spelt: str, language: Language) -> Whose:
+    """Whose taste a text tells of.
+
+    Args:
+        text: as the person wrote it.
+        spelt: its words, each with a space behind it.
+        language: that it is in.
+    """
+    if language.for_person_too.search(spelt):
+        return Whose.THE_PERSONS
+    if language.for_another.search(spelt):
+        return Whose.ANOTHER
+    # It knows fifteen languages, and rather takes a wish for somebody else's.
+    is_told = language.of_another.search(spelt) is not None or wish_of(text) is Wish.FOR_ANOTHER
+    return Whose.BOTH if is_told else Whose.THE_PERSONS
+
 
 # A shorter text is no evidence of its language.
 _FEW_WORDS: Final = 4

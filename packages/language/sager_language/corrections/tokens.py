@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
-from sager_language.unicode import is_ignorable, nfkc
+from sager_language.text import is_ignorable, nfkc
 
 STOP, PAUSE, COLON, ASKS, QUOTE, INNER_QUOTE = ".", ",", ":", "?", '"', "'"
 STOPS: Final = frozenset({STOP, PAUSE, COLON, ASKS, QUOTE, INNER_QUOTE})

@@ -5,10 +5,9 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TypeVar
 
-from sager_language.corrections.language import language_of
+from sager_language.corrections.language import LANGUAGES, language_of
 from sager_language.corrections.names import Words, name_words, stem_of
 from sager_language.corrections.tokens import STOPS
-from sager_language.corrections.words import LANGUAGES
 from sager_language.types import Fact
 
 _Fact = TypeVar("_Fact", bound=Fact)

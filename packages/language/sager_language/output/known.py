@@ -4,12 +4,32 @@ This is the positive side of the shape: what it does not know waits, whatever it
 """
 
 import re
+from collections.abc import Iterator
 from enum import StrEnum
 from functools import cache
 from typing import Final
 
+from sager_language.lists import sections
 from sager_language.output.scripts import UNSPACED, scripts_of, words_of
-from sager_language.output.words import lines, phrases, words
+
+
+def lines(name: str) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield language, class and words of each line of a section."""
+    for line in phrases(name):
+        language, kind, *words = line.split()
+        yield language, kind, words
+
+
+def phrases(name: str) -> tuple[str, ...]:
+    """Return the lines of a section."""
+    return sections("output")[name]
+
+
+def words(name: str) -> Iterator[str]:
+    """Yield each word of a section."""
+    for line in phrases(name):
+        yield from line.split()
+
 
 MAX_WORDS: Final = 5
 _MAX_NAME: Final = 4

@@ -18,12 +18,13 @@ from sager_language.output.known import (
     given,
     is_anywhere,
     known_as,
+    lines,
     looks_named,
     may_wait,
+    phrases,
 )
 from sager_language.output.scripts import MARKS, UNSPACED, go_together, script_of, scripts_of, words_of
-from sager_language.output.words import lines, phrases
-from sager_language.unicode import nfkc
+from sager_language.text import nfkc
 
 
 class Shape(StrEnum):

@@ -6,8 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from sager_language.personal.numbers import Span, numbers_a_thing, plain
-from sager_language.personal.text import digits_in, small_words_of
-from sager_language.personal.words import patterns
+from sager_language.personal.text import digits_in, patterns, small_words_of
 from sager_language.text import Lazy
 
 _MOST_LOOKS: Final = 32

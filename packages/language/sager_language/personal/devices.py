@@ -10,8 +10,7 @@ from functools import partial
 from typing import Final
 
 from sager_language.personal.numbers import Span, plain
-from sager_language.personal.text import digits_in
-from sager_language.personal.words import patterns
+from sager_language.personal.text import digits_in, patterns
 from sager_language.text import Lazy
 
 _KEYS: Final = Lazy(

@@ -12,8 +12,7 @@ from typing import Final
 
 from sager_language.personal.numbers import Span, plain
 from sager_language.personal.persons import given_names
-from sager_language.personal.text import stems_of
-from sager_language.personal.words import patterns
+from sager_language.personal.text import patterns, stems_of
 from sager_language.text import Lazy
 
 _UPPER: Final = r"[A-ZÀ-ÖØ-ÞĀ-ŽŁ\u0410-\u042f\u0401]"
@@ -39,7 +38,7 @@ _OURS: Final = Lazy(
 _STEMS_OF_OURS: Final = frozenset(
     {"our", "unse", "notr", "nues", "nost", "noss", "onze", "ons", "nasz", "наш", "наша", "vår", "bizi"}
 )
-# Of what may be the number in an age; whether a word is one, `ages-counted.txt` says.
+# Of what may be the number in an age; section `ages-counted` lists the words.
 _YEARS: Final = r"(?:1[0-7]|\d|(?<![^\W_])[^\W\d_]{1,14}|[一二三四五六七八九十]{1,2})"
 _NUMBER_WORD: Final = Lazy(r"\d+|[一二三四五六七八九十]+|[^\W\d_]+")
 _AGED: Final = 40

@@ -13,8 +13,7 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Final
 
-from sager_language.personal.text import digits_in
-from sager_language.personal.words import patterns
+from sager_language.personal.text import digits_in, patterns
 from sager_language.text import Lazy
 
 Span = tuple[int, int]

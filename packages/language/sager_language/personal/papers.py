@@ -10,8 +10,7 @@ from functools import cache
 from typing import Final
 
 from sager_language.personal.numbers import Span, books, numbers_a_thing, plain
-from sager_language.personal.text import digits_in
-from sager_language.personal.words import patterns
+from sager_language.personal.text import digits_in, patterns
 from sager_language.text import Lazy
 
 # Characters from the name to the number.

@@ -9,8 +9,7 @@ from functools import cache
 from typing import Final
 
 from sager_language.personal.numbers import Span, plain
-from sager_language.personal.text import digits_in, small_words_of, words_of
-from sager_language.personal.words import patterns
+from sager_language.personal.text import digits_in, patterns, small_words_of, words_of
 from sager_language.text import Lazy
 
 _ANY_UPPER: Final = r"[A-ZÀ-ÖØ-ÞĀ-Ž\u0370-\u03ab\u0410-\u042f\u0401\u0404\u0406\u0407\u0490]"

@@ -7,8 +7,7 @@ from typing import Final
 
 from sager_language.personal.minors import ZH_NAME, ZH_NOT
 from sager_language.personal.numbers import Span
-from sager_language.personal.text import digits_in, stems_of
-from sager_language.personal.words import patterns
+from sager_language.personal.text import digits_in, patterns, stems_of
 from sager_language.text import Lazy
 
 _WORD: Final = r"[^\W\d_][\w'\u2019.-]{0,30}"

@@ -10,7 +10,7 @@ from typing import Final
 
 from sager_language.personal.persons import given_names
 from sager_language.personal.sensitive import Category
-from sager_language.personal.words import patterns
+from sager_language.personal.text import patterns
 from sager_language.text import Lazy, normalise
 
 

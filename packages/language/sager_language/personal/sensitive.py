@@ -14,8 +14,7 @@ from typing import Final
 
 from sager_language.personal.numbers import Span
 from sager_language.personal.statements import medicine, phrases, stated, statements
-from sager_language.personal.text import folded, line
-from sager_language.personal.words import patterns
+from sager_language.personal.text import folded, line, patterns
 from sager_language.text import Lazy
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from sager_language.personal.words import patterns
+from sager_language.personal.text import patterns
 from sager_language.text import Lazy
 
 _WHO: Final = (

@@ -5,7 +5,8 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
-from sager_language.unicode import is_ignorable, nfkc
+from sager_language.lists import sections
+from sager_language.text import is_ignorable, nfkc
 
 # More than any field of an event holds, and than what its compatibility form may make of it.
 MAX_CHARS = 16_000
@@ -71,3 +72,8 @@ def digits_in(text: str) -> int:
     """How many digits there are, of any script."""
     digits = sum(map(str.isdecimal, text))
     return digits if text.isascii() else digits + sum(len(run) for run in _IDEOGRAPHS.findall(text))
+
+
+def patterns(name: str) -> tuple[str, ...]:
+    """Return the lines of a section."""
+    return sections("personal")[name]

@@ -9,8 +9,7 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Final
 
-from sager_language.personal.text import folded
-from sager_language.personal.words import patterns
+from sager_language.personal.text import folded, patterns
 
 
 class Wish(StrEnum):

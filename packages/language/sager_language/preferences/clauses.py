@@ -7,9 +7,8 @@ from typing import Final
 
 from sager_language.corrections.tokens import COLON, INNER_QUOTE, PAUSE, QUOTE, STOP, STOPS
 from sager_language.corrections.units import Spelt, Unit
-from sager_language.preferences.doing import alone_of
 from sager_language.preferences.language import FORGETS, Group, Kind, Language, Pattern, Tail
-from sager_language.preferences.values import Phrase, phrase_from, trimmed
+from sager_language.preferences.values import Phrase, alone_of, phrase_from, trimmed
 from sager_language.types import Scope
 
 # Of a sentence; what stands behind is not read.

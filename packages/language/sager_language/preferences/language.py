@@ -9,12 +9,17 @@ from typing import Final
 
 from sager_language.corrections.language import Language as Corrections
 from sager_language.corrections.language import language_of as corrections_in
-from sager_language.corrections.patterns import BETWEEN, FACT, WORD, BadPattern, expression, literals
-from sager_language.corrections.sections import Sections
+from sager_language.corrections.patterns import BETWEEN, FACT, WORD, BadPattern, Sections, expression, literals
 from sager_language.corrections.tokens import tokens
-from sager_language.preferences.words import sections
+from sager_language.lists import language_sections
 from sager_language.text import Lazy
 from sager_language.types import Scope
+
+
+def sections(language: str) -> dict[str, tuple[str, ...]]:
+    """Return the lines of a language's file by section."""
+    return language_sections("preferences", language)
+
 
 _GROUP: Final = re.compile(r"\(\?P<\w+>")
 Words = tuple[str, ...]

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from sager_language.corrections.words import LANGUAGES
+from sager_language.corrections.language import LANGUAGES
+from sager_language.preferences.language import sections
 from sager_language.preferences.quotes import is_title, quotations
-from sager_language.preferences.words import sections
 from sager_language.text import Lazy
 
 # What stands behind so many was hardly typed.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from sager_language.corrections.words import LANGUAGES
+from sager_language.corrections.language import LANGUAGES
 from sager_language.preferences.alike import words_of
 from sager_language.preferences.finding import Effect, Extraction, Finding
 from sager_language.preferences.known import Knowledge

@@ -1,5 +1,6 @@
 """What somebody likes or does not, as a phrase of theirs: where it ends, without what only colours it."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -8,10 +9,47 @@ from sager_language.corrections.names import may_be_named, name_words, stem_of
 from sager_language.corrections.tokens import INNER_QUOTE, PAUSE, QUOTE, STOPS
 from sager_language.corrections.units import Spelt, Unit
 from sager_language.preferences.alike import listed as listed_words
-from sager_language.preferences.doing import doing
 from sager_language.preferences.language import Language, Tail
 from sager_language.text import normalise
 from sager_language.types import Fact, Scope
+
+# Verbs of one short syllable double their last letter: `swapping`.
+_SHORT: Final = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
+
+
+def doing(verb: str, language: Language) -> str:
+    """The verb of a habit as a thing that one does: `bringing` of `bring`, German `holen` of `hole`.
+
+    Args:
+        verb: as it stands behind `I`.
+        language: whose file has the verbs that are called otherwise, or by what is done alone.
+    """
+    if verb in language.verbs:
+        return language.verbs[verb]
+    return _infinitive(verb) if language.name == "de" else _gerund(verb)
+
+
+def alone_of(verb: str, language: Language) -> str:
+    """The verb behind `we`, as it stands behind `I`."""
+    return verb.removesuffix("n") if language.name == "de" else verb
+
+
+def _gerund(verb: str) -> str:
+    word, _, rest = verb.partition(" ")
+    if word.endswith("ing"):
+        return verb  # as it was said: "I've been volunteering at ..."
+    if word.endswith("ie"):
+        word = word[:-2] + "y"
+    elif word.endswith("e") and not word.endswith(("ee", "oe", "ye")):
+        word = word[:-1]
+    elif _SHORT.fullmatch(word):
+        word += word[-1]
+    return f"{word}ing {rest}".rstrip()
+
+
+def _infinitive(verb: str) -> str:
+    return verb if verb.endswith("n") else f"{verb.removesuffix('e')}en"
+
 
 MAX_VALUE_CHARS: Final = 100
 MAX_VALUE_WORDS: Final = 18
