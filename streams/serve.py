@@ -1,4 +1,4 @@
-"""Runs `sager serve`: the API, with the console if wanted, until a signal."""
+"""`sager serve`: the API and the console in one process."""
 
 import asyncio
 import gc
@@ -27,7 +27,7 @@ logger = logging.getLogger("sager.http")
 
 
 def application(api: Api, *, console: bool = False) -> FastAPI:
-    """Return the API as an ASGI application, with the console's pages if wanted."""
+    """Return the API as an ASGI application, with or without the console."""
     if not console:
         return http_app.application(api)
     pages = Console(api)
@@ -49,7 +49,7 @@ class ApiHealth:
         return ["topics are not followed any more"] if self.api is not None and self.api.cache.has_failed else []
 
     def why_not_ready(self) -> list[str]:
-        """Return the reasons why requests about users fail."""
+        """Return the reasons why requests about users would fail."""
         reasons = [self.phase] if self.phase else []
         try:
             self._tokens.all()
@@ -63,14 +63,14 @@ class ApiHealth:
 
 
 def run(settings: Settings, *, console: bool = False) -> None:
-    """Serve until SIGTERM or SIGINT, and answer requests in progress first; with the console if wanted."""
+    """Serve until SIGTERM or SIGINT, then finish requests in progress."""
     if settings.http_tokens is None:
         raise TokensUnusable(
             "set SAGER_HTTP_TOKENS to a file with the output of `sager token new --name NAME --scope read-all`"
         )
     tokens = TokensFile(settings.http_tokens)
     tokens.all()
-    client_config(settings)  # fails now if it is invalid, and not at the first command
+    client_config(settings)  # fail at the start, not at the first command
     if settings.http_certificate is None and not is_loopback(settings.http_host):
         logger.warning("tokens and data cross the network unencrypted: set SAGER_HTTP_CERTIFICATE, or use a TLS proxy")
     health = ApiHealth(settings, tokens)
@@ -88,7 +88,7 @@ async def _serve(settings: Settings, gate: Gate, health: ApiHealth, *, console: 
     def end() -> None:
         shutdown.begin(settings.shutdown_seconds)
         health.phase = "shutting down"
-        api.cache.is_closing = True  # streams would keep the server waiting
+        api.cache.is_closing = True  # open streams would delay the shutdown
         server.should_exit = True
 
     for name in (signal.SIGTERM, signal.SIGINT):
@@ -113,7 +113,7 @@ def config_of(app: object, settings: Settings) -> Config:
         shutdown_seconds=settings.shutdown_seconds,
         ssl_certfile=settings.http_certificate,
         ssl_keyfile=settings.http_key,
-        ssl_keyfile_password="",  # without one OpenSSL would ask for it on the terminal
+        ssl_keyfile_password="",  # otherwise OpenSSL would prompt on the terminal
     )
     try:
         config.load()

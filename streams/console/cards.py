@@ -16,13 +16,13 @@ from streams.output_gate import output_gate
 from streams.views.cards import CardLineView, card_line_view, card_versions
 
 PENDING_NOTICE = "It is on its way, and no worker has done it yet. It will be done: load this page again in a while."
+# The actions, each with its notice afterwards.
 _DONE = {
     "pin": "Pinned: it stays, whatever is said later.",
     "unpin": "No longer pinned: it may change again.",
     "remove": "Removed, and its words are gone from the log.",
     "write": "Written: it stays until they say otherwise.",
 }
-"""The actions, each with its notice afterwards."""
 
 
 async def card_for_template(ctx: PageContext, user: str) -> dict[str, Any] | None:

@@ -20,6 +20,7 @@ from streams.privacy import privacy_of
 from streams.rights.inventory import forget_request, preview_erasure
 from streams.views.sentences import names_of
 
+# The actions of the forms, each with its fields and its notice afterwards.
 _ACTIONS: dict[Action, tuple[tuple[str, ...], str]] = {
     Action.PIN: (("attribute_id",), "Pinned: it stays, whatever is chosen."),
     Action.UNPIN: (("attribute_id",), "No longer pinned: it may change again."),
@@ -30,7 +31,6 @@ _ACTIONS: dict[Action, tuple[tuple[str, ...], str]] = {
     Action.UNFREEZE: ((), "It learns again."),
     Action.ROLL_BACK: (("to_version",), "Gone back."),
 }
-"""The actions of the forms, each with its fields and its notice afterwards."""
 _KEEP_LINE = (Action.PIN, Action.UNPIN, Action.SET_TIER, Action.REWORD)  # afterwards the line still has a page
 
 

@@ -13,8 +13,8 @@ from streams.http.tokens import Scope
 from streams.operations.dead_letters import reading, replay
 from streams.operations.dead_letters.reading import LetterFilter
 
+# Dead letters on one page, so that all of them fit into one form, and the first bytes of one.
 MOST_SHOWN, SHOWN_BYTES = 50, 4_096
-"""Dead letters on one page, so that all of them fit into one form, and the first bytes of one."""
 PREFIX = "letter-"  # of the form's fields that choose a dead letter
 _ONE_AT_A_TIME = asyncio.Semaphore(1)
 _Result = TypeVar("_Result")

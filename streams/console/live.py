@@ -20,15 +20,15 @@ from streams.operations.process_metrics import THIS_PROCESS, ProcessMetrics, Ser
 from streams.settings import Settings
 
 SECONDS = 3  # between two requests of an open page
+# A reading serves all pages for 2 s; after a minute without one, rates begin again.
 LEAST_SECONDS, GAP_SECONDS = 2.0, 60.0
-"""A reading serves all pages for 2 s; after a minute without one, rates begin again."""
 LAGGING = 1_000  # records; from here on lag is worth a look
+# Roles by a metric that only such a process has; every process has the last one.
 ROLES = {
     "sager_in_flight": "worker",
     "sager_materializer_snapshot_timestamp_seconds": "materializer",
     "sager_http_auth_failures_total": "API",
 }
-"""Roles by a metric that only such a process has; every process has the last one."""
 ERRORS = {
     "sager_dead_letters_total": "dead letter",
     "sager_rerouted_total": "on the wrong partition, sent on",

@@ -44,12 +44,12 @@ class Page:
 
 
 PAGES: list[Page] = []
+# Paths, names and icons by section.
 NAVIGATION = {
     "People": [("/people", "Find a person", "people")],
     "Operate": [("/live", "Live", "pulse"), ("/letters", "Dead letters", "letter")],
     "Analyse": [("/query", "Query", "query")],
 }
-"""Paths, names and icons by section."""
 
 
 def page(method: str, path: str, *needs: Scope, under: str = "") -> Callable[["Handler"], "Handler"]:

@@ -23,8 +23,8 @@ from streams.http.problems import Problem
 from streams.http.tokens import Scope
 
 FIRST = "FROM learning_curve ORDER BY domain, nth"
+# Two such queries fit into a container beside the server.
 SECONDS, START_SECONDS, MEMORY_GIB, MOST_AT_ONCE = 20, 20, 0.5, 2
-"""Two such queries fit into a container beside the server."""
 ROWS, COLUMNS, LETTERS, PAGE_BYTES, READ_BYTES = 1_000, 60, 300, 1_000_000, 4_000_000
 CELL_BYTES = len('<td class="num"></td>')
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")

@@ -24,8 +24,8 @@ LOADER = FileSystemLoader(Path(__file__).parent / "templates")
 HTMX = "vendor/htmx-2.0.11.min.js"
 NOTHING = "—"
 SURE = {Tier.HIGH: "sure", Tier.MEDIUM: "likely", Tier.LOW: "first sign", Tier.SILENT: "says nothing yet"}
+# Signs without a shape that words and emoji need; all others could turn or hide the text around them.
 _JOINERS = "\u200c\u200d"
-"""Signs without a shape that words and emoji need; all others could turn or hide the text around them."""
 _STARRED = re.compile(r"\*([^*]+)\*")
 _AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 

@@ -20,6 +20,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
+# On every answer of the console, static files included.
 HEADERS = {
     "Content-Security-Policy": POLICY,
     # `no-referrer` would make browsers send `Origin: null` with the console's own forms.
@@ -30,7 +31,6 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     "X-Robots-Tag": "noindex",
 }
-"""On every answer of the console, static files included."""
 
 
 def check_host(request: Request, settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""The state that the API's routes share: the deployment, its data, and the ways to read and to send."""
+"""State shared by all routes: settings, caches, thread pools and the Kafka producer."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -22,36 +22,37 @@ from streams.kafka.scanner import NoSuchTopic
 from streams.pseudonyms import ranking_key_if_any
 from streams.settings import Settings
 
-OUTDATED_SECONDS = 10.0  # how often an outdated snapshot is closed: there may be no request for hours
+# A replaced snapshot is closed without waiting for the next request, which may take hours.
+OUTDATED_SECONDS = 10.0
 
 _Result = TypeVar("_Result")
 
 
 class BoundedThreadPool:
-    """A thread pool whose work, running and queued, is limited."""
+    """A thread pool with a limit on running and queued work."""
 
     def __init__(self, name: str, threads: int, queued: int) -> None:
         self._pool = ThreadPoolExecutor(threads, name)
         self._limiter = Limiter(threads + queued)
 
     async def run(self, token: Token, do: Callable[[], _Result]) -> _Result:
-        """Return the result of `do`, run in a thread."""
-        place = ExitStack()
-        place.enter_context(self._limiter.hold(token.sha256))
+        """Run a blocking function in a thread."""
+        slot = ExitStack()
+        slot.enter_context(self._limiter.hold(token.sha256))
         work = asyncio.wrap_future(self._pool.submit(do))
-        # The thread gives the place back, not its caller, which may be cancelled earlier.
-        work.add_done_callback(lambda _: place.close())
+        # Released by the thread: its caller may be cancelled while the work still runs.
+        work.add_done_callback(lambda _: slot.close())
         return await asyncio.shield(work)
 
     def close(self) -> None:
-        """Cancel queued work, without waiting for what runs."""
+        """Cancel queued work; running work is not awaited."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 class Api:
-    """The state that routes share; `running` starts its connections to Kafka.
+    """The shared state; `running` starts its connections to Kafka.
 
-    `snapshot` blocks, so use it in `read`. `ranking_key` is the secret that seals rankings, if this process has one.
+    `snapshot` blocks: use it in `read`. `ranking_key`: the secret that seals rankings, if configured.
     """
 
     def __init__(self, settings: Settings, gate: Gate) -> None:
@@ -68,7 +69,7 @@ class Api:
 
     @asynccontextmanager
     async def running(self, *, follows: bool = True) -> AsyncIterator[None]:
-        """Run the work between requests; without `follows` topics are not read."""
+        """Run background work; without `follows`, topics are not read."""
         if follows:
             self.cache.start()
         task = asyncio.create_task(self._close_outdated_snapshots())
@@ -86,11 +87,11 @@ class Api:
             self.snapshot.close()
 
     async def read(self, token: Token, do: Callable[[], _Result]) -> _Result:
-        """Return the result of `do`, which reads and may block, run in one of a few threads."""
+        """Run a blocking read of the snapshot in the reading pool."""
         return await self._reading.run(token, do)
 
     async def search(self, token: Token, do: Callable[[], _Result]) -> _Result:
-        """Return the result of `do`, which reads whole topics or imports, run in one of a few threads."""
+        """Run a scan of whole topics, or an import, in the searching pool."""
         try:
             return await self._searching.run(token, do)
         except (KafkaException, NoSuchTopic, BrokerUnreachable) as error:
@@ -99,9 +100,9 @@ class Api:
     async def send_and_wait(
         self, token: Token, event: Event, kind: type[ReplyT], is_answer: Callable[[ReplyT], bool]
     ) -> ReplyT | None:
-        """Send an event of a user, and return a worker's answer if there is one within `http_wait_seconds`."""
+        """Send a user's event; return the worker's answer, or None after `http_wait_seconds`."""
         self.cache.check_ready()
-        # A rank request is answered under its own id. Records without the id are not decoded.
+        # Only records that contain this id are decoded. Rankings repeat the request id instead of the event id.
         hint = getattr(event, "request_id", event.event_id)
         waiting = self.replies.expect(kind, user_of(event) or "", is_answer, hint)
         with self._waiting.hold(token.sha256), waiting as answer:
@@ -109,19 +110,21 @@ class Api:
             return await answer.within(self.settings.http_wait_seconds)
 
     async def change_skill(self, token: Token, command: SkillCommand | Correction) -> SkillDiff | None:
-        """Send a command or a correction, and return a worker's diff; see `send_and_wait`."""
-        asked = (command.event_id, command.user_id, command.domain)
+        """Send a command or a correction; return the skill's diff, as `send_and_wait` does."""
+        expected = (command.event_id, command.user_id, command.domain)
         return await self.send_and_wait(
-            token, command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == asked
+            token, command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == expected
         )
 
     async def change_card(self, token: Token, command: CardCommand) -> CardDiff | None:
-        """Send a command on a card, and return a worker's diff; see `send_and_wait`."""
-        asked = (command.event_id, command.user_id)
-        return await self.send_and_wait(token, command, CardDiff, lambda diff: (diff.event_id, diff.user_id) == asked)
+        """Send a card command; return the card's diff, as `send_and_wait` does."""
+        expected = (command.event_id, command.user_id)
+        return await self.send_and_wait(
+            token, command, CardDiff, lambda diff: (diff.event_id, diff.user_id) == expected
+        )
 
     async def forget(self, token: Token, request: ForgetRequest) -> Receipt | None:
-        """Send a request to forget, and return a worker's receipt; see `send_and_wait`."""
+        """Send an erasure request; return its receipt, as `send_and_wait` does."""
 
         def is_done(receipt: Receipt) -> bool:
             return any(scope.done and scope.event_id == request.event_id for scope in receipt.scopes)
@@ -129,7 +132,7 @@ class Api:
         return await self.send_and_wait(token, request, Receipt, is_done)
 
     def streaming(self, token: Token) -> AbstractContextManager[None]:
-        """Return a place for a stream, to hold."""
+        """Reserve a slot for a stream while the context is open."""
         self.cache.check_ready()
         return self._streams.hold(token.sha256)
 

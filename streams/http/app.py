@@ -28,6 +28,7 @@ from streams.http.routing import TOKEN
 CONSOLE, OPENAPI, PAGE = "/console", "/openapi.json", "/docs"
 STATIC = Path(__file__).parent / "static"
 HEADERS: Final = {b"cache-control": b"no-store", b"x-content-type-options": b"nosniff"}
+# Defaults for every response; the documentation needs its own.
 DOCS_HEADERS: Final = {
     b"cache-control": b"no-cache",
     b"x-content-type-options": b"nosniff",
@@ -37,11 +38,10 @@ DOCS_HEADERS: Final = {
     b"cross-origin-opener-policy": b"same-origin",
     b"referrer-policy": b"no-referrer",
 }
-"""Headers of every answer, unless the answer has them itself, and of the documentation's."""
+# FastAPI would send spans to wherever OpenTelemetry's variables point, with paths, which name users.
 NOT_TRACED: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
-"""FastAPI would send spans to wherever OpenTelemetry's variables point, with paths, which name users."""
+# How much of a too large body is read and dropped: a server that closes at once may lose its 413 response.
 DISCARDED_BYTES, DISCARDED_SECONDS = MIB, 1.0
-"""How much of a body that is too large is read: if the server closed at once, the client might not see its answer."""
 NO_STATUS = 499  # in metrics: the client disconnected before the answer
 _HTTP: Final = {
     400: "the body is not valid JSON",
@@ -53,14 +53,14 @@ logger = logging.getLogger("sager.http")
 
 
 def application(api: Api, console: ASGIApp | None = None, routers: Iterable[APIRouter] = ()) -> FastAPI:
-    """Return the API as an ASGI application, with more routers and the console's pages if given."""
+    """Return the API as an ASGI application; `console`: pages to mount beside it."""
     app = FastAPI(title=TITLE, version=VERSION, openapi_url=None, telemetry=NOT_TRACED)
     app.state.api = api
     app.router.redirect_slashes = False
     for kind in (HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _problem_response)
     for router in (*ROUTERS, *routers):
-        # Flat, so that a request is matched in one list and every route is seen in it.
+        # A flat list: one lookup per request, and metrics and tests see every route.
         app.router.routes.extend(router.routes)
     app.router.routes += [
         Route(OPENAPI, _openapi), Route(PAGE, _page), Mount(PAGE, StaticFiles(directory=STATIC))
@@ -84,12 +84,12 @@ async def _openapi(_: Request) -> Response:
 
 
 async def _page(_: Request) -> Response:
-    """Answer with Swagger UI, which comes from this host alone."""
+    # Swagger UI is served from this host alone.
     return FileResponse(STATIC / "docs.html")
 
 
 class _Middleware:
-    """The outermost part. Unknown paths need a token too: strangers must not learn which paths exist."""
+    """Authenticates requests, reads their bodies, sets headers and counts."""
 
     def __init__(self, app: ASGIApp, api: Api, has_console: bool) -> None:
         self._app, self._gate, self._has_console = app, api.gate, has_console
@@ -99,7 +99,7 @@ class _Middleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, status = time.perf_counter(), NO_STATUS
+        start, status = time.perf_counter(), NO_STATUS
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -112,7 +112,7 @@ class _Middleware:
             await send(message)
 
         try:
-            body = [await self._enter(scope, receive)]
+            body = [await self._read_authenticated(scope, receive)]
 
             async def receiving() -> Message:
                 if body:
@@ -124,22 +124,23 @@ class _Middleware:
             pass
         except Exception as error:
             if status != NO_STATUS:
-                # The answer has begun and cannot be taken back: the connection ends.
+                # The headers are sent, so no problem can follow: break the connection.
                 log_failure(error, _where(scope), logger)
-                raise _Broken from None
+                raise _ResponseBroken from None
             await _problem(error, scope).response()(scope, receive, sending)
         finally:
             route = _route(scope)
             method = scope["method"] if route != metrics.NO_ROUTE else "other"
             metrics.REQUESTS.labels(method, route, status).inc()
-            metrics.SECONDS.labels(route).observe(time.perf_counter() - began)
+            metrics.SECONDS.labels(route).observe(time.perf_counter() - start)
 
-    async def _enter(self, scope: Scope, receive: Receive) -> bytes:
-        """Authenticate the request, and return its body."""
-        # Routes match the percent-encoded path: a `/` in an id is part of it.
+    async def _read_authenticated(self, scope: Scope, receive: Receive) -> bytes:
+        """Return the body of an authenticated request."""
+        # Routes match the percent-encoded path, because ids may contain `/`.
         path = scope["path"] = scope["raw_path"].decode("ascii")
         limit, headers = BODY_BYTES, dict(scope["headers"])
         is_console = self._has_console and (path in ("/", CONSOLE) or path.startswith(f"{CONSOLE}/"))
+        # Unknown paths need a token too, so that strangers cannot probe which exist.
         if not _is_docs(path) and not is_console:
             authorization = headers.get(b"authorization", b"").decode("latin-1")
             token = scope[TOKEN] = self._gate.authenticate(
@@ -163,7 +164,7 @@ class _Middleware:
 
 
 async def _read_body(receive: Receive, limit: int) -> bytes | None:
-    """Return the whole body; None if it is larger than the limit."""
+    """Return the whole body, or None if it exceeds the limit."""
     body, size, more = bytearray(), 0, True
     while more and size <= limit + DISCARDED_BYTES:
         message = await receive()
@@ -178,16 +179,15 @@ async def _read_body(receive: Receive, limit: int) -> bytes | None:
 
 
 def _is_docs(path: str) -> bool:
-    """Return True for paths that need no token: they reveal nothing about the deployment."""
+    # Open to all: the documentation reveals nothing about the deployment.
     return path in (OPENAPI, PAGE) or path.startswith(f"{PAGE}/")
 
 
-class _Broken(Exception):
-    """An answer could not be finished; the log has more."""
+class _ResponseBroken(Exception):
+    """The response failed after its headers; see the log."""
 
 
 async def _problem_response(request: Request, error: Exception) -> Response:
-    """Answer errors that FastAPI would answer in its own way."""
     return _problem(error, request.scope).response()
 
 
@@ -206,6 +206,6 @@ def _where(scope: Scope) -> str:
 
 
 def _route(scope: Scope) -> str:
-    """Return the path template, which names no user."""
+    # The template, not the path: paths name users.
     route = scope.get("route")
     return metrics.NO_ROUTE if route is None else route.path

@@ -1,4 +1,4 @@
-"""A person's card: their statements about themselves in conversations."""
+"""Routes of cards: statements a person made about themselves in conversations."""
 
 from datetime import UTC, datetime
 from functools import partial
@@ -43,10 +43,10 @@ async def card(
     domain: DomainQuery = None,
     form: Annotated[Literal["json", "text"], Query(alias="format", description="`text`: for a prompt.")] = "json",
 ) -> Response:
-    """The card of a person, line by line, each with its evidence and the reason why it is shown.
+    """The card of a person, line by line, with evidence and the reason each line is shown.
 
-    With `format=text` the lines for a prompt, of at most `budget_tokens` (300 by default), which a token with
-    `read-slim` may have too. As fresh as its topic: milliseconds.
+    `format=text` returns the lines for a prompt, of at most `budget_tokens` (300 by default); `read-slim` suffices
+    for it. Fresh within milliseconds.
     """
     if form == "json" and not token.can_read(user):
         raise refuse(_READERS)
@@ -63,14 +63,14 @@ async def card(
 
 
 async def card_of(api: Api, token: Token, user: str) -> Card | None:
-    """Return the card as it is now; while topics are not read, as the snapshot has it."""
-    if (held := api.cache.card(user)) is not None or api.cache.is_ready:
-        return held
+    """Return the current card, or the snapshot's while topics are still being read."""
+    if (found := api.cache.card(user)) is not None or api.cache.is_ready:
+        return found
     return await api.read(token, partial(api.snapshot.card, user))
 
 
 def card_command(user: str, actor: str, event_id: str, at: datetime, asked: dict[str, Any]) -> CardCommand:
-    """Return a command; `asked` has `action`, `line_id`, `line` and `reason`."""
+    """Return a command from the fields `action`, `line_id`, `line` and `reason`."""
     envelope = {"event_id": event_id, "occurred_at": at, "user_id": user, "actor": actor}
     try:
         return CardCommand.model_validate({**asked, **envelope}, extra="forbid")
@@ -79,7 +79,7 @@ def card_command(user: str, actor: str, event_id: str, at: datetime, asked: dict
 
 
 def preview_command(api: Api, card: Card | None, command: CardCommand) -> CardDiff:
-    """Return the effect of a command on the card as it is now, and refuse one without effect."""
+    """Return the effect of a command on the current card; refuse one without effect."""
     diff = apply_command(card, command, None, privacy_of(api.settings))
     if diff is not None and not is_confirmation_only(card, diff):
         return diff

@@ -1,4 +1,4 @@
-"""Events in: batches, rank requests and corrections, each acknowledged by Kafka before the answer."""
+"""Routes that take events: batches, rank requests and corrections."""
 
 import asyncio
 import uuid
@@ -30,7 +30,7 @@ from streams.http.routing import Body, DomainPath, TokenParam, UserPath, json_re
 from streams.http.tokens import ALL_USERS, Token, TokenScope
 from streams.privacy import privacy_of
 
-EVENTS_PER_TURN = 20  # events after which other requests get a turn
+EVENTS_PER_TURN = 20  # other requests get a turn after this many
 MAX_ID = 256
 OVERHEAD_BYTES = 1_024  # the size of a record besides its value: key, times, Kafka's own fields
 WHOLE_EVENT = "event"  # the field of an error about the whole event
@@ -53,39 +53,39 @@ _ENTRY: dict[str, Any] = {
 
 
 class EventBatch(Body):
-    """A batch of events. Each is checked by itself, so that a bad one does not keep the others out."""
+    """A batch of events, each validated by itself."""
 
     events: list[Any] = Field(min_length=1, max_length=BATCH_EVENTS, json_schema_extra={"items": _ENTRY})
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedEvent:
-    """One entry of a batch; `event` is None if it is refused, for these errors."""
+    """A validated entry of a batch; `event` is None if it is refused."""
 
-    event_id: str | None  # None if it cannot be an event's
-    topic: Topic | None = None  # None if it names none that apps write
+    event_id: str | None  # None if missing or not an id
+    topic: Topic | None = None  # None if apps may not write it
     event: Event | None = None
     errors: tuple[dict[str, str], ...] = ()
 
     @property
     def status(self) -> str:
-        """The word for it in the answer."""
+        """The status in the response."""
         return "refused" if self.event is None else "accepted"
 
 
 class _Rejected(Exception):
-    """An entry is refused; its arguments are the field and the mistake."""
+    """An entry is refused; arguments: the field and the error."""
 
 
 class FieldError(Model):
-    """An invalid field; its value is never quoted."""
+    """An invalid field. Its value is never quoted."""
 
     field: str
     what: str
 
 
 class EventOutcome(Model):
-    """The outcome of an event, in the order of the batch."""
+    """The outcome of one event."""
 
     event_id: str | None = Field(description="As it was sent, if it was.")
     status: Literal["accepted", "refused"]
@@ -93,7 +93,7 @@ class EventOutcome(Model):
 
 
 class BatchOutcome(Model):
-    """The outcome of a batch. Kafka has the accepted events."""
+    """The outcome of a batch, in its order. Kafka has acknowledged the accepted events."""
 
     accepted: int
     refused: int
@@ -101,29 +101,29 @@ class BatchOutcome(Model):
 
 
 class EventLessons(EventOutcome):
-    """The lessons of an event."""
+    """The lessons of one event."""
 
     teaches: tuple[str, ...] = Field(description="Its lessons, in sentences.")
     warnings: tuple[str, ...] = Field(description="Ways to make it teach more.")
 
 
 class LintReport(BatchOutcome):
-    """The lessons of a batch; nothing of it was sent."""
+    """The lessons of a batch. Nothing was sent."""
 
     results: tuple[EventLessons, ...]
 
 
 class RankBody(Body):
-    """Asks for a ranking, and waits for it."""
+    """A rank request."""
 
     user_id: UserIdField
     domain: DomainField
     candidates: tuple[Candidate, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)
     instruction: Instruction = Field(default="", description="The request, in the person's words.")
     session_id: Identifier | None = None
-    clarify: bool = Field(default=False, description="The ranking may bring a question.")
+    clarify: bool = Field(default=False, description="The ranking may include a question.")
     request_id: Identifier | None = Field(
-        default=None, description="Names the ranking; by default a new id. The same one again is the same ranking."
+        default=None, description="The id of the ranking; a new one by default. Repeating it returns the same ranking."
     )
 
 
@@ -131,9 +131,9 @@ class CorrectionBody(Body):
     """A statement of a person, in words (`text`) or by a form (`directives`, `acceptable`)."""
 
     text: Instruction = Field(default="", description="The person's own words.")
-    language: Language | None = Field(default=None, description="BCP 47, such as `de`; by default found by the words.")
+    language: Language | None = Field(default=None, description="BCP 47, such as `de`; detected by default.")
     items: tuple[Candidate, ...] = Field(
-        default=(), max_length=MAX_CANDIDATES, description="The items that the person sees, first place first."
+        default=(), max_length=MAX_CANDIDATES, description="The items that the person sees, in order."
     )
     item_id: ItemIdField | None = Field(default=None, description="The item that it is about, if it is about one.")
     directives: tuple[Directive, ...] = Field(default=(), max_length=MAX_DIRECTIVES)
@@ -157,7 +157,7 @@ class CorrectionOutcome(Model):
     """The outcome of a correction."""
 
     event_id: str
-    carried_out: bool = Field(description="Whether a worker has answered within the time.")
+    carried_out: bool = Field(description="True if a worker has answered in time.")
     version: int | None = Field(default=None, description="The skill's version afterwards.")
     understood: bool | None = Field(default=None, description="False: it is in the log and changes nothing.")
     why: str = Field(
@@ -178,11 +178,10 @@ class CorrectionOutcome(Model):
 
 @events.post("/v1/events", dependencies=[require(TokenScope.PRODUCE, every=True)], response_model=BatchOutcome)
 async def send_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Response:
-    """Takes up to 500 events, and answers once Kafka has acknowledged them.
+    """Send up to 500 events; Kafka has acknowledged them when this returns.
 
-    Each event is checked by itself: `results` has one entry for each, in the order of the batch. Sending the same
-    event again, with the same `event_id`, changes nothing, so after a 503 or no answer at all send the whole batch
-    again as it is.
+    Each event is validated by itself: `results` has one entry per event, in order. An event with a known `event_id`
+    has no effect, so send the same batch again after a 503 or a timeout.
     """
     checked = await _check_batch(token, batch)
     await api.sender.send([outgoing_record(each.event, api.settings) for each in checked if each.event is not None])
@@ -193,14 +192,14 @@ async def send_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Re
 
 @events.post("/v1/events/lint", dependencies=[require(TokenScope.PRODUCE, every=True)], response_model=LintReport)
 async def lint_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Response:
-    """Lists the lessons of each event of a batch, in sentences; sends nothing.
+    """List the lessons of each event of a batch, in sentences, without sending any.
 
-    The events share the state of a user without any history: a selection joins with its ranking of the same batch.
+    The user has no history, but the events see each other: a selection finds the ranking of the same batch.
     """
     checked = await _check_batch(token, batch)
     records = [entry["event"] if each.event else {} for entry, each in zip(batch.events, checked, strict=True)]
     given = [each.event for each in checked]
-    # A millisecond an event, and more for long texts.
+    # In a thread: an event takes a millisecond, and more for long texts.
     lint = partial(lessons, api.settings, datetime.now(UTC), LINT_CHARS, given, records)
     found = zip(checked, await api.read(token, lint), strict=True)
     return _batch_response(
@@ -209,18 +208,18 @@ async def lint_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Re
 
 
 @rankings.post("/v1/rank", dependencies=[require(*RANK_SCOPES, every=True)], response_model=Ranking)
-async def rank(api: ApiParam, token: TokenParam, asked: RankBody) -> Response:
-    """Ranks candidates for a person, best first, and waits for it.
+async def rank(api: ApiParam, token: TokenParam, body: RankBody) -> Response:
+    """Rank candidates for a person, best first.
 
     `injected` has the reasons: the slim skill, and in `fit` how well the candidates suit and, with `clarify`, the most
-    useful question. Answer it with a correction. Then show the list, and send the choice as a selection with this
-    `ranking_id`. A 504 names the `request_id`: the same request may be sent again with it.
+    useful question, which a correction answers. Show the list, then send the choice as a selection with this
+    `ranking_id`. After a 504, repeat the request with its `request_id`.
     """
-    user = asked.user_id
+    user = body.user_id
     if not all(token.allows(scope, user) for scope in RANK_SCOPES):
         raise refuse(RANK_SCOPES)
-    name = asked.request_id or uuid.uuid4().hex
-    request = _event(RankRequest, asked, request_id=name)
+    name = body.request_id or uuid.uuid4().hex
+    request = _event(RankRequest, body, request_id=name)
 
     def is_answer(found: Ranking) -> bool:
         is_named = (found.ranking_id, found.user_id) == (name, user)
@@ -230,7 +229,7 @@ async def rank(api: ApiParam, token: TokenParam, asked: RankBody) -> Response:
     if found is None:
         detail = "no worker has ranked this in time; the request is kept, and the ranking will be on its topic"
         raise Problem(504, detail, request_id=name)
-    # Without its seal: a client could test guesses of a short key against it.
+    # Without its seal, against which a client could test guesses of a short key.
     return Response(encode(found.model_copy(update={"seal": None})), media_type="application/json")
 
 
@@ -240,15 +239,15 @@ async def rank(api: ApiParam, token: TokenParam, asked: RankBody) -> Response:
     responses={202: {"model": CorrectionOutcome, "description": "Kept, but no worker has answered in time."}},
 )  # fmt: skip
 async def correct(
-    api: ApiParam, token: TokenParam, user: UserPath, domain: DomainPath, asked: CorrectionBody
+    api: ApiParam, token: TokenParam, user: UserPath, domain: DomainPath, body: CorrectionBody
 ) -> Response:
-    """Records wishes of a person, in words or by a form, and answers with the statements understood.
+    """Record a person's wishes, in words or by a form; returns the statements that were understood.
 
-    The next ranking honours them. With `answers` it answers the question of a ranking. Words that are not understood
-    are kept in the log and change nothing; `why` is the reason, and `explanation` has examples. Words that ask
-    not to be remembered are not sent at all.
+    The next ranking follows them. With `answers` it answers the question of a ranking. Words that are not understood
+    are logged without effect: `why` is the reason, and `explanation` has examples. Words that ask not to be remembered
+    are not sent.
     """
-    correction = _event(Correction, asked, user_id=user, domain=domain)
+    correction = _event(Correction, body, user_id=user, domain=domain)
     name, wish = correction.event_id, OptOut.NOT_REMEMBERED
     if privacy_of(api.settings).wish(correction.text) is wish:
         why = {"understood": False, "why": wish.value, "explanation": NOT_REMEMBERED}
@@ -280,8 +279,8 @@ async def correct(
     )
 
 
-def _event(kind: type[EventT], asked: Body, **more: str) -> EventT:
-    fields = {name: getattr(asked, name) for name in type(asked).model_fields}
+def _event(kind: type[EventT], body: Body, **more: str) -> EventT:
+    fields = {name: getattr(body, name) for name in type(body).model_fields}
     envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC)}
     try:
         return kind.model_validate({**fields, **envelope, **more})
@@ -290,7 +289,6 @@ def _event(kind: type[EventT], asked: Body, **more: str) -> EventT:
 
 
 async def _check_batch(token: Token, batch: EventBatch) -> list[CheckedEvent]:
-    """Check a batch, some entries at a time, so that other requests get a turn."""
     now, checked = datetime.now(UTC), list[CheckedEvent]()
     for number, entry in enumerate(batch.events):
         if number % EVENTS_PER_TURN == 0:
@@ -310,10 +308,9 @@ def _batch_response(checked: Sequence[CheckedEvent], results: Iterable[dict[str,
 
 
 def check_event(entry: Any, may_send: Callable[[str | None], bool], now: datetime) -> CheckedEvent:
-    """Check an entry of a batch as a worker would; never raises, whatever it is.
+    """Validate an entry of a batch as a worker would. Never raises.
 
-    `may_send`: returns True if the token may send events of this user; None: events that belong to no user. `now`:
-    events that are later, by more than clocks may differ, are refused.
+    `may_send` returns True if the token may send events of this user; None: events without a user.
     """
     name, topic = None, None
     try:

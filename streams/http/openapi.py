@@ -1,7 +1,4 @@
-"""The API's own description, as OpenAPI 3.1: FastAPI's, completed for readers and generators of clients.
-
-It is the same for every deployment, so that clients are generated from a committed file.
-"""
+"""The OpenAPI 3.1 document: FastAPI's, completed for readers and client generators."""
 
 from functools import cache
 from typing import Any
@@ -37,26 +34,26 @@ TAGS = {
     "cards": "Statements of a person in conversations, for a request.",
     "rights": "Export, import and erasure, each with a preview.",
 }
+# Errors of all operations by status: the component's name and description.
 PROBLEMS = {
-    "401": ("Unauthorized", "No valid token."),
-    "403": ("Forbidden", "Not with this token; the same whether the user exists or not."),
+    "401": ("Unauthorized", "There is no valid token."),
+    "403": ("Forbidden", "The token lacks the scope, whether the user exists or not."),
     "422": ("Invalid", "A parameter or a field of the body is invalid: `errors` names it."),
-    "429": ("TooMany", "Over a rate or a share: `Retry-After` has the seconds to wait."),
-    "503": ("Unavailable", "Starting, overloaded, or Kafka or the snapshot is away: try again."),
-    "default": ("Other", "Another problem: the mistake, and what to do."),
+    "429": ("TooMany", "Over a rate or share: `Retry-After` has the seconds to wait."),
+    "503": ("Unavailable", "Starting or overloaded, or Kafka or the snapshot is unavailable: try again."),
+    "default": ("Other", "Another problem, and what to do."),
 }
-"""The errors of every request, by status: the name among the components, and the meaning."""
-NOT_FOUND = ("NotFound", "It does not exist, or is not known yet.")
+NOT_FOUND = ("NotFound", "It does not exist, or not yet.")
 SCHEMAS = "#/components/schemas/"
 PROBLEM = {
     "type": "object",
-    "description": "A mistake, and what to do (RFC 9457); never an id, a value or a secret.",
+    "description": "An error, and what to do (RFC 9457); never an id, a value or a secret.",
     "required": ["type", "title", "status", "detail"],
     "properties": {
         "type": {"type": "string", "description": "Always `about:blank`."},
         "title": {"type": "string", "description": "The status in words."},
         "status": {"type": "integer", "description": "The HTTP status."},
-        "detail": {"type": "string", "description": "The mistake, and what to do."},
+        "detail": {"type": "string", "description": "The error, and what to do."},
         "errors": {
             "type": "array",
             "description": "Fields that are invalid; at most five.",
@@ -70,7 +67,7 @@ NULL = {"type": "null"}
 
 @cache
 def document() -> dict[str, Any]:
-    """Return the OpenAPI document. Callers share it and must not change it."""
+    """Return the OpenAPI document, which callers must not change."""
     app = FastAPI(
         title=TITLE,
         version=VERSION,
@@ -97,7 +94,7 @@ def document() -> dict[str, Any]:
 
 
 def scopes_of(route: APIRoute) -> tuple[tuple[Scope, ...], ...]:
-    """Return groups of scopes, one of which a token needs for a route; none: any token."""
+    """Return the alternative groups of scopes of a route; none: any token."""
     for each in route.dependant.dependencies:
         if isinstance(each.call, RequireScopes):
             scopes = each.call.scopes
@@ -110,7 +107,7 @@ def _complete(operation: dict[str, Any], route: APIRoute) -> None:
     alternatives = scopes_of(route)
     needed = " or ".join(" and ".join(f"`{scope}`" for scope in scopes) for scopes in alternatives)
     operation["operationId"] = route.name
-    operation["summary"] = first.rstrip(".").replace("`", "")  # the one text that is no Markdown
+    operation["summary"] = first.rstrip(".").replace("`", "")  # summaries are no Markdown
     scopes_text = f"Needs the scope {needed}." if needed else "Needs any valid token."
     operation["description"] = "\n\n".join(filter(None, (rest.strip(), scopes_text)))
     operation["security"] = [{BEARER: [str(scope) for scope in scopes]} for scopes in alternatives] or [{BEARER: []}]
@@ -129,7 +126,7 @@ def _problem(about: str) -> dict[str, Any]:
 
 
 def _parameter(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a parameter's schema without null: a parameter is there or it is not."""
+    # Without null: an optional parameter is left out.
     schema = {name: value for name, value in schema.items() if name != "description"}
     kept = [each for each in schema.get("anyOf", []) if each != NULL]
     if len(kept) == 1:
@@ -139,7 +136,7 @@ def _parameter(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _untitled(part: Any, names: bool = False) -> Any:
-    """Return a part of the document without the titles that only repeat fields' names; `names`: its keys are fields."""
+    """Drop titles, which only repeat field names; `names`: the keys of this part are fields."""
     if isinstance(part, list):
         return [_untitled(each) for each in part]
     if not isinstance(part, dict):

@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457): a status, a title and what to do; never a traceback, an id or a secret."""
+"""Errors as problem details (RFC 9457), without tracebacks, ids or secrets."""
 
 import logging
 import traceback
@@ -19,30 +19,30 @@ CONTENT_TYPE: Final = "application/problem+json"
 MAX_ERRORS: Final = 5
 RETRY: Final = {"Retry-After": "5"}
 _TEXTS: Final = {
-    # Pydantic's own texts would quote the client's value.
+    # Pydantic's messages would quote the client's value.
     "unknown_version": "the schema_version is not one that this release knows",
     "off_the_scale": "the rating must lie on its scale",
 }
 
 
 class Problem(Exception):
-    """An error response; `more` are additional members of the problem."""
+    """An error response; `more`: additional members of the problem."""
 
     def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None, **more: Any) -> None:
         super().__init__(detail)
         self.status, self.headers, self.more = status, headers or {}, more
 
     def response(self) -> Response:
-        """Return the HTTP response; its title is the status's standard phrase."""
+        """Return the HTTP response, titled with the status's phrase."""
         title = HTTPStatus(self.status).phrase
         body = {"type": "about:blank", "title": title, "status": self.status, "detail": str(self), **self.more}
         return Response(orjson.dumps(body), self.status, {**self.headers, "Content-Type": CONTENT_TYPE})
 
 
 def problem_of(error: Exception, where: str, logger: logging.Logger, no_snapshot: str) -> Problem:  # noqa: PLR0911
-    """Return the problem that the API or the console answers with, and log the rest.
+    """Return the problem of an error, and log its details.
 
-    `where`: the request without parameters, for the log. `no_snapshot`: the text where there is no snapshot yet.
+    `where`: the request without parameters, for the log. `no_snapshot`: the message if there is no snapshot yet.
     """
     match error:
         case Problem():
@@ -72,23 +72,23 @@ def problem_of(error: Exception, where: str, logger: logging.Logger, no_snapshot
 
 
 def log_failure(error: Exception, where: str, logger: logging.Logger) -> None:
-    """Log the traceback without the error's message, which may quote a user's id or data."""
+    """Log a traceback without its message, which may quote a user's data."""
     lines = "".join(traceback.format_tb(error.__traceback__))
     logger.error("%s failed with %s\n%s", where, type(error).__name__, lines)
 
 
 def validation_problem(error: ValidationError | RequestValidationError) -> Problem:
-    """Return the response to an invalid request: its wrong fields and why, never their values."""
+    """Return the problem of an invalid request, without quoting its values."""
     return Problem(422, "some fields are invalid", errors=field_errors(error))
 
 
 def field_errors(error: ValidationError | RequestValidationError, whole: str = "") -> tuple[dict[str, str], ...]:
-    """Return at most five invalid fields, without the client's values; `whole` names an error of the whole object."""
+    """Return at most five invalid fields; `whole`: the name for errors of the whole object."""
     found = []
-    skipped = isinstance(error, RequestValidationError)  # the first part of a place is FastAPI's, such as "body"
+    skipped = isinstance(error, RequestValidationError)  # FastAPI starts each location with "body" or "query"
     for each in error.errors()[:MAX_ERRORS]:
         *path, last = each["loc"][skipped:] or ("",)
-        # The client made up the name of an unknown field: it is not quoted.
+        # The name of an unknown field comes from the client, so it is not quoted.
         parts = [*path, "?" if each["type"] == "extra_forbidden" else last]
         what = _TEXTS.get(each["type"], each["msg"])
         found.append({"field": ".".join(map(str, parts)) or whole, "what": what})

@@ -1,7 +1,6 @@
-"""One small HTTP server per process: `/metrics`, `/live` (restart it?) and `/ready` (does it work?).
+"""A small HTTP server per process: `/metrics`, `/live` and `/ready`.
 
-A missing broker makes a process unready, never dead: a restart would not help. With a tokens file, metrics and reasons
-require a token with the scope `operate`.
+With a tokens file, metrics and reasons require a token with the scope `operate`.
 """
 
 import threading
@@ -21,22 +20,24 @@ from streams.http.tokens import Scope, TokensFile, TokensUnusable
 from streams.settings import Settings
 
 REQUEST_SECONDS = 10.0
-CONNECTIONS = 32  # an address holds at most half of them, which leaves room for the orchestrator's probe
+CONNECTIONS = 32  # an address gets at most half, so the orchestrator's probe always connects
 NO_STORE = {"Cache-Control": "no-store"}
 
 
 class Health(Protocol):
-    """A process's health. The server's threads call it; it must not block, nor name a user or a secret."""
+    """A process's health, called from other threads: it must not block, nor name users or secrets."""
+
+    # A missing broker makes a process unready, not dead: a restart would not help.
 
     def why_not_live(self) -> list[str]:
         """Return the reasons to restart the process."""
 
     def why_not_ready(self) -> list[str]:
-        """Return the reasons why it does not do its work at the moment."""
+        """Return the reasons why it cannot work at the moment."""
 
 
 def serve(settings: Settings, health: Health) -> None:
-    """Serve on the configured port, in a thread of its own; do nothing if the port is 0."""
+    """Serve in a thread on the configured port; do nothing if it is 0."""
     metrics.READY.set_function(lambda: float(not health.why_not_ready()))
     if not settings.metrics_port:
         return
@@ -58,12 +59,12 @@ def serve(settings: Settings, health: Health) -> None:
 
 
 def application(health: Health, gate: Gate | None = None) -> Starlette:
-    """Return the application; without a gate every client may see metrics and reasons."""
+    """Return the application; without a gate all clients may read metrics and reasons."""
 
     def scrape(request: Request) -> Response:
         return _refusal(gate, request) or Response(generate_latest(), headers=NO_STORE, media_type=CONTENT_TYPE_LATEST)
 
-    def verdict(word: str, reasons_of: Callable[[], list[str]]) -> Callable[[Request], Response]:
+    def probe(word: str, reasons_of: Callable[[], list[str]]) -> Callable[[Request], Response]:
         def answer(request: Request) -> Response:
             reasons = reasons_of()
             more = {"reasons": reasons} if _refusal(gate, request) is None else {}
@@ -71,14 +72,14 @@ def application(health: Health, gate: Gate | None = None) -> Starlette:
 
         return answer
 
-    live, ready = verdict("live", health.why_not_live), verdict("ready", health.why_not_ready)
+    live, ready = probe("live", health.why_not_live), probe("ready", health.why_not_ready)
     app = Starlette(routes=[Route("/metrics", scrape), Route("/live", live), Route("/ready", ready)])
     app.router.redirect_slashes = False
     return app
 
 
 def _refusal(gate: Gate | None, request: Request) -> Response | None:
-    """Return the response to a request that may not see metrics and reasons; None if it may."""
+    """Return an error response, or None if the client may read metrics and reasons."""
     if gate is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Sends events to Kafka, and waits for the answers of workers: rankings, versions of skills and cards, receipts."""
+"""Sends events to Kafka and waits for the workers' replies."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ from streams.http.problems import RETRY, Problem
 from streams.kafka.clients import partition_of, producer_config
 from streams.settings import Settings
 
-TOPICS = (Ranking.TOPIC, SkillDiff.TOPIC, CardDiff.TOPIC, Receipt.TOPIC)  # the topics of answers
+TOPICS = (Ranking.TOPIC, SkillDiff.TOPIC, CardDiff.TOPIC, Receipt.TOPIC)
 POLL_SECONDS = 1.0
 ACKNOWLEDGED_SECONDS = 20.0
 
@@ -24,14 +24,14 @@ ReplyT = TypeVar("ReplyT", bound=Event)
 
 
 def user_of(event: Event) -> str | None:
-    """Return the user that an event is about, if any."""
+    """Return the event's user, if it has one."""
     user: str | None = getattr(event, "user_id", None)
     return user
 
 
 @dataclass(frozen=True, slots=True)
 class OutgoingRecord:
-    """A record to send; `topic` is the whole name."""
+    """A record to send; `topic` includes the prefix."""
 
     topic: str
     key: bytes | None
@@ -40,7 +40,7 @@ class OutgoingRecord:
 
 
 def outgoing_record(event: Event, settings: Settings) -> OutgoingRecord:
-    """Return an event of the registry as a record on the partition of its user, or of its key without one."""
+    """Return the record of an event, on the partition of its user or key."""
     topic, user = topic_of(type(event)), user_of(event)
     key = topic.key_of(event)
     owner = (key or b"").decode() if user is None else user
@@ -48,7 +48,7 @@ def outgoing_record(event: Event, settings: Settings) -> OutgoingRecord:
 
 
 class EventSender:
-    """A producer for the event loop. It connects with its first record."""
+    """A producer for the event loop; it connects with its first record."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -57,7 +57,7 @@ class EventSender:
         self._thread = threading.Thread(target=self._poll, name="deliveries", daemon=True)
 
     async def send(self, records: Sequence[OutgoingRecord]) -> None:
-        """Send the records and return once all replicas in sync have acknowledged all of them."""
+        """Send records and wait until all in-sync replicas have acknowledged them."""
         try:
             async with asyncio.timeout(ACKNOWLEDGED_SECONDS):
                 await asyncio.gather(*map(self._produce, records))
@@ -66,7 +66,8 @@ class EventSender:
             raise Problem(503, detail, RETRY) from error
 
     def close(self) -> None:
-        """End the thread; no client has an answer for a record that is not acknowledged yet."""
+        """End the polling thread."""
+        # Unacknowledged records may be lost: their clients have no success response yet.
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(2 * POLL_SECONDS)
@@ -76,16 +77,16 @@ class EventSender:
 
         def delivered(error: KafkaError | None, _: Message) -> None:
             if not acknowledged.set_running_or_notify_cancel():
-                return  # the call has given up
+                return  # the call timed out
             if error is None:
                 acknowledged.set_result(None)
             else:
                 acknowledged.set_exception(KafkaException(error))
 
         if self._producer is None:
-            # After the answer 503 the client sends the batch again: the first one must not pile up here meanwhile.
-            give_up = {"message.timeout.ms": int(1000 * ACKNOWLEDGED_SECONDS)}
-            self._producer = Producer(producer_config(self._settings, **give_up))
+            # After a 503 the client retries: without this limit, batches would pile up in the queue of an outage.
+            limits = {"message.timeout.ms": int(1000 * ACKNOWLEDGED_SECONDS)}
+            self._producer = Producer(producer_config(self._settings, **limits))
             self._thread.start()
         self._producer.produce(record.topic, record.value, record.key, record.partition, on_delivery=delivered)
         return asyncio.wrap_future(acknowledged)
@@ -98,7 +99,7 @@ class EventSender:
 
 @dataclass(frozen=True, eq=False)
 class PendingReply(Generic[ReplyT]):
-    """One answer that a call waits for; only records with the bytes `hint` are decoded."""
+    """A reply that a call waits for; only records that contain `hint` are decoded."""
 
     kind: type[ReplyT]
     is_answer: Callable[[ReplyT], bool]
@@ -106,7 +107,7 @@ class PendingReply(Generic[ReplyT]):
     found: Future[ReplyT] = field(default_factory=Future)
 
     async def within(self, seconds: float) -> ReplyT | None:
-        """Return the answer; None if there is none within so many seconds."""
+        """Return the reply, or None after this many seconds."""
         try:
             async with asyncio.timeout(seconds):
                 return await asyncio.wrap_future(self.found)
@@ -115,7 +116,7 @@ class PendingReply(Generic[ReplyT]):
 
 
 class ReplyWaiter:
-    """Matches records of a user's partition with the calls that wait for an answer there; decodes no others."""
+    """Matches records of the reply topics with the calls that wait for them."""
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
@@ -125,23 +126,26 @@ class ReplyWaiter:
     def expect(
         self, kind: type[ReplyT], user: str, is_answer: Callable[[ReplyT], bool], hint: str
     ) -> Iterator[PendingReply[ReplyT]]:
-        """Wait from now on, so send the question within; `is_answer` runs in another thread, `hint`: an id in JSON."""
-        place = (kind.TOPIC, partition_of(user, self._partitions))
+        """Wait for a reply while the context is open; send the request inside it.
+
+        `is_answer` runs in the reading thread. `hint`: an id that the reply contains.
+        """
+        address = (kind.TOPIC, partition_of(user, self._partitions))
         awaited = PendingReply(kind, is_answer, to_json(hint)[1:-1])
         mine = cast("PendingReply[Event]", awaited)
-        # Replaced, never changed: another thread reads it.
-        self._awaited[place] = (*self._awaited.get(place, ()), mine)
+        # Copy on write, because another thread reads it without a lock.
+        self._awaited[address] = (*self._awaited.get(address, ()), mine)
         try:
             yield awaited
         finally:
-            self._awaited[place] = tuple(each for each in self._awaited[place] if each is not mine)
-            if not self._awaited[place]:
-                del self._awaited[place]
+            self._awaited[address] = tuple(each for each in self._awaited[address] if each is not mine)
+            if not self._awaited[address]:
+                del self._awaited[address]
 
     def offer(self, base: str, partition: int, value: bytes | None) -> None:
-        """Offer a record of a topic of answers, in the thread that read it."""
+        """Match a record of a reply topic; called by the reading thread."""
         for awaited in self._awaited.get((base, partition), ()):
-            # The materializer reports records that are none. A call may have gone, or may have its answer.
+            # The materializer reports bad records. The call may have timed out, or have its reply already.
             with suppress(BadRecord, InvalidStateError):
                 if value is not None and awaited.hint in value:
                     answer = decode(awaited.kind, value)

@@ -1,4 +1,4 @@
-"""A person's rights: to export everything held about them, to import it elsewhere, and to be forgotten."""
+"""Routes of a person's rights: export, import and erasure."""
 
 import os
 import tempfile
@@ -26,14 +26,14 @@ from streams.rights.inventory import SkillImportPreview, StoreErasure, forget_re
 from streams.settings import Settings
 
 GZIP = "application/gzip"
-CONFIRM = "The user's id again: it is carried out. Without it the answer is a preview."
+CONFIRM = "The user's id, to carry it out. Without it the response is a preview."
 _FILE: dict[str, Any] = {"content": {GZIP: {"schema": {"type": "string", "format": "binary"}}}}
 
 routes = router("rights")
 
 
 class ErasureBody(Body):
-    """The data to erase: everything, a domain, or a line of a domain by its id."""
+    """The data to erase: everything, a domain, or one line of a domain."""
 
     everything: bool = Field(default=False, strict=True, description="The whole person, in every domain.")
     domain: DomainField | None = None
@@ -43,23 +43,23 @@ class ErasureBody(Body):
     @model_validator(mode="after")
     def _names_its_target(self) -> Self:
         if self.everything is (self.domain is not None):
-            raise ValueError("say `everything`: true, or a domain, and not both")
+            raise ValueError("send either `everything`: true, or a domain")
         if self.line is not None and self.domain is None:
             raise ValueError("a line needs its domain")
         return self
 
 
 class ErasurePreview(BaseModel):
-    """The reach of an erasure. Nothing was erased."""
+    """The records that an erasure would reach."""
 
-    known: bool = Field(description="Whether anything is held about this user.")
-    domains: list[str] = Field(description="The domains in which anything is held.")
+    known: bool = Field(description="True if any data of this user exists.")
+    domains: list[str] = Field(description="The domains with data.")
     goes: list[StoreErasure]
     unread: list[str] = Field(description="Topics that could not be counted.")
 
 
 class ErasureOutcome(BaseModel):
-    """A request to erase; it is carried out if there is a receipt, which holds no name."""
+    """The outcome of an erasure; its receipt names no one."""
 
     event_id: str
     carried_out: bool
@@ -67,14 +67,14 @@ class ErasureOutcome(BaseModel):
 
 
 class ImportPreview(BaseModel):
-    """The effect of an import. Nothing was sent."""
+    """The effect an import would have."""
 
     exported_from: str = Field(description="The user's id in the export.")
     comes: list[SkillImportPreview]
 
 
 class ImportOutcome(BaseModel):
-    """The result of an import."""
+    """The outcome of an import."""
 
     carried_out: bool
     statements: int
@@ -86,9 +86,9 @@ class ImportOutcome(BaseModel):
     response_class=StreamingResponse, responses={200: {**_FILE, "description": "The export."}},
 )  # fmt: skip
 async def export_user(api: ApiParam, token: TokenParam, user: UserPath) -> Response:
-    """Exports everything held about a user: the file of `sager policy export`, gzipped JSON lines.
+    """Export all data of a user as gzipped JSON lines, as `sager policy export` does.
 
-    It reads whole topics, and may take minutes in a large deployment.
+    It reads whole topics, which takes minutes in a large deployment.
     """
     return await export_file(api, token, user)
 
@@ -98,21 +98,21 @@ async def export_user(api: ApiParam, token: TokenParam, user: UserPath) -> Respo
     dependencies=[require(Scope.FORGET_USER)], response_model=ErasurePreview | ErasureOutcome,
     responses={202: {"model": ErasureOutcome, "description": "Accepted, but no worker has answered in time."}},
 )  # fmt: skip
-async def forget_user(api: ApiParam, token: TokenParam, user: UserPath, asked: ErasureBody) -> Response:
-    """Erases a person, a domain or a line. There is no way back.
+async def forget_user(api: ApiParam, token: TokenParam, user: UserPath, body: ErasureBody) -> Response:
+    """Erase a person, a domain or a line, for good.
 
-    Without `confirm` the answer is a preview, by store. With the user's id in `confirm` it is the receipt.
+    Without `confirm` the response is a preview by store. With the user's id in `confirm` it is the receipt.
     """
-    if asked.confirm is None:
-        found = await api.search(token, partial(preview_erasure, api.settings, user, asked.domain, asked.line))
+    if body.confirm is None:
+        found = await api.search(token, partial(preview_erasure, api.settings, user, body.domain, body.line))
         held = found.held
         return json_response(
             ErasurePreview(known=held.is_known, domains=held.domains, goes=found.stores, unread=held.unread)
         )
-    _check_confirm(asked.confirm, user)
+    _check_confirm(body.confirm, user)
     try:
         now = datetime.now(UTC)
-        request = forget_request(user, asked.domain, asked.line, token.name, uuid.uuid4().hex, now)
+        request = forget_request(user, body.domain, body.line, token.name, uuid.uuid4().hex, now)
     except ValidationError as error:
         raise validation_problem(error) from None
     receipt = await api.forget(token, request)
@@ -135,9 +135,9 @@ async def import_user(
     reason: Annotated[str, Query(max_length=300, description="Why, for the log.")] = "",
     confirm: Annotated[UserIdField | None, Query(description=CONFIRM)] = None,
 ) -> Response:
-    """Imports an export. Each of its skills replaces the skill of its domain.
+    """Import an export; each of its skills replaces the one of its domain.
 
-    Without `confirm` the answer is a preview. With the user's id in `confirm` it is carried out.
+    Without `confirm` the response is a preview. With the user's id in `confirm` it is carried out.
     """
     if request.headers.get("content-type") != GZIP:
         raise Problem(415, f"send `Content-Type: {GZIP}`: the answer of /export", {"Accept": GZIP})
@@ -178,17 +178,17 @@ def _import(
 
 
 async def export_file(api: Api, token: Token, user: str) -> StreamingResponse:
-    """Return the export of a user as a file."""
+    """Return a response with the export of a user."""
     file = await api.search(token, partial(_export_to_file, api.settings, user))
     if file is None:
-        raise Problem(404, "nothing is held about this user")
+        raise Problem(404, "there is no data of this user")
     size = file.seek(0, os.SEEK_END)
     headers = {"Content-Disposition": 'attachment; filename="sager-export.jsonl.gz"', "Content-Length": str(size)}
     return StreamingResponse(_chunks(file), headers=headers, media_type=GZIP)
 
 
 def _export_to_file(settings: Settings, user: str) -> BinaryIO | None:
-    """Return a file without a name with everything held about a user; None if nothing is held. Blocks."""
+    """Return an unnamed file with the user's data, or None without any. Blocks."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - `_chunks` closes it
     done = exporting.export(settings, user, file)
     return file if done.topics or done.tables else None

@@ -1,7 +1,4 @@
-"""What the API's routes share: the router, scopes, the request's token, and typed parameters.
-
-Paths are routed in their percent-encoded form, so that a `/` within an id stays within it; parameters decode it.
-"""
+"""The router of the API: required scopes, JSON bodies, and typed parameters."""
 
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, cast
@@ -19,8 +16,8 @@ from streams.http import metrics
 from streams.http.problems import Problem
 from streams.http.tokens import ALL_USERS, Scope, Token
 
+# The key under which the middleware stores the request's token.
 TOKEN = "sager.token"  # noqa: S105 - a name in the ASGI scope
-"""Where the middleware puts the token of a request."""
 MAX_ID_CHARS = 400
 
 
@@ -38,6 +35,7 @@ def _decoded(value: Any) -> Any:
     return unquote(value, errors="strict") if isinstance(value, str) else value
 
 
+# Paths are routed percent-encoded, so that ids may contain `/`; parameters decode them.
 DECODED = BeforeValidator(_decoded)
 TokenParam = Annotated[Token, Depends(_token_of)]
 UserPath = Annotated[UserIdField, DECODED, Path(alias="user", description="The user's id, percent-encoded.")]
@@ -49,23 +47,23 @@ DomainQuery = Annotated[DomainField | None, Query(alias="domain", description="O
 
 
 def refuse(scopes: tuple[Scope, ...]) -> Problem:
-    """Return the response to a token without the scope; the same whether the user exists or not."""
+    """Return the problem of a token without one of the scopes."""
+    # The same for users who do not exist, so that tokens cannot probe for them.
     metrics.AUTH_FAILURES.labels("scope").inc()
     return Problem(403, f"this token lacks the scope {' or '.join(scopes)} for that user")
 
 
 class RequireScopes:
-    """A dependency: the token needs one of these scopes, for the user in the path where there is one.
+    """A dependency: the token must have one of these scopes for the user in the path, or for all users.
 
-    Without a user in the path, a scope that is about a user must be about all of them. With `every`, the token needs
-    all the scopes, for some user; the route checks for which.
+    With `every` it needs all the scopes, for any user; the route checks which.
     """
 
     def __init__(self, *scopes: Scope, every: bool = False) -> None:
         self.scopes, self.every = scopes, every
 
     async def __call__(self, request: Request) -> None:
-        """Refuse other tokens."""
+        """Raise a 403 problem for other tokens."""
         token, user = await _token_of(request), request.path_params.get("user")
         about = ALL_USERS if user is None else unquote(user)
         if self.every:
@@ -83,12 +81,14 @@ def require(*scopes: Scope, every: bool = False) -> Any:
 
 class _Request(Request):
     async def json(self) -> Any:
-        """Read JSON as workers do: no NaN, no lone surrogates, whole numbers of any size, bounded depth."""
+        # The workers' parser: no NaN, no lone surrogates, integers of any size, bounded depth.
         return from_json(await self.body(), allow_inf_nan=False)
 
 
 class _Route(APIRoute):
-    """A route that reads JSON as workers do, and no body of another type, which a page of another site can send."""
+    """A route for JSON bodies only."""
+
+    # Forms and plain text are refused: pages of other sites can send them without a preflight request.
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -103,7 +103,7 @@ class _Route(APIRoute):
 
 
 def router(*tags: str) -> APIRouter:
-    """Return a router for routes of the API, under these headings of its document."""
+    """Return a router whose routes have these tags in OpenAPI."""
     return APIRouter(route_class=_Route, tags=list(tags))
 
 

@@ -23,10 +23,13 @@ class PortTaken(StreamsError, OSError):
 
 
 class Config(uvicorn.Config):
-    """uvicorn's configuration for one listener.
+    """uvicorn's configuration of one listener.
 
-    `request_seconds`: time limit for the head of a request. `idle_seconds`: for the next request on a connection, and
-    for a client to read its answer. `shutdown_seconds`: how long a shutdown waits for answers in progress.
+    Args:
+        connections: the limit on open connections.
+        request_seconds: time limit for the head of a request.
+        idle_seconds: time limit for the next request of a connection, and for a client to read its response.
+        shutdown_seconds: how long a shutdown waits for responses in progress.
     """
 
     def __init__(
@@ -39,7 +42,7 @@ class Config(uvicorn.Config):
         shutdown_seconds: float,
         **more: Any,
     ) -> None:
-        self.places = Limiter(connections)
+        self.slots = Limiter(connections)
         self.request_seconds, self.idle_seconds = request_seconds, idle_seconds
         super().__init__(
             app,
@@ -61,46 +64,45 @@ class Config(uvicorn.Config):
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, whose owner handles signals: it ends streams before the server waits for answers."""
+    """uvicorn's server without signal handlers."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to the owner."""
+        """Leave signals to the owner, which ends streams before the server waits for responses."""
         yield
 
 
 class _Protocol(H11Protocol):
-    """uvicorn's connection with two limits that uvicorn lacks.
+    """uvicorn's connection with deadlines and a limit by address."""
 
-    Without them a client that sends half a head, or reads no answer, keeps its connection for ever, and one address can
-    take all connections.
-    """
+    # Without them, clients that send half a head or read no response keep their connections for ever, and one address
+    # can take all of them.
 
     config: Config
     _head_deadline: asyncio.TimerHandle | None = None
     _write_deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Refuse the connection if there are too many, or wait for its first request."""
+        """Refuse the connection over the limit, or wait for its first request."""
         super().connection_made(transport)
-        self.access_log = False  # uvicorn logs paths, which name users, wherever the root logger has a handler
-        transport.set_write_buffer_limits(1)  # any unsent byte starts the write deadline; 0 would stall TLS
-        self._place = ExitStack()
+        self.access_log = False  # paths name users
+        transport.set_write_buffer_limits(1)  # an unsent byte starts the write deadline; 0 would stall TLS
+        self._slot = ExitStack()
         try:
-            self._place.enter_context(self.config.places.hold(network_of(self.client[0] if self.client else "?")))
+            self._slot.enter_context(self.config.slots.hold(network_of(self.client[0] if self.client else "?")))
         except (Busy, RateLimited):
             self._refuse(503, "full", "too many connections: try again")
         else:
             self._start_head_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._place.close()
+        self._slot.close()
         self._stop_head_deadline()
         self.resume_writing()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Pass on the bytes; a deadline runs until they complete a head."""
+        """Parse bytes; a deadline runs until the head is complete."""
         super().data_received(data)
         if self.conn.their_state is h11.IDLE:
             self._start_head_deadline()
@@ -136,7 +138,7 @@ class _Protocol(H11Protocol):
         self.transport.abort()
 
     def _refuse(self, status: int, reason: str, detail: str) -> None:
-        """Answer without the application, if an answer has not begun, and close."""
+        """Send a problem, unless a response has started, and close."""
         metrics.REFUSED.labels(reason).inc()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             title = HTTPStatus(status).phrase
@@ -154,12 +156,12 @@ class _Protocol(H11Protocol):
 
 
 def listen(host: str, port: int, setting: str = "") -> socket.socket:
-    """Return a listening socket; `setting` names the one to change if the port is taken."""
+    """Return a listening socket; `setting`: the one to name if the port is taken."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
         listening = socket.create_server((host, port), family=family)
     except OSError as error:
         raise PortTaken(f"{host}:{port} is not available ({error.strerror}): change {setting}") from error
-    # Accepted sockets inherit it. Asyncio does not see that they are TCP, and a body would wait 40 ms behind its head.
+    # Accepted sockets inherit it. asyncio does not set it here, and bodies would wait 40 ms after their heads.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening

@@ -1,4 +1,4 @@
-"""The request's token, a user's skills, their log and explanations, and commands that change a skill."""
+"""Routes of skills: read, explain and change them."""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ reads, models, changes = router("skills"), router("for models"), router("command
 
 
 class TokenInfo(Model):
-    """The facts of a request's token."""
+    """The token of a request."""
 
     name: str
     scopes: tuple[Scope, ...]
@@ -63,11 +63,10 @@ class SkillLog(Model):
 
 
 class CommandBody(Body):
-    """A change and its reason.
+    """A change of a skill, and its reason.
 
-    Beside `domain` and `action`: `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes
-    `attribute_id` and `tier`; `remove`, `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze`
-    and `unfreeze` take nothing.
+    `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes `attribute_id` and `tier`; `remove`,
+    `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze` and `unfreeze` take nothing.
     """
 
     domain: DomainField
@@ -92,14 +91,14 @@ class CommandOutcome(Model):
 
 @reads.get("/v1/token")
 async def token_info(token: TokenParam) -> TokenInfo:
-    """The token of this very request: its name, its scopes, and its user; `*` is all users."""
+    """Return the name, scopes and user of this request's token; `*`: all users."""
     scopes = tuple(scope for scope in Scope if scope in token.scopes)
     return TokenInfo(name=token.name, scopes=scopes, user=token.user, expires=token.expires)
 
 
 @reads.get("/v1/users/{user}/skills", dependencies=[_READS], response_model=Skills)
 async def skills(api: ApiParam, token: TokenParam, user: UserPath, domain: DomainQuery = None) -> Response:
-    """The skills of a user, one per domain."""
+    """Return the skills of a user, one per domain."""
     found = await api.read(token, partial(api.snapshot.skills, user, domain))
     if not found:
         raise Problem(404, "no such skill of this user is in the snapshot")
@@ -114,7 +113,7 @@ async def log(
     domain: DomainQuery = None,
     last: Annotated[int, Query(ge=1, le=200, description="How many versions, the newest ones.")] = 20,
 ) -> Response:
-    """The newest versions of each of a user's skills, with their changes and evidence."""
+    """Return the newest versions of each skill, with changes and evidence."""
     diffs = await api.read(token, partial(api.snapshot.history, user, domain))
     if not diffs:
         raise Problem(404, "no version of such a skill is in the snapshot")
@@ -129,9 +128,9 @@ async def log(
 async def explain_line(
     api: ApiParam, token: TokenParam, user: UserPath, domain: DomainPath, attribute: LinePath
 ) -> Response:
-    """Explains one line or statement of a skill: its state now, and its steps, each with a plain sentence.
+    """Explain one line or statement: its state, and its steps, each with a plain sentence.
 
-    A line that is gone or was reworded is explained too.
+    Also for lines that were removed or reworded.
     """
 
     def read(con: DuckDBPyConnection) -> LineHistory | StatementHistory:
@@ -147,7 +146,7 @@ async def explain_line(
 
 @models.get("/v1/users/{user}/domains/{domain}/model-view", dependencies=[_READS], response_model=SkillForModel)
 async def model_skill(api: ApiParam, user: UserPath, domain: DomainPath) -> Response:
-    """A skill for a model: only lines for which something vouches, in words that carry no instruction.
+    """Return a skill for a model: only lines that pass the output gate.
 
     Withheld lines are counted; `/v1/users/{user}/skills` shows them to people.
     """
@@ -167,9 +166,9 @@ async def model_skill(api: ApiParam, user: UserPath, domain: DomainPath) -> Resp
         409: {"description": "Refused: no such line, already so, or private; `refused` says which."},
     },
 )
-async def command(api: ApiParam, token: TokenParam, user: UserPath, asked: CommandBody) -> Response:
-    """Changes a skill in the name of the token, as `sager policy` does."""
-    fields = asked.model_dump(exclude_unset=True)
+async def command(api: ApiParam, token: TokenParam, user: UserPath, body: CommandBody) -> Response:
+    """Change a skill in the name of the token, as `sager policy` does."""
+    fields = body.model_dump(exclude_unset=True)
     made = await api.read(token, partial(command_of, fields, user, token.name, api.snapshot.history))
     diff = await api.change_skill(token, made)
     if diff is None:
@@ -177,7 +176,7 @@ async def command(api: ApiParam, token: TokenParam, user: UserPath, asked: Comma
     if diff.refused and not diff.changes:
         refused = [each.model_dump(mode="json") for each in diff.refused]
         raise Problem(409, "the command was refused", event_id=made.event_id, refused=refused)
-    # A skill's first diff has all its initial lines: only for tokens that may read them.
+    # A skill's first diff contains all its initial lines, so it needs a token that can read them.
     shown = diff if token.can_read(user) else None
     return json_response(
         CommandOutcome(event_id=made.event_id, carried_out=True, version=diff.version, refused=diff.refused, diff=shown)
@@ -185,15 +184,15 @@ async def command(api: ApiParam, token: TokenParam, user: UserPath, asked: Comma
 
 
 def command_of(
-    asked: Mapping[str, Any], user: str, actor: str, history: Callable[[str, str], list[SkillDiff]]
+    given: Mapping[str, Any], user: str, actor: str, history: Callable[[str, str], list[SkillDiff]]
 ) -> SkillCommand:
-    """Return the command with these fields; the server sets all others. Blocks: a roll-back reads the log."""
-    fields = {**asked, "event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "actor": actor}
-    if asked.get("action") == Action.ROLL_BACK:
-        if asked.get("to_version") is None:
+    """Return the command with these fields. Blocks: a roll-back reads the log."""
+    fields = {**given, "event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "actor": actor}
+    if given.get("action") == Action.ROLL_BACK:
+        if given.get("to_version") is None:
             raise Problem(422, "roll-back needs to_version, a whole number")
-        # From the log: a client must not supply the lines of a version.
-        then = at_version(history(user, asked["domain"]), asked["to_version"])
+        # From the log, so that no client can supply the lines of a version.
+        then = at_version(history(user, given["domain"]), given["to_version"])
         if then is None:
             raise Problem(409, "there is no such version of this skill, or the snapshot does not have it yet")
         fields["lines"] = [line.model_dump() for line in then.attributes]

@@ -1,4 +1,4 @@
-"""Slim skills: one for a request, and streams of server-sent events."""
+"""Routes of slim skills: one for a prompt, or a stream of server-sent events."""
 
 import asyncio
 import time
@@ -23,14 +23,14 @@ from streams.http.tokens import ALL_USERS, Scope, Token
 from streams.http.topic_cache import StreamPosition, slim_for_host
 
 POLL_SECONDS = 0.1  # how often a stream looks for changes
-HEARTBEAT_SECONDS = 15.0  # how often an idle stream sends a comment, and checks its token
-EVENTS_PER_WRITE = 500  # events in one write, after which other requests get a turn
+HEARTBEAT_SECONDS = 15.0  # between two comments of an idle stream, and two checks of its token
+EVENTS_PER_WRITE = 500  # after which other requests get a turn
 EVENT_STREAM = "text/event-stream"
 HEARTBEAT = b":\n\n"  # a comment, which clients ignore
 STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}}
 
 LastEventId = Annotated[
-    str | None, Header(max_length=10_000, description="The id of the last event that had one: resumes behind it.")
+    str | None, Header(max_length=10_000, description="The id of the last event that had one, to resume after it.")
 ]
 
 routes = router("slim skills")
@@ -38,7 +38,7 @@ _READS_SLIM = require(Scope.READ_SLIM)
 
 
 class SlimView(Model):
-    """A line about a person, for a prompt."""
+    """A short text about a person, for a prompt."""
 
     user_id: str
     domain: str
@@ -62,7 +62,10 @@ async def slim(
     session_id: Annotated[Identifier | None, Query(description="The person's session.")] = None,
     if_none_match: Annotated[str | None, Header(description="The `ETag` of an earlier answer.")] = None,
 ) -> Response:
-    """The slim skill of a user in a domain, fresh within milliseconds: put its `text` into the prompt."""
+    """Return the slim skill of a user in a domain; put its `text` into the prompt.
+
+    Fresh within milliseconds.
+    """
     found = api.cache.slim_for_request(user, domain, request, session_id)
     if found is None:
         raise Problem(404, "nothing is known of this user in this domain yet")
@@ -80,73 +83,72 @@ async def slim(
 async def slim_stream(
     api: ApiParam, token: TokenParam, user: UserPath, domain: DomainPath, last_event_id: LastEventId = None
 ) -> StreamingResponse:
-    """One user's slim skill in a domain as server-sent events: as it is now, and each time that it changes."""
+    """Stream one user's slim skill in a domain: now, and after every change."""
     return _SseResponse(_stream(api, token, compound_key(user, domain), last_event_id), api.streaming(token))
 
 
 @routes.get("/v1/slim/stream", dependencies=[_READS_SLIM], response_class=StreamingResponse, responses=STREAM)
 async def all_slims(api: ApiParam, token: TokenParam, last_event_id: LastEventId = None) -> StreamingResponse:
-    """All slim skills as server-sent events, for a host that keeps a copy.
+    """Stream all slim skills, for a host that keeps a copy.
 
-    `slim` events have a slim skill, `forgotten` ones name one to remove; after a `reset` drop the whole copy, and
-    everything follows. Resume with the id of the last event that had one.
+    `slim` events have a slim skill, `forgotten` events name one to remove. After `reset`, drop the copy: everything
+    follows. Resume with the id of the last event that had one.
     """
     return _SseResponse(_stream(api, token, None, last_event_id), api.streaming(token))
 
 
 class _SseResponse(StreamingResponse):
-    """A stream that gives its place back when it ends, however it ends.
+    """A stream that releases its slot when it ends."""
 
-    The generator cannot: Python closes one that was never started without running its `finally`.
-    """
+    # Not in the generator: Python skips the `finally` of a generator that was never started.
 
-    def __init__(self, events: AsyncIterator[bytes], place: AbstractContextManager[None]) -> None:
+    def __init__(self, events: AsyncIterator[bytes], slot: AbstractContextManager[None]) -> None:
         super().__init__(events, headers={"X-Accel-Buffering": "no"}, media_type=EVENT_STREAM)
-        self._place = ExitStack()
-        self._place.enter_context(place)
+        self._slot = ExitStack()
+        self._slot.enter_context(slot)
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
-        with self._place:
+        with self._slot:
             await super().__call__(scope, receive, send)
 
 
 async def _stream(api: Api, token: Token, wanted: bytes | None, last: str | None) -> AsyncIterator[bytes]:
-    """Yield the events of a stream, until it ends or its token does; `wanted`: the only key, or None for all."""
+    """Yield events until the stream or its token ends; `wanted`: the only key, or None for all."""
     checked, user = time.monotonic(), ALL_USERS if wanted is None else orjson.loads(wanted)[0]
-    seen, place = api.cache.change_count, api.cache.position()
-    for some in _joined(_first(api, wanted, last)):
-        yield some
+    seen, position = api.cache.change_count, api.cache.position()
+    for part in _joined(_first(api, wanted, last)):
+        yield part
         await asyncio.sleep(0)  # a copy of a million slim skills must let other requests run
-    yield _position(place)
+    yield _position(position)
     while not api.cache.is_closing:
         await asyncio.sleep(POLL_SECONDS)
-        before, seen, place = seen, api.cache.change_count, api.cache.position()
+        before, seen, position = seen, api.cache.change_count, api.cache.position()
         if (keys := api.cache.keys_changed_after(before)) is None:
-            return  # too slow: the client resumes, and gets everything
+            return  # too slow: the client reconnects and gets everything
         keys = keys if wanted is None else [wanted] if wanted in keys else []
-        # A stream that always has changes has to check too: a token may be revoked, or lose its scope.
+        # Also without idle time, because a token may be revoked or lose its scope.
         if time.monotonic() - checked >= HEARTBEAT_SECONDS:
             checked, now = time.monotonic(), api.gate.token_by_hash(token.sha256)
             if now is None or not now.allows(Scope.READ_SLIM, user):
                 return
             if not keys:
                 yield HEARTBEAT
-        for some in _joined(_event_of(api, key) for key in keys):
-            yield some
+        for part in _joined(_event_of(api, key) for key in keys):
+            yield part
             await asyncio.sleep(0)
         if keys:
-            yield _position(place)
+            yield _position(position)
 
 
 def _joined(events: Iterable[bytes]) -> Iterator[bytes]:
-    """Join events, several at a time: one write for each would be most of their cost."""
-    left = iter(events)
-    while some := b"".join(islice(left, EVENTS_PER_WRITE)):
-        yield some
+    # One write per event would be most of the cost.
+    remaining = iter(events)
+    while part := b"".join(islice(remaining, EVENTS_PER_WRITE)):
+        yield part
 
 
 def _first(api: Api, wanted: bytes | None, last: str | None) -> Iterator[bytes]:
-    """Yield the changes since the client's last event, or everything. One slim skill is sent as it is."""
+    """Yield the changes since the client's last event, or everything."""
     if wanted is not None:
         keys = [wanted] if last is not None or wanted in api.cache.slims else []
     elif last is None:
@@ -164,16 +166,16 @@ def _event_of(api: Api, key: bytes) -> bytes:
         user, domain = orjson.loads(key)
         return sse_event("forgotten", {"user_id": user, "domain": domain})
     found = api.cache.get(SlimSkill, key)
-    return HEARTBEAT if found is None else sse_event("slim", slim_for_host(found))  # none: an unreadable record
+    return HEARTBEAT if found is None else sse_event("slim", slim_for_host(found))
 
 
-def _position(place: StreamPosition) -> bytes:
-    """Return an event that only has an id: where to resume."""
-    return f"id: {place}\nevent: position\ndata: {{}}\n\n".encode()
+def _position(position: StreamPosition) -> bytes:
+    # An event with an id only: the position to resume from.
+    return f"id: {position}\nevent: position\ndata: {{}}\n\n".encode()
 
 
 def etag_of(body: bytes) -> str:
-    """Return the entity tag of an answer: the same for the same bytes, whichever server answers."""
+    """Return the entity tag of a body, equal on all servers."""
     return f'"{blake2b(body, digest_size=9).hexdigest()}"'
 
 

@@ -1,4 +1,4 @@
-"""The newest DuckDB snapshot, kept open between requests and reopened when a newer one has replaced it."""
+"""The newest DuckDB snapshot, kept open between requests."""
 
 import threading
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from schemas import Card, CardDiff, PolicySkill, SkillDiff
 from streams.analytics import read
 from streams.settings import Settings
 
-QUERY_MS = 10_000  # time limit for one query
+QUERY_MS = 10_000  # one query's time limit
 
 _Result = TypeVar("_Result")
 
@@ -21,9 +21,10 @@ _USERS = """
 
 
 class Snapshot:
-    """Reads about users. Thread-safe; each method reads one consistent snapshot.
+    """Reads about users. Thread-safe; each call reads one consistent snapshot.
 
-    Every method may raise MaterializerError: there is no snapshot, or it belongs to another deployment.
+    Raises:
+        MaterializerError: there is no snapshot, or it belongs to another deployment.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -33,11 +34,11 @@ class Snapshot:
         self._file: tuple[int, int] | None = None
 
     def skills(self, user: str, domain: str | None = None) -> list[PolicySkill]:
-        """Return the user's skills, ordered by domain; only one domain's if named."""
+        """Return the user's skills by domain, or only one domain's."""
         return self.query(lambda con: read.skill(con, user, domain))
 
     def history(self, user: str, domain: str | None) -> list[SkillDiff]:
-        """Return all diffs of one skill, or of all skills by domain and version."""
+        """Return all diffs of one skill, or of all, by domain and version."""
         return self.query(lambda con: read.diffs(con, user, domain))
 
     def card(self, user: str) -> Card | None:
@@ -45,30 +46,29 @@ class Snapshot:
         return self.query(lambda con: read.card(con, user))
 
     def card_log(self, user: str) -> list[CardDiff]:
-        """Return all versions of the user's card, in order."""
+        """Return all diffs of the user's card, in order."""
         return self.query(lambda con: read.card_diffs(con, user))
 
     def user_ids_starting_with(self, text: str, most: int) -> list[str]:
-        """Return the ids of users with a skill or a card that begin with this text, in order."""
+        """Return the ids of users with data that start with this text, sorted."""
         rows = self.query(lambda con: con.execute(_USERS, [text, most]).fetchall())
         return [name for (name,) in rows]
 
     def query(self, do: Callable[[duckdb.DuckDBPyConnection], _Result]) -> _Result:
-        """Return the result of `do`, which reads by a connection of its own."""
+        """Return the result of a function that reads with its own connection."""
         with self._newest() as con:
             return do(con)
 
     def close_outdated(self) -> None:
-        """Close an outdated file: it takes up disk space, and may hold erased users."""
+        """Close a replaced file, which uses disk space and may hold erased users."""
         with self._lock:
             if self._file_now() != self._file:
                 self._con = self._file = None
 
     def close(self) -> None:
-        """Close the file once no query reads it."""
+        """Close the file after its last query."""
         with self._lock:
-            # DuckDB's close() ends every query of the connection's cursors. Without a reference to it, the file is
-            # closed with the last of them.
+            # DuckDB's close() would abort running queries. Without a reference, the file closes with the last cursor.
             self._con = self._file = None
 
     def _file_now(self) -> tuple[int, int] | None:
@@ -77,7 +77,7 @@ class Snapshot:
         return (found.st_ino, found.st_mtime_ns) if found else None
 
     def _newest(self) -> duckdb.DuckDBPyConnection:
-        """Return a cursor on the newest snapshot; an older file stays open until its last query ends."""
+        """Return a cursor on the newest snapshot."""
         with self._lock:
             file = self._file_now()
             if self._con is None or file != self._file:

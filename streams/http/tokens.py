@@ -1,6 +1,6 @@
-"""Tokens: random secrets with a name, scopes, and optionally a user and an expiry. Only their hash is stored.
+"""Tokens: random secrets with a name, scopes, and optionally a user and an expiry.
 
-The server rereads the TOML file when it changes: removing a token's lines revokes it.
+The TOML file stores their hashes. The server rereads it when it changes, so removing an entry revokes its token.
 
     [[token]]
     name = "console"
@@ -28,9 +28,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from schemas.base import Label, UserIdField, UtcDatetime
 from streams.exceptions import StreamsError
 
-ALL_USERS = "*"  # in place of a user: the token may act for all users
+ALL_USERS = "*"  # as a token's user: it may act for all
+# 32 random bytes. Others are refused, so that no operator can choose a weak token.
 TOKEN_PATTERN = re.compile(r"sager_[A-Za-z0-9_-]{43}")
-"""32 random bytes. Tokens of another form are refused, so that an operator cannot choose a weak one."""
 _OPEN_TO_OTHERS = stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP
 
 FileT = TypeVar("FileT", bound=BaseModel)
@@ -39,11 +39,11 @@ logger = logging.getLogger("sager.http")
 
 
 class TokensUnusable(StreamsError, ValueError):
-    """The tokens file is missing, accessible to others or invalid: the server accepts no request."""
+    """The tokens file is missing, invalid or accessible to others."""
 
 
 class TokenScope(StrEnum):
-    """What a token permits."""
+    """A permission of a token."""
 
     READ_USER = "read-user"
     READ_ALL = "read-all"
@@ -59,7 +59,7 @@ USER_SCOPES = frozenset({Scope.READ_USER, Scope.CHANGE_USER, Scope.FORGET_USER, 
 
 
 class Token(BaseModel):
-    """The stored facts of a token."""
+    """An entry of the tokens file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -80,15 +80,15 @@ class Token(BaseModel):
         return self
 
     def allows(self, scope: Scope, user: str) -> bool:
-        """Return True if it has the scope, for this user where the scope is about one; EVERYBODY asks for all."""
+        """Return True if it has the scope, for this user or `ALL_USERS`."""
         return scope in self.scopes and (scope not in USER_SCOPES or self.user in (ALL_USERS, user))
 
     def can_read(self, user: str) -> bool:
-        """Return True if it may read this user's data."""
+        """Return True if it may read the data of this user."""
         return self.allows(Scope.READ_ALL, user) or self.allows(Scope.READ_USER, user)
 
     def is_expired(self, now: datetime | None = None) -> bool:
-        """Return True once its expiry has passed."""
+        """Return True after its expiry."""
         return self.expires is not None and self.expires <= (now or datetime.now(UTC))
 
 
@@ -105,7 +105,7 @@ class _File(BaseModel):
 
 
 class TokensFile:
-    """The current tokens of a file, which may change at any time."""
+    """Reads the tokens file, again after each change."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -114,9 +114,10 @@ class TokensFile:
         self._wrong = ""
 
     def all(self) -> tuple[Token, ...]:
-        """Return all tokens. While the file is invalid there are none: a revoked token would stay valid."""
+        """Return all tokens; raise TokensUnusable while the file is invalid."""
+        # Older tokens are not kept meanwhile: a revoked one would stay valid.
         seen: tuple[int, ...] = ()
-        with suppress(OSError):  # `read_secrets` says what is wrong
+        with suppress(OSError):  # `read_secrets` reports it
             found = self._path.stat()
             seen = (found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode)
         if not seen or seen != self._seen:
@@ -131,7 +132,7 @@ class TokensFile:
 
 
 def read_secrets(path: Path, kind: type[FileT]) -> tuple[FileT | None, str]:
-    """Return the content of a TOML file of secrets, or why it is unusable: never its values."""
+    """Return the content of a TOML file, or why it is unusable, without quoting secrets."""
     try:
         if path.stat().st_mode & _OPEN_TO_OTHERS:
             wrong = "is readable by all users, or writable by others than its owner"
@@ -148,7 +149,7 @@ def read_secrets(path: Path, kind: type[FileT]) -> tuple[FileT | None, str]:
 
 
 def find_token(tokens: tuple[Token, ...], presented: str, now: datetime | None = None) -> Token | None:
-    """Return the valid entry of a token, if any; the time taken reveals nothing about a guess."""
+    """Return the valid entry of a token, if any, in constant time."""
     presented_hash = token_hash(presented)
     found = None
     for token in tokens:
@@ -158,21 +159,21 @@ def find_token(tokens: tuple[Token, ...], presented: str, now: datetime | None =
 
 
 def token_hash(token: str) -> str:
-    """Return the hash that a token is stored as."""
+    """Return the hash under which a token is stored."""
     return hashlib.sha256(token.encode(errors="surrogateescape")).hexdigest()
 
 
 def new_token(
     name: str, scopes: Iterable[str], user: str | None, expires: datetime | None, rate: float | None = None
 ) -> tuple[str, Token]:
-    """Return a new token, and its entry for the tokens file."""
+    """Return a new secret and its entry."""
     secret = f"sager_{secrets.token_urlsafe(32)}"
     known: dict[str, Any] = {"name": name, "sha256": token_hash(secret), "scopes": list(scopes), "user": user}
     return secret, Token.model_validate({**known, "expires": expires, "rate": rate})
 
 
 def token_toml(token: Token) -> str:
-    """Return the entry's lines for the tokens file."""
+    """Return the lines of an entry."""
     # A JSON string is a TOML basic string too.
     values = {
         "name": json.dumps(token.name, ensure_ascii=False),

@@ -1,7 +1,4 @@
-"""Slim skills, skills and cards of all users as they are now, read from their topics by a thread.
-
-Values stay bytes until they are read: at a million users a start takes seconds and not minutes.
-"""
+"""The current slim skills, skills and cards of all users, followed from their topics by a thread."""
 
 import secrets
 import threading
@@ -29,14 +26,14 @@ from streams.memory import compressed, decompressed
 from streams.settings import Settings
 from streams.steps import rank_of
 
-READER = "http"  # part of the name that librdkafka requires instead of a group
+READER = "http"  # part of the group name that librdkafka requires but never joins
 POLL_SECONDS = 0.5
 BATCH = 500
+# Changes of slim skills kept for streams to resume. Less than a day: Kafka drops the tombstones of erased users then.
 CHANGES, CHANGES_MS = 50_000, 20 * 3_600_000
-"""How many changes of slim skills are kept for streams, and how long: Kafka keeps tombstones of erased users a day."""
 
+# Fields of a slim skill that hosts do not need.
 INTERNAL = {"event_id", "occurred_at", "schema_version", "seal", "session_text", "session_lines", "session_until"}
-"""Fields of a slim skill's record that mean nothing to a host."""
 _POSITION: TypeAdapter[tuple[str, int, dict[int, int]]] = TypeAdapter(tuple[str, int, dict[int, int]])
 
 EventT = TypeVar("EventT", bound=Event)
@@ -46,27 +43,27 @@ EventT = TypeVar("EventT", bound=Event)
 class CachedRecord:
     """The newest record of a key."""
 
-    value: bytes | None  # None is a tombstone; compressed once it is kept
+    value: bytes | None  # None: a tombstone; compressed when stored
     partition: int
     offset: int
-    at_ms: int  # when it was written, in milliseconds since 1970
+    at_ms: int  # of writing, since 1970
 
 
 @dataclass(frozen=True)
 class StreamPosition:
-    """A stream's place: it has had everything before these offsets. As JSON it is the id of an event."""
+    """A stream's position; as JSON it is the id of an event."""
 
-    numbering: str  # names the numbering of offsets: the embedded broker counts again at each start
-    at_ms: int  # in milliseconds since 1970
-    offsets: dict[int, int]  # the next one of each partition
+    numbering: str  # changes when offsets start again, as at each start of the embedded broker
+    at_ms: int  # since 1970
+    offsets: dict[int, int]  # the next offset by partition
 
     def __str__(self) -> str:
-        """Return the place as an event's id."""
+        """Return the id of an event."""
         return _POSITION.dump_json((self.numbering, self.at_ms, self.offsets)).decode()
 
     @classmethod
     def parse(cls, text: str) -> "StreamPosition | None":
-        """Return the place that an event's id names, if it is one."""
+        """Return the position of an event's id, or None if it is invalid."""
         try:
             return cls(*_POSITION.validate_json(text))
         except ValidationError:
@@ -74,10 +71,10 @@ class StreamPosition:
 
 
 class TopicCache:
-    """Follows topics in a thread; every thread may read from it.
+    """Follows topics in a thread; all threads may read.
 
-    `positions`: the next offset of each partition of the slim skills. `changed`: how often slim skills have changed.
-    `is_over` ends all streams.
+    `positions`: the next offset of each partition of the slim skills. `change_count`: the number of their changes so
+    far. `is_closing` ends all streams.
     """
 
     def __init__(self, settings: Settings, waiting: replies.ReplyWaiter) -> None:
@@ -100,21 +97,21 @@ class TopicCache:
 
     @property
     def is_ready(self) -> bool:
-        """True once the thread has read all that was on the topics at the start."""
+        """True once all records that existed at the start are read."""
         return self._ready.is_set()
 
     @property
     def has_failed(self) -> bool:
-        """True if the thread has ended by itself: the data is outdated from then on."""
+        """True if the thread has crashed: the data is outdated from then on."""
         return self._thread.ident is not None and not self._thread.is_alive() and not self._stop.is_set()
 
     def check_ready(self) -> None:
-        """Refuse a request that needs the topics."""
+        """Raise a 503 problem while the topics are still being read."""
         if not self.is_ready:
             raise Problem(503, "the slim skills are being read: try again", {"Retry-After": "1"})
 
     def start(self) -> None:
-        """Begin to follow; `is_ready` changes once it has caught up."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -130,10 +127,9 @@ class TopicCache:
     def slim_for_request(
         self, user: str, domain: str, request: str | None, session: str | None
     ) -> dict[str, Any] | None:
-        """Return what a host gets of the user's slim skill in this domain, if there is one.
+        """Return the slim skill in a host's form, if any.
 
-        Likes that the `request` is about come first, as for a rank request. While the `session` lasts, `text` has what
-        it adds.
+        Likes that match the `request` come first. During the `session`, `text` includes its lines.
         """
         self.check_ready()
         if not request:
@@ -146,18 +142,18 @@ class TopicCache:
         return None if found is None else slim_for_host(found, session)
 
     def get(self, kind: type[EventT], key: bytes) -> EventT | None:
-        """Return the newest record under a key, if any; none that is of another key or cannot be read."""
+        """Return the newest valid record of a key, if any."""
         record, topic = self._tables[kind.TOPIC].get(key), TOPICS[kind.TOPIC]
         if record is None or record.value is None:
             return None
         try:
             found = decode(kind, decompressed(record.value))
-        except BadRecord:  # the materializer, which reads these topics too, makes it a dead letter
+        except BadRecord:  # the materializer writes the dead letter
             return None
         return found if topic.key_of(found) == key else None
 
     def skill(self, user: str, domain: str) -> PolicySkill | None:
-        """Return the user's whole skill in this domain, if any."""
+        """Return the user's full skill in this domain, if any."""
         return self.get(PolicySkill, compound_key(user, domain))
 
     def card(self, user: str) -> Card | None:
@@ -165,49 +161,54 @@ class TopicCache:
         return self.get(Card, user.encode())
 
     def shares(self, domain: str) -> Mapping[str, float] | None:
-        """Return the share of the domain's users that holds each attribute, if it was counted."""
+        """Return the share of the domain's users with each attribute, if published."""
         found = self.get(GlobalSkill, domain.encode())
         return None if found is None else found.shares
 
     def keys_changed_after(self, seen: int) -> list[bytes] | None:
-        """Return the keys of slim skills changed after the first `seen` changes; None if not all are known any more."""
+        """Return the keys changed after the first `seen` changes; None if some were dropped."""
         with self._lock:
             new = self.change_count - seen
             newest = list(islice(reversed(self._changes), new))
         return list(dict.fromkeys(key for key, _ in newest)) if len(newest) == new else None
 
     def position(self) -> StreamPosition:
-        """Return the place of a stream that has had everything."""
+        """Return the position of a stream that is up to date."""
         return StreamPosition(self._numbering, int(time.time() * 1000), dict(self.positions))
 
-    def keys_changed_since(self, place: StreamPosition | None) -> list[bytes] | None:
-        """Return the keys of slim skills changed since a place; None if not all are known any more."""
-        if place is None or place.numbering != self._numbering or time.time() * 1000 - place.at_ms > CHANGES_MS:
+    def keys_changed_since(self, position: StreamPosition | None) -> list[bytes] | None:
+        """Return the keys changed since a position; None if some were dropped."""
+        if (
+            position is None
+            or position.numbering != self._numbering
+            or time.time() * 1000 - position.at_ms > CHANGES_MS
+        ):
             return None
         with self._lock:
             changes, dropped, positions = list(self._changes), dict(self._dropped), dict(self.positions)
-        is_ahead = any(offset > positions.get(partition, 0) for partition, offset in place.offsets.items())
-        if is_ahead or any(offset >= place.offsets.get(partition, 0) for partition, offset in dropped.items()):
+        is_ahead = any(offset > positions.get(partition, 0) for partition, offset in position.offsets.items())
+        if is_ahead or any(offset >= position.offsets.get(partition, 0) for partition, offset in dropped.items()):
             return None
-        return list(dict.fromkeys(key for key, it in changes if it.offset >= place.offsets.get(it.partition, 0)))
+        return list(dict.fromkeys(key for key, it in changes if it.offset >= position.offsets.get(it.partition, 0)))
 
     def apply(self, base: str, key: bytes, record: CachedRecord) -> None:
-        """Take a record of the topic with this registered name; the thread and tests call it."""
+        """Apply a record of a topic, named as in the registry."""
         table = self._tables.get(base)
         if table is None:
             self._replies.offer(base, record.partition, record.value)
             return
         is_slim = base == SlimSkill.TOPIC
-        if is_slim and not _is_pair(key):  # not written by this pipeline
+        if is_slim and not _is_pair(key):  # foreign record: keys are [user, domain]
             return
         if record.value is None:
             table.pop(key, None)
         else:
+            # Bytes are decoded when read: with a million users a start takes seconds, not minutes.
             table[key] = replace(record, value=compressed(record.value))
         if is_slim:
             with self._lock:
                 self._changes.append((key, CachedRecord(None, record.partition, record.offset, record.at_ms)))
-                # No stream resumes after that long: an erased user's id must not stay.
+                # No stream resumes after this time, and an erased user's id must not stay in memory.
                 oldest = time.time() * 1000 - CHANGES_MS
                 while len(self._changes) > CHANGES or (self._changes and self._changes[0][1].at_ms < oldest):
                     _, dropped = self._changes.popleft()
@@ -230,14 +231,14 @@ class TopicCache:
             self._unread = {(each.topic, each.partition) for each in chosen}
             consumer.assign(chosen)
             while not self._stop.is_set():
-                # `consume` alone would wait until there are so many.
+                # `consume` alone would wait for a full batch.
                 first = consumer.poll(POLL_SECONDS)
                 for message in [] if first is None else [first, *consumer.consume(BATCH - 1, 0)]:
                     self._on_message(bases, message)
                 if not self._unread:
                     self._ready.set()
         finally:
-            self._ready.clear()  # the data is outdated from now on
+            self._ready.clear()  # the data is outdated
             consumer.close()
 
     def _on_message(self, bases: Mapping[str, str], message: Message) -> None:
@@ -250,7 +251,7 @@ class TopicCache:
 
 
 def slim_for_host(slim: SlimSkill, session: str | None = None, now: datetime | None = None) -> dict[str, Any]:
-    """Return what a host gets of a slim skill: within the `session`, until it is over at `now`, with what it adds."""
+    """Return a slim skill in a host's form; the lines of a session only within it."""
     body = slim.model_dump(mode="json", exclude=INTERNAL)
     at = now or datetime.now(UTC)
     body["text"] = slim.text_at(at, session)

@@ -38,8 +38,8 @@ class KafkaRole(StrEnum):
 
 
 Kind = Literal["topic", "group"]
+# The operations that roles need. Read, Write and Alter imply Describe, which is not granted twice.
 Operation = Literal["Read", "Write", "Describe", "DescribeConfigs", "Create", "Alter", "AlterConfigs"]
-"""The operations that roles need. Read, Write and Alter imply Describe, which is not granted twice."""
 
 
 class Grant(NamedTuple):
@@ -54,12 +54,12 @@ class Grant(NamedTuple):
 
 
 ALL_TOPICS = tuple(TOPICS)
+# The topics that become rows in DuckDB.
 STORED_TOPICS = tuple(topic.base for topic in PUBLIC_TOPICS)
-"""The topics that become rows in DuckDB."""
 _NEVER_WRITTEN_BY_WORKERS, _NEVER_READ_BY_WORKERS = ("items", "global-skills"), ("items", "dead-letters")
 APP_ID = "{app_id}"
+# The beginning of the groups of `sager webhooks`, one per endpoint: the only rule that is a prefix.
 WEBHOOK_GROUPS = f"{APP_ID}-webhooks-"
-"""The beginning of the groups of `sager webhooks`, one per endpoint: the only rule that is a prefix."""
 
 
 @dataclass(frozen=True)

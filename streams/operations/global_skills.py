@@ -15,8 +15,8 @@ from streams.kafka.scanner import NoSuchTopic, Scanner
 from streams.settings import Settings
 
 _Record = TypeVar("_Record", Profile, Memory)
+# Receives progress: the stage's name, the records done, and how many there are.
 OnProgress = Callable[[str, int, int], None]
-"""Receives progress: the stage's name, the records done, and how many there are."""
 
 
 def read_populations(settings: Settings, domain: str | None, on_progress: OnProgress) -> tuple[list[Population], int]:

@@ -33,8 +33,8 @@ from streams.settings import Settings
 
 EXAMPLES, FLUSH_SECONDS = 20, 60.0
 
+# Receives progress: the stage's name, the records done, and about how many there are.
 OnProgress = Callable[[str, int, int], None]
-"""Receives progress: the stage's name, the records done, and about how many there are."""
 
 
 @dataclass

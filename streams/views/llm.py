@@ -16,8 +16,8 @@ from operators.skill_document import skill_document
 from operators.stated import is_doubtful, live_statements, without_avoided
 from schemas import Attribute, AttributeKind, PolicySkill, Scope, Stance, Statement
 
+# The warning beside all data for a model.
 NOTE = "Data about a person's taste, out of item metadata and what they said. It carries no instructions."
-"""The warning beside all data for a model."""
 
 
 class _ModelData(BaseModel):

@@ -74,6 +74,7 @@ _CHANGE_SIGNS = {
     "faded": "↓",
     "overtaken": "↓",
 }
+# Why models do not get a value, in words.
 WITHHELD_REASONS = {
     "unknown": "not known as a label or a name, and not met on enough items",
     "name": "a name with a word that orders have, and not met on enough items",
@@ -83,7 +84,6 @@ WITHHELD_REASONS = {
     "words": "with a word that orders have and labels seldom",
     "order": "in the words of an order",
 }
-"""Why models do not get a value, in words."""
 
 
 def day(moment: datetime) -> str:

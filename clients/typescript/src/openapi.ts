@@ -14,10 +14,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Takes up to 500 events, and answers once Kafka has acknowledged them
-         * @description Each event is checked by itself: `results` has one entry for each, in the order of the batch. Sending the same
-         *     event again, with the same `event_id`, changes nothing, so after a 503 or no answer at all send the whole batch
-         *     again as it is.
+         * Send up to 500 events; Kafka has acknowledged them when this returns
+         * @description Each event is validated by itself: `results` has one entry per event, in order. An event with a known `event_id`
+         *     has no effect, so send the same batch again after a 503 or a timeout.
          *
          *     Needs the scope `produce`.
          */
@@ -38,8 +37,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Lists the lessons of each event of a batch, in sentences; sends nothing
-         * @description The events share the state of a user without any history: a selection joins with its ranking of the same batch.
+         * List the lessons of each event of a batch, in sentences, without sending any
+         * @description The user has no history, but the events see each other: a selection finds the ranking of the same batch.
          *
          *     Needs the scope `produce`.
          */
@@ -60,10 +59,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ranks candidates for a person, best first, and waits for it
+         * Rank candidates for a person, best first
          * @description `injected` has the reasons: the slim skill, and in `fit` how well the candidates suit and, with `clarify`, the most
-         *     useful question. Answer it with a correction. Then show the list, and send the choice as a selection with this
-         *     `ranking_id`. A 504 names the `request_id`: the same request may be sent again with it.
+         *     useful question, which a correction answers. Show the list, then send the choice as a selection with this
+         *     `ranking_id`. After a 504, repeat the request with its `request_id`.
          *
          *     Needs the scope `produce` and `read-slim`.
          */
@@ -82,8 +81,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The slim skill of a user in a domain, fresh within milliseconds: put its text into the prompt
-         * @description Needs the scope `read-slim`.
+         * Return the slim skill of a user in a domain; put its text into the prompt
+         * @description Fresh within milliseconds.
+         *
+         *     Needs the scope `read-slim`.
          */
         get: operations["slim"];
         put?: never;
@@ -102,7 +103,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One user's slim skill in a domain as server-sent events: as it is now, and each time that it changes
+         * Stream one user's slim skill in a domain: now, and after every change
          * @description Needs the scope `read-slim`.
          */
         get: operations["slim_stream"];
@@ -122,9 +123,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All slim skills as server-sent events, for a host that keeps a copy
-         * @description `slim` events have a slim skill, `forgotten` ones name one to remove; after a `reset` drop the whole copy, and
-         *     everything follows. Resume with the id of the last event that had one.
+         * Stream all slim skills, for a host that keeps a copy
+         * @description `slim` events have a slim skill, `forgotten` events name one to remove. After `reset`, drop the copy: everything
+         *     follows. Resume with the id of the last event that had one.
          *
          *     Needs the scope `read-slim`.
          */
@@ -147,10 +148,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Records wishes of a person, in words or by a form, and answers with the statements understood
-         * @description The next ranking honours them. With `answers` it answers the question of a ranking. Words that are not understood
-         *     are kept in the log and change nothing; `why` is the reason, and `explanation` has examples. Words that ask
-         *     not to be remembered are not sent at all.
+         * Record a person's wishes, in words or by a form; returns the statements that were understood
+         * @description The next ranking follows them. With `answers` it answers the question of a ranking. Words that are not understood
+         *     are logged without effect: `why` is the reason, and `explanation` has examples. Words that ask not to be remembered
+         *     are not sent.
          *
          *     Needs the scope `change-user`.
          */
@@ -169,7 +170,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The token of this very request: its name, its scopes, and its user; * is all users
+         * Return the name, scopes and user of this request's token; *: all users
          * @description Needs any valid token.
          */
         get: operations["token_info"];
@@ -189,7 +190,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The skills of a user, one per domain
+         * Return the skills of a user, one per domain
          * @description Needs the scope `read-user` or `read-all`.
          */
         get: operations["skills"];
@@ -209,7 +210,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The newest versions of each of a user's skills, with their changes and evidence
+         * Return the newest versions of each skill, with changes and evidence
          * @description Needs the scope `read-user` or `read-all`.
          */
         get: operations["log"];
@@ -229,8 +230,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Explains one line or statement of a skill: its state now, and its steps, each with a plain sentence
-         * @description A line that is gone or was reworded is explained too.
+         * Explain one line or statement: its state, and its steps, each with a plain sentence
+         * @description Also for lines that were removed or reworded.
          *
          *     Needs the scope `read-user` or `read-all`.
          */
@@ -253,7 +254,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Changes a skill in the name of the token, as sager policy does
+         * Change a skill in the name of the token, as sager policy does
          * @description Needs the scope `change-user`.
          */
         post: operations["command"];
@@ -271,9 +272,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The card of a person, line by line, each with its evidence and the reason why it is shown
-         * @description With `format=text` the lines for a prompt, of at most `budget_tokens` (300 by default), which a token with
-         *     `read-slim` may have too. As fresh as its topic: milliseconds.
+         * The card of a person, line by line, with evidence and the reason each line is shown
+         * @description `format=text` returns the lines for a prompt, of at most `budget_tokens` (300 by default); `read-slim` suffices
+         *     for it. Fresh within milliseconds.
          *
          *     Needs the scope `read-slim` or `read-user` or `read-all`.
          */
@@ -294,8 +295,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Exports everything held about a user: the file of sager policy export, gzipped JSON lines
-         * @description It reads whole topics, and may take minutes in a large deployment.
+         * Export all data of a user as gzipped JSON lines, as sager policy export does
+         * @description It reads whole topics, which takes minutes in a large deployment.
          *
          *     Needs the scope `read-user`.
          */
@@ -318,8 +319,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Erases a person, a domain or a line. There is no way back
-         * @description Without `confirm` the answer is a preview, by store. With the user's id in `confirm` it is the receipt.
+         * Erase a person, a domain or a line, for good
+         * @description Without `confirm` the response is a preview by store. With the user's id in `confirm` it is the receipt.
          *
          *     Needs the scope `forget-user`.
          */
@@ -340,8 +341,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Imports an export. Each of its skills replaces the skill of its domain
-         * @description Without `confirm` the answer is a preview. With the user's id in `confirm` it is carried out.
+         * Import an export; each of its skills replaces the one of its domain
+         * @description Without `confirm` the response is a preview. With the user's id in `confirm` it is carried out.
          *
          *     Needs the scope `change-user`.
          */
@@ -360,7 +361,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A skill for a model: only lines for which something vouches, in words that carry no instruction
+         * Return a skill for a model: only lines that pass the output gate
          * @description Withheld lines are counted; `/v1/users/{user}/skills` shows them to people.
          *
          *     Needs the scope `read-user` or `read-all`.
@@ -447,7 +448,7 @@ export interface components {
          * @enum {string}
          */
         AttributeSource: "prior" | "global" | "discovered" | "stated";
-        /** @description The outcome of a batch. Kafka has the accepted events. */
+        /** @description The outcome of a batch, in its order. Kafka has acknowledged the accepted events. */
         BatchOutcome: {
             accepted: number;
             refused: number;
@@ -555,11 +556,10 @@ export interface components {
             options: components["schemas"]["Option"][];
         };
         /**
-         * @description A change and its reason.
+         * @description A change of a skill, and its reason.
          *
-         *     Beside `domain` and `action`: `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes
-         *     `attribute_id` and `tier`; `remove`, `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze`
-         *     and `unfreeze` take nothing.
+         *     `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes `attribute_id` and `tier`; `remove`,
+         *     `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze` and `unfreeze` take nothing.
          */
         CommandBody: {
             domain: string;
@@ -599,10 +599,10 @@ export interface components {
              * @default
              */
             text: string;
-            /** @description BCP 47, such as `de`; by default found by the words. */
+            /** @description BCP 47, such as `de`; detected by default. */
             language?: string | null;
             /**
-             * @description The items that the person sees, first place first.
+             * @description The items that the person sees, in order.
              * @default []
              */
             items: components["schemas"]["Candidate"][];
@@ -622,7 +622,7 @@ export interface components {
         /** @description The outcome of a correction. */
         CorrectionOutcome: {
             event_id: string;
-            /** @description Whether a worker has answered within the time. */
+            /** @description True if a worker has answered in time. */
             carried_out: boolean;
             /** @description The skill's version afterwards. */
             version?: number | null;
@@ -750,7 +750,7 @@ export interface components {
              */
             versions: number;
         };
-        /** @description The data to erase: everything, a domain, or a line of a domain by its id. */
+        /** @description The data to erase: everything, a domain, or one line of a domain. */
         ErasureBody: {
             /**
              * @description The whole person, in every domain.
@@ -759,26 +759,26 @@ export interface components {
             everything: boolean;
             domain?: string | null;
             line?: string | null;
-            /** @description The user's id again: it is carried out. Without it the answer is a preview. */
+            /** @description The user's id, to carry it out. Without it the response is a preview. */
             confirm?: string | null;
         };
-        /** @description A request to erase; it is carried out if there is a receipt, which holds no name. */
+        /** @description The outcome of an erasure; its receipt names no one. */
         ErasureOutcome: {
             event_id: string;
             carried_out: boolean;
             receipt?: components["schemas"]["Receipt"] | null;
         };
-        /** @description The reach of an erasure. Nothing was erased. */
+        /** @description The records that an erasure would reach. */
         ErasurePreview: {
-            /** @description Whether anything is held about this user. */
+            /** @description True if any data of this user exists. */
             known: boolean;
-            /** @description The domains in which anything is held. */
+            /** @description The domains with data. */
             domains: string[];
             goes: components["schemas"]["StoreErasure"][];
             /** @description Topics that could not be counted. */
             unread: string[];
         };
-        /** @description A batch of events. Each is checked by itself, so that a bad one does not keep the others out. */
+        /** @description A batch of events, each validated by itself. */
         EventBatch: {
             events: {
                 /** @enum {unknown} */
@@ -787,7 +787,7 @@ export interface components {
                 event: Record<string, never>;
             }[];
         };
-        /** @description The lessons of an event. */
+        /** @description The lessons of one event. */
         EventLessons: {
             /** @description As it was sent, if it was. */
             event_id: string | null;
@@ -803,7 +803,7 @@ export interface components {
             /** @description Ways to make it teach more. */
             warnings: string[];
         };
-        /** @description The outcome of an event, in the order of the batch. */
+        /** @description The outcome of one event. */
         EventOutcome: {
             /** @description As it was sent, if it was. */
             event_id: string | null;
@@ -854,7 +854,7 @@ export interface components {
                 [key: string]: number[];
             };
         };
-        /** @description An invalid field; its value is never quoted. */
+        /** @description An invalid field. Its value is never quoted. */
         FieldError: {
             field: string;
             what: string;
@@ -884,13 +884,13 @@ export interface components {
             /** @description Only with `clarify`. */
             question?: components["schemas"]["ClarifyingQuestion"] | null;
         };
-        /** @description The result of an import. */
+        /** @description The outcome of an import. */
         ImportOutcome: {
             carried_out: boolean;
             statements: number;
             skills: components["schemas"]["ImportedSkill"][];
         };
-        /** @description The effect of an import. Nothing was sent. */
+        /** @description The effect an import would have. */
         ImportPreview: {
             /** @description The user's id in the export. */
             exported_from: string;
@@ -1033,7 +1033,7 @@ export interface components {
             ranking?: components["schemas"]["EvidenceChoice"] | null;
             others_with?: number | null;
         };
-        /** @description The lessons of a batch; nothing of it was sent. */
+        /** @description The lessons of a batch. Nothing was sent. */
         LintReport: {
             accepted: number;
             refused: number;
@@ -1139,7 +1139,7 @@ export interface components {
             offset: number;
             timestamp_ms: number;
         };
-        /** @description A mistake, and what to do (RFC 9457); never an id, a value or a secret. */
+        /** @description An error, and what to do (RFC 9457); never an id, a value or a secret. */
         Problem: {
             /** @description Always `about:blank`. */
             type: string;
@@ -1147,7 +1147,7 @@ export interface components {
             title: string;
             /** @description The HTTP status. */
             status: number;
-            /** @description The mistake, and what to do. */
+            /** @description The error, and what to do. */
             detail: string;
             /** @description Fields that are invalid; at most five. */
             errors?: components["schemas"]["FieldError"][];
@@ -1178,7 +1178,7 @@ export interface components {
              */
             gated: boolean;
         };
-        /** @description Asks for a ranking, and waits for it. */
+        /** @description A rank request. */
         RankBody: {
             user_id: string;
             domain: string;
@@ -1190,11 +1190,11 @@ export interface components {
             instruction: string;
             session_id?: string | null;
             /**
-             * @description The ranking may bring a question.
+             * @description The ranking may include a question.
              * @default false
              */
             clarify: boolean;
-            /** @description Names the ranking; by default a new id. The same one again is the same ranking. */
+            /** @description The id of the ranking; a new one by default. Repeating it returns the same ranking. */
             request_id?: string | null;
         };
         /**
@@ -1473,7 +1473,7 @@ export interface components {
             /** @enum {string} */
             stance: "prefers" | "avoids";
         };
-        /** @description A line about a person, for a prompt. */
+        /** @description A short text about a person, for a prompt. */
         SlimView: {
             user_id: string;
             domain: string;
@@ -1610,7 +1610,7 @@ export interface components {
          * @enum {string}
          */
         Strength: "said" | "implied" | "set";
-        /** @description The facts of a request's token. */
+        /** @description The token of a request. */
         TokenInfo: {
             name: string;
             scopes: components["schemas"]["TokenScope"][];
@@ -1618,7 +1618,7 @@ export interface components {
             expires: string | null;
         };
         /**
-         * @description What a token permits.
+         * @description A permission of a token.
          * @enum {string}
          */
         TokenScope: "read-user" | "read-all" | "change-user" | "forget-user" | "produce" | "read-slim" | "operate";
@@ -1638,7 +1638,7 @@ export interface components {
         Verdict: "supports" | "unrelated" | "contradicts";
     };
     responses: {
-        /** @description No valid token. */
+        /** @description There is no valid token. */
         Unauthorized: {
             headers: {
                 [name: string]: unknown;
@@ -1647,7 +1647,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Not with this token; the same whether the user exists or not. */
+        /** @description The token lacks the scope, whether the user exists or not. */
         Forbidden: {
             headers: {
                 [name: string]: unknown;
@@ -1665,7 +1665,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Over a rate or a share: `Retry-After` has the seconds to wait. */
+        /** @description Over a rate or share: `Retry-After` has the seconds to wait. */
         TooMany: {
             headers: {
                 [name: string]: unknown;
@@ -1674,7 +1674,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Starting, overloaded, or Kafka or the snapshot is away: try again. */
+        /** @description Starting or overloaded, or Kafka or the snapshot is unavailable: try again. */
         Unavailable: {
             headers: {
                 [name: string]: unknown;
@@ -1683,7 +1683,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Another problem: the mistake, and what to do. */
+        /** @description Another problem, and what to do. */
         Other: {
             headers: {
                 [name: string]: unknown;
@@ -1692,7 +1692,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description It does not exist, or is not known yet. */
+        /** @description It does not exist, or not yet. */
         NotFound: {
             headers: {
                 [name: string]: unknown;
@@ -1843,7 +1843,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of the last event that had one: resumes behind it. */
+                /** @description The id of the last event that had one, to resume after it. */
                 "last-event-id"?: string;
             };
             path: {
@@ -1878,7 +1878,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of the last event that had one: resumes behind it. */
+                /** @description The id of the last event that had one, to resume after it. */
                 "last-event-id"?: string;
             };
             path?: never;
@@ -2246,7 +2246,7 @@ export interface operations {
                 domain?: string;
                 /** @description Why, for the log. */
                 reason?: string;
-                /** @description The user's id again: it is carried out. Without it the answer is a preview. */
+                /** @description The user's id, to carry it out. Without it the response is a preview. */
                 confirm?: string;
             };
             header?: never;

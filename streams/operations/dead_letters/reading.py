@@ -15,8 +15,8 @@ from streams.exceptions import StreamsError
 from streams.kafka.scanner import Scanner, Tell, int_of, sent_at_ms
 from streams.settings import Settings
 
+# Header of a dead letter that is on its topic again because it was replayed: the position of the replayed record.
 REPLAYED = "sager-replayed"
-"""Header of a dead letter that is on its topic again because it was replayed: the position of the replayed record."""
 KEY_CHARS = 200
 
 

@@ -32,15 +32,15 @@ from streams.operations.dead_letters.reading import (
 )
 from streams.settings import Settings
 
+# Header of a replayed record: the id of its dead letter.
 REPLAY_OF = "sager-replay-of"
-"""Header of a replayed record: the id of its dead letter."""
+# A process with several callers holds it during a replay.
 ONE_AT_A_TIME = threading.Lock()
-"""A process with several callers holds it during a replay."""
 
 FLUSH_SECONDS, BATCH = 60.0, 100
 
+# Receives progress: the stage's name, the records done, and about how many there are.
 OnProgress = Callable[[str, int, int], None]
-"""Receives progress: the stage's name, the records done, and about how many there are."""
 _Record = tuple[bytes | None, bytes | None]
 
 

@@ -30,10 +30,10 @@ LIMITS: Final = tuple(
 )
 RULES: Final = tuple(f"rules.{each.name}" for each in fields(RulesReasoner) if each.name != "name")
 NAMES: Final = (*SETTINGS, *LIMITS, *RULES)
+# Upper limits: a skill with more lines cannot be encoded. All others may be up to 20,000.
 MOST: Final = {"merge.attributes": 64, "rules.common_share": 1}
-"""Upper limits: a skill with more lines cannot be encoded. All others may be up to 20,000."""
+# Numbers without effect in the mode `counts`.
 PAPER_ONLY: Final = ("merge.protect_contradictions", "merge.weaken_window", "merge.discoveries", *RULES)
-"""Numbers without effect in the mode `counts`."""
 
 _Group = TypeVar("_Group", MergeLimits, RulesReasoner)
 

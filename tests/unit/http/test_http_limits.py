@@ -48,7 +48,7 @@ def test_buckets_are_bounded():
     buckets = Buckets(1, 1, most=3)
     for n in range(100):
         buckets.take(str(n))
-    assert len(buckets._held) == 3
+    assert len(buckets._used) == 3
 
 
 @pytest.mark.parametrize(
