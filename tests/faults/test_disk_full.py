@@ -25,7 +25,7 @@ from tests.faults.oracle import Run, assert_duckdb_has_each_row_once
 from tests.faults.test_kills import BROKER
 from tests.harness import Harness
 from tests.probes import is_ready, metric, why_not
-from tests.unit.materializer.materializer_builders import NOON, diff, write
+from tests.unit.analytics.analytics_builders import NOON, diff, write
 from tests.waiting import WAIT_SECONDS, until
 from tests.worlds import slate
 

@@ -5,14 +5,13 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import orjson
 import pytest
 
 from operators.admission import TOLERANCE, RejectReason, abstention_id, is_ahead
 from operators.graph.items import neighbour_of
-from schemas import CLIPPED, MAX_KEY_BYTES, MAX_TAKEN, MAX_TAKERS, Correction, Event, Item, Profile, SkillDiff
-from schemas.codec import DeadLetter, decode, encode
-from schemas.events import Contrast, Feedback, Interaction, Ranking, RankRequest, Selection
+from schemas import MAX_TAKEN, MAX_TAKERS, Correction, Event, Item, Profile, SkillDiff
+from schemas.codec import decode, encode
+from schemas.events import Feedback, Interaction, Ranking, RankRequest, Selection
 from schemas.memory import ItemMemory, ItemUpdate, Memory, TouchedItem
 from schemas.topics import compound_key
 from streams.kafka.clients import partition_of
@@ -179,72 +178,3 @@ def test_the_future_does_not_keep_its_place(harness: Harness) -> None:
     secret = secret_of(harness.settings.model_copy(update={"data_dir": harness.settings.data_dir / "worker"}))
     assert held.takers[-1].neighbour == neighbour_of("ann", secret)
     assert max(taker.at for taker in held.takers) <= datetime.now(UTC)
-
-
-@pytest.mark.seldom
-def test_a_burst_on_one_topic_does_not_hold_up_the_one_it_waits_for(harness: Harness) -> None:
-    """One fetch brings all rankings and a few of the selections that they wait for.
-
-    Beyond the rings, 256 rankings are in flight and 256 in the buffer. If delivery waited for room in it, each one
-    more would take half a minute, and be lost.
-    """
-    total, crowd = 620, 60
-    rng, selections = random.Random(1), []
-    for number in range(total):
-        ranking, selection = a_choice("ann", number, NOW)
-        produce(harness, ranking)
-        selections.append(selection)
-    for number, selection in enumerate(selections):
-        # Unknown fields are ignored; so much noise makes the first fetch end after a few.
-        noise = rng.randbytes(400_000).hex() if number < 20 else ""
-        value = orjson.dumps({**orjson.loads(encode(selection)), "noise": noise})
-        where = partition_of("ann", harness.settings.partitions)
-        harness.raw.produce(harness.settings.topic(Selection.TOPIC), value, partition=where)
-        harness.raw.poll(0)
-    # And one item in every ranking, which everybody takes.
-    hot = film(0)
-    for number in range(crowd):
-        for event in a_choice(f"fan-{number}", number, NOW, [hot, film(1 + number % 100)]):
-            produce(harness, event)
-    harness.raw.flush(30)
-    harness.worker(open_rankings=64)
-    harness.materializer()
-
-    harness.count(Contrast, total + crowd)
-    outputs = harness.count(SkillDiff, total + crowd)
-    harness.quiet()
-
-    assert outputs.dead_letters == []
-    assert {(c.user_id, c.ranking_id) for c in outputs.values(Contrast)} == {
-        *(("ann", f"ann-{n}") for n in range(total)),
-        *((f"fan-{n}", f"fan-{n}-{n}") for n in range(crowd)),
-    }
-    item = decode(ItemMemory, outputs.newest(ItemMemory)[compound_key(hot["item_id"], "films")])
-    assert len(item.takers) == MAX_TAKERS
-    assert all(len(each.takers) <= MAX_TAKERS for each in outputs.values(ItemMemory))
-    harness.assert_all_stores_agree()
-
-
-def test_keys_of_any_size_are_kept_as_far_as_they_fit(harness: Harness) -> None:
-    """A hostile key next to a value that nobody can read; what follows on the partition is processed all the same."""
-    noise = random.Random(3).randbytes(700_000)
-    keys = [None, b"", b"\xff\xfe", noise, bytes(3_500_000)]
-    topic = harness.settings.topic(Ranking.TOPIC)
-    for key in keys:
-        harness.raw.produce(topic, b"{", key, partition=0)
-        harness.raw.flush(10)
-    users = [name for n in range(50) if partition_of(name := f"user-{n}", harness.settings.partitions) == 0][:3]
-    for user in users:
-        for event in a_choice(user, 1, NOW):
-            produce(harness, event, key=noise)
-    harness.raw.flush(10)
-    harness.worker()
-
-    outputs = harness.count(DeadLetter, len(keys))
-    harness.count(SkillDiff, len(users))
-
-    letters = sorted(outputs.dead_letters, key=lambda letter: letter.source.offset)
-    assert [letter.value for letter in letters] == [b"{"] * len(keys)
-    assert [letter.key for letter in letters] == [key and key[:MAX_KEY_BYTES] for key in keys]
-    assert [letter.detail.startswith(CLIPPED) for letter in letters] == [False, False, False, True, True]
-    assert {contrast.user_id for contrast in outputs.values(Contrast)} == set(users)

@@ -2,17 +2,34 @@
 
 import random
 import shutil
+import signal
 import time
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
-from schemas import SkillDiff
+from operators.evolve import CountsReasoner
+from operators.statinit import facts_of, parser_for
+from operators.steps import EvolveState, EvolveStep, SkillStart
+from schemas import Candidate, Contrast, Model, PolicySkill, Position, SkillDiff, SlimSkill, compound_key, encode
+from streams.kafka.clients import partition_of
+from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Store
 from tests.conftest import APACHE
 from tests.faults.load import Load, Talk
-from tests.faults.oracle import Run, assert_heard, assert_the_graph_knows_each_choice_once, assert_undisturbed, times
+from tests.faults.oracle import (
+    Run,
+    assert_heard,
+    assert_one_version_each,
+    assert_the_graph_knows_each_choice_once,
+    assert_undisturbed,
+    times,
+)
 from tests.harness import Harness
 from tests.openai_server import Act, OpenAiServer, threaded
+from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.timeout(1_800)]
 
@@ -132,3 +149,128 @@ def test_kill_9_of_the_materializer(harness: Harness) -> None:
             materializer = harness.materializer()
 
     assert_undisturbed(harness, run, load.rankings, load.selections)
+
+
+@pytest.mark.thorough
+def test_workers_join_leave_and_die(harness: Harness) -> None:
+    rng, rounds = random.Random(60), times(short=1, full=1)
+    run = Run("three workers: join, leave, die", BROKER, 4 * rounds)
+    harness.materializer()
+    with Load(harness.settings, per_second=15) as load:
+        working = {"w0": harness.peer("w0")}
+        wait_for_a_new_diff(harness)
+        for turn in range(rounds):
+            for name in (f"w1-{turn}", f"w2-{turn}"):
+                working[name] = harness.peer(name)
+                time.sleep(rng.uniform(0, 4))
+            leaves, dies = rng.sample(list(working), 2)
+            harness.has_started(leaves)
+            assert harness.stop(working.pop(leaves)) == 0
+            time.sleep(rng.uniform(0, 3))
+            harness.kill(working.pop(dies))
+            run.recovery_seconds.append(wait_for_a_new_diff(harness))
+
+    outputs = assert_undisturbed(harness, run, load.rankings, load.selections)
+    assert_the_graph_knows_each_choice_once(outputs, load.choices)
+
+
+@pytest.mark.thorough
+def test_a_frozen_worker_that_comes_back_writes_nothing_stale(harness: Harness) -> None:
+    """A stopped virtual machine, a long pause: the others have taken over, and it does not know that yet."""
+    rounds = times(short=1, full=1)
+    run = Run("worker frozen for longer than its session, then resumed", BROKER, rounds)
+    harness.materializer()
+    with Load(harness.settings, per_second=15) as load:
+        workers = [harness.peer("w0"), harness.peer("w1")]
+        wait_for_a_new_diff(harness)
+        time.sleep(6)
+        for turn in range(rounds):
+            frozen = workers[turn % 2]
+            frozen.send_signal(signal.SIGSTOP)
+            try:
+                time.sleep(harness.settings.session_seconds + 6)
+                run.recovery_seconds.append(wait_for_a_new_diff(harness))
+            finally:
+                frozen.send_signal(signal.SIGCONT)
+            time.sleep(6)
+
+    outputs = assert_undisturbed(harness, run, load.rankings, load.selections, may_arrive_late=True)
+    assert_the_graph_knows_each_choice_once(outputs, load.choices)
+
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def put(harness: Harness, topic: str, user: str, key: bytes, value: Model) -> Position:
+    """Produce a record on the user's partition; where it stands."""
+    told: list[Any] = []
+    partition = partition_of(user, harness.settings.partitions)
+    name = harness.settings.topic(topic)
+    harness.raw.produce(name, encode(value), key, partition, on_delivery=lambda _, message: told.append(message))
+    harness.raw.flush(30)
+    [message] = told
+    return Position(
+        topic=name, partition=partition, offset=message.offset(), timestamp_ms=max(0, message.timestamp()[1])
+    )
+
+
+def contrast_of(user: str, number: int) -> Contrast:
+    parse = parser_for("films", {})
+    facts = [facts_of(Candidate.model_validate(item), parse) for item in slate(number)]
+    return Contrast(
+        event_id=f"c-{user}-{number}",
+        occurred_at=NOW,
+        user_id=user,
+        domain="films",
+        ranking_id=f"r-{user}-{number}",
+        chosen=facts[1],
+        chosen_rank=2,
+        unchosen=(*facts[2:], facts[0]),
+    )
+
+
+def evolved(skill: PolicySkill, contrast: Contrast, at: Position) -> PolicySkill:
+    return (
+        EvolveStep(slim_tokens=30, privacy=PRIVACY, gate=OUTPUT_GATE)
+        .finish(EvolveState(skill), contrast, CountsReasoner().propose(contrast, skill), at)
+        .skill
+    )
+
+
+def put_skill(harness: Harness, skill: PolicySkill) -> None:
+    put(harness, PolicySkill.TOPIC, skill.user_id, compound_key(skill.user_id, skill.domain), skill)
+
+
+def put_outputs(harness: Harness, skill: PolicySkill) -> None:
+    assert skill.last_diff is not None
+    put(harness, SkillDiff.TOPIC, skill.user_id, skill.user_id.encode(), skill.last_diff)
+    short = EvolveStep(slim_tokens=harness.settings.slim_tokens, privacy=PRIVACY, gate=OUTPUT_GATE).slim(skill)
+    assert short is not None
+    put(harness, SlimSkill.TOPIC, skill.user_id, compound_key(skill.user_id, skill.domain), short)
+
+
+@pytest.mark.thorough
+def test_a_diff_that_was_not_sent_is_sent_and_one_that_was_is_not_sent_again(harness: Harness) -> None:
+    for user, sent in (("unsent", False), ("sent", True)):
+        contrast = contrast_of(user, 1)
+        at = put(harness, Contrast.TOPIC, user, user.encode(), contrast)
+        skill = evolved(SkillStart(privacy=PRIVACY).skill(user, "films", contrast, None), contrast, at)
+        put_skill(harness, skill)
+        if sent:
+            put_outputs(harness, skill)
+        put(harness, Contrast.TOPIC, user, user.encode(), contrast_of(user, 2))
+
+    harness.worker()
+    outputs = harness.until(lambda out: len(out.diffs) == 4, "both versions of both")
+    outputs = harness.quiet(2)
+
+    assert [(d.version, d.event_id) for d in outputs.values(SkillDiff) if d.user_id == "unsent"] == [
+        (1, "c-unsent-1"),
+        (2, "c-unsent-2"),
+    ]
+    assert [(d.version, d.event_id) for d in outputs.values(SkillDiff) if d.user_id == "sent"] == [
+        (1, "c-sent-1"),
+        (2, "c-sent-2"),
+    ]
+    assert_one_version_each(outputs)
+    harness.assert_all_stores_agree(duckdb=False)

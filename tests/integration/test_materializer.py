@@ -19,8 +19,8 @@ from streams.kafka import topics
 from streams.kafka.clients import producer_config
 from streams.local.broker import EmbeddedBroker, free_port
 from streams.settings import Settings
-from tests.unit.materializer.materializer_builders import diff, item, ranking, receipt, selection, skill, slim
-from tests.unit.materializer.materializer_builders import interaction as an_interaction
+from tests.unit.analytics.analytics_builders import diff, item, ranking, receipt, selection, skill, slim
+from tests.unit.analytics.analytics_builders import interaction as an_interaction
 from tests.waiting import WAIT_SECONDS, until
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
@@ -147,18 +147,6 @@ def start_process(settings):
 def kill(process):
     process.send_signal(signal.SIGKILL)
     process.wait()
-
-
-def test_kill_9_of_the_process_loses_and_doubles_nothing(settings):
-    for round_ in range(3):
-        process = start_process(settings)
-        produce(settings, *map(interaction, range(round_ * 1_000, round_ * 1_000 + 1_000)))
-        time.sleep(1.5 + round_ / 10)
-        kill(process)
-    with materializing(settings):
-        eventually(settings, "SELECT count(*), count(DISTINCT event_id) FROM interactions", [(3_000, 3_000)])
-        query_offsets = f"SELECT sum(next_offset) FROM sink_offsets WHERE topic = '{settings.topic('interactions')}'"
-        eventually(settings, query_offsets, [(3_000,)])
 
 
 def test_an_erasure_rewrites_the_file_and_loses_and_doubles_no_row(settings):

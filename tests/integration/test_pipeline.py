@@ -45,33 +45,3 @@ def test_all_stores_agree_with_the_fold_of_the_log(harness: Harness) -> None:
             assert cache.get(slim.user_id, slim.domain) == slim.text
             assert slim.tokens <= harness.settings.slim_tokens
     assert len(harness.duckdb("SELECT event_id FROM interactions", lambda rows: len(rows) == past)) == past
-
-
-@pytest.mark.on("kafka")
-@pytest.mark.thorough
-def test_tables_survive_a_restart(harness: Harness) -> None:
-    first = harness.worker()
-    for number in range(40):
-        harness.events.interaction(f"user-{number % 4}", "films", film(number))
-    harness.events.flush()
-    harness.count(Profile, 40)
-    open_ranking = harness.events.ranking("user-1", "films", slate(99), ranking_id="left-open")
-    for number in range(20):
-        ranking = harness.events.ranking(f"user-{number % 4}", "films", slate(number))
-        harness.events.selection(ranking, slate(number)[0]["item_id"])
-    harness.events.flush()
-    harness.count(SkillDiff, 20)
-    harness.quiet()
-    assert harness.stop(first) == 0
-
-    harness.worker("second")
-    harness.events.selection(open_ranking, slate(99)[3]["item_id"])
-    for number in range(20, 24):
-        ranking = harness.events.ranking(f"user-{number % 4}", "films", slate(number))
-        harness.events.selection(ranking, slate(number)[0]["item_id"])
-    harness.events.flush()
-
-    outputs = harness.count(SkillDiff, 25)
-    versions = {(d.user_id, d.version) for d in outputs.diffs}
-    assert versions == {(f"user-{u}", v) for u in range(4) for v in range(1, 7)} | {("user-1", 7)}
-    harness.assert_all_stores_agree(duckdb=False)

@@ -42,7 +42,7 @@ from tests.builders import (
     evolve,
 )
 from tests.harness import Harness
-from tests.unit.materializer.said_builders import abstention, correction, rated, stated, statement
+from tests.unit.analytics.analytics_builders import abstention, correction, rated, stated, statement
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 

@@ -1,4 +1,4 @@
-"""Our repairs of Faust 0.15.3; tests: unit/worker/test_worker_repairs.py and integration/test_repairs.py.
+"""Our repairs of Faust 0.15.3; tests: unit/worker/test_worker_recovery.py and integration/test_repairs.py.
 
 1. faust-streaming #596: when table recovery ends, source partitions are resumed and fetched before the queues
    are cleared, and records fetched in between are lost. Flow is stopped before recovery completes

@@ -15,7 +15,7 @@ from streams.analytics.store import DuckDBStore
 from streams.local import journal
 from streams.local.children import open_log
 from streams.settings import Settings
-from tests.unit.materializer.materializer_builders import skill, write
+from tests.unit.analytics.analytics_builders import skill, write
 
 
 @pytest.fixture(autouse=True, params=[0o000, 0o022], ids=oct)

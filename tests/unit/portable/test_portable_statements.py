@@ -17,7 +17,7 @@ from streams.privacy import DEFAULT as PRIVACY
 from streams.rights.importing import ImportOrder, card_commands, statement_corrections
 from tests.analytics_talks import talks
 from tests.builders import a_command, a_time, item_facts
-from tests.unit.materializer.said_builders import AVOIDS_HORROR, CHEAPER, NOIR, NOT_DUNE, RATHER_NOIR, SF
+from tests.unit.analytics.analytics_builders import AVOIDS_HORROR, CHEAPER, NOIR, NOT_DUNE, RATHER_NOIR, SF
 
 STEP = EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE)
 LATER = a_time(60 * 24)

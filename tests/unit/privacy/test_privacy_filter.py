@@ -20,7 +20,7 @@ from streams.privacy import DEFAULT, privacy_of
 from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
 from tests.builders import NOW, a_position, a_ranking, a_selection, open_rankings
-from tests.unit.materializer.materializer_builders import record
+from tests.unit.analytics.analytics_builders import record
 
 
 def test_a_category_stays_out_of_attributes_unless_the_domain_allows_it() -> None:

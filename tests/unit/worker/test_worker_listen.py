@@ -249,18 +249,6 @@ async def test_a_worker_may_die_while_it_ends_a_silence(tmp_path: Path, monkeypa
     assert after > 4, "it died after every effect that there is"
 
 
-@pytest.mark.parametrize("base", ["conversations", "cards", "card-diffs"])
-async def test_what_cannot_be_sent_is_sent_again_and_once(deployment: FakeDeployment, base: str) -> None:
-    deployment.log.put_all(all_of_it())
-    worker = deployment.worker(slow=5)
-    worker.fail(base, times=4)
-
-    await worker.quiet()
-
-    assert lines(deployment.log) == ALL
-    assert_whole(deployment.log)
-
-
 async def test_what_was_silent_while_the_partition_moved_is_the_next_workers(deployment: FakeDeployment) -> None:
     log, one = deployment.log, deployment.worker()
     log.put(said(0, "I love morning runs."), timestamp_ms=NOON_MS)

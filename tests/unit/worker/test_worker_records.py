@@ -4,12 +4,27 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from faust.types import TP
 
-from schemas import Candidate, DeadLetter, PolicySkill, Ranking, RankRequest, Selection, SkillDiff, encode
+from operators.contrast import SLOTS, RingLimits
+from schemas import (
+    BadRecord,
+    Candidate,
+    Contrast,
+    DeadLetter,
+    ForgetRequest,
+    PolicySkill,
+    Ranking,
+    RankRequest,
+    Selection,
+    SkillDiff,
+    encode,
+)
 from schemas.topics import WORKED_OFF
 from streams.kafka.clients import partition_of
-from tests.builders import a_command, a_time
-from tests.fake_log import PARTITIONS, FakeDeployment, Record, position
+from streams.worker.runtime.executor import DEFAULT_IN_FLIGHT
+from tests.builders import a_command, a_contrast, a_time
+from tests.fake_log import PARTITIONS, PREFIX, FakeDeployment, Record, position
 from tests.unit.worker.test_worker_exactly_once import assert_undisturbed, choice, choices, put
 
 POISON = [b"", b"\xff\xfe\x00", b"null", b'{"user_id": 7}', b'{"a":' * 2_000 + b"1" + b"}" * 2_000]
@@ -186,3 +201,59 @@ async def test_a_selection_of_a_forgotten_past_is_not_learned_from(deployment: F
 
     assert len(log.values(SkillDiff)) == so_far
     assert len(log.values(Selection)) == 2
+
+
+ENOUGH = SLOTS * max(RingLimits.rankings, RingLimits.waiting) + DEFAULT_IN_FLIGHT + 50
+"""Choices of one user: more than their rings and one executor hold."""
+
+
+async def test_partitions_that_are_ahead_in_different_topics_catch_up(
+    deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Restarts under a backlog lead to this. Held rankings of one partition blocked those of the other."""
+    monkeypatch.setattr("streams.worker.agents.contrast.CATCH_UP_SECONDS", 3_600.0)
+    users = [next(name for name in map(str, range(100)) if partition_of(name, 2) == number) for number in (0, 1)]
+    made = [choice(number, users[number % 2]) for number in range(2 * ENOUGH)]
+    for ranking, selection in made:
+        deployment.log.put_all((ranking, selection))
+    late = {TP(PREFIX + Selection.TOPIC, 0), TP(PREFIX + Ranking.TOPIC, 1)}
+    worker = deployment.worker()
+    worker.full |= late
+    await worker.settle(5_000)
+
+    worker.full -= late
+    deployment.log.wake()
+    await worker.quiet()
+
+    assert len(deployment.log.values(Contrast)) == len(made)
+    assert deployment.log.of("dead-letters") == []
+
+
+async def test_only_the_very_same_bytes_are_known_and_only_once(deployment: FakeDeployment) -> None:
+    tables = deployment.worker().parts.tables
+    made = a_contrast(["genre: noir"], [["genre: saga"]])
+    raw, other = encode(made), encode(made).replace(b"noir", b"rion")
+
+    tables.prime_cache(raw, made)
+
+    assert tables.decode(Contrast, other) is not made
+    assert tables.decode(Contrast, other) != made
+    with pytest.raises(BadRecord):
+        tables.decode(Ranking, raw)
+    assert tables.decode(Contrast, bytes(bytearray(raw))) is made
+    again = tables.decode(Contrast, raw)
+    assert again == made
+    assert again is not made
+
+
+async def test_nothing_that_was_handed_over_outlives_a_request_to_forget(deployment: FakeDeployment) -> None:
+    worker = deployment.worker()
+    put(deployment.log, [choice(1, "ann")])
+    await worker.quiet()
+    made = a_contrast(["genre: noir"], user_id="ann")
+
+    worker.parts.tables.prime_cache(encode(made), made)
+    deployment.log.put(ForgetRequest(event_id="please", occurred_at=a_time(60), user_id="ann", actor="ann"))
+    await worker.quiet()
+
+    assert worker.parts.tables.decode(Contrast, encode(made)) is not made

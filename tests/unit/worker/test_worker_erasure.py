@@ -19,21 +19,22 @@ from operators.audit import chain_breaks
 from operators.graph.items import neighbour_of
 from operators.learning.fold import fold
 from operators.redaction import placeholder
+from operators.stated import item_attribute
+from schemas import Correction, Directive, Stance
 from schemas.codec import DeadLetter, line_of, subject_of
 from schemas.commands import Action, SkillCommand, SkillLineInput
-from schemas.corrections import Correction, Directive
 from schemas.diffs import PolicySkill, RefusalReason, SkillDiff
 from schemas.events import Feedback, Interaction, Ranking, RankRequest, Selection
 from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
 from schemas.memory import ItemMemory, Memory
 from schemas.skills import Tier
 from schemas.state import OpenRankings, Profile
-from schemas.statements import Stance
 from schemas.topics import TOPICS, compound_key
 from streams.pseudonyms import secret_of
 from tests.builders import a_candidate, a_command, a_name, a_rank_request, a_time, an_interaction
 from tests.fake_log import FakeDeployment, FakeLog, FakeWorker, settings_in
 from tests.unit.worker.test_worker_exactly_once import choice, put
+from tests.unit.worker.test_worker_feedback import nothing_taken, several_taken
 
 ANN = "ann"
 LINE = "preference:music:zyxquillwaltzes"
@@ -516,3 +517,130 @@ async def test_a_receipt_names_no_event(deployment: FakeDeployment) -> None:
     told = receipt.model_dump_json()
     ids = {event.event_id for event in events} | {getattr(event, "ranking_id", "") for event in events} - {""}
     assert not [name for name in (*ids, ANN) if f'"{name}"' in told]
+
+
+KEY = compound_key(ANN, "films")
+ITEM = a_candidate("zyxquill-tape", genres=["Drama"])
+AN_ITEM = {"domain": "films", "line": line_of(ANN, "films", item_attribute("zyxquill-tape"))}
+
+
+def said(name: str = "said", at: datetime | None = None) -> Correction:
+    """She wants no waltzes, in words that name them; and something else that she says in one breath."""
+    waltzes = Directive(stance=Stance.AVOIDS, dimension="music", value="zyxquillwaltzes")
+    drama = Directive(stance=Stance.PREFERS, dimension="genre", value="Drama")
+    return Correction(
+        event_id=name,
+        occurred_at=at or a_time() + timedelta(seconds=300),
+        user_id=ANN,
+        domain="films",
+        text="no zyxquillwaltzes please, drama",
+        directives=(waltzes, drama),
+        session_id="s1",
+    )
+
+
+def hidden(name: str = "hidden", at: datetime | None = None) -> Feedback:
+    """She hides a tape."""
+    when = at or a_time() + timedelta(seconds=301)
+    whose = {"user_id": ANN, "domain": "films"}
+    return Feedback(event_id=name, occurred_at=when, item=ITEM, signal="hidden", session_id="s1", **whose)
+
+
+@pytest_asyncio.fixture
+async def outspoken(deployment: FakeDeployment) -> AsyncIterator[FakeDeployment]:
+    """Ann and others take films; she took two of a list and nothing of another, and says what nobody else says."""
+    log = deployment.log
+    put(log, [choice(number) for number in range(12)])
+    put(log, [several_taken(50), nothing_taken(51)])
+    worker = deployment.worker()
+    await worker.quiet()
+    log.put_all([said(), hidden()])
+    await worker.quiet()
+    await worker.stop()
+    yield deployment
+
+
+def quoted(log: FakeLog, words: bytes = b"zyxquill") -> set[str]:
+    """The topics of skills that hold her words."""
+    bases = ("skills", "skill-diffs", "slim-skills")
+    return {base for base in bases for value in log.compacted(base).values() if words in value}
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
+async def test_a_worker_may_die_at_every_step_of_erasing_statements(
+    outspoken: FakeDeployment, scope: str, commits: bool
+) -> None:
+    before = outspoken.log
+    before.put(request(**SCOPES[scope]))
+    outspoken.log = before.copy()
+    await outspoken.worker().quiet()
+    undisturbed = outspoken.log
+    [told] = scopes(undisturbed)
+    assert (told.done, told.versions) == (True, 7)
+
+    outspoken.log = before
+    async for _ in outspoken.successors(deaths=10, commits=commits):
+        assert scopes(outspoken.log) == [told]
+        assert state(outspoken.log) == state(undisturbed)
+        assert chain_breaks(hers(outspoken.log)) == []
+        assert scope != "person" or traces(outspoken.log) == []
+
+
+async def test_a_line_takes_what_was_stated_of_it_along_and_all_words(
+    outspoken: FakeDeployment,
+) -> None:
+    worker = outspoken.worker()
+    assert {"skills", "skill-diffs"} <= quoted(outspoken.log)
+    before = outspoken.log.newest(PolicySkill)[KEY]
+
+    outspoken.log.put_all(
+        [request(**SCOPES["line"]), request(**AN_ITEM).model_copy(update={"event_id": "and the tape"})]
+    )
+    await worker.quiet()
+
+    log, skill = hers(outspoken.log), outspoken.log.newest(PolicySkill)[KEY]
+    # As evidence an item's id stays, as that of what was taken does: what the tape was hidden for is gone.
+    values = b"".join(value for value in outspoken.log.compacted("skill-diffs").values())
+    assert b"zyxquillwaltzes" not in values
+    assert b"avoids:item" not in values
+    assert fold(log)[ANN, "films"] == skill
+    assert {each.statement_id for each in before.stated} - {each.statement_id for each in skill.stated} == {
+        f"avoids:{LINE}",
+        f"avoids:{item_attribute('zyxquill-tape')}",
+    }
+    assert {each.words for each in skill.stated} == {""}
+    assert [[each.kind.value for each in diff.stated] for diff in log[-2:]] == [["forgotten"], ["forgotten"]]
+
+
+BY_NAME = {"line": LINE, "statement": f"avoids:{LINE}"}
+
+
+@pytest.mark.parametrize("name", BY_NAME.values(), ids=BY_NAME.keys())
+async def test_a_line_is_not_stated_again_by_words_from_before(outspoken: FakeDeployment, name: str) -> None:
+    """Whether the line is named or what was said of it."""
+    worker = outspoken.worker()
+    outspoken.log.put(request(domain="films", line=line_of(ANN, "films", name)))
+    await worker.quiet()
+    assert quoted(outspoken.log, b"zyxquillwaltzes") == set()
+
+    outspoken.log.put(said("late"))
+    await worker.quiet()
+
+    assert "waltzes" not in str(outspoken.log.newest(PolicySkill)[KEY])
+    outspoken.log.put(said("again", datetime.now(UTC)))
+    await worker.quiet()
+    assert f"avoids:{LINE}" in {each.statement_id for each in outspoken.log.newest(PolicySkill)[KEY].stated}
+
+
+async def test_what_was_said_before_is_not_heard_again(outspoken: FakeDeployment) -> None:
+    worker = outspoken.worker()
+    outspoken.log.put(request())
+    await worker.quiet()
+    so_far = len(outspoken.log.diffs)
+
+    outspoken.log.put_all([said(), hidden(), said("late"), hidden("late"), *nothing_taken(51), *nothing_taken(60)])
+    await worker.quiet()
+
+    assert len(outspoken.log.diffs) == so_far
+    assert traces(outspoken.log) == []

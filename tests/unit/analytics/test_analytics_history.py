@@ -1,25 +1,31 @@
 """The history of a line, from events that the operators apply and the materializer stores."""
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from operators.evolve import Proposal
 from operators.evolve.proposals import COUNTS
+from operators.history import line_steps
 from operators.language.corrections import understand
 from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import ONE, Candidate, Correction, Directive, Event, PolicySkill, SkillDiff, Stance, Tier
 from schemas.events import Contrast, Feedback, Interaction, Ranking
 from streams.analytics import read
 from streams.analytics.store import DuckDBStore
+from streams.cli import app
 from streams.language import RULES
 from streams.output_gate import DEFAULT
 from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
 from streams.views.line_history import LineHistory, LineStep, explain
+from streams.views.sentences import sentence
+from tests.analytics_world import build, published
 from tests.builders import (
     DOMAIN,
     NOW,
@@ -32,7 +38,7 @@ from tests.builders import (
     id_of,
     item_facts,
 )
-from tests.unit.materializer.materializer_builders import item, write
+from tests.unit.analytics.analytics_builders import item, write
 
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
 ABOUT: dict[str, Any] = {"occurred_at": NOW, "user_id": USER, "domain": DOMAIN}
@@ -122,3 +128,84 @@ def test_titles_come_from_the_catalogue_then_from_the_users_own_newest_event(sto
     )
 
     assert read.titles(store._db, USER, ["dune", "heat", "laura"]) == {"dune": "Dune", "heat": "Heat (1995)"}
+
+
+READER, BOOKS = "person-003", "books"
+
+
+@pytest.fixture
+def ask(monkeypatch):
+    monkeypatch.setenv("SAGER_DUCKDB", str(published()))
+
+    def ask(*words: str, width: int = 80) -> str:
+        monkeypatch.setenv("COLUMNS", str(width))
+        done = CliRunner().invoke(app, list(words))
+        assert done.exit_code == 0, done.stderr
+        return done.stdout
+
+    return ask
+
+
+def lines_of(user: str = READER, domain: str = BOOKS) -> list[str]:
+    return [line.attribute_id for line in build().skills[user, domain].attributes]
+
+
+def test_an_explanation_names_titles_and_no_ids_or_shares(ask):
+    diffs = [diff for diff in build().diffs if (diff.user_id, diff.domain) == (READER, BOOKS)]
+
+    for line in lines_of():
+        shown = ask("policy", "explain", READER, line, "--domain", BOOKS, width=200)
+        assert line_steps(diffs, line)
+        assert "%" not in shown
+        assert line not in shown
+        assert not re.search(r"\b[0-9a-f]{16}\b|rank-|books:\S|person-\d", shown)
+
+
+WORDS_STEP: dict[str, Any] = {"kind": "reinforced", "actor": None, "reason": "", "verdict": None, "title": "Arrival"}
+WORDS_STEP |= {"others_with": None, "taken": None, "expected": None}
+WORDS_STEP["ranking"] = {"shown": list("abcdefghij"), "taken": ["a"], "instruction": ""}
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (
+            {"reason": "chosen, and 11% of the others have it", "tier_before": "low", "tier_after": "medium"},
+            ("You took *Arrival* and left nine others, eight of them without this. "
+             "It went from “a first sign” to “likely”."),
+        ),
+        (
+            {"taken": "6", "expected": "2.1", "others_with": 0, "tier_before": "high", "tier_after": "high"},
+            ("You took *Arrival* and left nine others, all of them without this. "
+             "Lately you took this 6 times; by chance it would be 2.1."),
+        ),
+        (
+            {"kind": "weakened", "taken": "2.1", "expected": "2.5", "tier_before": "low", "tier_after": "silent"},
+            ("You took *Arrival* and left nine others. Lately you took this 2.1 times; by chance it would be 2.5. "
+             "It went from “a first sign” to “says nothing”."),
+        ),
+        (
+            {"kind": "discovered", "tier_before": None, "tier_after": "silent"},
+            "You took *Arrival* and left nine others. It is new in the profile: counted, it says nothing yet.",
+        ),
+        (
+            {"kind": "discovered", "tier_before": None, "tier_after": "low"},
+            "You took *Arrival* and left nine others. It is new in the profile: a first sign.",
+        ),
+        (
+            {"kind": "weakened", "reason": "passed over 2 times in this ranking", "tier_before": "low",
+             "tier_after": None},
+            "You took *Arrival* and left nine others, two of them with this. It left the profile.",
+        ),
+        (
+            {"kind": "pinned", "tier_after": "high", "actor": "the help desk", "reason": "she said so"},
+            "The help desk pinned this: it stays, whatever you choose. The reason given: “she said so”.",
+        ),
+        (
+            {"title": None, "ranking": None, "tier_before": "low", "tier_after": "low"},
+            "You took something whose title is not known any more.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_step_is_a_sentence(changed, told):
+    assert sentence({**WORDS_STEP, **changed}) == told

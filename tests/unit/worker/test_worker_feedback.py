@@ -146,17 +146,6 @@ async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, com
         assert_each_told_once(successor.log)
 
 
-@pytest.mark.parametrize("base", ["open-rankings", "abstentions", "skills", "skill-diffs", "slim-skills"])
-async def test_what_cannot_be_sent_is_sent_again_and_once(deployment: FakeDeployment, base: str) -> None:
-    deployment.log.put_all(all_of_it())
-    worker = deployment.worker(slow=5)
-    worker.fail(base, times=5)
-
-    await worker.quiet()
-
-    assert_each_told_once(deployment.log)
-
-
 @pytest.mark.parametrize(
     ("text", "outcome", "told"),
     [

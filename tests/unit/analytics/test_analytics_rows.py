@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from operators.cards.fold import fold_cards
+from operators.learning.commands import resolve_command
 from operators.seals import seal_record
 from schemas import (
     TOPICS,
@@ -19,26 +20,36 @@ from schemas import (
     Position,
     Receipt,
     SkillCommand,
+    SkillLineInput,
     compound_key,
+    encode,
 )
-from schemas.codec import BadRecord, DeadLetter, encode
+from schemas.codec import BadRecord, DeadLetter
 from schemas.events import Contrast, RankedBy, RankRequest
 from streams.analytics.dead_letters import dead_letter
 from streams.analytics.erasure import ErasureFilter
 from streams.analytics.records import ChangeSet, Put
 from streams.analytics.rows import PUBLIC_TOPICS, read
 from streams.analytics.store import DuckDBStore
+from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
 from tests.analytics_talks import talks
-from tests.unit.materializer.materializer_builders import (
+from tests.builders import a_skill
+from tests.unit.analytics.analytics_builders import (
     BOOKS,
     MS,
     NOON,
+    abstention,
     attribute,
+    batch_of,
+    correction,
     diff,
+    eves_log,
+    eves_skill,
     interaction,
     item,
     ranking,
+    rated,
     raw,
     reason_of,
     receipt,
@@ -49,7 +60,6 @@ from tests.unit.materializer.materializer_builders import (
     slim,
     write,
 )
-from tests.unit.materializer.said_builders import abstention, correction, eves_log, eves_skill, rated
 
 OF_ANN = BOOKS | {"user_id": "ann"}
 RANK_REQUEST = RankRequest(event_id="q", request_id="r1", candidates=ranking().candidates, **OF_ANN)
@@ -259,3 +269,46 @@ def test_a_forgotten_domain_leaves_the_rest_of_a_card_to_the_worker(store: DuckD
     store.write(ChangeSet(), {}, [erased("ann", domain="books")])
 
     assert rows(store, "SELECT count(*) FROM card_lines") == [(len(card_of("ann").lines) + len(card_of("ann").past),)]
+
+
+PHONE, DIGITS = "call +49 151 23456789", b"23456789"
+REFUSED: list[dict[str, Any]] = [
+    {"action": Action.ADD, "line": SkillLineInput(dimension="contact", value=PHONE)},
+    {
+        "action": Action.ADD,
+        "line": SkillLineInput(dimension="ring 23456789 or +49 151 23456789", value="in the evening"),
+    },
+    {"action": Action.REWORD, "attribute_id": "preference:genre:noir", "value": PHONE},
+    {"action": Action.PIN, "attribute_id": "preference:contact:+49-151-23456789"},
+    {"action": Action.FREEZE, "reason": PHONE},
+]
+PUBLISHED = NOON.replace(tzinfo=None)
+
+
+def command(number: int, about: dict[str, Any]) -> SkillCommand:
+    return SkillCommand(
+        event_id=f"command-{number}", occurred_at=NOON, user_id="ann", domain="films", actor="ann", **about
+    )
+
+
+def values(store: DuckDBStore) -> list[Any]:
+    return store._db.execute("SELECT attribute_id, value FROM skill_commands ORDER BY event_id").fetchall()
+
+
+@pytest.mark.parametrize("about", REFUSED, ids=lambda about: about["action"])
+def test_a_refused_value_is_in_no_byte_of_the_file(tmp_path, about):
+    said = command(1, about)
+    assert DIGITS in encode(said)
+    diff = resolve_command(a_skill(user_id="ann", domain="films"), said, privacy=PRIVACY, gate=OUTPUT_GATE)
+
+    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
+        store.write(batch_of(said, diff), {})
+        store.checkpoint(PUBLISHED, None)
+        [(_, value)] = values(store)
+        refusals = store._db.execute("SELECT attribute_id, why FROM skill_refusals").fetchall()
+    assert DIGITS not in encode(diff)
+    assert DIGITS not in (tmp_path / "live.duckdb").read_bytes()
+    if about["action"] is not Action.FREEZE:
+        assert refusals == [("private:phone", "private")], "reason and kind are kept"
+    if "value" in about or "line" in about:
+        assert value in ("private:phone", "in the evening")

@@ -8,12 +8,13 @@ import pytest
 from faust import streams as faust_streams
 
 from operators.evolve import ReasonerUnavailable, RulesReasoner
-from schemas import Contrast, PolicySkill
+from schemas import AttributeSource, Contrast, GlobalSkill, PolicySkill, Tier, encode
 from streams.settings import OnLlmFailure, Settings
 from streams.worker.agents.evolve import in_flight_limit
+from streams.worker.reasoning.domains import GlobalSkills
 from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.runtime.fence import Interrupted
-from tests.builders import a_contrast, a_skill, an_attribute
+from tests.builders import a_contrast, a_skill, a_time, an_attribute
 
 SKILL = a_skill(an_attribute("genre: noir"))
 
@@ -84,3 +85,30 @@ async def test_who_waits_until_an_endpoint_is_back_holds_no_place() -> None:
 @pytest.mark.parametrize(("reasoner", "expected"), [("rules", 64), ("llm", 96)])
 def test_with_a_model_more_are_under_way_than_may_ask_it(reasoner: str, expected: int) -> None:
     assert in_flight_limit(Settings(reasoner=reasoner, in_flight=64)) == expected
+
+
+def record(domain: str = "films") -> bytes:
+    line = an_attribute("genre: sponsored", Tier.HIGH, AttributeSource.PRIOR, support=99, pinned=True)
+    return encode(
+        GlobalSkill(event_id="g", occurred_at=a_time(), domain=domain, users=9, attributes=(line,), shares={"a:b": 0.5})
+    )
+
+
+def held(key: bytes, value: bytes | None) -> GlobalSkills:
+    skills = GlobalSkills(Settings())
+    skills.take(key, value)
+    return skills
+
+
+def test_a_record_under_another_domains_key_and_a_broken_one_are_passed_over() -> None:
+    assert held(b"books", record("films")).template("books") == ()
+    assert held(b"films", b"{not json").template("films") == ()
+
+
+def test_a_tombstone_ends_it() -> None:
+    skills = held(b"films", record())
+    assert skills.shares("films") == {"a:b": 0.5}
+
+    skills.take(b"films", None)
+
+    assert (skills.template("films"), skills.shares("films")) == ((), {})
