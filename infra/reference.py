@@ -25,20 +25,20 @@ from streams.worker import metrics as worker_metrics
 DOCS = Path(__file__).parents[1] / "docs"
 TABLE = re.compile(r"(?<=<!-- table: )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
 PROCESSES = {
-    "all": (common_metrics,),
-    "worker": (worker_metrics,),
-    "materializer": (materializer_metrics,),
+    "Every process": (common_metrics,),
+    "Worker": (worker_metrics,),
+    "Materializer": (materializer_metrics,),
     "HTTP API": (http_metrics,),
-    "webhooks": (delivery, messages),
+    "Webhooks": (delivery, messages),
 }
 
 
 def default_of(setting: str) -> str:
-    """Return a default as an environment variable has it, or `none`."""
+    """Return a default as an environment variable has it; empty without one."""
     value: Any = Settings.model_fields[setting].get_default(call_default_factory=True)
     match value:
         case None:
-            return "none"
+            return ""
         case bool():
             return str(value).lower()
         case Enum():
@@ -50,19 +50,24 @@ def default_of(setting: str) -> str:
 
 
 def settings() -> Iterator[tuple[str, ...]]:
-    """Yield each setting with its default and its description."""
-    yield "setting", "default", "meaning"
+    """Yield each setting with its default, as a variable has it, and its description."""
+    yield "setting and default", "meaning"
     for name, field in Settings.model_fields.items():
-        yield f"`SAGER_{name.upper()}`", f"`{default_of(name)}`", (field.description or "").removesuffix(".")
+        value = default_of(name)
+        yield f"`SAGER_{name.upper()}={value}`", (field.description or "").removesuffix(".")
 
 
 def metrics() -> Iterator[tuple[str, ...]]:
-    """Yield each metric under the name that Prometheus stores."""
-    yield "metric", "process", "type, labels", "meaning"
-    for process, metric in exported():
+    """Yield each metric under the name that Prometheus stores, with its labels."""
+    yield "metric", "type", "meaning"
+    process = ""
+    for owner, metric in exported():
+        if owner != process:
+            process = owner
+            yield f"**{process}**", "", ""
         (family,) = metric.describe()
-        labels = f" by {', '.join(metric._labelnames)}" if metric._labelnames else ""
-        yield f"`{name_of(metric)}`", process, f"{family.type}{labels}", family.documentation.removesuffix(".")
+        labels = f"{{{','.join(metric._labelnames)}}}" if metric._labelnames else ""
+        yield f"`{name_of(metric)}{labels}`", family.type, family.documentation.removesuffix(".")
 
 
 def exported() -> Iterator[tuple[str, MetricWrapperBase]]:
