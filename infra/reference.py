@@ -67,7 +67,9 @@ def metrics() -> Iterator[tuple[str, ...]]:
             yield f"**{process}**", "", ""
         (family,) = metric.describe()
         labels = f"{{{','.join(metric._labelnames)}}}" if metric._labelnames else ""
-        yield f"`{name_of(metric)}{labels}`", family.type, family.documentation.removesuffix(".")
+        # The labels beside the name show by which a metric is counted.
+        meaning = re.sub(r", by [a-z ,]+$", "", family.documentation.removesuffix("."))
+        yield f"`{name_of(metric)}{labels}`", family.type, meaning
 
 
 def exported() -> Iterator[tuple[str, MetricWrapperBase]]:
