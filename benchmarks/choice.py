@@ -121,7 +121,7 @@ class Worker:
         if skill is None:
             skill = self._deps.start.skill(contrast.user_id, contrast.domain, contrast, None)
         state = EvolveState(skill)
-        begun = run("evolve: begin", self._step.begin, state, contrast, source, datetime.now(UTC))
+        begun = run("evolve: begin", self._step.prepare, state, contrast, source, datetime.now(UTC))
         known = cast("Contrast", begun.contrast)
         proposal = run("evolve: rules", self._rules.propose, known, skill)
         effects = run("evolve: finish", self._step.finish, state, known, proposal, source)

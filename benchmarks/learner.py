@@ -84,7 +84,7 @@ class Learner:
         key = compound_key(user_id, domain)
         skill = _of(PolicySkill, state.get(("skills", key))) or self._start.skill(user_id, domain, contrast, None)
         known = EvolveState(skill)
-        begun = self._evolve.begin(known, contrast)
+        begun = self._evolve.prepare(known, contrast)
         if begun.contrast is None or begun.outcome is not None:
             return []
         effects = self._evolve.finish(known, begun.contrast, self._rules.propose(begun.contrast, skill))

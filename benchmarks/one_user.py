@@ -122,7 +122,7 @@ class OneUser:
         state = EvolveState(
             self._read(PolicySkill) or SkillStart(privacy=PRIVACY).skill(USER, DOMAIN, step.contrast, None)
         )
-        known = self._evolve.begin(state, step.contrast, where).contrast
+        known = self._evolve.prepare(state, step.contrast, where).contrast
         if known is not None:
             skill = self._evolve.finish(state, known, CountsReasoner().propose(known, state.skill), where).skill
             self._write(skill)

@@ -130,7 +130,7 @@ def build(
             world.profiles[user_id] = observe(known, interaction, facts[visit.item_id].facts)
         if user_id in world.profiles:
             people.add(world.profiles[user_id])
-            people.met(world.memories[user_id])
+            people.add_memory(world.memories[user_id])
         if not done % _EVERY:
             progress("the community", done, len(visits))
     world.population = global_skill(people, derived_id("population", data), BEGINNING)

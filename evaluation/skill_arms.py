@@ -223,9 +223,9 @@ class SkillArm:
         """The orders of a list by each ranker, with skill and weights as they are now."""
         skill = self._players[user_id].skill
         items = [self.plan.facts[item_id] for item_id in choice.candidates]
-        spoken = self._rank.spoken(items, self._rank.lines(skill), choice.context, choice.popularity)
+        spoken = self._rank.features_of(items, self._rank.lines(skill), choice.context, choice.popularity)
         weighed = {
-            by: self._rank.weighed(items, spoken, instruction, choice.request_id, self._weights_of(by))
+            by: self._rank.weighted_order(items, spoken, instruction, choice.request_id, self._weights_of(by))
             for by in self._by
         }
         return Ranked({by: found.order for by, found in weighed.items()}, weighed[By.MIX].features)

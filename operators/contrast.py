@@ -184,8 +184,8 @@ def _id_alone(candidate: Candidate) -> ItemFacts:
 
 def _features(ranking: Ranking) -> Features | None:
     """Return the features of a ranking of ours; our weights did not order an app's own."""
-    told = ranking.injected.features if ranking.ranked_by is RankedBy.SAGER else None
-    return told if told is not None and told.candidates == len(ranking.candidates) else None
+    features = ranking.injected.features if ranking.ranked_by is RankedBy.SAGER else None
+    return features if features is not None and features.candidates == len(ranking.candidates) else None
 
 
 def _with_ranking(state: OpenRankings, opened: OpenRanking, limits: RingLimits) -> ContrastEffects:

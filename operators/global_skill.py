@@ -90,7 +90,7 @@ class Population:
         common.sort(key=lambda pair: (-pair[1], pair[0]))
         return {name: _share(times, self._visits) for name, times in common[:MAX_USUAL]}
 
-    def met(self, memory: Memory) -> None:
+    def add_memory(self, memory: Memory) -> None:
         """Count the latest items of one more user of the domain, once."""
         for item_id in {taken.item_id for taken in memory.taken}:
             self._met[item_id] = self._met.get(item_id, 0) + 1
@@ -119,7 +119,7 @@ class Population:
         most = sorted(self._met.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_POPULAR]
         return {item_id: users for item_id, users in most if users >= floor}
 
-    def held(self, floor: int) -> list[AttributeUsers]:
+    def common_attributes(self, floor: int) -> list[AttributeUsers]:
         """Return the attributes that at least this many users hold, the commonest first."""
         found = (held for held in self._held.values() if held.users >= floor)
         return sorted(found, key=lambda held: (-held.users, held.attribute.attribute_id))
@@ -137,7 +137,7 @@ def global_skill(population: Population, event_id: str, occurred_at: datetime, f
 
     The template's lines have the ids that priors use, no support of their own, and the source `global`.
     """
-    held = population.held(floor)
+    held = population.common_attributes(floor)
     shares = {one.attribute.attribute_id: _share(one.users, population.users) for one in held[:MAX_SHARES]}
     return GlobalSkill(
         event_id=event_id,

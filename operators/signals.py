@@ -30,19 +30,19 @@ class SignalWeights:
     weights: Mapping[str, float] = field(default_factory=lambda: SIGNAL_WEIGHTS, hash=False)
 
     @classmethod
-    def of(cls, own: Mapping[str, float]) -> "SignalWeights":
+    def of(cls, overrides: Mapping[str, float]) -> "SignalWeights":
         """Add to the known kinds, or replace them; raise ValueError for a weight that is not between -1 and 1."""
-        if wrong := sorted(name for name, weight in own.items() if not -1.0 <= weight <= 1.0):
+        if wrong := sorted(name for name, weight in overrides.items() if not -1.0 <= weight <= 1.0):
             raise ValueError(f"the weight of {', '.join(wrong)} must be between -1 and 1")
-        return cls({**SIGNAL_WEIGHTS, **own})
+        return cls({**SIGNAL_WEIGHTS, **overrides})
 
-    def worth(self, feedback: Feedback) -> float | None:
+    def weight_of(self, feedback: Feedback) -> float | None:
         """Return a signal's weight, from -1 to 1; None for an unknown kind.
 
         >>> from datetime import datetime, timezone
         >>> stars = Feedback(event_id="1", occurred_at=datetime(2026, 1, 1, tzinfo=timezone.utc), user_id="ann",
         ...     domain="films", item={"item_id": "alien"}, signal="rated", value=2)
-        >>> SignalWeights().worth(stars), SignalWeights().worth(stars.model_copy(update={"signal": "shared"}))
+        >>> SignalWeights().weight_of(stars), SignalWeights().weight_of(stars.model_copy(update={"signal": "shared"}))
         (-0.5, None)
         """
         weight = self.weights.get(feedback.signal)

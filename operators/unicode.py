@@ -27,7 +27,7 @@ def is_ignorable(character: str) -> bool:
     return at >= 0 and point <= IGNORABLE[at][1]
 
 
-def nfkc(text: str, most: int) -> str:
+def nfkc(text: str, limit: int) -> str:
     r"""The first `most` characters of the text in NFKC.
 
     `unicodedata.normalize` takes quadratic time for runs of combining marks and for characters that become several
@@ -38,15 +38,15 @@ def nfkc(text: str, most: int) -> str:
     ('fiction', 'صلى', 'pla')
     """
     if text.isascii():
-        return text[:most]
+        return text[:limit]
     parts: list[str] = []
     start = size = 0
-    while start < len(text) and size < most:
+    while start < len(text) and size < limit:
         end = _end(text, start)
         parts.append(unicodedata.normalize("NFKC", text[start:end]))
         size += len(parts[-1])
         start = end
-    return "".join(parts)[:most]
+    return "".join(parts)[:limit]
 
 
 def _end(text: str, start: int) -> int:

@@ -155,7 +155,7 @@ NameT = TypeVar("NameT", bound=str)
 
 # So many choices of a person count fully, and the k-th one after them `FULL_CHOICES / k`.
 FULL_CHOICES = 32
-_HABIT_DIMENSIONS = frozenset({UNKNOWN, *(pole.dimension for pole in DIRECTIONS)})
+_HABIT_DIMENSIONS = frozenset({UNKNOWN, *(direction.dimension for direction in DIRECTIONS)})
 _MAX_FIXED_SLOPE, _MAX_FIXED_VARIANCE = 2 * WIDEST * FEATURE_ONE, WIDEST * WIDEST * FEATURE_ONE
 
 

@@ -150,7 +150,7 @@ async def _step(
         effects = side.step.command(state, step.command, source)
         return ReplayMoment(live, effects.skill, live_diff=step.diff, diff=effects.diff)
     try:
-        begun = side.step.begin(state, decode(Contrast, step.choice), source)
+        begun = side.step.prepare(state, decode(Contrast, step.choice), source)
     except BadRecord:
         begun = None
     if begun is None or (contrast := begun.contrast) is None:

@@ -163,7 +163,7 @@ class DryRun:
         self._rings[key] = done.state
         if (contrast := done.contrast) is not None:
             state = self._state(contrast, contrast.domain)
-            begun = self.step.begin(state, contrast)
+            begun = self.step.prepare(state, contrast)
             if begun.contrast is None or begun.outcome is not None:
                 lesson.warnings.append("teaches nothing: the skill is frozen or knows this choice")
                 return
@@ -181,11 +181,11 @@ class DryRun:
 
     def _feedback(self, event: Feedback, lesson: Lesson) -> None:
         [item] = self._read(event.domain, [event.item], lesson)
-        if self.step.signals.worth(event) is None:
+        if self.step.signals.weight_of(event) is None:
             known = ", ".join(sorted(self.step.signals.weights))
             lesson.warnings.append(f"SAGER_SIGNALS sets no weight for this signal; known are {known}")
             return
-        self._apply(event, self.step.hear(self._state(event, event.domain), event, item), "a signal", lesson)
+        self._apply(event, self.step.apply_signal(self._state(event, event.domain), event, item), "a signal", lesson)
 
     def _correction(self, event: Correction, lesson: Lesson) -> None:
         items, domain, privacy = self._read(event.domain, event.items, lesson), event.domain, self.step.privacy

@@ -232,7 +232,7 @@ class _Builder:
         lines = skill.attributes if skill else ()
         heard = NO_STATEMENTS
         if skill is not None:
-            heard = RANK.heard(skill, items, request.occurred_at, request.session_id, asks=request.clarify)
+            heard = RANK.statements_for(skill, items, request.occurred_at, request.session_id, asks=request.clarify)
         order = RANK.order(items, lines, request.instruction, found, request.request_id, heard=heard)
         by = Provenance(reasoner="deterministic")
         if by_llm and with_skill:
@@ -242,7 +242,7 @@ class _Builder:
             skill_version=skill.version if skill else 0,
             slim_skill=slim(skill, BUDGET, gate=OUTPUT_GATE).text if skill else "", reasoner=by.reasoner,
             facets=tuple(f.model_copy(update={"supporting_neighbors": ()}) for f in found.facets[:3]),
-            ranked_by=by, fit=heard.told(items, order),
+            ranked_by=by, fit=heard.fit_in_order(items, order),
         )  # fmt: skip
         name, at, asked = request.request_id, request.occurred_at, request.instruction
         ranking = Ranking(
@@ -323,7 +323,9 @@ class _Builder:
         )  # fmt: skip
         self._send(feedback, at)
         skill, facts = self._skill(key, feedback), self._read(item)
-        if (version := EVOLVE.hear(EvolveState(skill, usual=self._usual[key[1]]), feedback, facts).version) is not None:
+        if (
+            version := EVOLVE.apply_signal(EvolveState(skill, usual=self._usual[key[1]]), feedback, facts).version
+        ) is not None:
             self._learn(key, skill, version.diff)
 
     def _say(

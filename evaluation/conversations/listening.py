@@ -124,7 +124,7 @@ class _Listening:
             moment = round(utterance.occurred_at.timestamp() * 1_000)
             source = Position(topic=Utterance.TOPIC, partition=0, offset=self._offset, timestamp_ms=moment)
             self._offset += 1
-            listening = self._steps.hear(self._state, utterance, source).listening or self._state.listening
+            listening = self._steps.add_turn(self._state, utterance, source).listening or self._state.listening
             self._state = ListenState(listening, played.card)
             await self._think()
         played.seconds += time.perf_counter() - began

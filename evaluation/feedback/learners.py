@@ -174,16 +174,16 @@ class Skills:
 
     def _ranked(self, scenario: Scenario, *, asks: bool = False) -> tuple[tuple[str, ...], Fit | None]:
         skill, items = self.skill(scenario), self.facts(scenario.items)
-        heard = self._rank.heard(skill, items, self._now, asks=asks)
+        heard = self._rank.statements_for(skill, items, self._now, asks=asks)
         order = self._rank.order(items, self._rank.lines(skill), "", Retrieved(), scenario.key, heard=heard)
-        return order, heard.told(items, order)
+        return order, heard.fit_in_order(items, order)
 
     def _most_informative(self, scenario: Scenario, order: Sequence[str], fit: Fit | None) -> str:
         skill, by_id = self.skill(scenario), {str(item.item_id): item for item in self.facts(scenario.items)}
         known = KnownFacts.of(skill, live_statements(skill, self._now))
         having = Counter(name for item in by_id.values() for name in dict.fromkeys(fact_ids(item.facts)))
         tied = [name for place, name in enumerate(order) if fit is None or fit.chances[place] == fit.chances[0]]
-        return min(tied, key=lambda name: sum(having[each] for each in known.missing(by_id[name])))
+        return min(tied, key=lambda name: sum(having[each] for each in known.unknown(by_id[name])))
 
     async def _choose(self, scenario: Scenario, offer: Offer, item_id: str) -> None:
         by_id: dict[str, ItemFacts] = {item.item_id: item for item in self.facts(scenario.items)}

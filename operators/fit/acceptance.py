@@ -76,14 +76,14 @@ class KnownFacts:
         usual = max((*newer.values(), *older.values()), default=0)
         return cls(frozenset(liked | taken), avoided, rest, skill.shifted, newer, usual)
 
-    def against(self, item: ItemFacts) -> list[Statement]:
+    def objections(self, item: ItemFacts) -> list[Statement]:
         """Return the statements against an item, the surest first."""
         facts = list(dict.fromkeys(fact_ids(item.facts)))
         found = [self.avoided[name] for name in facts if name in self.avoided]
         found += [said for said in self.rest if rejects(said, item, facts)]
-        return sorted(found, key=self.leaves)
+        return sorted(found, key=self.remaining_chance)
 
-    def leaves(self, said: Statement) -> float:
+    def remaining_chance(self, said: Statement) -> float:
         """Return the chance that an item suits although this statement is against it.
 
         A taste that has changed is not a wider one: once a person avoids as many new values of a dimension as they ever
@@ -95,7 +95,7 @@ class KnownFacts:
         newer = self.newer.get(said.dimension, 0)
         return REPLACED_CHANCE if newer >= max(self.usual, MIN_NEWER) else DOUBTFUL_CHANCE
 
-    def missing(self, item: ItemFacts) -> list[str]:
+    def unknown(self, item: ItemFacts) -> list[str]:
         """Return the attribute ids of the item's unknown facts."""
         return [name for name in dict.fromkeys(fact_ids(item.facts)) if self.is_unknown(name)]
 
@@ -106,26 +106,27 @@ class KnownFacts:
 
 @dataclass(frozen=True, slots=True)
 class FitCandidate:
-    """The parts of one candidate's chance: `told` is the chance that statements leave it, 1 if none is against it.
+    """One candidate and the facts of it that are unknown.
 
-    `missing` has, by attribute id of an unknown fact, its share of the item; all facts of one item have equal shares.
+    `stated_chance` is its chance by the statements alone: 1 if none rejects it. `unknown` has the share of each unknown
+    fact in the item, by attribute id; all facts of an item have equal shares.
     """
 
     item: ItemFacts
-    told: float
-    missing: Mapping[str, float]
+    stated_chance: float
+    unknown: Mapping[str, float]
 
     @property
     def share(self) -> float:
         """The unknown share of the item."""
-        return round(fsum(self.missing.values()), 6)
+        return round(fsum(self.unknown.values()), 6)
 
-    def after(self, names: frozenset[str]) -> "FitCandidate":
+    def with_accepted(self, names: frozenset[str]) -> "FitCandidate":
         """The same candidate once some facts are known to be fine."""
-        if names.isdisjoint(self.missing):
+        if names.isdisjoint(self.unknown):
             return self
         return FitCandidate(
-            self.item, self.told, {name: part for name, part in self.missing.items() if name not in names}
+            self.item, self.stated_chance, {name: part for name, part in self.unknown.items() if name not in names}
         )
 
 
@@ -133,19 +134,19 @@ def fit_candidates(items: Sequence[ItemFacts], known: KnownFacts) -> list[FitCan
     """Split each item of a list into its known and unknown parts."""
     found = []
     for item in items:
-        told = max(AVOIDED_CHANCE, prod(known.leaves(said) for said in known.against(item)))
+        stated_chance = max(AVOIDED_CHANCE, prod(known.remaining_chance(said) for said in known.objections(item)))
         part = 1 / len(set(fact_ids(item.facts))) if item.facts else 1.0
         # An item without facts is wholly unknown, and shares nothing with any other.
-        missing = known.missing(item) if item.facts else [item.item_id]
-        found.append(FitCandidate(item, told, dict.fromkeys(missing, part)))
+        unknown = known.unknown(item) if item.facts else [item.item_id]
+        found.append(FitCandidate(item, stated_chance, dict.fromkeys(unknown, part)))
     return found
 
 
 def acceptance(candidate: FitCandidate, power: AcceptanceCurve) -> float:
     """Return the chance that one candidate suits."""
-    if candidate.told <= AVOIDED_CHANCE:
+    if candidate.stated_chance <= AVOIDED_CHANCE:
         return AVOIDED_CHANCE
-    return max(AVOIDED_CHANCE, candidate.told * power(candidate.share))
+    return max(AVOIDED_CHANCE, candidate.stated_chance * power(candidate.share))
 
 
 def none_accepted(listed: Sequence[FitCandidate], power: AcceptanceCurve, chances: Sequence[float] = ()) -> float:
@@ -155,9 +156,10 @@ def none_accepted(listed: Sequence[FitCandidate], power: AcceptanceCurve, chance
     if not chances or best >= 1.0:
         return 0.0 if chances else 1.0
     ranked = sorted(range(len(listed)), key=lambda place: -chances[place])[:MAX_JOINT]
-    able = [listed[place] for place in ranked if listed[place].told > AVOIDED_CHANCE]
+    able = [listed[place] for place in ranked if listed[place].stated_chance > AVOIDED_CHANCE]
     some = fsum(
-        (-1) ** (len(group) + 1) * prod(each.told for each in group) * power(share) for group, share in _groups(able)
+        (-1) ** (len(group) + 1) * prod(each.stated_chance for each in group) * power(share)
+        for group, share in _groups(able)
     )
     # Avoided candidates count once: twenty of them are not twenty chances.
     return min(1.0, max(0.0, 1.0 - max(some, best)))
@@ -170,10 +172,10 @@ def _groups(able: Sequence[FitCandidate]) -> Iterator[tuple[tuple[FitCandidate, 
     """
     having: dict[str, list[int]] = {}
     for place, each in enumerate(able):
-        for name in each.missing:
+        for name in each.unknown:
             having.setdefault(name, []).append(place)
     kinds = Counter(map(tuple, having.values()))
-    parts = [next(iter(each.missing.values()), 0.0) for each in able]
+    parts = [next(iter(each.unknown.values()), 0.0) for each in able]
     for size in range(1, len(able) + 1):
         for group in combinations(range(len(able)), size):
             inside = set(group)
@@ -201,9 +203,9 @@ def update_beliefs(
     known = KnownFacts.of(skill, statements)
     found = [each / ONE for each in _beliefs_or_prior(skill.beliefs)]
     for items, suits in (((shown or suited) if suited else (), True), (refused, False)):
-        listed = [each for each in fit_candidates(items, known) if each.told == 1.0]
+        listed = [each for each in fit_candidates(items, known) if each.stated_chance == 1.0]
         # A list that is known throughout tells nothing of unknown facts.
-        if not listed or not all(each.missing for each in listed):
+        if not listed or not all(each.unknown for each in listed):
             continue
         for place, value in enumerate(RATES):
             none = none_accepted(listed, partial(_rate_at, value))

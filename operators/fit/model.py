@@ -55,7 +55,7 @@ def fit_list(
     known = KnownFacts.of(skill, statements)
     listed = fit_candidates(items, known)
     if skill.beliefs is None:
-        chances = [each.told for each in listed]
+        chances = [each.stated_chance for each in listed]
         nothing = 1.0 - max(chances)
     else:
         power = acceptance_curve(skill.beliefs)
@@ -65,7 +65,7 @@ def fit_list(
         chances=tuple(round(each, 4) for each in chances),
         nothing=round(nothing, 4),
         suits=max(chances) >= MIN_ACCEPTANCE,
-        against={item.item_id: said[0].statement_id for item in items if (said := known.against(item))},
+        against={item.item_id: said[0].statement_id for item in items if (said := known.objections(item))},
         followed=tuple(dict.fromkeys(_applied(items, statements)))[:MAX_APPLIED],
         question=best_question(items, skill, statements, privacy) if asks else None,
     )
@@ -153,12 +153,12 @@ def _gain(
     """Return how much likelier the right decision is once the question is answered."""
     names = [fact_id(fact) for fact in options]
     asked = [name for name in names if known.is_unknown(name)]
-    parts = {name: max(each.missing[name] for each in listed if name in each.missing) for name in asked}
+    parts = {name: max(each.unknown[name] for each in listed if name in each.unknown) for name in asked}
     # Each candidate with the asked facts that it has, and the candidate if these are fine, and if one is not.
     cases = []
     for each in listed:
-        own, fine = each.missing.keys() & asked, each.after(frozenset(asked))
-        cases.append((own, fine, FitCandidate(each.item, AVOIDED_CHANCE, fine.missing)))
+        own, fine = each.unknown.keys() & asked, each.with_accepted(frozenset(asked))
+        cases.append((own, fine, FitCandidate(each.item, AVOIDED_CHANCE, fine.unknown)))
     expected = 0.0
     for outcome in product((True, False), repeat=len(asked)):
         likely = 1.0

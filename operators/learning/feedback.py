@@ -44,39 +44,41 @@ def resolve_feedback(
     skill: PolicySkill,
     feedback: Feedback,
     item: ItemFacts,
-    worth: float,
+    signed_weight: float,
     source: Position | None = None,
     usual: Mapping[str, int] | None = None,
     limits: MergeLimits = DEFAULT_LIMITS,
     *,
     privacy: Privacy,
 ) -> SkillDiff:
-    """Return the diff of a signal on an item: the counts of a visit, by the signal's weight and sign (`worth`).
+    """Return the diff of a signal on an item: the counts of a visit, by the signal's weight and sign (`signed_weight`).
 
     A negative signal weakens the item's lines, and says nothing about its other facts (invariant 5).
     """
     evidence = Evidence(event_id=feedback.event_id, item_id=item.item_id)
-    weight = round(abs(worth) * ONE)
+    weight = round(abs(signed_weight) * ONE)
     found = EvidenceUpdate(skill, evidence, limits, usual or {})
-    shown = visit_evidence(item, usual) if worth > 0 else ListEvidence((), dict.fromkeys(fact_ids(item.facts), ONE))
+    shown = (
+        visit_evidence(item, usual) if signed_weight > 0 else ListEvidence((), dict.fromkeys(fact_ids(item.facts), ONE))
+    )
     if weight:
-        facts = item.facts if worth > 0 and weight >= _DISCOVERY_WEIGHT else ()
+        facts = item.facts if signed_weight > 0 and weight >= _DISCOVERY_WEIGHT else ()
         found.count(facts, shown, skill.contrasts, weight=weight, aged=inactivity_decay(skill, feedback.occurred_at))
     saying = StatementUpdate(skill, feedback, evidence, source, limits.session)
     suits: tuple[ItemFacts, ...] = ()
     fails: tuple[ItemFacts, ...] = ()
-    if worth <= -STATEMENT_WEIGHT:
+    if signed_weight <= -STATEMENT_WEIGHT:
         fails = (item,)
-        subject = StatementSubject.item(item.item_id, item.title).untitled(feedback.domain, privacy)
+        subject = StatementSubject.item(item.item_id, item.title).hide_private_title(feedback.domain, privacy)
         saying.state(Stance.AVOIDS, subject, "", Scope.ALWAYS)
-    elif worth >= STATEMENT_WEIGHT:
+    elif signed_weight >= STATEMENT_WEIGHT:
         suits = (item,)
-        saying.take_back(statement_id(Stance.AVOIDS, item_attribute(item.item_id)), f"{feedback.signal} since")
+        saying.withdraw(statement_id(Stance.AVOIDS, item_attribute(item.item_id)), f"{feedback.signal} since")
     beliefs = None
     if fails or (suits and skill.beliefs):
         said_before = live_statements(skill, feedback.occurred_at, feedback.session_id)
         beliefs = update_beliefs(skill, said_before, suited=suits, refused=fails)
-    taken = (item,) if worth > 0 else ()
+    taken = (item,) if signed_weight > 0 else ()
     return next_diff(
         skill,
         feedback,
@@ -107,32 +109,32 @@ def resolve_correction(
     learns: bool = True,
 ) -> SkillDiff:
     """Return the diff of a correction."""
-    made = _CorrectionUpdate(skill, correction, items, limits, privacy, usual or {}, source, learns=learns)
+    update = _CorrectionUpdate(skill, correction, items, limits, privacy, usual or {}, source, learns=learns)
     for read in understood.says:
-        made.hear(read)
+        update.apply(read)
     # People report one change piece by piece.
-    shifted = made.has_changed and (not skill.shifted or skill.version - skill.shifted >= SHIFT_COOLDOWN)
-    made.pick(understood.suits, shifted)
+    shifted = update.has_changed and (not skill.shifted or skill.version - skill.shifted >= SHIFT_COOLDOWN)
+    update.count_suitable(understood.suits, shifted)
     patterns = dict.fromkeys(read.pattern for read in understood.says)
-    left_out = tuple(dict.fromkeys((*privacy.placeholders(correction.text), *made.private)))
+    left_out = tuple(dict.fromkeys((*privacy.placeholders(correction.text), *update.private)))
     return next_diff(
         skill,
         correction,
-        count_delta=made.counting.tally,
-        changes=tuple(made.counting.changes),
-        stated=tuple(made.saying.changes),
+        count_delta=update.counting.tally,
+        changes=tuple(update.counting.changes),
+        stated=tuple(update.saying.changes),
         shifted=shifted,
-        beliefs=made.beliefs,
-        session=updated_session(skill, correction, source, limits.session, made.counted, made.shown),
+        beliefs=update.beliefs,
+        session=updated_session(skill, correction, source, limits.session, update.counted, update.shown),
         trigger=DiffTrigger(
             what=_CORRECTION,
             words="" if understood.unquoted else _redacted(correction.text, correction.domain, privacy),
             by_pattern=", ".join(patterns)[:80],
-            explanation=explanation(understood, left_out, correction.domain, made.effect),
+            explanation=explanation(understood, left_out, correction.domain, update.effect),
             not_kept=left_out,
         ),
-        refused=(*made.counting.refused, *made.refused),
-        evidence=made.counting.evidence,
+        refused=(*update.counting.refused, *update.refused),
+        evidence=update.counting.evidence,
         is_contrast=False,
         reasoned_by=_reasoner(understood),
         source=source,
@@ -228,20 +230,20 @@ class _CorrectionUpdate:
         self.has_changed = False
         self.refused: list[RefusedProposal] = []
         self.private: list[str] = []
-        self.picked: tuple[ItemFacts, ...] = ()
+        self.suitable: tuple[ItemFacts, ...] = ()
         self.shown: ListEvidence | None = None
         self._wanted: list[str] = []
         self._unwanted: list[str] = []
 
-    def hear(self, read: ReadDirective) -> None:
+    def apply(self, read: ReadDirective) -> None:
         """Apply one directive."""
         said = read.directive
         if said.item_id is not None and said.stance is not Stance.AVOIDS:
             self._wanted.append(said.item_id)
             return
         subject = StatementSubject.of(said, {item.item_id: item.title for item in self.items})
-        subject = subject.untitled(self.correction.domain, self.privacy)
-        if (kind := subject.private(self.correction.domain, self.privacy)) is not None:
+        subject = subject.hide_private_title(self.correction.domain, self.privacy)
+        if (kind := subject.private_kind(self.correction.domain, self.privacy)) is not None:
             self.refused.append(refused_change("", SkillChangeKind.ADDED, RefusalReason.PRIVATE, kind))
             self.private.append(kind)
             return
@@ -251,7 +253,7 @@ class _CorrectionUpdate:
             self._unwanted.append(subject.attribute_id)
             self.has_changed = self.has_changed or (said.changed and stated.scope is Scope.ALWAYS)
 
-    def pick(self, suits: Sequence[str], shifted: bool) -> None:
+    def count_suitable(self, suits: Sequence[str], shifted: bool) -> None:
         """Count suitable items as a choice from the list, and withdraw statements against them.
 
         After a changed taste all older counts fade at once.
@@ -264,14 +266,14 @@ class _CorrectionUpdate:
             if shifted:
                 self._count((), ListEvidence((), {}), aging)
             return
-        self.picked = tuple(wanted)
+        self.suitable = tuple(wanted)
         just_said = set(self._unwanted)
-        for item in self.picked:
+        for item in self.suitable:
             facts = set(fact_ids(item.facts))
             for said in self.saying.held:
                 is_new = said.attribute_id in just_said
                 if not is_new and said.bound is None and rejects(said, item, facts):
-                    self.saying.take_back(said.statement_id, _SUITS)
+                    self.saying.withdraw(said.statement_id, _SUITS)
         if not self.learns:
             return
         # Lines rest on the picked item, statements on the item of the correction.
@@ -290,30 +292,30 @@ class _CorrectionUpdate:
         """The sentence for the person if the words state nothing; else empty."""
         if any(change.kind is StatementChangeKind.STATED for change in self.saying.changes):
             return ""
-        if self.picked:
+        if self.suitable:
             return COUNTS_AS_CHOICE if self.learns else LEARNING_STOPPED
         return "" if self.private else SUPERSEDED
 
     @property
     def counted(self) -> tuple[ItemFacts, ...]:
         """The items that count as taken."""
-        return self.picked if self.learns else ()
+        return self.suitable if self.learns else ()
 
     @property
     def beliefs(self) -> tuple[int, ...] | None:
         """The probabilities that unknown items suit; None: unchanged."""
         refused = self._refused_item()
-        if not self.learns or (refused is None and not (self.picked and self.skill.beliefs)):
+        if not self.learns or (refused is None and not (self.suitable and self.skill.beliefs)):
             return None
         fails = (refused,) if refused else ()
         said_before = live_statements(self.skill, self.correction.occurred_at, self.correction.session_id)
-        return update_beliefs(self.skill, said_before, suited=self.picked, refused=fails, shown=self.items)
+        return update_beliefs(self.skill, said_before, suited=self.suitable, refused=fails, shown=self.items)
 
     def _refused_item(self) -> ItemFacts | None:
         """Return the refused item: that of the correction, or the first with an avoided fact."""
         if not self._unwanted:
             return None
-        left = [item for item in self.items if item not in self.picked]
+        left = [item for item in self.items if item not in self.suitable]
         about = next((item for item in left if item.item_id == self.correction.item_id), None)
         having = (item for item in left if not set(self._unwanted).isdisjoint(fact_ids(item.facts)))
         return about or next(having, None)

@@ -116,7 +116,7 @@ def describe_habit(counts: HabitCounts) -> str:
 class ProvenHabit:
     """A sure habit; `proof` in nats."""
 
-    pole: Direction
+    direction: Direction
     tier: Tier
     counts: HabitCounts
     proof: float
@@ -128,21 +128,21 @@ def proven_habits(habits: Mapping[str, HabitCounts], held: Mapping[str, Tier]) -
     Of the axes `by_...` only the one that proves most is a line, unless the held one proves two thirds as much.
     """
     found: dict[str, ProvenHabit] = {}
-    for pole in _directions(frozenset(habits)):
-        counts = habits[pole.axis]
+    for direction in _directions(frozenset(habits)):
+        counts = habits[direction.axis]
         if proves_less(counts, VANISH_NATS):
             continue
-        seen = counts_for_side(counts, pole.up)
+        seen = counts_for_side(counts, direction.up)
         proof = evidence_nats(seen)
-        if (tier := _tier(proof, held.get(pole.attribute_id))) is not None:
-            found[pole.attribute_id] = ProvenHabit(pole, tier, seen, proof)
+        if (tier := _tier(proof, held.get(direction.attribute_id))) is not None:
+            found[direction.attribute_id] = ProvenHabit(direction, tier, seen, proof)
     return _limited(found, held)
 
 
 @lru_cache(maxsize=256)
 def _directions(axes: frozenset[str]) -> tuple[Direction, ...]:
     # The users of a domain have nearly the same axes.
-    return tuple(pole for pole in DIRECTIONS if pole.axis in axes)
+    return tuple(direction for direction in DIRECTIONS if direction.axis in axes)
 
 
 def is_undecided(line_id: str, habits: Mapping[str, HabitCounts]) -> bool:
@@ -159,11 +159,11 @@ def _tier(proof: float, before: Tier | None) -> Tier | None:
 
 def _limited(found: dict[str, ProvenHabit], held: Mapping[str, Tier]) -> dict[str, ProvenHabit]:
     def standing(sure: ProvenHabit) -> float:
-        return sure.proof * (1.5 if sure.pole.attribute_id in held else 1.0)
+        return sure.proof * (1.5 if sure.direction.attribute_id in held else 1.0)
 
-    deciding = [sure for sure in found.values() if sure.pole.axis.startswith(BY_PREFIX)]
+    deciding = [sure for sure in found.values() if sure.direction.axis.startswith(BY_PREFIX)]
     for sure in sorted(deciding, key=standing, reverse=True)[1:]:
-        del found[sure.pole.attribute_id]
+        del found[sure.direction.attribute_id]
     ranked = sorted(found, key=lambda name: (name not in held, -found[name].proof, DIRECTION_ORDER[name]))
     return {name: sure for name, sure in found.items() if name in ranked[:MAX_HABITS]}
 
@@ -176,20 +176,20 @@ def habit_scores(
     The axes `by_...` do not rank: they are in the tastes' own weights already.
     """
     sure = [
-        (pole, line)
+        (direction, line)
         for line in lines
-        if (pole := DIRECTION_OF.get(line.attribute_id)) and line.tier >= Tier.MEDIUM
-        if not (pole.axis in _NOT_RANKED or pole.axis.startswith(BY_PREFIX))
+        if (direction := DIRECTION_OF.get(line.attribute_id)) and line.tier >= Tier.MEDIUM
+        if not (direction.axis in _NOT_RANKED or direction.axis.startswith(BY_PREFIX))
     ]
     if not sure:
         return {}
     sides = sides_of_items(items, TasteHistory.of(lines), "", popularity, shown=False)
     scores: dict[str, list[float]] = {}
-    for pole, line in sure:
-        if pole.axis in sides:
+    for direction, line in sure:
+        if direction.axis in sides:
             row, gain = scores.setdefault(line.dimension, [0.0] * len(items)), strength(line)
-            for place, side in enumerate(sides[pole.axis]):
-                if side is pole.up:
+            for place, side in enumerate(sides[direction.axis]):
+                if side is direction.up:
                     row[place] += gain
     return scores
 
@@ -229,10 +229,10 @@ def with_habit_counts(lines: Sequence[Attribute], habits: Mapping[str, HabitCoun
     """Update the counts of lines about habits."""
     found = list(lines)
     for place, line in enumerate(lines):
-        pole = DIRECTION_OF.get(line.attribute_id)
-        if pole is None or pole.axis not in habits:
+        direction = DIRECTION_OF.get(line.attribute_id)
+        if direction is None or direction.axis not in habits:
             continue
-        taken, expected, _ = counts_for_side(habits[pole.axis], pole.up)
+        taken, expected, _ = counts_for_side(habits[direction.axis], direction.up)
         if (line.taken, line.expected) != (taken, expected):
             found[place] = line.model_copy(update={"taken": taken, "expected": expected})
     return tuple(found)
@@ -258,9 +258,9 @@ def habit_changes(
     new = [
         Attribute(
             attribute_id=name,
-            kind=found.pole.kind,
-            dimension=found.pole.dimension,
-            value=found.pole.value,
+            kind=found.direction.kind,
+            dimension=found.direction.dimension,
+            value=found.direction.value,
             tier=found.tier,
             source=AttributeSource.DISCOVERED,
             taken=found.counts.taken,
@@ -276,7 +276,7 @@ def habit_changes(
 
 
 def _moved(line: Attribute, tier: Tier | None, habits: Mapping[str, HabitCounts]) -> SkillChange:
-    pole = DIRECTION_OF[line.attribute_id]
+    direction = DIRECTION_OF[line.attribute_id]
     kind = (
         SkillChangeKind.EVICTED
         if tier is None
@@ -284,5 +284,5 @@ def _moved(line: Attribute, tier: Tier | None, habits: Mapping[str, HabitCounts]
         if tier > line.tier
         else SkillChangeKind.WEAKENED
     )
-    reason = describe_habit(counts_for_side(habits[pole.axis], pole.up))
+    reason = describe_habit(counts_for_side(habits[direction.axis], direction.up))
     return SkillChange(kind=kind, attribute_id=line.attribute_id, before=line.tier, after=tier, reason=reason)

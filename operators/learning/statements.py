@@ -141,13 +141,13 @@ class StatementSubject:
         shown = " ".join(visible(title).split())
         return cls(item_attribute(item_id), ITEM, (shown or item_id)[:120], item_id=item_id)
 
-    def untitled(self, domain: str, privacy: Privacy) -> "StatementSubject":
+    def hide_private_title(self, domain: str, privacy: Privacy) -> "StatementSubject":
         """Replace an item's private title: a person can hide that item all the same."""
-        if self.item_id is None or self.private(domain, privacy) is None:
+        if self.item_id is None or self.private_kind(domain, privacy) is None:
             return self
         return replace(self, value=HIDDEN_TITLE)
 
-    def private(self, domain: str, privacy: Privacy) -> str | None:
+    def private_kind(self, domain: str, privacy: Privacy) -> str | None:
         """Return the kind of personal data in it; None if it may be kept."""
         if self.bound is not None:
             return None
@@ -215,7 +215,7 @@ class StatementUpdate:
         self._make_room()
         return said
 
-    def take_back(self, name: str, reason: str) -> None:
+    def withdraw(self, name: str, reason: str) -> None:
         """Withdraw a statement because of an action, unless the statement is newer."""
         if name in self._held and not is_later(self._held[name].stated_at, self._at, self._logged_at):
             self._withdraw(name, reason)

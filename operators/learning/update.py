@@ -197,7 +197,7 @@ class EvidenceUpdate:
             if name not in held:
                 unknown.setdefault(name, fact)
         new = [self._discovered(name, fact, shown, met, now, weight) for name, fact in unknown.items()]
-        before = self._without_strangers(before, taken, now)
+        before = self._evict_unconfirmed(before, taken, now)
         if habits:
             moved, come = habit_changes(before, habits_after(self.skill, self.tally), self.evidence, now)
             self.changes += moved
@@ -207,15 +207,15 @@ class EvidenceUpdate:
             new = [*come, *new]
         self._make_room(before, new)
 
-    def _without_strangers(self, lines: Sequence[Attribute], taken: Collection[str], now: int) -> Sequence[Attribute]:
+    def _evict_unconfirmed(self, lines: Sequence[Attribute], taken: Collection[str], now: int) -> Sequence[Attribute]:
         """Evict global lines once enough choices have not confirmed them (paper 2.3)."""
         if now < self.limits.global_patience:
             return lines
         loose = [line for line in lines if not line.support and is_unconfirmed(line) and not line.pinned]
-        strangers = {line.attribute_id: line for line in loose if line.attribute_id not in taken}
-        for line in strangers.values():
+        unconfirmed = {line.attribute_id: line for line in loose if line.attribute_id not in taken}
+        for line in unconfirmed.values():
             self._evict(line, NEVER_CONFIRMED)
-        return [line for line in lines if line.attribute_id not in strangers] if strangers else lines
+        return [line for line in lines if line.attribute_id not in unconfirmed] if unconfirmed else lines
 
     def _recount(
         self,

@@ -190,7 +190,7 @@ class EvolveStep(VersionBuilder):
     mode: EvolveMode = EvolveMode.COUNTS
     signals: SignalWeights = SIGNALS
 
-    def begin(
+    def prepare(
         self, state: EvolveState, contrast: Contrast, source: Position | None = None, now: datetime | None = None
     ) -> PreparedChoice:
         """Filter a choice by privacy and erasures, and check the fence.
@@ -222,9 +222,9 @@ class EvolveStep(VersionBuilder):
         """Return the reason not to learn from an event; None if the skill learns from it."""
         if has_learned(skill, event.event_id, source):
             return EvolveOutcome.REPEATED
-        return EvolveOutcome.FROZEN if self.passes_over(skill) else None
+        return EvolveOutcome.FROZEN if self.has_stopped(skill) else None
 
-    def passes_over(self, skill: PolicySkill) -> bool:
+    def has_stopped(self, skill: PolicySkill) -> bool:
         """Return True if the skill is frozen or past its warm-up rounds."""
         return skill.frozen or (self.warmup_rounds is not None and skill.contrasts >= self.warmup_rounds)
 
@@ -253,12 +253,12 @@ class EvolveStep(VersionBuilder):
         is_brought_along = skill.counted_until is not None and visit.occurred_at <= skill.counted_until
         if is_brought_along or has_learned(skill, visit.event_id, source):
             return EvolveEffects(EvolveOutcome.REPEATED, skill)
-        if self.passes_over(skill):
+        if self.has_stopped(skill):
             return EvolveEffects(EvolveOutcome.FROZEN, skill)
         diff = resolve_visit(skill, visit, known, source, state.usual, self.limits)
         return self.evolved(EvolveOutcome.COUNTED, state, diff)
 
-    def hear(
+    def apply_signal(
         self, state: EvolveState, feedback: Feedback, item: ItemFacts, source: Position | None = None
     ) -> EvolveEffects:
         """Apply a signal on an item; a skill may begin with it."""
@@ -270,7 +270,7 @@ class EvolveStep(VersionBuilder):
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         if (outcome := self.fence(skill, feedback, source)) is not None:
             return EvolveEffects(outcome, skill)
-        worth = self.signals.worth(feedback)
+        worth = self.signals.weight_of(feedback)
         if worth is None:
             return EvolveEffects(EvolveOutcome.UNKNOWN_SIGNAL, skill)
         diff = resolve_feedback(skill, feedback, known, worth, source, state.usual, self.limits, privacy=self.privacy)
@@ -290,7 +290,7 @@ class EvolveStep(VersionBuilder):
         nothing, and still follows statements.
         """
         skill, moments = state.skill, _moments(correction, source)
-        if (outcome := self.done_with(state, correction, source)) is not None:
+        if (outcome := self.skip_outcome(state, correction, source)) is not None:
             return EvolveEffects(outcome, skill)
         user_id, domain = correction.user_id, correction.domain
         left_of_it = without_erased_directives(understood, user_id, domain, state.receipt, *moments)
@@ -303,13 +303,13 @@ class EvolveStep(VersionBuilder):
             diff = resolve_ignored(skill, correction, understood, source, privacy=self.privacy)
             return self.evolved(outcome, state, diff)
         left = _without_erased(items, correction, state, source)
-        learns = not self.passes_over(skill)
+        learns = not self.has_stopped(skill)
         diff = resolve_correction(
             skill, correction, left, understood, source, state.usual, self.limits, privacy=self.privacy, learns=learns
         )
         return self.evolved(EvolveOutcome.CORRECTED, state, diff)
 
-    def done_with(
+    def skip_outcome(
         self, state: EvolveState, correction: Correction, source: Position | None = None
     ) -> EvolveOutcome | None:
         """Return the outcome of an erased or repeated correction; None for others."""
@@ -349,7 +349,7 @@ async def learn(
     Raises:
         ReasonerUnavailable: there is no answer; nothing has changed.
     """
-    prepared = step.begin(state, contrast, source)
+    prepared = step.prepare(state, contrast, source)
     if prepared.contrast is None or prepared.outcome is not None:
         return EvolveEffects(prepared.outcome or EvolveOutcome.FORGOTTEN, state.skill)
     return step.finish(state, prepared.contrast, await reason(prepared.contrast, state.skill), source)

@@ -96,7 +96,7 @@ class ListenStep:
     privacy: Privacy = field(kw_only=True)
     extractor: Extractor = field(kw_only=True)
 
-    def hear(self, state: ListenState, utterance: Utterance, source: Position) -> ListenEffects:
+    def add_turn(self, state: ListenState, utterance: Utterance, source: Position) -> ListenEffects:
         """Add a turn to its chunk, and close chunks that were silent until it came."""
         if state.receipt is not None and state.receipt.covers(utterance.domain, utterance.occurred_at, source.moment):
             return ListenEffects(ListenOutcome.FORGOTTEN)

@@ -41,14 +41,14 @@ class ListStatements:
     fit: Fit | None = None
     said: Constraints = NO_CONSTRAINTS
 
-    def told(self, items: Sequence[ItemFacts], order: Sequence[str]) -> Fit | None:
+    def fit_in_order(self, items: Sequence[ItemFacts], order: Sequence[str]) -> Fit | None:
         """Return the fit in the ranking's order."""
         if self.fit is None:
             return None
         chances: dict[str, float] = dict(zip((item.item_id for item in items), self.fit.chances, strict=True))
         return self.fit.model_copy(update={"chances": tuple(chances[name] for name in order)})
 
-    def honoured(self, items: Sequence[ItemFacts], order: Sequence[str], instruction: str) -> tuple[str, ...]:
+    def constrain(self, items: Sequence[ItemFacts], order: Sequence[str], instruction: str) -> tuple[str, ...]:
         """Sort a model's order by the tiers of the ranker without a model."""
         asked = keywords(instruction)
         wanted = {str(item.item_id): instruction_match(item, asked) for item in items}
@@ -115,7 +115,7 @@ class RankStep:
             case RankSkill.NONE:
                 return ()
 
-    def heard(
+    def statements_for(
         self,
         skill: PolicySkill,
         items: Sequence[ItemFacts],
@@ -131,7 +131,7 @@ class RankStep:
         return ListStatements(fit, Constraints.of(items, sure, fit))
 
     @staticmethod
-    def within(
+    def session_lines(
         skill: PolicySkill, lines: Sequence[Attribute], now: datetime, session_id: str | None
     ) -> Sequence[Attribute]:
         """Return the lines that rank now, with a live session's lines and without avoided ones."""
@@ -151,10 +151,10 @@ class RankStep:
         heard: ListStatements = NO_STATEMENTS,
     ) -> tuple[str, ...]:
         """Return the items' ids, best first."""
-        spoken = self.spoken(items, lines, retrieved, popularity)
-        return self.weighed(items, spoken, instruction, seed, self.weights, heard).order
+        spoken = self.features_of(items, lines, retrieved, popularity)
+        return self.weighted_order(items, spoken, instruction, seed, self.weights, heard).order
 
-    def spoken(
+    def features_of(
         self,
         items: Sequence[ItemFacts],
         lines: Sequence[Attribute],
@@ -165,7 +165,7 @@ class RankStep:
         many = popularity if self.retrieves else None
         return ListFeatures.of(items, lines, facet_weights(retrieved.facets), retrieved.companions, many)
 
-    def weighed(
+    def weighted_order(
         self,
         items: Sequence[ItemFacts],
         spoken: ListFeatures,

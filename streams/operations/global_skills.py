@@ -43,7 +43,7 @@ def read_populations(settings: Settings, domain: str | None, on_progress: OnProg
             population.add(profile)
         with suppress(NoSuchTopic):  # without the graph there are no memories, and no popular items
             for population, memory in read(Memory):
-                population.met(memory)
+                population.add_memory(memory)
     return [each for each in found.values() if each.users], unreadable
 
 

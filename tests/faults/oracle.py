@@ -92,7 +92,7 @@ def expected_skills(contrasts: Sequence[Contrast]) -> dict[bytes, PolicySkill]:
     for contrast in contrasts:
         key = compound_key(contrast.user_id, contrast.domain)
         skill = skills.get(key) or SkillStart(privacy=PRIVACY).skill(contrast.user_id, contrast.domain, contrast, None)
-        known = step.begin(EvolveState(skill), contrast).contrast
+        known = step.prepare(EvolveState(skill), contrast).contrast
         assert known is not None
         skills[key] = step.finish(EvolveState(skill), known, reasoner.propose(known, skill)).skill
     return skills

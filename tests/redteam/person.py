@@ -188,7 +188,7 @@ class Person:
         """A choice goes into the skill: by the rules, or as a model proposes."""
         trace = self.trace
         at = self._position("contrasts", self._next())
-        begun = self.evolve.begin(EvolveState(self.skill, memory=self.memory), contrast, at, NOW)
+        begun = self.evolve.prepare(EvolveState(self.skill, memory=self.memory), contrast, at, NOW)
         assert begun.contrast is not None
         if begun.remembered is not None:
             self.memory = begun.remembered.memory

@@ -179,7 +179,7 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
     out.rows.append(orjson.loads(encode(opened.state)))
     if step.contrast is None:
         return out
-    contrast = EVOLVE.begin(EvolveState(skill), step.contrast, AT).contrast
+    contrast = EVOLVE.prepare(EvolveState(skill), step.contrast, AT).contrast
     assert contrast is not None
     asked_of_model = build_question(contrast, skill, max_tokens=TOKENS, gate=OUTPUT_GATE)
     out.prompts.append(asked_of_model.prompt if asked_of_model else "")
@@ -283,7 +283,7 @@ def _signalled(case: Case) -> Outcome:
     feedback = Feedback(event_id="f", item=item, signal=Signal.DISLIKED, **USER)
     out.rows.append(row(feedback))
     facts = DEFAULT.item(facts_of(item, parser_for("shop", {})), "films")[0]
-    effects = EVOLVE.hear(EvolveState(skill), feedback, facts, AT)
+    effects = EVOLVE.apply_signal(EvolveState(skill), feedback, facts, AT)
     out.outcome = effects.outcome.value
     apply(out, effects)
     return out

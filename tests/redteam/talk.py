@@ -99,7 +99,7 @@ class Talker:
             ends=ends,
         )
         source = Position(topic="utterances", partition=0, offset=self._offset, timestamp_ms=1_000 * self._offset)
-        taken = LISTEN.hear(self.state, utterance, source)
+        taken = LISTEN.add_turn(self.state, utterance, source)
         self.outcomes.append(taken.outcome.value)
         if taken.listening is not None:
             self._has(taken.listening)

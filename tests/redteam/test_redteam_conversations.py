@@ -133,7 +133,7 @@ def test_ten_thousand_conversations_of_one_person_stay_small() -> None:
             text=f"hello {number}",
         )  # fmt: skip
         at = Position(topic="utterances", partition=0, offset=number + 1, timestamp_ms=1_000)
-        taken = LISTEN.hear(talker.state, utterance, at)
+        taken = LISTEN.add_turn(talker.state, utterance, at)
         assert taken.listening is not None
         waiting = [chunk for chunk in taken.listening.chunks if not chunk.is_closed]
         assert len(waiting) <= MAX_OPEN

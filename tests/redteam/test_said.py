@@ -69,7 +69,7 @@ def on_an_item(case: Case) -> Outcome:
     feedback = Feedback(event_id="f", item=item, signal="disliked", **USER)
     out = Outcome()
     out.rows.append(row(feedback))
-    apply(out, EVOLVE.hear(EvolveState(begun()), feedback, parsed((item,))[0], AT))
+    apply(out, EVOLVE.apply_signal(EvolveState(begun()), feedback, parsed((item,))[0], AT))
     return out
 
 

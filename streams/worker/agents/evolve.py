@@ -102,7 +102,7 @@ class EvolveAgent:
         async with AsyncExitStack() as locked:
             await locked.enter_async_context(memories.lock(key))
             state = skills.read(contrast, self._tables.receipt(contrast.user_id), memories.read(key))
-            begun = self._step.begin(state, contrast, position, datetime.now(UTC))
+            begun = self._step.prepare(state, contrast, position, datetime.now(UTC))
             # Beside the skill: each of the two knows by itself what it has applied, and both wait for the broker.
             remembering = asyncio.create_task(self._remember(event, begun.remembered, locked.pop_all()))
         try:
@@ -163,7 +163,7 @@ class EvolveAgent:
     async def _on_feedback(self, event: Any, feedback: Feedback, position: Position) -> str:
         item = self._deps.facts_of(feedback.domain, feedback.item)
         outcome = await self._skills.apply_step(
-            event, feedback, lambda now: self._step.hear(now, feedback, item, position)
+            event, feedback, lambda now: self._step.apply_signal(now, feedback, item, position)
         )
         kind = feedback.signal if feedback.signal in self._step.signals.weights else metrics.OTHER
         domain = metrics.DOMAINS[feedback.domain]
@@ -185,7 +185,7 @@ class EvolveAgent:
         items = [self._deps.facts_of(correction.domain, candidate) for candidate in correction.items]
         state = self._skills.read(correction, self._tables.receipt(correction.user_id))
         understood = Interpretation()
-        if self._step.done_with(state, correction, position) is None:
+        if self._step.skip_outcome(state, correction, position) is None:
             vocabulary = await self._deps.vocabulary(self._tables, correction.user_id, correction.domain)
             understood = await self._reasoning.understand(correction, items, state.skill, vocabulary, as_said)
         return await self._skills.apply_step(

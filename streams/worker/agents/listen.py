@@ -108,9 +108,9 @@ class ListenAgent:
         async with self._tables.user_lock(user_id):
             state = ListenState(self.conversations.read(user_id), None, self._tables.receipt(user_id))
             if len(utterance.text) > LONG_CHARS:
-                taken = await asyncio.to_thread(self._step.hear, state, utterance, position)
+                taken = await asyncio.to_thread(self._step.add_turn, state, utterance, position)
             else:
-                taken = self._step.hear(state, utterance, position)
+                taken = self._step.add_turn(state, utterance, position)
             await self._store(event, taken)
         # Also for a repeat: the worker that died may have closed a chunk, and not processed it.
         await self._process_chunks(event, user_id)

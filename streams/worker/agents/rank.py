@@ -84,7 +84,9 @@ class RankingPipeline:
         # A model that failed a moment ago would fail again.
         asks = slim_by is None or slim_by.fallback is None
         used = self._deps.learned_weights.of(request.domain)
-        heard = self._step.heard(state.skill, items, request.occurred_at, request.session_id, asks=request.clarify)
+        heard = self._step.statements_for(
+            state.skill, items, request.occurred_at, request.session_id, asks=request.clarify
+        )
         ranking, features = await self._reason(task, state, short, used.weights, heard, session, asks=asks)
         is_weighed = ranking.reasoned_by.reasoner == DETERMINISTIC
         return ranking.order, Injected(
@@ -101,7 +103,7 @@ class RankingPipeline:
             ranked_by=ranking.reasoned_by,
             slim_by=slim_by,
             repaired=ranking.repaired,
-            fit=heard.told(items, ranking.order),
+            fit=heard.fit_in_order(items, ranking.order),
         )
 
     def _read(self, request: RankRequest) -> RankState:
@@ -182,10 +184,10 @@ class RankingPipeline:
                 metrics.RANK_FALLBACKS.labels("rank").inc()
             else:
                 metrics.RANK_REPAIRS.inc(ranking.repaired)
-                return replace(ranking, order=heard.honoured(task.items, ranking.order, task.instruction)), None
-        lines = self._step.within(state.skill, self._step.lines(state.skill, short=short), *session)
+                return replace(ranking, order=heard.constrain(task.items, ranking.order, task.instruction)), None
+        lines = self._step.session_lines(state.skill, self._step.lines(state.skill, short=short), *session)
         said = Retrieved(tuple(task.facets), task.companions)
-        spoken = self._step.spoken(task.items, lines, said, state.popularity)
-        weighed = self._step.weighed(task.items, spoken, task.instruction, task.seed, weights, heard)
+        spoken = self._step.features_of(task.items, lines, said, state.popularity)
+        weighed = self._step.weighted_order(task.items, spoken, task.instruction, task.seed, weights, heard)
         by = Provenance(reasoner=DETERMINISTIC, fallback=fallback)
         return LlmRanking(weighed.order, by), weighed.features

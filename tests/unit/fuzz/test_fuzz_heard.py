@@ -171,7 +171,7 @@ def taken(state: EvolveState, event: Any, source: Position) -> Any:
     """What the step for this event does with it."""
     match event:
         case Feedback():
-            return STEPS.hear(state, event, _item_facts((event.item,))[0], source)
+            return STEPS.apply_signal(state, event, _item_facts((event.item,))[0], source)
         case Correction():
             items = _item_facts(event.items)
             return STEPS.correct(
@@ -180,7 +180,7 @@ def taken(state: EvolveState, event: Any, source: Position) -> Any:
         case Abstention():
             return STEPS.abstain(state, event, source)
         case Contrast():
-            begun = STEPS.begin(state, event, source)
+            begun = STEPS.prepare(state, event, source)
             if begun.contrast is None or begun.outcome is not None:
                 return None
             return STEPS.finish(state, begun.contrast, Proposal(), source)
@@ -230,12 +230,12 @@ def _is_fit_to_show(skill: PolicySkill, data: st.DataObject) -> None:
     )
     items = _item_facts(candidates)
     step = RankStep(retrieves=False, privacy=PRIVACY, gate=OUTPUT_GATE)
-    heard = step.heard(skill, items, request.occurred_at, within["session_id"], asks=True)
-    lines = step.within(skill, skill.attributes, request.occurred_at, within["session_id"])
+    heard = step.statements_for(skill, items, request.occurred_at, within["session_id"], asks=True)
+    lines = step.session_lines(skill, skill.attributes, request.occurred_at, within["session_id"])
     order = step.order(items, lines, "", step.retrieve(_rank_state(skill), "films", NOON), "seed", heard=heard)
     against = [name in heard.said.against for name in order]
     assert against == sorted(against)
-    encode(answer(request, order, Injected(fit=heard.told(items, order))))
+    encode(answer(request, order, Injected(fit=heard.fit_in_order(items, order))))
 
 
 def _rank_state(skill: PolicySkill) -> Any:

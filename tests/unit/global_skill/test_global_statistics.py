@@ -56,7 +56,7 @@ class TestPopulation:
         users = [a_profile(*[("genre: noir", f"author: a{n}")] * 3, user=f"u{n}") for n in range(200)]
         population = a_population(*users, tracked=8)
 
-        assert len(population.held(1)) <= 8
+        assert len(population.common_attributes(1)) <= 8
         assert global_skill(population, "g1", NOW).shares == {"preference:genre:noir": 1.0}
 
 
@@ -81,7 +81,7 @@ def test_the_floor_holds_for_any_population_and_any_memory(
     population = a_population(*users, tracked=tracked)
     skill = global_skill(population, "g1", NOW, floor)
 
-    assert len(population.held(1)) <= tracked
+    assert len(population.common_attributes(1)) <= tracked
     told = {*skill.shares, *(line.attribute_id for line in skill.attributes)}
     assert all(holders[name] >= floor for name in told)
     assert all(share <= holders[name] / skill.users + 1e-4 for name, share in skill.shares.items())

@@ -71,7 +71,7 @@ def card_after(case: Told) -> Card:
     state = ListenState(None, before)
     for offset, turn in enumerate(turns):
         position = Position(topic="t", partition=0, offset=offset, timestamp_ms=round(LATER.timestamp() * 1_000))
-        state = ListenState(STEP.hear(state, turn, position).listening or state.listening, before)
+        state = ListenState(STEP.add_turn(state, turn, position).listening or state.listening, before)
     chunk = first_closed(state.listening)
     if chunk is None or not chunk.turns:
         return before

@@ -267,7 +267,7 @@ def stated_log() -> tuple[list[SkillDiff], PolicySkill, SlimSkill]:
     )
     understood = Interpretation(says=reads, suits=(), language="en", about=TasteOwner.THE_PERSON)
     for step in (
-        lambda now: STEP.hear(EvolveState(now), bought, SHOWN[0]),
+        lambda now: STEP.apply_signal(EvolveState(now), bought, SHOWN[0]),
         lambda now: STEP.correct(EvolveState(now), said, SHOWN, understood),
         lambda now: STEP.abstain(EvolveState(now), none),
     ):

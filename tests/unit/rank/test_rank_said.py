@@ -38,8 +38,8 @@ def said(stance: Stance, text: str, **more: object) -> Statement:
 def order(
     skill: PolicySkill, items: list[ItemFacts], asked: str = "", session_id: str | None = None
 ) -> tuple[str, ...]:
-    lines = STEP.within(skill, STEP.lines(skill), NOW, session_id)
-    heard = STEP.heard(skill, items, NOW, session_id)
+    lines = STEP.session_lines(skill, STEP.lines(skill), NOW, session_id)
+    heard = STEP.statements_for(skill, items, NOW, session_id)
     return STEP.order(items, lines, asked, Retrieved(), "seed", heard=heard)
 
 
@@ -79,9 +79,9 @@ def test_a_narrower_scope_precedes_more_statements_and_those_precede_newer_ones(
 
 def test_a_choice_from_a_list_that_a_preference_decided_teaches_no_weights() -> None:
     skill = a_skill(SURE, stated=(said(Stance.PREFERS, WAR),))
-    heard, spoken = STEP.heard(skill, ITEMS, NOW), STEP.spoken(ITEMS, STEP.lines(skill), Retrieved())
+    heard, spoken = STEP.statements_for(skill, ITEMS, NOW), STEP.features_of(ITEMS, STEP.lines(skill), Retrieved())
 
-    weighed = STEP.weighed(ITEMS, spoken, "", "seed", STEP.weights, heard)
+    weighed = STEP.weighted_order(ITEMS, spoken, "", "seed", STEP.weights, heard)
 
     assert (weighed.order[0], weighed.features) == ("c", None)
 
@@ -102,7 +102,7 @@ def test_a_bound_puts_what_is_outside_last_and_leaves_alone_what_was_not_measure
     priced = {"dear": 30.0, "cheap": 10.0}
     items = [ItemFacts(item_id=name, measures={"price": price}) for name, price in priced.items()]
     bound = said(Stance.PREFERS, "price: below 20", bound=Bound(measure=Measure.PRICE, below=20.0), scope=Scope.NOW)
-    heard = STEP.heard(a_skill(stated=(bound,)), [*items, ItemFacts(item_id="unpriced")], NOW)
+    heard = STEP.statements_for(a_skill(stated=(bound,)), [*items, ItemFacts(item_id="unpriced")], NOW)
 
     assert heard.said.against == {"dear"}
 
@@ -114,7 +114,7 @@ def test_a_session_ranks_by_what_was_taken_in_it_and_no_other_does() -> None:
 
     assert order(skill, ITEMS, session_id="s1")[0] == "c"
     assert order(skill, ITEMS)[0] == order(skill, ITEMS, session_id="s2")[0] == "a"
-    later = STEP.within(skill, skill.attributes, NOW + timedelta(hours=3), "s1")
+    later = STEP.session_lines(skill, skill.attributes, NOW + timedelta(hours=3), "s1")
     assert later == skill.attributes
 
 

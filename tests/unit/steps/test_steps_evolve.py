@@ -46,7 +46,7 @@ class TestBegin:
     def test_a_choice_is_to_be_reasoned_about_and_remembered(self) -> None:
         contrast = a_contrast([NOIR], [[SAGA]])
 
-        begun = STEP.begin(EvolveState(HELD), contrast, a_position(timestamp_ms=2**42))
+        begun = STEP.prepare(EvolveState(HELD), contrast, a_position(timestamp_ms=2**42))
 
         assert (begun.contrast, begun.outcome) == (contrast, None)
         assert begun.remembered is not None
@@ -62,7 +62,7 @@ class TestBegin:
             facts=(Fact(dimension="author", value="ann@example.org"), Fact(dimension="genre", value="noir")),
         )
 
-        begun = STEP.begin(EvolveState(HELD), a_contrast(item), a_position())
+        begun = STEP.prepare(EvolveState(HELD), a_contrast(item), a_position())
 
         assert begun.contrast is not None
         assert begun.remembered is not None
@@ -72,7 +72,7 @@ class TestBegin:
     def test_of_a_forgotten_choice_nothing_is_left(self) -> None:
         receipt = a_receipt(domains={DOMAIN: forgotten_at(0)})
 
-        begun = STEP.begin(EvolveState(HELD, receipt), a_contrast([NOIR], occurred_at=a_time(0)), a_position())
+        begun = STEP.prepare(EvolveState(HELD, receipt), a_contrast([NOIR], occurred_at=a_time(0)), a_position())
 
         assert (begun.contrast, begun.outcome, begun.remembered) == (None, EvolveOutcome.FORGOTTEN, None)
 
@@ -81,8 +81,8 @@ class TestBegin:
         receipt = a_receipt(lines={line: forgotten_at(5)})
         late = round(a_time(9).timestamp() * 1000)
 
-        before = STEP.begin(EvolveState(HELD, receipt), a_contrast([NOIR, DARK], occurred_at=a_time(4)), a_position())
-        after = STEP.begin(
+        before = STEP.prepare(EvolveState(HELD, receipt), a_contrast([NOIR, DARK], occurred_at=a_time(4)), a_position())
+        after = STEP.prepare(
             EvolveState(HELD, receipt), a_contrast([NOIR], occurred_at=a_time(6)), a_position(timestamp_ms=late)
         )
 
@@ -96,17 +96,17 @@ class TestBegin:
         by_id = a_skill(recent=(contrast.event_id,))
         by_place = a_skill(applied=(a_position(7),))
 
-        assert STEP.begin(EvolveState(by_id), contrast, a_position(9)).outcome is EvolveOutcome.REPEATED
-        assert STEP.begin(EvolveState(by_place), contrast, a_position(7)).outcome is EvolveOutcome.REPEATED
-        assert STEP.begin(EvolveState(by_place), contrast, a_position(8)).outcome is None
+        assert STEP.prepare(EvolveState(by_id), contrast, a_position(9)).outcome is EvolveOutcome.REPEATED
+        assert STEP.prepare(EvolveState(by_place), contrast, a_position(7)).outcome is EvolveOutcome.REPEATED
+        assert STEP.prepare(EvolveState(by_place), contrast, a_position(8)).outcome is None
 
     def test_a_frozen_skill_and_one_after_its_warm_up_learn_nothing(self) -> None:
         frozen, warm = a_skill(frozen=True), a_skill(version=3)
 
-        assert STEP.begin(EvolveState(frozen), a_contrast()).outcome is EvolveOutcome.FROZEN
+        assert STEP.prepare(EvolveState(frozen), a_contrast()).outcome is EvolveOutcome.FROZEN
         for rounds, outcome in ((3, EvolveOutcome.FROZEN), (4, None)):
             step = EvolveStep(warmup_rounds=rounds, privacy=PRIVACY, gate=OUTPUT_GATE)
-            assert step.begin(EvolveState(warm), a_contrast()).outcome is outcome
+            assert step.prepare(EvolveState(warm), a_contrast()).outcome is outcome
 
 
 class TestFinish:

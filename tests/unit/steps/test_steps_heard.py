@@ -74,7 +74,7 @@ def prefers(text: str) -> Directive:
 
 
 def hear(feedback: Feedback, skill: PolicySkill = HELD, item: ItemFacts | None = None) -> EvolveEffects:
-    return STEP.hear(EvolveState(skill), feedback, item or item_facts(feedback.item.item_id, NOIR))
+    return STEP.apply_signal(EvolveState(skill), feedback, item or item_facts(feedback.item.item_id, NOIR))
 
 
 def correct(correction: Correction, skill: PolicySkill = HELD) -> EvolveEffects:
@@ -150,10 +150,12 @@ class TestWords:
         tonight = correct(words(avoids(NOIR), scope=Scope.NOW), skill).skill
         after = choose(tonight, other).skill
 
-        assert id_of(NOIR) not in [each.attribute_id for each in RANK.within(tonight, RANK.lines(tonight), NOW, None)]
+        assert id_of(NOIR) not in [
+            each.attribute_id for each in RANK.session_lines(tonight, RANK.lines(tonight), NOW, None)
+        ]
         assert after.attributes == choose(skill, other).skill.attributes
         assert line(after, NOIR).tier is Tier.HIGH
-        assert id_of(NOIR) in [each.attribute_id for each in RANK.within(after, RANK.lines(after), NOW, None)]
+        assert id_of(NOIR) in [each.attribute_id for each in RANK.session_lines(after, RANK.lines(after), NOW, None)]
 
     def test_a_taste_that_changed_makes_what_was_said_before_doubtful(self) -> None:
         before = correct(words(avoids(SAGA))).skill
@@ -342,7 +344,7 @@ def test_the_log_alone_gives_the_skill_whatever_was_heard(heard: list[str], rand
                     continue
                 effects = STEP.finish(state, contrast, Proposal(reasoned_by=COUNTS), source)
             else:
-                effects = STEP.hear(state, signal(what, **at), item_facts("a", NOIR), source)
+                effects = STEP.apply_signal(state, signal(what, **at), item_facts("a", NOIR), source)
             if effects.diff is not None:
                 log.append(effects.diff)
             skill = effects.skill

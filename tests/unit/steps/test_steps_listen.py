@@ -46,7 +46,7 @@ def heard(*turns: Utterance, step: ListenStep = STEP) -> PendingConversations:
     """What waits after these."""
     listening = None
     for offset, turn in enumerate(turns):
-        listening = step.hear(ListenState(listening), turn, at(offset)).listening
+        listening = step.add_turn(ListenState(listening), turn, at(offset)).listening
     assert listening is not None
     return listening
 
@@ -82,7 +82,7 @@ def finished(*findings: PreferenceFinding, receipt: Receipt | None = None, card:
 def test_why_a_chunk_is_closed(turns: list[Utterance], why: CloseReason) -> None:
     listening, closed = None, []
     for offset, turn in enumerate(turns):
-        taken = STEP.hear(ListenState(listening), turn, at(offset))
+        taken = STEP.add_turn(ListenState(listening), turn, at(offset))
         listening = taken.listening
         closed += taken.closed
     assert closed == [why]
@@ -187,7 +187,7 @@ def test_a_forgotten_domains_turns_go_and_the_others_wait_on() -> None:
     ],
 )
 def test_what_waits_of_a_turn_that_is_not_to_be_remembered(text: str, waits: str) -> None:
-    taken = STEP.hear(ListenState(), said(0, text), at(0))
+    taken = STEP.add_turn(ListenState(), said(0, text), at(0))
     assert taken.outcome is ListenOutcome.NOT_REMEMBERED
     assert taken.listening is not None
     assert [turn.text for chunk in taken.listening.chunks for turn in chunk.turns] == ([waits] if waits else [])

@@ -89,6 +89,6 @@ def test_words_for_now_leave_the_lines_of_the_stream_without_them_once_they_end(
     assert (spoken.attributes, spoken.habits, spoken.strategy) == (silent.attributes, silent.habits, silent.strategy)
     later = NOW + timedelta(days=1)
     assert live_statements(spoken, later, "s1") == ()
-    rank = [RANK.within(each, RANK.lines(each), later, "s1") for each in (spoken, silent)]
+    rank = [RANK.session_lines(each, RANK.lines(each), later, "s1") for each in (spoken, silent)]
     assert rank[0] == rank[1]
     assert fold(diffs) == {(USER, DOMAIN): spoken}

@@ -66,7 +66,7 @@ class LiveSide:
         said = Correction(event_id=a_name("said"), text="none of it", directives=(none,), **when)
         unclear = Correction(event_id=a_name("unclear"), text="well", **when)
         begun = self.skill or initial_skill(USER, DOMAIN, self.seed, liked)
-        self._apply(self.arm.step.hear(EvolveState(begun), liked, item))
+        self._apply(self.arm.step.apply_signal(EvolveState(begun), liked, item))
         for correction in (said, unclear):
             understood = understand(correction, (), self._now, privacy=PRIVACY, reader=RULES)
             self._apply(self.arm.step.correct(EvolveState(self._now), correction, (), understood))
