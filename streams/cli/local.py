@@ -73,7 +73,7 @@ def up(
     before = [(name, signal.signal(name, _request_stop)) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     try:
         note("starting ...")
-        _run(LocalPipeline(chosen, port=broker_port, keep=True, http_port=served), was_chosen=port is not None)
+        _run(LocalPipeline(chosen, port=broker_port, http_port=served), was_chosen=port is not None)
     except _StopRequested:
         note("ended: every accepted event is kept, and the next start continues from there")
     finally:
@@ -189,10 +189,13 @@ def demo(
     from streams.local.demo.report import show, summary  # noqa: PLC0415
     from streams.local.demo.run import Demo  # noqa: PLC0415
     from streams.local.demo.scenario import Scenario  # noqa: PLC0415
+    from streams.local.journal import path_of  # noqa: PLC0415
     from streams.local.pipeline import LocalPipeline  # noqa: PLC0415
 
     folder = writable_folder(data_dir or Path(tempfile.gettempdir()) / f"sager-demo-{time.strftime('%Y%m%d-%H%M%S')}")
     chosen = settings(data_dir=folder, publish_seconds=1.0, batch_seconds=0.3)
+    if path_of(chosen).exists():
+        raise StreamsError(f"{folder} has the events of an earlier run: choose a new folder with --data-dir")
     scenario = Scenario(users, rounds, seed)
     note(f"sager demo: {scenario.describe()}")
     # The processes that we started are ended in order, also after a signal.

@@ -17,14 +17,13 @@ from streams.exceptions import BrokerUnreachable, StreamsError
 from streams.http import tokens
 from streams.kafka import topics
 from streams.local import TOKEN_FILE
-from streams.local.broker import EmbeddedBroker, free_port
+from streams.local.broker import free_port
 from streams.local.broker_client import BrokerClient, Partition
 from streams.local.children import (
     console_link,
     end_child,
     materializer_offsets,
     rotate_log,
-    signal_on_parent_exit,
     start_child,
     start_module,
     why_not_ready,
@@ -74,18 +73,17 @@ def local_token(settings: Settings) -> str:
 class LocalPipeline:
     """Broker, topics, worker and materializer, and the console if it has a port. Use it as a context manager.
 
-    With `keep`, the broker has a journal, see `streams.local.proxy`, and crashed processes are restarted. Without it,
-    all records are lost at the end. Port 0 is a free one.
+    The broker has a journal, see `streams.local.proxy`. Port 0 is a free one.
     """
 
-    def __init__(self, settings: Settings, *, port: int = 0, keep: bool = False, http_port: int | None = None) -> None:
+    def __init__(self, settings: Settings, *, port: int = 0, http_port: int | None = None) -> None:
         given, folder = settings.model_fields_set, settings.data_dir / "logs"
-        self._keep, self.loaded = keep, Restored()
+        self.loaded = Restored()
         self._lock: int | None = None
         self._names = (WORKER, MATERIALIZER) if http_port is None else (WORKER, MATERIALIZER, SERVER)
         self.logs = {name: folder / f"{name}.log" for name in (BROKER, *self._names)}
-        self._broker = EmbeddedBroker(self.logs[BROKER], port)
-        self.bootstrap, self.port = self._broker.bootstrap, self._broker.port
+        self.port = port or free_port()
+        self.bootstrap = f"127.0.0.1:{self.port}"
         self._proxy: subprocess.Popen[bytes] | None = None
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._deaths: dict[str, list[float]] = defaultdict(list)
@@ -128,18 +126,8 @@ class LocalPipeline:
     def start(self) -> Self:
         """Start everything in order; if a process fails to start, end the others."""
         try:
-            if self._keep:
-                self._lock = lock(self.settings)
-                self._start_keeping()
-            else:
-                # The broker is in our process group, so Ctrl-C would end it before the worker has finished. A signal
-                # that is blocked while a process starts stays blocked in it.
-                before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-                try:
-                    self._broker.start(signal_on_parent_exit)
-                finally:
-                    signal.pthread_sigmask(signal.SIG_SETMASK, before)
-                topics.ensure(self.settings)
+            self._lock = lock(self.settings)
+            self._start_broker()
             for name in self._names:
                 self._start_child(name)
         except BaseException:
@@ -163,7 +151,7 @@ class LocalPipeline:
             [_VERBS[name]], self.settings.model_copy(update=more), self.logs[name], inherited
         )
 
-    def _start_keeping(self) -> None:
+    def _start_broker(self) -> None:
         """Start the broker with its journal; clients reach it once its records are restored."""
         assert self._lock is not None  # noqa: S101 - for the type
         own, log = free_port(), self.logs[BROKER]
@@ -209,7 +197,7 @@ class LocalPipeline:
         except ChildDied as error:
             self._count_death(BROKER, error)
             self._kill_all()
-            self._start_keeping()
+            self._start_broker()
         for name, process in list(self._children.items()):
             if process.poll() is not None:
                 self._count_death(name, self._died(name, process.returncode))
@@ -222,10 +210,7 @@ class LocalPipeline:
                 self._start_child(name)
 
     def _check_broker(self) -> None:
-        if self._proxy is None:
-            if not self._broker.alive:
-                raise self._died(BROKER)
-        elif self._proxy.poll() is not None:
+        if self._proxy is not None and self._proxy.poll() is not None:
             if self._proxy.returncode == os.EX_IOERR:
                 raise self._unwritable()
             raise self._died(BROKER, self._proxy.returncode)
@@ -234,12 +219,12 @@ class LocalPipeline:
         """Count a process that has ended; raise `died` if it must not be restarted."""
         now = time.monotonic()
         deaths = self._deaths[name] = [at for at in (*self._deaths[name], now) if now - at <= CRASH_WINDOW_SECONDS]
-        if not (self._keep and self._was_ready) or len(deaths) > len(RESTART_PAUSES):
+        if not self._was_ready or len(deaths) > len(RESTART_PAUSES):
             raise died
         logger.warning("%s. It is restarted", str(died).partition(". ")[0])
 
-    def _died(self, name: str, code: int | None = None) -> ChildDied:
-        how = "" if code is None else f" with code {code}" if code >= 0 else f" by {signal.Signals(-code).name}"
+    def _died(self, name: str, code: int) -> ChildDied:
+        how = f" with code {code}" if code >= 0 else f" by {signal.Signals(-code).name}"
         log = self.logs[name]
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []
         lines = [line for line in lines if not line.startswith(NOISE)][-LAST_LINES:]
@@ -295,7 +280,7 @@ class LocalPipeline:
     def stop(self, *, at_once: bool = False) -> None:
         """End the worker, then the materializer once it has read everything, then the broker.
 
-        `at_once` kills the first two instead. With a journal, that loses nothing.
+        `at_once` kills the first two instead, which loses nothing: the journal has all accepted records.
         """
         try:
             if at_once:
@@ -308,7 +293,6 @@ class LocalPipeline:
         finally:
             # A second Ctrl-C interrupts the waits above and ends up here.
             self._kill_all(KILL_GRACE_SECONDS)
-            self._broker.stop()
             if self._lock is not None:
                 os.close(self._lock)
                 self._lock = None

@@ -70,7 +70,7 @@ def test_a_child_that_ends_at_once_is_started_four_times_and_then_given_up(alone
     alone.setattr(pipeline, "CRASH_WINDOW_SECONDS", 3_600.0)
     alone.setattr(pipeline, "RESTART_PAUSES", (0.0, 0.1, 0.2, 0.4))
     before = children()
-    with caplog.at_level(logging.WARNING, "sager.up"), LocalPipeline(Settings(data_dir=tmp_path), keep=True) as local:
+    with caplog.at_level(logging.WARNING, "sager.up"), LocalPipeline(Settings(data_dir=tmp_path)) as local:
         local.wait_until_ready(WAIT_SECONDS)
         materializer = local._children[pipeline.MATERIALIZER]
         materializer.kill()

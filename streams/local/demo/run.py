@@ -234,24 +234,20 @@ class Demo:
         seen = self._observer.seen
         folded = {key: encode(skill) for key, skill in skills.items()}
         self._observer.wait(lambda: seen.skills == folded, "skills")
-        # The file may have more: it keeps the statements of earlier runs in the same folder.
-        wanted = (self._counts["corrections"], self._counts["feedback"], len(seen.card_diffs))
+        wanted = (len(seen.diffs), self._counts["corrections"], self._counts["feedback"], len(seen.card_diffs))
         give_up, before = time.monotonic() + DUCKDB_SECONDS, -1
         while time.monotonic() < give_up:
             try:
                 with read.connect(self._local.settings) as con:
                     rows = con.execute("SELECT user_id, domain, document FROM skills").fetchall()
-                    [(diffs, *statements)] = con.execute(COUNTS).fetchall()
-            except MaterializerError:
-                rows, diffs, statements = [], 0, [0, 0, 0]
-            self._progress("filling DuckDB", diffs, len(seen.diffs))
-            has_all = diffs == len(seen.diffs) and all(
-                has >= sent for has, sent in zip(statements, wanted, strict=True)
-            )
-            if has_all and {(user, domain): document.encode() for user, domain, document in rows} == folded:
+                    [counts] = con.execute(COUNTS).fetchall()
+            except MaterializerError:  # no snapshot yet
+                rows, counts = [], (0, 0, 0, 0)
+            self._progress("filling DuckDB", counts[0], len(seen.diffs))
+            if counts == wanted and {(user, domain): text.encode() for user, domain, text in rows} == folded:
                 return True
-            if diffs + sum(statements) != before:
-                give_up, before = time.monotonic() + DUCKDB_SECONDS, diffs + sum(statements)
+            if sum(counts) != before:
+                give_up, before = time.monotonic() + DUCKDB_SECONDS, sum(counts)
             self._local.check()
             time.sleep(0.5)
         return False
