@@ -1,7 +1,7 @@
 """The command line `sager`: one verb per job. `main` is its entry point.
 
-A command's module is loaded when the command is asked for (`groups`), and imports nothing slow at its top: `sager
---help` loads them all, and has to answer at once.
+A command's module is imported with the command (`groups`) and imports nothing slow at its top, because `sager --help`
+imports them all.
 """
 
 import gc
@@ -17,29 +17,29 @@ from streams.cli.errors import INTERRUPTED
 from streams.cli.groups import HeadedGroup
 from streams.cli.options import examples
 
+# More new objects than the imports of most commands create: collecting among them frees nothing.
 IMPORTED_OBJECTS = 100_000
-"""The garbage collector runs after so many new objects, more than the imports of most commands make."""
 
 app = typer.Typer(
     name="sager",
     cls=HeadedGroup,
     no_args_is_help=True,
-    rich_markup_mode=None,  # help in rich's boxes takes twice as long to come
+    rich_markup_mode=None,  # rich's boxes take twice as long
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=examples("sager demo", "sager up", "sager policy show ann"),
 )
 
 
-def _print_version(asked: bool) -> None:
-    if not asked:
+def _print_version(requested: bool) -> None:
+    if not requested:
         return
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
     try:
         print(f"sager {version('sager-streams')}")
     except PackageNotFoundError:
-        print("sager, not installed: run from its source")
+        print("sager, running from its source tree")
     raise typer.Exit
 
 
@@ -60,15 +60,14 @@ def sager(
 
 
 def main() -> None:
-    """Run the command line. Ctrl-C ends it with 130, at any moment, and without a traceback."""
-    # Each takes a tenth of a short command's time: collecting garbage among imported objects, which nothing ever drops,
-    # and searching all installed distributions for plug-ins of pydantic.
+    """Run the command line. Ctrl-C ends it with exit code 130 and without a traceback."""
+    # Garbage collection, and pydantic's search for plug-ins, each take a tenth of a short command's time.
     gc.set_threshold(IMPORTED_OBJECTS)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     try:
         app(prog_name="sager")
-    except KeyboardInterrupt:  # before a command runs, or after it has
+    except KeyboardInterrupt:  # before or after the command itself
         sys.exit(INTERRUPTED)
     finally:
-        # Nothing is left but the interpreter's own end.
+        # From here on, a second Ctrl-C would only print a traceback of the interpreter's shutdown.
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""`sager card`: what a person said of themselves in conversations."""
+"""`sager card`: a person's own statements from conversations."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -26,9 +26,9 @@ def card(
     domain: Domain = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the lines of a card: what a person said of themselves, and how certain each line is.
+    """Print a person's own statements from conversations, and how certain each one is.
 
-    Lines marked `unvouched` are for people only: no prompt has them. Read from the newest DuckDB snapshot, so it is
+    Lines marked `unvouched` are for people only: no prompt has them. Read from the newest DuckDB snapshot, which is
     some seconds behind.
     """
     from streams.analytics import read  # noqa: PLC0415
@@ -38,8 +38,8 @@ def card(
         found = read.card(con, user)
     if found is None:
         raise StreamsError(
-            f"nothing is on a card of {user!r}: it begins with what they say in a conversation, or with a line that "
-            "the console writes. If that was just now, the snapshot is some seconds behind"
+            f"{user!r} has no card: one starts with a statement in a conversation, or with a line that the console "
+            "adds. If that was just now, try again in some seconds, after the next DuckDB snapshot"
         )
     shown = card_view(found, datetime.now(UTC), output_policy(), request=request, domain=domain)
     if as_json:
@@ -57,7 +57,7 @@ def _show(card: "CardView", *, with_reason: bool) -> None:
         rows.append({"line": line.says, "certain": line.certainty, "since": since, "how": how, "id": line.line_id})
     print_rows(rows, f"{card.user_id} · version {card.version}", whole=["certain", "since", "id"])
     if card.left_out > 0:
-        note(f"{card.left_out} more {'line is' if card.left_out == 1 else 'lines are'} not about this, or had no room")
+        note(f"not shown, because they are not about this or exceed the limit: {card.left_out} more")
     names = {line.line_id: line.says for line in (*card.lines, *card.past)}
     for line in card.past:
         until = f", until {line.overtaken_at:%Y-%m-%d}" if line.overtaken_at else ""

@@ -21,10 +21,10 @@ app = typer.Typer()
     short_help="Print the effective configuration.", epilog=examples("SAGER_CONFIG=sager.toml sager config --json")
 )
 def config(as_json: AsJson = False) -> None:
-    """Print the effective configuration, and where each value comes from. Secrets are hidden.
+    """Print the effective configuration, and the source of each value. Secrets are hidden.
 
-    Environment variables win over the TOML file that SAGER_CONFIG names, which wins over the defaults. Its keys are
-    the variables' names without SAGER_, in lower case.
+    Environment variables override the TOML file in SAGER_CONFIG, which overrides the defaults. The file's keys are the
+    variables' names in lower case, without SAGER_.
     """
     chosen = settings()
     fields = type(chosen).model_fields

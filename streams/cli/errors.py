@@ -1,4 +1,4 @@
-"""Turns errors into one message on stderr that names the next step, and an exit code.
+"""Turns errors into one message on stderr with the next step, and an exit code.
 
 | code | meaning |
 |---|---|
@@ -6,7 +6,7 @@
 | 1 | not done, for the reason in the message |
 | 2 | the command line was wrong, or a confirmation is missing |
 | 130 | interrupted from the keyboard |
-| 141 | the reader of the output closed it, as `head` does |
+| 141 | the reader of the output closed it, for example `head` |
 """
 
 import os
@@ -25,17 +25,15 @@ FAILED, WRONG_USE, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141
 
 @contextmanager
 def report_errors() -> Iterator[None]:
-    """Report errors raised on purpose in one message; all others are bugs and keep their traceback."""
+    """Report expected errors in one message; all others are bugs and keep their traceback."""
     try:
         yield
         sys.stdout.flush()
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
-        # The rest of the buffer must not fail again when the interpreter ends.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        # The interpreter flushes the rest of the buffer at exit, which must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(CLOSED_PIPE) from None
     except Exception as error:
         if _is_interruption(error):
@@ -43,13 +41,13 @@ def report_errors() -> Iterator[None]:
         message = error_message(error)
         if message is None:
             raise
-        # DuckDB and Kafka quote the offending input, which may be an app's text.
+        # DuckDB and Kafka quote their input, which may be an app's text with control characters.
         print(f"sager: {printable(message)}", file=sys.stderr)
         raise typer.Exit(FAILED) from None
 
 
 def error_message(error: Exception) -> str | None:
-    """Return the message of an error; None if it is a bug of ours."""
+    """Return the message of an expected error; None for a bug."""
     ours = (("schemas.codec", "SchemaError"), ("operators.statinit.parsers", "UnknownParser"))
     if isinstance(error, StreamsError) or any(_is(error, *name) for name in ours):
         return str(error)
@@ -58,23 +56,21 @@ def error_message(error: Exception) -> str | None:
     if _is(error, "pydantic", "ValidationError"):
         return _of_validation(error)
     if _is(error, "confluent_kafka", "KafkaException"):
-        return f"Kafka: {error.args[0].str()}. `sager doctor` examines the broker"
+        return f"Kafka: {error.args[0].str()}. `sager doctor` checks the broker"
     if _is(error, "duckdb", "Error"):
         return f"DuckDB: {error}"
     return None
 
 
 def _is(error: Exception, module: str, name: str) -> bool:
-    """Return true if an error is of a class in a module that may not have been imported: imports take time."""
+    """Return True if an error is of a class in a module, without importing the module."""
     imported = sys.modules.get(module)
     return imported is not None and isinstance(error, getattr(imported, name))
 
 
 def _is_interruption(error: Exception) -> bool:
-    """Return true for Ctrl-C, which two libraries that call Python turn into another error.
-
-    pydantic keeps its name. librdkafka's client, when a callback is interrupted, keeps it as the cause or loses it.
-    """
+    """Return True for Ctrl-C that a library has turned into another error."""
+    # pydantic keeps its name. confluent-kafka, interrupted in a callback, keeps it as the cause or loses it.
     if isinstance(error, SystemError):
         is_lost = "'cimpl." in str(error) and str(error).endswith("without setting an exception")
         return is_lost or isinstance(error.__cause__, KeyboardInterrupt)
@@ -82,7 +78,7 @@ def _is_interruption(error: Exception) -> bool:
 
 
 def _of_validation(error: Any) -> str:
-    """Return which setting or field is wrong; never its value, which may be a secret."""
+    """Name the wrong settings or fields, but not their values, which may be secrets."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
     if error.title == "Settings":
         fields = [str(each["loc"][0]) if each["loc"] else "" for each in details]
@@ -90,4 +86,4 @@ def _of_validation(error: Any) -> str:
         reasons = "; ".join(f"{name}: {each['msg']}" for name, each in zip(names, details, strict=True))
         return f"the configuration is wrong: {reasons}. `sager config --help` explains where settings come from"
     reasons = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in details[:5])
-    return f"this is no valid {error.title}: {reasons}"
+    return f"invalid {error.title}: {reasons}"

@@ -1,7 +1,4 @@
-"""The commands, by heading of `sager --help`, with the module of each.
-
-A module is loaded with its command: loading all of them takes longer than most commands do.
-"""
+"""The commands by heading of `sager --help`, each imported on use: importing all takes longer than most commands."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -45,7 +42,7 @@ HEADINGS: dict[str, dict[str, str]] = {
 
 
 class Commands(Mapping[str, Any]):
-    """The commands under some headings, each loaded on access from the `app` of its module in `streams.cli`."""
+    """The commands by name, each loaded on access from the `app` of its module in `streams.cli`."""
 
     def __init__(self, headings: Mapping[str, Mapping[str, str]]) -> None:
         self._modules = {name: module for listed in headings.values() for name, module in listed.items()}
@@ -54,7 +51,7 @@ class Commands(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in self._loaded:
             module = import_module(f"streams.cli.{self._modules[name]}")
-            app = typer.Typer(rich_markup_mode=None)  # help in rich's boxes takes twice as long
+            app = typer.Typer(rich_markup_mode=None)  # rich's boxes take twice as long
             app.add_typer(module.app)
             self._loaded |= typer.main.get_group(app).commands
         return self._loaded[name]
@@ -74,12 +71,12 @@ class HeadedGroup(TyperGroup):
         self.commands = cast("dict[str, Any]", Commands(HEADINGS))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; errors that it raises on purpose become a message and an exit code."""
+        """Run the command; turn expected errors into a message and an exit code."""
         with report_errors():
             return super().invoke(ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands, each with its one line."""
+        """Write the commands, one per line."""
         widest = max(map(len, self.commands))
         limit = formatter.width - 6 - widest
         for heading, listed in HEADINGS.items():

@@ -30,15 +30,13 @@ USUAL_PORT, USUAL_HTTP_PORT = 9092, 8088
 CHECK_SECONDS = 0.5
 PROGRESS_SECONDS = 2.0
 READY_SECONDS = 300.0
-CATCH_UP_SECONDS = 120.0
-"""How long the worker may make no progress before we report that we are up all the same."""
+CATCH_UP_SECONDS = 120.0  # without progress of the worker
+
+app = typer.Typer()
 
 
 class _StopRequested(BaseException):
-    """A signal asked us to end."""
-
-
-app = typer.Typer()
+    """A signal requested the end."""
 
 
 @app.command(
@@ -57,8 +55,8 @@ def up(
 ) -> None:
     """Run a broker, a worker, the materializer, the HTTP API and the console on this machine, until Ctrl-C.
 
-    A journal in the data folder keeps the records: the next start continues where this one ended, however it ended. The
-    link to the console signs in once; the file `token` has the token for everything else.
+    A journal in the data folder keeps all accepted records, even after a crash: the next start continues from there.
+    The console link signs in once; the file `token` has the token for everything else.
     """
     from streams.local.broker import free_port  # noqa: PLC0415
     from streams.local.journal import lock  # noqa: PLC0415
@@ -67,7 +65,7 @@ def up(
     chosen = settings(data_dir=data_dir)
     configure("WARNING", chosen.log_format)
     writable_folder(chosen.data_dir, chosen.group)
-    # A `sager up` that was killed leaves a worker that finishes, and the broker on its port for as long.
+    # After a kill, the worker of the last `sager up` finishes first, and the broker holds its port until then.
     os.close(lock(chosen))
     broker_port, served = _port(port), _port(http_port, chosen.http_port, "--http-port") or free_port()
     before = [(name, signal.signal(name, _request_stop)) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
@@ -75,7 +73,7 @@ def up(
         note("starting ...")
         _run(LocalPipeline(chosen, port=broker_port, http_port=served), was_chosen=port is not None)
     except _StopRequested:
-        note("ended: every accepted event is kept, and the next start continues from there")
+        note("stopped. All accepted events are kept; the next start continues from there")
     finally:
         for name, handler in before:
             signal.signal(name, handler)
@@ -91,7 +89,7 @@ def _run(local: "LocalPipeline", *, was_chosen: bool) -> None:
         local.start()
         local.wait_until_ready(READY_SECONDS)
         if left := local.finish_work(CATCH_UP_SECONDS, _progress("catching up with restored records"), per_record=True):
-            note(f"the worker has done nothing for {CATCH_UP_SECONDS:.0f} s, and {left} records wait: see its log")
+            note(f"the worker has made no progress for {CATCH_UP_SECONDS:.0f} s; {left} records wait. See its log")
         is_up = True
         _show(local, was_chosen=was_chosen)
         while True:
@@ -101,38 +99,38 @@ def _run(local: "LocalPipeline", *, was_chosen: bool) -> None:
         at_once = True  # a second signal ends it without waiting
         if is_up:
             seconds = local.settings.shutdown_seconds
-            note("ending: the worker finishes, the materializer publishes (Ctrl-C again ends at once) ...")
+            note("stopping: the worker finishes, the materializer publishes (press Ctrl-C again to stop at once) ...")
             if left := local.finish_work(seconds, _progress("finishing"), per_record=False):
-                note(f"{left} records are not done after {seconds:.0f} s; they are kept, and come first next time")
+                note(f"{left} records are not processed after {seconds:.0f} s; the next start continues with them")
         at_once = False
         raise
     finally:
         local.stop(at_once=at_once)
 
 
-def _progress(doing: str) -> Callable[[int], None]:
-    """Return a function that prints the number of records left, every few seconds."""
+def _progress(stage: str) -> Callable[[int], None]:
+    """Return a function that prints the number of records left every few seconds."""
     printed_at = time.monotonic()
 
     def report(left: int) -> None:
         nonlocal printed_at
         if time.monotonic() - printed_at > PROGRESS_SECONDS:
             printed_at = time.monotonic()
-            note(f"{doing}: {left} records left ...")
+            note(f"{stage}: {left} records left ...")
 
     return report
 
 
-def _port(asked: int | None, usual: int = USUAL_PORT, option: str = "--port") -> int:
-    """Return the port to listen on: the one that the user named with `option`, else the usual one; 0 for any."""
-    port = asked or usual
+def _port(requested: int | None, usual: int = USUAL_PORT, option: str = "--port") -> int:
+    """Return the requested port, else the usual one, else 0 for any; `option` names it in the message."""
+    port = requested or usual
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            if asked:
-                raise StreamsError(f"port {port} is taken ({error.strerror}): name another with {option}") from error
+            if requested:
+                raise StreamsError(f"port {port} is in use ({error.strerror}): choose another with {option}") from error
             return 0
     return port
 
@@ -149,13 +147,13 @@ def _show(local: "LocalPipeline", *, was_chosen: bool) -> None:
     fields |= {f"metrics of the {name}": url for name, url in local.metrics.items()}
     fields |= {f"log of the {name}": log for name, log in local.logs.items()}
     if count := local.loaded.records:
-        waiting = f"; {local.loaded.waiting} were still to be done" if local.loaded.waiting else ""
+        waiting = f"; {local.loaded.waiting} of them were not yet processed" if local.loaded.waiting else ""
         fields["restored"] = f"{count} records{waiting}"
     print_fields(fields)
     if local.port != USUAL_PORT and not was_chosen:
         console().print(
-            f"\nPort {USUAL_PORT} is another process'. Clients of localhost:{USUAL_PORT}, as in the README's\n"
-            "examples, reach that one. In each terminal, before anything else:\n\n"
+            f"\nAnother process uses port {USUAL_PORT}. Clients of localhost:{USUAL_PORT}, as in the README, would\n"
+            "connect to that one. Run this first in each terminal:\n\n"
             f"  export SAGER_BOOTSTRAP={local.bootstrap}\n",
             style="bold yellow",
             markup=False,
@@ -165,7 +163,7 @@ def _show(local: "LocalPipeline", *, was_chosen: bool) -> None:
     if os.environ.get("SAGER_DATA_DIR", ".sager") != str(folder):
         print(f"  export SAGER_DATA_DIR={shlex.quote(str(folder.resolve()))}")
     print("  sager topics\n  sager import path/to/a/data/set\n  sager slim USER\n")
-    print("Ctrl-C ends it; the next `sager up` in this folder goes on where it ended.")
+    print("Press Ctrl-C to stop. The next `sager up` in this folder continues where this one stopped.")
     sys.stdout.flush()
 
 
@@ -182,8 +180,8 @@ def demo(
 ) -> None:
     """Stream choices through a local pipeline and show the skills that it learned.
 
-    Starts the embedded broker, a worker and the materializer, produces events as an app would, and ends by itself. Exit
-    code 0: every event was processed and the log, the skills topic and DuckDB agree.
+    Starts the embedded broker, a worker and the materializer, sends events as an app would, and stops by itself. Exit
+    code 0: every event was processed, and the log, the skills topic and DuckDB agree.
     """
     from streams.local.demo.observer import PipelineStalled  # noqa: PLC0415
     from streams.local.demo.report import show, summary  # noqa: PLC0415
@@ -198,18 +196,18 @@ def demo(
         raise StreamsError(f"{folder} has the events of an earlier run: choose a new folder with --data-dir")
     scenario = Scenario(users, rounds, seed)
     note(f"sager demo: {scenario.describe()}")
-    # The processes that we started are ended in order, also after a signal.
+    # SystemExit runs the context managers below, which end the child processes in order.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with ProgressBars() as progress:
         try:
             with LocalPipeline(chosen) as local:
                 result = Demo(scenario, local, progress.update).run()
         except PipelineStalled as error:
-            raise StreamsError(f"the pipeline stalled: {error}; its logs are in {folder}") from error
+            raise StreamsError(f"the pipeline stalled: {error}. See the logs in {folder}") from error
     facts = summary(result)
     if as_json:
         print_json_line(facts)
     else:
         show(result, scenario, console())
     if not result.fold_agrees or facts["selections_unmatched"] or facts["dead_letters"]:
-        raise StreamsError(f"not every event was processed as it should; the logs are in {folder}")
+        raise StreamsError(f"some events were not processed correctly. See the logs in {folder}")

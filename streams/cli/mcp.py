@@ -35,9 +35,9 @@ def mcp(
         Path | None, typer.Option(help="Instead of SAGER_TOKEN or the file of `sager up`.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Serve the Model Context Protocol on standard input and output: an agent's host starts it, and ends it.
+    """Serve the Model Context Protocol on standard input and output, for an agent's host to start and end.
 
-    Its tools call the HTTP API with one token, which limits the users that it may act for.
+    Its tools call the HTTP API with one token, which limits the users that it can act for.
     """
     require_extra("MCP", "mcp", "mcp")
     from streams.http.limits import is_loopback  # noqa: PLC0415
@@ -49,7 +49,7 @@ def mcp(
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
         raise StreamsError("SAGER_URL must be the address of the HTTP API, such as http://127.0.0.1:8088")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
-        note("warning: the token and all answers cross the network unencrypted: use https")
+        note("warning: http sends the token and all answers unencrypted: use https")
     token = _token(token_file, chosen.data_dir)
     from streams.mcp import server  # noqa: PLC0415
 
@@ -59,15 +59,15 @@ def mcp(
 def _token(file: Path | None, data_dir: Path) -> str:
     """Return the token of the named file, else SAGER_TOKEN, else the token of `sager up`."""
     path = file or data_dir / TOKEN_FILE
-    given = os.environ.get("SAGER_TOKEN", "").strip() if file is None else ""
+    from_environment = os.environ.get("SAGER_TOKEN", "").strip() if file is None else ""
     try:
-        found = given or path.read_text(encoding="ascii").strip()
+        found = from_environment or path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise StreamsError(
-            f"no token can be read from {path}: `sager up` writes one there; else set SAGER_TOKEN, or name a file "
-            "with --token-file. `sager token new` makes tokens"
+            f"cannot read a token from {path}: start `sager up`, which writes one there, set SAGER_TOKEN, or name a "
+            "file with --token-file. `sager token new` creates tokens"
         ) from error
     if not re.fullmatch(r"sager_[A-Za-z0-9_-]{43}", found):
-        where = "SAGER_TOKEN" if given else path
-        raise StreamsError(f"{where} holds no token: it begins with sager_, and `sager token new` makes one")
+        where = "SAGER_TOKEN" if from_environment else path
+        raise StreamsError(f"{where} has no token: a token begins with sager_, and `sager token new` creates one")
     return found

@@ -1,4 +1,4 @@
-"""Options of many commands, and the settings that result from them."""
+"""Options that many commands share, and the settings that result from them."""
 
 import os
 import socket
@@ -23,9 +23,9 @@ Bootstrap = Annotated[
 ]
 Domain = Annotated[str | None, typer.Option(help="One domain only, such as films.", metavar="DOMAIN")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
-User = Annotated[str, typer.Argument(help="The user, as the app names them.", metavar="USER")]
+User = Annotated[str, typer.Argument(help="The user's id in the app.", metavar="USER")]
 Since = Annotated[
-    str | None, typer.Option(help="Since then: 30m, 24h, 7d, or a moment as 2026-01-31T18:00.", metavar="WHEN")
+    str | None, typer.Option(help="Start: 30m, 24h or 7d ago, or a time such as 2026-01-31T18:00.", metavar="WHEN")
 ]
 
 
@@ -50,10 +50,8 @@ def settings(**given: Any) -> "Settings":
 
 
 def connected_settings(bootstrap: str | None) -> "Settings":
-    """Return the effective configuration if one of its bootstrap servers listens.
-
-    Kafka's clients wait long for a broker that may still come; a user at a terminal wants an answer at once.
-    """
+    """Return the effective configuration; raise `BrokerUnreachable` if no bootstrap server listens."""
+    # Kafka's clients would wait for a broker to come up; a user at a terminal wants an answer at once.
     from streams.exceptions import BrokerUnreachable  # noqa: PLC0415
 
     chosen, reason = settings(bootstrap=bootstrap), ""
@@ -65,13 +63,13 @@ def connected_settings(bootstrap: str | None) -> "Settings":
         except (OSError, ValueError) as error:
             reason = str(error)
     raise BrokerUnreachable(
-        f"no server listens at {chosen.bootstrap} ({reason}): start Kafka, or set SAGER_BOOTSTRAP to where it is; "
-        "`sager up` brings its own"
+        f"no server listens at {chosen.bootstrap} ({reason}): start Kafka, set SAGER_BOOTSTRAP to its address, or run "
+        "`sager up`, which starts its own broker"
     )
 
 
 def moment_ms(text: str | None) -> int:
-    """Return a moment, or a time before now, in milliseconds since 1970; 0 for None.
+    """Parse a moment, or a duration before now, into milliseconds since 1970; 0 for None.
 
     >>> moment_ms("1970-01-02")
     86400000
@@ -87,11 +85,12 @@ def moment_ms(text: str | None) -> int:
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return max(0, int(moment.timestamp() * 1000))
     except (ValueError, OverflowError):
-        raise typer.BadParameter(f"{text!r} is neither a time as 30m, 24h or 7d nor a moment as 2026-01-31") from None
+        reason = f"{text!r} is neither a duration such as 30m, 24h or 7d nor a date such as 2026-01-31"
+        raise typer.BadParameter(reason) from None
 
 
 def require_extra(purpose: str, extra: str, *packages: str) -> None:
-    """Raise MissingExtra, which names the extra, if one of its packages is not installed."""
+    """Raise `MissingExtra` if one of the extra's packages is not installed."""
     from importlib.util import find_spec  # noqa: PLC0415
 
     from streams.exceptions import MissingExtra  # noqa: PLC0415
@@ -101,7 +100,7 @@ def require_extra(purpose: str, extra: str, *packages: str) -> None:
 
 
 def config_file() -> dict[str, Any]:
-    """Return the contents of the TOML file that `SAGER_CONFIG` names, if it names one."""
+    """Return the contents of the TOML file in `SAGER_CONFIG`; empty without one."""
     name = os.environ.get("SAGER_CONFIG")
     if not name:
         return {}
@@ -110,10 +109,10 @@ def config_file() -> dict[str, Any]:
     except OSError as error:
         raise StreamsError(f"SAGER_CONFIG names {name}, which cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise StreamsError(f"SAGER_CONFIG names {name}, which is no TOML: {error}") from error
+        raise StreamsError(f"SAGER_CONFIG names {name}, which is not valid TOML: {error}") from error
 
 
 def examples(*lines: str) -> str:
     """Return an epilog of examples, each on a line of its own."""
-    # \b keeps the lines of its paragraph apart.
+    # Click re-wraps a paragraph unless it begins with \b.
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])

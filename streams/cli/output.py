@@ -1,4 +1,4 @@
-"""Output of commands: tables for people, JSON for programs, and never a control character from the data."""
+"""Output of commands: tables for people, JSON for programs, without control characters from the data."""
 
 import json
 import math
@@ -20,11 +20,11 @@ _BEYOND_ASCII = re.compile(r"[^ -~\n]")
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """Return a rich console, wide where no terminal limits it. `COLUMNS` sets another width."""
+    """Return a rich console, wide where no terminal limits it; `COLUMNS` overrides the width."""
     from rich.console import Console  # noqa: PLC0415
 
     class Quiet(Console):
-        def on_broken_pipe(self) -> None:  # rich's own ends the process with code 1
+        def on_broken_pipe(self) -> None:  # rich would exit with code 1
             raise BrokenPipeError
 
     stream = sys.stderr if stderr else sys.stdout
@@ -34,7 +34,7 @@ def console(*, stderr: bool = False) -> "Console":
 
 
 def table(*columns: str, title: str | None = None, whole: Iterable[str] = ()) -> "Table":
-    """Return an empty table in the style of all commands; the columns `whole` are never wrapped, such as ids."""
+    """Return an empty table; the columns `whole`, such as ids, are never wrapped."""
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -47,14 +47,14 @@ def table(*columns: str, title: str | None = None, whole: Iterable[str] = ()) ->
 
 
 def row(made: "Table", cells: Iterable[object], style: str | None = None) -> None:
-    """Add a row; the cells are text, never markup."""
+    """Add a row of plain text: data must not be parsed as rich markup."""
     from rich.text import Text  # noqa: PLC0415
 
     made.add_row(*(Text(printable(str(cell))) for cell in cells), style=style)
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], title: str | None = None, whole: Iterable[str] = ()) -> None:
-    """Print rows of the same keys as a table with a column per key; nothing without a row."""
+    """Print rows with the same keys as a table; print nothing without rows."""
     if rows:
         made = table(*(name.replace("_", " ") for name in rows[0]), title=title, whole=whole)
         for each in rows:
@@ -94,7 +94,7 @@ def format_value(value: Any) -> str:  # noqa: PLR0911 - one per kind of value
 
 
 def printable(text: str) -> str:
-    r"""Return the text without control characters of terminals; line breaks stay.
+    r"""Replace control characters, except line breaks.
 
     >>> printable("a\x1b[2Jb")
     'a\ufffd[2Jb'
@@ -120,13 +120,13 @@ def print_json(value: Any) -> None:
 
 
 def print_json_line(value: Any) -> None:
-    """Print one JSON document on a line of its own, and flush it: for output that continues."""
+    """Print one JSON document per line and flush it: for output that continues."""
     sys.stdout.write(json_text(value) + "\n")
     sys.stdout.flush()
 
 
 def print_json_rows(rows: Iterable[Any]) -> None:
-    """Print a JSON list with each element on a line of its own, as the elements come."""
+    """Print a JSON list, one element per line, as the elements arrive."""
     before = "["
     for each in rows:
         sys.stdout.write(f"{before}\n  {json_text(each)}")
@@ -135,7 +135,7 @@ def print_json_rows(rows: Iterable[Any]) -> None:
 
 
 def json_value(value: Any) -> Any:  # noqa: PLR0911 - one per kind of value
-    """Return the value in JSON's types; other values become text."""
+    """Return the value in JSON's types; other types become text."""
     match value:
         case None | bool() | str() if not isinstance(value, Enum):
             return value
@@ -166,5 +166,5 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def note(text: str) -> None:
-    """Print a remark on stderr: it is not part of the answer."""
+    """Print a remark on stderr, apart from the command's output."""
     print(printable(text), file=sys.stderr)

@@ -23,11 +23,11 @@ app = typer.Typer()
 
 @app.command(short_help="Run one worker.", epilog=examples("sager worker --bootstrap kafka:9092"))
 def worker(bootstrap: Bootstrap = None) -> None:
-    """Run one worker: contrasts, skills and rankings. Start as many as there are partitions at most.
+    """Run one worker: contrasts, skills and rankings. Start at most one per partition.
 
-    Creates the topics that are missing. SIGTERM lets it finish the events that it has begun; a second one does not.
+    Creates missing topics. On SIGTERM it finishes the events in progress; a second SIGTERM ends it at once.
     """
-    # Until Faust listens itself: a worker that gets a signal while it starts has nothing to finish.
+    # Until Faust installs its own handler: a worker that is still starting has nothing to finish.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     chosen = _process_settings(bootstrap)
     writable_folder(chosen.data_dir, chosen.group)
@@ -47,7 +47,7 @@ def worker(bootstrap: Bootstrap = None) -> None:
 def materialize(bootstrap: Bootstrap = None) -> None:
     """Keep the DuckDB file up to date: every event and every version of every skill, in tables.
 
-    Exactly one may run per data folder. SIGTERM lets it commit and publish what it has read; a second one does not.
+    Run exactly one per data folder. On SIGTERM it commits and publishes its records; a second SIGTERM ends it at once.
     """
     chosen = _process_settings(bootstrap)
     writable_folder(chosen.data_dir, chosen.group)
@@ -71,9 +71,9 @@ def materialize(bootstrap: Bootstrap = None) -> None:
 
 @app.command(short_help="Serve the HTTP API.", epilog=examples("SAGER_HTTP_TOKENS=tokens.toml sager serve"))
 def serve(bootstrap: Bootstrap = None) -> None:
-    """Serve the HTTP API: skills and their logs from the newest DuckDB snapshot, and changes by people to Kafka.
+    """Serve the HTTP API: skills and logs from the newest DuckDB snapshot, and changes by people to Kafka.
 
-    Every request needs a token of the file that SAGER_HTTP_TOKENS names; `sager token new` makes one.
+    Every request needs a token of the file in SAGER_HTTP_TOKENS; `sager token new` creates one.
     """
     chosen = _process_settings(bootstrap)
     from streams.serve import run  # noqa: PLC0415
@@ -85,9 +85,9 @@ def serve(bootstrap: Bootstrap = None) -> None:
     short_help="Serve the console and the HTTP API.", epilog=examples("SAGER_HTTP_TOKENS=tokens.toml sager console")
 )
 def console(bootstrap: Bootstrap = None) -> None:
-    """Serve the console, pages for people with a browser, and the HTTP API, where the materializer's data folder is.
+    """Serve the console for browsers, and the HTTP API. Run it next to the materializer's data folder.
 
-    Sign in with a token of the file that SAGER_HTTP_TOKENS names; its scopes decide what it may do.
+    Sign in with a token of the file in SAGER_HTTP_TOKENS; its scopes decide which pages and actions are available.
     """
     chosen = _process_settings(bootstrap)
     from streams.serve import run  # noqa: PLC0415
@@ -100,12 +100,14 @@ def console(bootstrap: Bootstrap = None) -> None:
     epilog=examples("SAGER_WEBHOOKS=webhooks.toml sager webhooks"),
 )
 def webhooks(
-    make_secret: Annotated[bool, typer.Option("--new-secret", help="Print a secret for an endpoint, and end.")] = False,
+    make_secret: Annotated[
+        bool, typer.Option("--new-secret", help="Print a new secret for an endpoint, and exit.")
+    ] = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Post slim skills to the endpoints of the file that SAGER_WEBHOOKS names, signed, whenever they change.
+    """Post signed slim skills to the endpoints in the file SAGER_WEBHOOKS whenever they change.
 
-    Run one. After a restart each endpoint goes on where it was. docs/webhooks.md has the file and a receiver.
+    Run exactly one. After a restart it continues where it was. docs/webhooks.md shows the file and a receiver.
     """
     from streams.webhooks.endpoints import new_secret, read  # noqa: PLC0415
 
@@ -114,7 +116,7 @@ def webhooks(
         return
     chosen = _process_settings(bootstrap)
     if chosen.webhooks is None:
-        raise StreamsError("there is no endpoint: set SAGER_WEBHOOKS to a file of endpoints; see docs/webhooks.md")
+        raise StreamsError("no endpoints: set SAGER_WEBHOOKS to a file of endpoints; docs/webhooks.md shows one")
     endpoints = read(chosen.webhooks)
     from streams import agreement  # noqa: PLC0415
     from streams.http import process_health  # noqa: PLC0415
@@ -127,21 +129,21 @@ def webhooks(
 
 
 def writable_folder(folder: Path, group: str | None = None) -> Path:
-    """Return the data folder, made if it is missing, and closed to others."""
+    """Create the data folder if it is missing, make it private, and return it."""
     try:
         permissions.tighten(permissions.make(folder, group), group)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise StreamsError(
-            f"nothing can be written to the data folder {folder} ({error.strerror}): name another with SAGER_DATA_DIR "
-            "or --data-dir"
+            f"cannot write to the data folder {folder} ({error.strerror}): choose another with SAGER_DATA_DIR or "
+            "--data-dir"
         ) from error
     return folder
 
 
 def _process_settings(bootstrap: str | None) -> "Settings":
-    """Return the settings of a process that logs, and ends with `sager up` if that started it."""
+    """Return the settings of a process after configuring its log, and its end with `sager up`."""
     chosen = settings(bootstrap=bootstrap)
     from streams.local.children import die_with_parent  # noqa: PLC0415
     from streams.logs import configure  # noqa: PLC0415

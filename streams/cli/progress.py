@@ -1,4 +1,4 @@
-"""Progress of long commands: a bar on a terminal, elsewhere a line every few seconds; always on stderr."""
+"""Progress of long commands on stderr: bars on a terminal, elsewhere a line every few seconds."""
 
 import time
 from typing import TYPE_CHECKING, Self
@@ -12,7 +12,7 @@ LINE_SECONDS = 3.0
 
 
 class ProgressBars:
-    """One bar per stage. Use it as a context manager."""
+    """One progress bar per stage. Use it as a context manager."""
 
     def __init__(self) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
@@ -31,7 +31,7 @@ class ProgressBars:
         self._printed_at = time.monotonic()
 
     def update(self, stage: str, done: int, total: int, cost: str = "") -> None:
-        """Report how far a stage is, and its cost so far."""
+        """Report the progress of a stage, and its cost so far."""
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(stage, total=total, cost="")
         self._bars.update(self._tasks[stage], completed=done, total=total, cost=cost)

@@ -21,21 +21,21 @@ app = typer.Typer()
 
 @app.command(short_help="Print slim skills as an app reads them.", epilog=examples("sager slim ann --domain films"))
 def slim(user: User, domain: Domain = None, as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
-    """Print the slim skills of a user, read from Kafka: the line that an app injects into its prompt.
+    """Print the slim skills of a user, read from Kafka: the line that an app adds to its prompt.
 
-    With a domain it prints the text alone, ready for a script. With --json: a list, one slim skill per domain.
+    With a domain: the text alone, for scripts. With --json: a list, one slim skill per domain.
     """
     from schemas import SlimSkill  # noqa: PLC0415
     from streams.kafka.scanner import Scanner  # noqa: PLC0415
 
-    held: dict[bytes, SlimSkill] = {}
+    skills: dict[bytes, SlimSkill] = {}
     with Scanner(connected_settings(bootstrap)) as scanner:
         for message in scanner.read(scanner.partitions(SlimSkill.TOPIC)):
-            _take(held, message.key() or b"", message.value())
-    found = [skill for skill in held.values() if skill.user_id == user and domain in (None, skill.domain)]
+            _apply(skills, message.key() or b"", message.value())
+    found = [skill for skill in skills.values() if skill.user_id == user and domain in (None, skill.domain)]
     found.sort(key=lambda skill: skill.domain)
     if not found:
-        raise StreamsError(_why_none(user, domain, held.values()))
+        raise StreamsError(_why_none(user, domain, skills.values()))
     if as_json:
         print_json([skill.model_dump(mode="json") for skill in found])
         return
@@ -45,26 +45,26 @@ def slim(user: User, domain: Domain = None, as_json: AsJson = False, bootstrap: 
         print(printable(text if domain is not None else shown))
 
 
-def _take(held: "dict[bytes, SlimSkill]", key: bytes, value: bytes | None) -> None:
-    """Apply one record. A tombstone removes a slim skill; apps ignore a lower version, and another user's key."""
+def _apply(skills: "dict[bytes, SlimSkill]", key: bytes, value: bytes | None) -> None:
+    """Apply one record as apps do: ignore lower versions and records under another user's key."""
     from schemas import BadRecord, SlimSkill, compound_key, decode  # noqa: PLC0415
 
     if value is None:
-        held.pop(key, None)
+        skills.pop(key, None)
         return
     try:
         skill = decode(SlimSkill, value)
     except BadRecord:  # the materializer sends a dead letter
         return
-    before = held.get(key)
+    before = skills.get(key)
     if key == compound_key(skill.user_id, skill.domain) and not (before and before.skill_version > skill.skill_version):
-        held[key] = skill
+        skills[key] = skill
 
 
-def _why_none(user: str, domain: str | None, held: "Iterable[SlimSkill]") -> str:
+def _why_none(user: str, domain: str | None, skills: "Iterable[SlimSkill]") -> str:
     from difflib import get_close_matches  # noqa: PLC0415
 
-    known = [(skill.user_id, skill.domain) for skill in held]
+    known = [(skill.user_id, skill.domain) for skill in skills]
     domains = sorted(each for name, each in known if name == user)
     if domains:
         return f"{user!r} has no slim skill in the domain {domain!r}, but in {', '.join(domains)}"

@@ -74,7 +74,7 @@ class Up:
                 start_new_session=True,
                 umask=0,
             )
-        until(lambda: "Ctrl-C ends it" in self.out.read_text() or self.process.poll() is not None, "sager up")
+        until(lambda: "Ctrl-C to stop" in self.out.read_text() or self.process.poll() is not None, "sager up")
         assert self.process.poll() is None, self.told()
 
     @property

@@ -25,7 +25,7 @@ COMMANDS = (
 COMMANDS += (
     "eval",
     "policy",
-    *(f"policy {verb}" for verb in ["show", "log", "explain", "say", "verify", "export", "import"]),
+    *(f"policy {verb}" for verb in ["show", "log", "explain", "correct", "verify", "export", "import"]),
 )
 NOBODY = {"SAGER_BOOTSTRAP": "127.0.0.1:1"}
 
@@ -69,7 +69,7 @@ def test_a_missing_or_broken_configuration_file_is_told(tmp_path):
     broken.write_text("partitions = = 4")
 
     assert "SAGER_CONFIG names /nope" in failure("config", env={"SAGER_CONFIG": "/nope"})
-    assert "no TOML" in failure("topics", env={"SAGER_CONFIG": str(broken)})
+    assert "not valid TOML" in failure("topics", env={"SAGER_CONFIG": str(broken)})
 
 
 def test_no_snapshot_is_told_with_what_to_do(tmp_path):

@@ -75,8 +75,8 @@ def test_nobody_is_changed_or_forgotten_by_a_slip(harness: Harness) -> None:
         ("forget", USER, *IN, "--line", line[:-1]): (2, f"The nearest: {line}"),
         ("add", "anabel", "genre", "noir", *IN): (2, "The nearest: annabel"),
         ("freeze", USER, "--domain", "flims"): (2, "would start a new skill"),
-        ("roll-back", USER, "1", *IN): (2, "confirm with --yes"),
-        ("forget", USER, "--everything"): (2, "confirm with --yes"),
+        ("roll-back", USER, "1", *IN): (2, "Confirm with --yes"),
+        ("forget", USER, "--everything"): (2, "Confirm with --yes"),
         ("forget", USER): (2, "--everything"),
     }
     for words, (code, told) in slips.items():
@@ -105,9 +105,9 @@ def test_nobody_is_changed_or_forgotten_by_a_slip(harness: Harness) -> None:
 
     # At a terminal it is asked; in scripts --yes says it.
     code, out, err = at_a_terminal(harness, "n", "forget", USER, *IN, "--line", line)
-    assert (code, out, "nothing was done" in err) == (1, "", True)
+    assert (code, out, "cancelled" in err) == (1, "", True)
     code, out, err = at_a_terminal(harness, "y", "forget", USER, *IN, "--line", line)
-    assert (code, out.startswith("forgotten until")) == (0, True), err
+    assert (code, out.startswith("erased up to")) == (0, True), err
     done = policy(harness, "forget", USER, "--everything", "--yes")
     assert (done.exit_code, done.stderr) == (0, "")
     again = policy(harness, "add", "newcomer", "genre", "noir", *IN, "--yes")

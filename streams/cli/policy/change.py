@@ -1,4 +1,4 @@
-"""`sager policy add`, `reword`, `remove`, `say`, `pin`, `freeze`, `roll-back` ...: changes by a person."""
+"""`sager policy add`, `reword`, `remove`, `correct`, `pin`, `freeze`, `roll-back` ...: changes by a person."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -51,7 +51,7 @@ class ChangeOptions:
     as_json: AsJson = False
 
     def send_command(self, action: str, question: str = "", **about: Any) -> None:
-        """Send a command with these fields, wait for its diff and print it; a question is asked first."""
+        """Send a skill command, and print its diff; a `question` needs a yes first."""
         from schemas import SkillCommand  # noqa: PLC0415
 
         by = {"action": action, "actor": self.actor or current_user(), "reason": self.reason}
@@ -59,7 +59,7 @@ class ChangeOptions:
             raise typer.Exit(FAILED)
 
     def send(self, kind: "type[SkillCommand | Correction]", question: str = "", **about: Any) -> "SkillDiff":
-        """Send an event of this kind with these fields, wait for its diff and print it."""
+        """Send an event with these fields, wait for its diff, print it and return it."""
         from streams.kafka.producer import envelope  # noqa: PLC0415
         from streams.rights.commands import CommandClient  # noqa: PLC0415
         from streams.rights.inventory import find_data  # noqa: PLC0415
@@ -69,7 +69,7 @@ class ChangeOptions:
         chosen = connected_settings(self.bootstrap)
         held = find_data(chosen, self.user, self.domain)
         if warning := name_warning(held, chosen, self.domain):
-            question = f"{warning} This would start a new skill. Go on?"
+            question = f"{warning} This would start a new skill. Continue?"
         if question:
             confirm(question, yes=self.yes)
         with CommandClient(chosen, self.user) as client:
@@ -82,10 +82,10 @@ class ChangeOptions:
 
 def add(
     change: ChangeOptions,
-    dimension: Annotated[str, typer.Argument(help="What it is about, such as genre.", metavar="DIMENSION")],
-    value: Annotated[str, typer.Argument(help="What draws them, in a few words.", metavar="VALUE")],
-    tier: Annotated[TierName, typer.Option(help="How sure to be of it.")] = "high",
-    kind: Annotated[KindName, typer.Option(help="What it is.")] = "preference",
+    dimension: Annotated[str, typer.Argument(help="The kind of fact, such as genre.", metavar="DIMENSION")],
+    value: Annotated[str, typer.Argument(help="The preferred value, in a few words.", metavar="VALUE")],
+    tier: Annotated[TierName, typer.Option(help="How certain the line is.")] = "high",
+    kind: Annotated[KindName, typer.Option(help="The kind of line.")] = "preference",
 ) -> None:
     """Add a line that the person states."""
     change.send_command("add", line={"kind": kind, "dimension": dimension, "value": value, "tier": tier})
@@ -94,7 +94,7 @@ def add(
 def reword(
     change: ChangeOptions,
     attribute: Line,
-    value: Annotated[str, typer.Argument(help="What the line is to say.", metavar="VALUE")],
+    value: Annotated[str, typer.Argument(help="The new text of the line.", metavar="VALUE")],
 ) -> None:
     """Reword a line; it keeps its tier and its evidence."""
     change.send_command("reword", attribute_id=attribute, value=value)
@@ -111,19 +111,19 @@ def remove(change: ChangeOptions, attribute: LineOrStatement) -> None:
 def set_tier(
     change: ChangeOptions,
     attribute: Line,
-    tier: Annotated[TierName, typer.Argument(help="How sure to be of the line.", metavar="low|medium|high")],
+    tier: Annotated[TierName, typer.Argument(help="How certain the line is.", metavar="low|medium|high")],
 ) -> None:
-    """Set how sure to be of a line."""
+    """Set how certain a line is."""
     change.send_command("set-tier", attribute_id=attribute, tier=tier)
 
 
 def pin(change: ChangeOptions, attribute: Line) -> None:
-    """Keep a line: it is never weakened and never pushed out."""
+    """Protect a line: it is never weakened and never evicted."""
     change.send_command("pin", attribute_id=attribute)
 
 
 def unpin(change: ChangeOptions, attribute: Line) -> None:
-    """Let a line change again."""
+    """Allow a line to change again."""
     change.send_command("unpin", attribute_id=attribute)
 
 
@@ -133,17 +133,17 @@ def freeze(change: ChangeOptions) -> None:
 
 
 def unfreeze(change: ChangeOptions) -> None:
-    """Let a skill learn again."""
+    """Resume learning of a skill."""
     change.send_command("unfreeze")
 
 
 def roll_back(
     change: ChangeOptions,
-    version: Annotated[int, typer.Argument(help="The version to go back to; 0: the seed.", min=0, metavar="VERSION")],
+    version: Annotated[int, typer.Argument(help="The version to restore; 0: the seed.", min=0, metavar="VERSION")],
 ) -> None:
-    """Go back to the lines of an earlier version.
+    """Restore the lines of an earlier version, as a new version.
 
-    They become a new version. Asks first; scripts confirm with --yes.
+    Asks for confirmation; scripts confirm with --yes.
     """
     from operators.history import at_version  # noqa: PLC0415
     from streams.analytics import read  # noqa: PLC0415
@@ -152,22 +152,22 @@ def roll_back(
     with snapshot() as con:
         then = at_version(read.diffs(con, user, domain), version)
     if then is None:
-        raise StreamsError(f"{user!r} has no version {version} in {domain!r}: `sager policy log {user}` has them all")
+        raise StreamsError(f"{user!r} has no version {version} in {domain!r}: `sager policy log {user}` lists them")
     question = f"Roll the skill of {user} in {domain} back to version {version}?"
     change.send_command("roll-back", question, to_version=version, lines=then.attributes)
 
 
-def say(
+def correct(
     change: ChangeOptions,
-    words: Annotated[str, typer.Argument(help="What the person says, in their own words.", metavar="WORDS")],
+    words: Annotated[str, typer.Argument(help="A sentence in the person's own words.", metavar="WORDS")],
     scope: Annotated[
-        ScopeName | None, typer.Option(help="For how long it is meant. [default: as the words say, else always]")
+        ScopeName | None, typer.Option(help="How long it applies. [default: as the sentence says, else always]")
     ] = None,
 ) -> None:
-    """State a wish of a person in their own words.
+    """Correct a skill in the person's own words.
 
-    The understood statements are printed with their ids: `policy remove` takes one back. Words that are not understood
-    are kept in the log and change nothing; then the exit code is 1.
+    Prints the understood statements with their ids: `policy remove` withdraws one. A sentence that is not understood
+    stays in the log and changes nothing; then the exit code is 1.
     """
     from schemas import Correction  # noqa: PLC0415
 
@@ -181,22 +181,22 @@ def say(
 
 
 def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", *, as_json: bool) -> None:
-    """Print the changes of a version, then its refusals, each with the nearest lines that there are."""
+    """Print the changes of a version, then its refusals with the nearest existing ids."""
     from streams.cli.policy.log import statement_change  # noqa: PLC0415
     from streams.views.sentences import change_line  # noqa: PLC0415
 
     if as_json:
         print_json(diff.model_dump(mode="json"))
     else:
-        known = {said.statement_id: said for said in skill.stated} if skill else {}
+        known = {each.statement_id: each for each in skill.stated} if skill else {}
         lines = [*map(change_line, diff.changes), *(statement_change(each, known) for each in diff.stated)]
         if diff.frozen is not None:
-            lines.append("frozen" if diff.frozen else "learns again")
+            lines.append("frozen" if diff.frozen else "learning resumed")
         print(printable("\n".join([*lines, f"version {diff.version}"])))
     for refused in diff.refused:
         names = []
         if skill is not None and refused.why.value == "unknown-attribute":
-            names = [line.attribute_id for line in skill.attributes] + [said.statement_id for said in skill.stated]
+            names = [line.attribute_id for line in skill.attributes] + [each.statement_id for each in skill.stated]
         note(f"refused: {refused.attribute_id}: {refused.why.value}{nearest_sentence(refused.attribute_id, names)}")
     note_unvouched(change.discovered for change in diff.changes if change.discovered is not None)
 
@@ -211,6 +211,6 @@ for name, action_function, example in (
     ("freeze", freeze, "sager policy freeze ann --domain films --reason holidays"),
     ("unfreeze", unfreeze, "sager policy unfreeze ann --domain films"),
     ("roll-back", roll_back, "sager policy roll-back ann 3 --domain films"),
-    ("say", say, 'sager policy say ann "no horror, please" --domain films'),
+    ("correct", correct, 'sager policy correct ann "no horror, please" --domain films'),
 ):
     group.command(name, epilog=examples(example))(with_shared_options(ChangeOptions, action_function))

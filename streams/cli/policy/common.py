@@ -27,25 +27,23 @@ InDomain = Annotated[str, typer.Option("--domain", help="The domain of the skill
 LineOrStatement = Annotated[
     str, typer.Argument(help="The id of the line or statement, as `policy show` prints it.", metavar="ATTRIBUTE")
 ]
-Actor = Annotated[
-    str | None, typer.Option(help="Who changes it, for the log. [default: who is signed in]", metavar="NAME")
-]
-Reason = Annotated[str, typer.Option(help="Why, for the log.")]
-Wait = Annotated[float, typer.Option(help="Seconds to wait for a worker; 0: do not.", min=0.0, metavar="SECONDS")]
+Actor = Annotated[str | None, typer.Option(help="Your name, for the log. [default: your user name]", metavar="NAME")]
+Reason = Annotated[str, typer.Option(help="The reason, for the log.")]
+Wait = Annotated[float, typer.Option(help="Seconds to wait for a worker; 0: do not wait.", min=0.0, metavar="SECONDS")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Return if the answer is yes."""
+    """Ask a question, and exit unless the answer is yes."""
     if yes:
         return
     if not sys.stdin.isatty():
-        note(f"{question} There is no terminal to ask at: confirm with --yes")
+        note(f"{question} Confirm with --yes: this is not a terminal")
         raise typer.Exit(WRONG_USE)
-    # typer.confirm would put a blank on stdout, before the answer of the command.
+    # typer.confirm would print to stdout, which is for the command's output alone.
     print(f"{printable(question)} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().casefold() not in ("y", "yes"):
-        note("nothing was done")
+        note("cancelled")
         raise typer.Exit(FAILED)
 
 
@@ -70,27 +68,27 @@ def by_domain(diffs: "Iterable[SkillDiff]") -> "dict[str, list[SkillDiff]]":
 
 
 def current_user() -> str:
-    """Return the name of the signed-in user: the default actor."""
+    """Return the name of the signed-in user, the default actor."""
     try:
         return getpass.getuser()
     except (OSError, KeyError) as error:  # a container's user may have no name
-        raise StreamsError("no user is signed in here: name the one who changes the skill with --actor") from error
+        raise StreamsError("this system user has no name: name yourself with --actor") from error
 
 
 def exit_unanswered(event_id: str, wait: float) -> NoReturn:
-    """Exit after a command without an answer: with code 1 if it waited for one."""
+    """Exit after a command without an answer, with code 1 if it waited for one."""
     if not wait:
-        note(f"sent as {event_id}; not waited for")
+        note(f"sent as {event_id}, without waiting for an answer")
         raise typer.Exit
     note(
-        f"sent as {event_id}; no worker has carried it out within {wait:g} s. "
-        "It is kept and will be: `sager doctor` shows what the workers do"
+        f"sent as {event_id}, but no worker has applied it within {wait:g} s. A worker will apply it later: "
+        "`sager doctor` shows the state of the workers"
     )
     raise typer.Exit(FAILED)
 
 
 def output_policy() -> "OutputGate":
-    """Return the gate of values for models, by the effective configuration."""
+    """Return the configured output policy."""
     from streams.output_gate import output_gate  # noqa: PLC0415
     from streams.settings import Settings  # noqa: PLC0415
 
@@ -98,7 +96,7 @@ def output_policy() -> "OutputGate":
 
 
 def note_unvouched(lines: "Iterable[Attribute]") -> None:
-    """Name the lines that models do not get, why, and how an operator vouches for them."""
+    """Print the lines that models do not get, with the reason and the way to allow them."""
     from streams.views.sentences import WITHHELD_REASONS  # noqa: PLC0415
 
     gate = output_policy()
@@ -106,16 +104,15 @@ def note_unvouched(lines: "Iterable[Attribute]") -> None:
         held = gate.line_rejection(line)
         if held is not None:
             note(
-                f"unvouched: {line.value!r} is for people only, because it is {WITHHELD_REASONS[held.value]}. "
-                "To vouch for "
-                f"it, write a line into the file of SAGER_VOUCHED:\n  {line.dimension}: {line.value}"
+                f"unvouched: {line.value!r} is for people only, because it is {WITHHELD_REASONS[held.value]}. To allow "
+                f"it in prompts, add a line to the file of SAGER_VOUCHED:\n  {line.dimension}: {line.value}"
             )
 
 
 def with_shared_options(options: type[Any], act: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the user, the own arguments of `act`, and the options that it shares with other verbs.
+    """Return a command with the user, the arguments of `act`, and the shared options.
 
-    `options` is a dataclass whose first field is the user; `act` takes an instance of it first.
+    `options` is a dataclass whose first field is the user; the first argument of `act` is an instance of it.
     """
     user, *shared = inspect.signature(options).parameters.values()
     own = list(inspect.signature(act).parameters.values())[1:]

@@ -1,4 +1,4 @@
-"""`sager policy log` and `verify`: how a skill came about, and whether its records were edited or removed."""
+"""`sager policy log` and `verify`: the history of a skill, and the integrity of its records."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated
@@ -33,8 +33,8 @@ def log(
 ) -> None:
     """Print the history of a user's skill, version by version.
 
-    Read from the newest DuckDB snapshot, some seconds behind. With --json: a list of skill diffs, each with
-    cost_dollars and actor.
+    Read from the newest DuckDB snapshot, some seconds behind. With --json: a list of skill diffs with cost_dollars and
+    actor.
     """
     with snapshot() as con:
         diffs = read_log(con, user, domain)
@@ -79,11 +79,11 @@ def verify(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Verify that nothing was edited or left out.
+    """Verify that no record was edited or removed.
 
-    Each record is checked by its seal, each skill and card by folding its log. SAGER_CHAIN_KEY must be the workers'
-    key. Workers may keep running. DuckDB is not read: `sager rebuild --duckdb` makes a suspect file again. Exit code
-    1: something is not as it was written.
+    Checks the seal of each record, and folds the log of each skill and card. SAGER_CHAIN_KEY must be the workers' key.
+    Workers may keep running. DuckDB is not read: `sager rebuild --duckdb` replaces a suspect file. Exit code 1: a
+    record was changed.
     """
     from streams.rights import verify as verifying  # noqa: PLC0415
 
@@ -99,104 +99,104 @@ def verify(
             f"{done.skills:,} skills of {done.users:,} users, {done.versions:,} versions, {done.receipts:,} receipts "
             f"verified; {done.cards:,} cards, {done.forgotten:,} forgotten"
         )
-        print(f"{done.found:,} findings" if done.found else "nothing was edited or left out")
+        print(f"{done.found:,} findings" if done.found else "no record was edited or removed")
         if chosen.chain_key is None:
-            note("SAGER_CHAIN_KEY is not set: any writer of the topics can make new seals without a key")
+            note("SAGER_CHAIN_KEY is not set: without a key, any writer of the topics can forge seals")
         if done.users and len({each.user_id for each in done.findings if each.kind == "log-forged"}) == done.users:
-            note("no log has the right seal: is SAGER_CHAIN_KEY the key of the workers that wrote them?")
+            note("no log has a valid seal: is SAGER_CHAIN_KEY the key of the workers that wrote them?")
         if any(each.kind.startswith("slim-") for each in done.findings):
             note(
-                "apps keep a forged slim skill until its key gets a tombstone: stop the workers and run "
-                "`sager rebuild --apply`, which writes that, and then the right one"
+                "apps use a forged slim skill until its key gets a tombstone: stop the workers and run "
+                "`sager rebuild --apply`, which writes the tombstone and then the correct slim skill"
             )
     if done.found:
         raise typer.Exit(FAILED)
 
 
-def verdict_of(said: "Judgement") -> str:
-    """Return a model's verdict with its quotation, such as `supports, by genre: noir`."""
-    if said.quoted is not None:
-        return f"{said.verdict}, by {said.quoted.dimension}: {said.quoted.value}"
-    return str(said.verdict) if said.verdict.value == "unrelated" else f"{said.verdict}, by no fact"
+def verdict_of(judgement: "Judgement") -> str:
+    """Return a model's verdict with the quoted fact, such as `supports, by genre: noir`."""
+    if judgement.quoted is not None:
+        return f"{judgement.verdict}, by {judgement.quoted.dimension}: {judgement.quoted.value}"
+    return str(judgement.verdict) if judgement.verdict.value == "unrelated" else f"{judgement.verdict}, by no fact"
 
 
 def _effects(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tuple[str, str]]:
-    """Return the effects of a version, each with its reason; `known`: the statements that the log names."""
-    said = [] if diff.seed is None else [(f"started with {len(diff.seed)} lines", "the prior")]
-    said += describe_feedback(diff)
+    """Return the effects of a version with their reasons; `known`: the statements of the log."""
+    effects = [] if diff.seed is None else [(f"started with {len(diff.seed)} lines", "the prior")]
+    effects += describe_feedback(diff)
     for each in diff.stated:
         words = each.statement.words if each.statement is not None else ""
-        said.append((statement_change(each, known), each.reason or (f"“{words}”" if words else "")))
+        effects.append((statement_change(each, known), each.reason or (f"“{words}”" if words else "")))
     if diff.shifted:
-        said.append((f"their taste {shift_phrase(diff)}", "earlier statements are warning"))
+        effects.append((f"their taste {shift_phrase(diff)}", "earlier statements are warning"))
     verdicts = {each.attribute_id: each for each in diff.judged}
     for change in diff.changes:
         judged = verdicts.pop(change.attribute_id, None)
         why = change.reason or _added(diff, change.attribute_id, change.kind.value)
         model = f"the model: {verdict_of(judged)}" if judged is not None else ""
-        said.append((change_line(change), " · ".join(filter(None, (why, model)))))
+        effects.append((change_line(change), " · ".join(filter(None, (why, model)))))
     if diff.session is not None:
-        said.append((f"session {diff.session.session_id}, events: {diff.session.events}", ""))
+        effects.append((f"session {diff.session.session_id}, events: {diff.session.events}", ""))
     if diff.frozen is not None:
-        said.append(("frozen" if diff.frozen else "learns again", ""))
+        effects.append(("frozen" if diff.frozen else "learning resumed", ""))
     if diff.rolled_back_to is not None:
-        said.append((f"back at version {diff.rolled_back_to}", ""))
+        effects.append((f"restored version {diff.rolled_back_to}", ""))
     if diff.refused:
-        said.append((f"refused {len(diff.refused)}: {', '.join(sorted({r.why.value for r in diff.refused}))}", ""))
-    said = said or [("no change", "")]
+        effects.append((f"refused {len(diff.refused)}: {', '.join(sorted({r.why.value for r in diff.refused}))}", ""))
+    effects = effects or [("no change", "")]
     if diff.analysis:
-        said.append(("analysis", diff.analysis))
+        effects.append(("analysis", diff.analysis))
     unrelated = [name for name, each in verdicts.items() if each.verdict.value == "unrelated"]
-    said += [(f"? {name}", verdict_of(each)) for name, each in verdicts.items() if name not in unrelated]
-    return said + ([(f"unrelated {len(unrelated)}", ", ".join(unrelated))] if unrelated else [])
+    effects += [(f"? {name}", verdict_of(each)) for name, each in verdicts.items() if name not in unrelated]
+    return effects + ([(f"unrelated {len(unrelated)}", ", ".join(unrelated))] if unrelated else [])
 
 
 def _added(diff: "SkillDiff", attribute_id: str, kind: str) -> str:
-    """Return the part of the line's counts that a reinforcement added."""
+    """Return the counts that a reinforcement added to a line."""
     from operators.learning.evidence import format_count  # noqa: PLC0415
 
     counts = diff.count_delta.lines.get(attribute_id) if diff.count_delta and kind == "reinforced" else None
-    return f"taken {format_count(counts[0])} where {format_count(counts[1])} was to be expected" if counts else ""
+    return f"taken {format_count(counts[0])}, expected {format_count(counts[1])}" if counts else ""
 
 
 def _reasoner(diff: "SkillDiff") -> str:
     by = diff.reasoned_by
     tokens = f", {by.prompt_tokens} + {by.completion_tokens} tokens" if by.prompt_tokens else ""
     prompt = f", {by.prompt or 'prompt'} #{by.prompt_hash[:_HASH_CHARS]}" if by.prompt_hash else ""
-    fallback = f" instead, because {by.fallback}" if by.fallback else ""
+    fallback = f" as a fallback, because of {by.fallback}" if by.fallback else ""
     return f"{by.model or by.reasoner}{prompt}{tokens}{fallback}"
 
 
 def statement_change(change: "StatementChange", known: "Mapping[str, Statement]") -> str:
-    """Return one change of a statement as a line."""
-    kind, said = change.kind.value, change.statement or known.get(change.statement_id)
-    words = change.statement_id if said is None else f"{statement_words(said)} [{change.statement_id}]"
+    """Format one change of a statement."""
+    kind, statement = change.kind.value, change.statement or known.get(change.statement_id)
+    words = change.statement_id if statement is None else f"{statement_words(statement)} [{change.statement_id}]"
     sign = _SIGNS.get(kind, "-")
     if kind != "stated":
         return f"{sign} {words}, {kind}"
-    times = f", said {said.times} times" if said is not None and said.times > 1 else ""
-    scope = "" if said is None or said.scope.value == "always" else f", scope: {said.scope.value}"
+    times = f", stated {statement.times} times" if statement is not None and statement.times > 1 else ""
+    scope = "" if statement is None or statement.scope.value == "always" else f", scope: {statement.scope.value}"
     return f"{sign} {words}{scope}{times}"
 
 
 def statements_by_id(diffs: "Iterable[SkillDiff]") -> "dict[str, Statement]":
-    """Return the statements that a log names, each with its newest words."""
+    """Return the statements of a log by id, in their newest wording."""
     changes = (change for diff in diffs for change in diff.stated)
     return {change.statement_id: change.statement for change in changes if change.statement is not None}
 
 
 def describe_feedback(diff: "SkillDiff") -> list[tuple[str, str]]:
-    """Return the signal, abstention or correction behind a version, and whether it was understood."""
+    """Describe the signal, abstention or correction behind a version, and whether it was understood."""
     event = diff.trigger
     if event is None:
         return []
     if event.what == "abstention":
-        return [("nothing was taken", "the list did not suit; that is no word against its items")]
+        return [("nothing was taken", "no item fitted; that does not count against any of them")]
     if event.what != "correction":
         value = "" if event.value is None else f" {event.value:g}"
-        unknown = "" if event.understood else "of no kind that is configured: it changes nothing"
+        unknown = "" if event.understood else "unknown kind of signal: changes nothing"
         return [(f"signal {event.what}{value}", unknown)]
-    words = f"“{event.words}”" if event.words else "something by a form"
+    words = f"“{event.words}”" if event.words else "a form"
     if event.understood:
-        return [(f"said {words}", f"read by {event.by_pattern}" if event.by_pattern else "")]
-    return [(f"said {words}", f"not understood: it changes nothing. {event.explanation}".rstrip())]
+        return [(f"stated {words}", f"read by {event.by_pattern}" if event.by_pattern else "")]
+    return [(f"stated {words}", f"not understood: changes nothing. {event.explanation}".rstrip())]

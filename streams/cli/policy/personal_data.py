@@ -1,4 +1,4 @@
-"""`sager policy export`, `import` and `forget`: the data of a person, taken along or erased."""
+"""`sager policy export`, `import` and `forget`: move or erase a person's data."""
 
 import os
 import tempfile
@@ -32,11 +32,10 @@ def export(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write everything held about a user into a file.
+    """Write all data about a user to a private file.
 
-    The file has gzipped JSON lines: the records of each topic, also of internal topics, and the rows of the newest
-    DuckDB snapshot. Of records about several users it has the user's part only. Only the owner of the file can read it.
-    After a failure there is no file.
+    The file has gzipped JSON lines: the records of all topics, including internal ones, and the rows of the newest
+    DuckDB snapshot. Records about several users are reduced to this user's part. A failed export leaves no file.
     """
     from streams.rights import exporting  # noqa: PLC0415
 
@@ -50,14 +49,14 @@ def export(
         counted += [(f"table {name}", count) for name, count in done.tables.items()]
         print_rows([{"what": name, "records": count} for name, count in counted], f"{user}: {to}")
     if not done.topics and not done.tables:
-        note(f"nothing is held about {user!r} in the deployment {chosen.prefix!r}: is the id right?")
+        note(f"the deployment {chosen.prefix!r} has no data about {user!r}: is the id correct?")
     elif done.snapshot_at is None:
-        note(f"there is no DuckDB snapshot {chosen.duckdb_file}: what only it still has is not in the export")
+        note(f"there is no DuckDB snapshot {chosen.duckdb_file}: the export has no rows of tables")
 
 
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a new private file, which is there only if nothing fails."""
+    """Open a new private file; a failure removes it."""
     if path.exists():
         raise StreamsError(f"{path} exists: choose another --to")
     permissions.make(path.absolute().parent)
@@ -89,9 +88,9 @@ def import_(
 ) -> None:
     """Import an exported policy.
 
-    One command per domain gives the skill the exported lines. Asks before it replaces the lines of an existing skill;
-    they stay in its log. Lasting statements and the card are sent again. The file is checked before anything is sent.
-    Workers leave out personal and sensitive words, and apply their own limit of lines.
+    Sends one command per domain with the exported lines, the lasting statements and the card, after checking the whole
+    file. Asks before it replaces the lines of an existing skill; they stay in its log. Workers drop personal and
+    sensitive words, and apply their own limit of lines.
     """
     from streams.rights import importing  # noqa: PLC0415
     from streams.rights.inventory import preview_import  # noqa: PLC0415
@@ -117,7 +116,7 @@ def import_(
             counts = f"version {each.version}, {each.lines_in} lines in, {each.lines_out} out, {each.refused} refused"
             print(printable(f"{user} · {each.domain}: {'sent' if each.version is None else counts}"))
     if wait and None in done.diffs.values():
-        note(f"no worker of {chosen.app_id} has carried all out within {wait:g} s. It is kept and will be")
+        note(f"no worker of {chosen.app_id} has applied everything within {wait:g} s. Workers will apply it later")
         raise typer.Exit(FAILED)
 
 
@@ -136,11 +135,11 @@ def forget(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Forget a line, a domain, or the whole person. There is no way back.
+    """Erase a line, a domain, or all data about a person. This cannot be undone.
 
-    Asks first; scripts confirm with --yes. --dry-run counts the records in every store. Workers never learn again from
-    events until now. Events of apps stay on Kafka's topics until their retention has passed; docs/rights.md has the
-    table. A receipt without the name remains.
+    Asks for confirmation; scripts confirm with --yes. --dry-run counts the records in every store. Workers ignore all
+    events up to now. Events of apps stay on Kafka's topics until their retention has passed: docs/rights.md lists
+    them. A receipt without the name remains.
     """
     from streams.rights.commands import CommandClient  # noqa: PLC0415
     from streams.rights.inventory import describe_scope, find_data, forget_request  # noqa: PLC0415
@@ -148,9 +147,9 @@ def forget(
     if line is not None and domain is None:
         raise typer.BadParameter("--line needs its --domain")
     if domain is None and not everything:
-        raise typer.BadParameter("say --everything to forget the whole person, or a --domain")
+        raise typer.BadParameter("give --everything to erase the whole person, or a --domain")
     if domain is not None and everything:
-        raise typer.BadParameter("--everything is every domain: leave out --domain, or --everything")
+        raise typer.BadParameter("--everything includes every domain: give only one of --everything and --domain")
     chosen = connected_settings(bootstrap)
     request = forget_request(user, domain, line, actor or current_user(), uuid.uuid4().hex, datetime.now(UTC))
     if dry_run:
@@ -159,7 +158,7 @@ def forget(
     warning = name_warning(find_data(chosen, user, domain, line), chosen, domain, line)
     if warning and yes:
         note(warning)
-    confirm(f"{warning} Forget {describe_scope(user, domain, line)}? There is no way back.".strip(), yes=yes)
+    confirm(f"{warning} Erase {describe_scope(user, domain, line)}? This cannot be undone.".strip(), yes=yes)
     with CommandClient(chosen, user) as client:
         receipt = client.forget(request, wait)
     if receipt is None:
@@ -168,12 +167,12 @@ def forget(
         print_json(receipt.model_dump(mode="json"))
         return
     done = next(scope for scope in receipt.scopes if scope.event_id == request.event_id)
-    print(f"forgotten until {done.until:%Y-%m-%d %H:%M:%S} UTC; versions removed or rewritten: {done.versions}")
+    print(f"erased up to {done.until:%Y-%m-%d %H:%M:%S} UTC; versions removed or rewritten: {done.versions}")
     print(f"receipt {receipt.subject}")
 
 
 def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None, as_json: bool) -> None:
-    """Print how much each store holds of what would be erased."""
+    """Print the number of records that would be erased, by store."""
     from streams.rights.inventory import preview_erasure  # noqa: PLC0415
 
     with ProgressBars() as progress:
@@ -188,7 +187,7 @@ def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None
         return
     print(printable(found.sentence))
     print(found.stays)
-    print_rows([dict(each) for each in found.stores], f"held of {user}")
+    print_rows([dict(each) for each in found.stores], f"data about {user}")
     if held.unread:
         note(f"not counted, because they cannot be read here: {', '.join(held.unread)}")
-    note("nothing was forgotten")
+    note("dry run: nothing was erased")

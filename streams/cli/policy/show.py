@@ -1,4 +1,4 @@
-"""`sager policy show` and `explain`: a skill, and why a line is in it."""
+"""`sager policy show` and `explain`: a skill, and the reasons for its lines."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -45,7 +45,7 @@ def show(
     Lines marked `unvouched` are for people only. Read from the newest DuckDB snapshot, some seconds behind.
     """
     if at is not None and version is not None:
-        raise typer.BadParameter("--at and --version both say which version: give one of them")
+        raise typer.BadParameter("--at and --version both choose a version: give only one of them")
     from streams.analytics import read  # noqa: PLC0415
 
     with snapshot() as con:
@@ -60,7 +60,7 @@ def show(
 
         if len(skills) > 1:
             domains = ", ".join(each.domain for each in skills)
-            raise StreamsError(f"a SKILL.md is of one domain, and there are {domains}: say which with --domain")
+            raise StreamsError(f"a SKILL.md is about one domain, and there are {domains}: choose one with --domain")
         print(skill_document(skills[0], output_policy()), end="")
     else:
         for each in skills:
@@ -71,9 +71,8 @@ def show(
 def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: AsJson = False) -> None:
     """Explain a line or statement in plain sentences.
 
-    They name the history, choices and commands behind it. Removed and reworded lines have an explanation too. --json
-    adds ids, the ranking and place of each choice, reasoner, reason and tiers. Read from the newest DuckDB snapshot,
-    some seconds behind.
+    The sentences name the history, choices and commands behind it, also of removed and reworded lines. --json adds ids,
+    each choice with its rank, reasoner, reason and tiers. Read from the newest DuckDB snapshot, some seconds behind.
     """
     from streams.views import line_history as explained  # noqa: PLC0415
 
@@ -88,15 +87,15 @@ def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: A
     rows = [{"when": day(step.occurred_at), "what happened": step.sentence} for step in steps]
     print_rows(rows, f"{found.words}, in {domain}: {found.state}", whole=["when"])
     if unrelated := len(found.steps) - len(steps):
-        print(f"Of {unrelated} other choices a model judged that they have nothing to do with this.")
+        print(f"A model judged {unrelated} other choices to be unrelated.")
     if isinstance(found, explained.LineHistory) and found.withheld_reason is not None:
-        print(f"No app and no model gets this line: it is {found.withheld_reason}, and nothing vouches for it.")
+        print(f"Apps and models do not get this line, because it is {found.withheld_reason}.")
 
 
 def _then(
     con: "DuckDBPyConnection", user: str, domain: str | None, at: datetime | None, version: int | None
 ) -> "list[PolicySkill]":
-    """Fold the logs up to a version, or to the version that was in force."""
+    """Return the skills as of a version or a moment."""
     from operators.history import at_version  # noqa: PLC0415
     from streams.analytics import read  # noqa: PLC0415
 
@@ -110,10 +109,10 @@ def _then(
     if found:
         return found
     if at is None:
-        raise StreamsError(f"{user!r} has no version {version}: `sager policy log {user}` has them all")
+        raise StreamsError(f"{user!r} has no version {version}: `sager policy log {user}` lists them")
     first = min(diff.occurred_at for each in diffs.values() for diff in each)
     raise StreamsError(
-        f"{user!r} had no skill at {at:%Y-%m-%d %H:%M:%S} UTC: the first change was at "
+        f"{user!r} had no skill at {at:%Y-%m-%d %H:%M:%S} UTC: the first version is from "
         f"{first.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
     )
 
@@ -152,16 +151,16 @@ def _show_skill(skill: "PolicySkill") -> None:
 
 
 def _show_statements(skill: "PolicySkill") -> None:
-    """Print the statements of a skill and the lines of its sessions."""
+    """Print the statements and the sessions of a skill."""
     now = datetime.now(UTC)
     rows = [
         {
-            "said": statement_words(said),
-            "words": said.words,
-            "holds": validity(said, skill.shifted, now),
-            "id": said.statement_id,
+            "statement": statement_words(each),
+            "words": each.words,
+            "holds": validity(each, skill.shifted, now),
+            "id": each.statement_id,
         }
-        for said in skill.stated
+        for each in skill.stated
     ]
     print_rows(rows, whole=["id"])
     for session in skill.sessions:

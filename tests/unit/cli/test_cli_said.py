@@ -53,10 +53,10 @@ def test_a_statement_is_told_in_words(said: Statement, told: str) -> None:
     ("told", "line"),
     [
         (DiffTrigger(what="rated", value=4.0), ("signal rated 4", "")),
-        (DiffTrigger(what="correction", words="no horror", by_pattern="no-x"), ("said “no horror”", "read by no-x")),
+        (DiffTrigger(what="correction", words="no horror", by_pattern="no-x"), ("stated “no horror”", "read by no-x")),
         (
             DiffTrigger(what="correction", words="hm", understood=False, explanation="Name a genre."),
-            ("said “hm”", "not understood: it changes nothing. Name a genre."),
+            ("stated “hm”", "not understood: changes nothing. Name a genre."),
         ),
     ],
 )

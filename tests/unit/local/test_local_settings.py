@@ -19,8 +19,8 @@ def test_an_unknown_key_of_the_file_is_refused(tmp_path: Path, monkeypatch: pyte
 
 
 def test_unknown_variables_are_warned_of_with_the_nearest_name() -> None:
-    told = unknown_variables(["SAGER_BOOTSTRAPS", "SAGER_", "SAGER_CONFIG", "SAGER_TEST_BROKER", "sager_prefix"])
-    assert told == ["SAGER_BOOTSTRAPS is no setting (did you mean SAGER_BOOTSTRAP?)", "SAGER_ is no setting"]
+    told = unknown_variables(["SAGER_BOOTSTRAPS", "SAGER_ZZZ", "SAGER_CONFIG", "SAGER_TEST_BROKER", "sager_prefix"])
+    assert told == ["SAGER_BOOTSTRAPS is no setting (did you mean SAGER_BOOTSTRAP?)", "SAGER_ZZZ is no setting"]
 
 
 @pytest.mark.parametrize("name", ["BOOTSTRAP", "PARTITIONS", "DATA_DIR", "COMPRESSION"])

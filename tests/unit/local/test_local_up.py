@@ -29,7 +29,7 @@ def test_a_taken_usual_port_is_told_loudly_with_the_line_to_paste(
     up._show(local, was_chosen=False)
 
     told = capsys.readouterr().out
-    warning = told[told.index("Port 9092 is another process'") : told.index("In another terminal")]
+    warning = told[told.index("Another process uses port 9092") : told.index("In another terminal")]
     assert f"\n  export SAGER_BOOTSTRAP={local.bootstrap}\n" in warning
 
 
@@ -37,7 +37,7 @@ def test_a_port_that_was_asked_for_and_is_taken_is_refused() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        with pytest.raises(StreamsError, match="name another with --port"):
+        with pytest.raises(StreamsError, match="choose another with --port"):
             up._port(other.getsockname()[1])
 
 

@@ -42,9 +42,9 @@ def test_the_token_is_of_the_file_else_of_the_variable_else_what_sager_up_wrote(
 @pytest.mark.parametrize(
     ("options", "env", "told"),
     [
-        ((), {"SAGER_DATA_DIR": "/nowhere"}, "`sager up` writes one there"),
-        (("--token-file", "/nowhere/token"), {}, "no token can be read from /nowhere/token"),
-        ((), {"SAGER_TOKEN": "secret of mine"}, "SAGER_TOKEN holds no token"),
+        ((), {"SAGER_DATA_DIR": "/nowhere"}, "`sager up`, which writes one there"),
+        (("--token-file", "/nowhere/token"), {}, "cannot read a token from /nowhere/token"),
+        ((), {"SAGER_TOKEN": "secret of mine"}, "SAGER_TOKEN has no token"),
         (("--url", "ftp://x"), {"SAGER_TOKEN": TOKEN}, "must be the address of the HTTP API"),
         (("--url", "http://me:pass@x"), {"SAGER_TOKEN": TOKEN}, "must be the address of the HTTP API"),
     ],

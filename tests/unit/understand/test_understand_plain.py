@@ -73,7 +73,7 @@ food   | Ich bin nicht allergisch gegen Tofu     | not-kept
 
 
 ROOT = Path(__file__).parents[3]
-SAID = re.compile(r"""policy say \S+ "([^"]+)"|correct\("ann", "films", "([^"]+)"|\{"text": "([^"]+)"\}""")
+SAID = re.compile(r"""policy correct \S+ "([^"]+)"|correct\("ann", "films", "([^"]+)"|\{"text": "([^"]+)"\}""")
 
 
 def rows(table: str) -> list[tuple[str, str, str]]:
