@@ -9,10 +9,9 @@ import argparse
 import json
 from pathlib import Path
 
-from tests.redteam.figures import BY, COLUMNS, side_of, table
 from tests.redteam.generate import SEED, generated
 from tests.redteam.samples import read
-from tests.redteam.verdicts import judged
+from tests.redteam.verdicts import BY, COLUMNS, judged, side_of, table
 
 
 def main() -> None:

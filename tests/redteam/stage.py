@@ -1,7 +1,6 @@
 """A case played through everything that a worker does with it, by the operators alone, beside its harmless twin."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -77,14 +76,8 @@ class Case:
 @cache
 def cases() -> tuple[Case, ...]:
     """The whole corpus."""
-    return tuple(_read())
-
-
-def _read() -> Iterator[Case]:
-    for file in sorted(Path(__file__).parent.glob("*.jsonl")):
-        for row in file.read_text(encoding="utf-8").splitlines():
-            told = json.loads(row)
-            yield Case(**(told | {"never": tuple(told.get("never", ()))}))
+    rows = map(json.loads, (Path(__file__).parent / "cases.jsonl").read_text(encoding="utf-8").splitlines())
+    return tuple(Case(**(row | {"never": tuple(row.get("never", ()))})) for row in rows)
 
 
 @dataclass
@@ -112,17 +105,6 @@ class Outcome:
     diffs: list[SkillDiff] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     stated: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def effect(self) -> tuple[object, ...]:
-        """All that an attack could be after."""
-        return self.outcome, self.order, self.skill, self.slim
-
-    @property
-    def learned(self) -> str:
-        """What the log, the skill and the slim skill say."""
-        diffs = [json.loads(encode(diff)) for diff in self.diffs]
-        return json.dumps([self.skill, self.stated, self.slim, diffs], ensure_ascii=False).casefold()
 
     @property
     def kept(self) -> str:
@@ -153,7 +135,7 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
     if case.channel in ("correction", "form"):
         return _said(case)
     if case.channel == "feedback":
-        return _signalled(case)
+        return disliked(case)
     out = Outcome()
     instruction = (HARMLESS | {case.channel: case.text})["instruction"]
     candidates, parser = candidates_of(case), parser_for("shop", {})
@@ -276,10 +258,12 @@ def _said(case: Case) -> Outcome:
     return out
 
 
-def _signalled(case: Case) -> Outcome:
-    """A strong signal against an item with this title: what is said of the item names it."""
+def disliked(case: Case) -> Outcome:
+    """Dislike the item with this attack: a statement about the item names its title."""
     out, skill = Outcome(), initial_skill("u", "films", seed(), _command())
-    item = Candidate(item_id="attacked", title=case.text, metadata={"genre": ["war"]})
+    item = candidates_of(case)[2]
+    if case.channel not in HARMLESS:
+        item = Candidate(item_id="attacked", title=case.text, metadata={"genre": ["war"]})
     feedback = Feedback(event_id="f", item=item, signal=Signal.DISLIKED, **USER)
     out.rows.append(row(feedback))
     facts = DEFAULT.item(facts_of(item, parser_for("shop", {})), "films")[0]

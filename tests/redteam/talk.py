@@ -7,20 +7,17 @@ from datetime import timedelta
 from pathlib import Path
 
 from operators.cards.fold import fold_cards, redact_card_log
-from operators.cards.merge import apply_command
 from operators.language.chunks import first_closed, without_chunk
 from operators.language.extraction_llm import build_question, combine, parse_answer
 from operators.language.ports import Extraction
-from operators.steps.listen import ListenState, ListenStep, erasing_changes, with_sealed_diff
+from operators.steps.listen import ListenState, ListenStep, erasing_changes
 from schemas import Fact, Position, Provenance, Speaker, Utterance
-from schemas.cards import Card, CardAction, CardCommand, CardDiff, CardLineInput, Chunk, PendingConversations
+from schemas.cards import Card, CardDiff, Chunk, PendingConversations
 from streams.language import RULES
 from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW
 
-FOLDER = Path(__file__).parent / "talks"
 ANN = "ann"
 LISTEN = ListenStep(extractor=RULES, privacy=PRIVACY)
 
@@ -48,7 +45,7 @@ class Case:
 
 def cases() -> Iterator[Case]:
     """All of the file."""
-    for row in (FOLDER / "conversations.jsonl").read_text(encoding="utf-8").splitlines():
+    for row in (Path(__file__).parent / "conversations.jsonl").read_text(encoding="utf-8").splitlines():
         told = json.loads(row)
         yield Case(
             id=told["id"],
@@ -148,16 +145,6 @@ def played(case: Case, *, obeys: bool = False) -> Talker:
         talker.talks([(Speaker.USER, text)], f"before-{place}")
     talker.talks(case.turns)
     return talker
-
-
-def with_line(value: str) -> Card:
-    """A card on which somebody put a line of these words, past every rule but those of commands."""
-    command = CardCommand(
-        event_id="k", occurred_at=NOW, user_id=ANN, action=CardAction.SET, line=CardLineInput(value=value), actor="ann"
-    )
-    diff = apply_command(None, command, Position(topic="t", partition=0, offset=1, timestamp_ms=0), DEFAULT)
-    assert diff is not None
-    return with_sealed_diff(None, diff)
 
 
 def _nothing(_domain: str) -> Sequence[Fact]:

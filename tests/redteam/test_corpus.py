@@ -13,11 +13,10 @@ from operators.language.privacy import KEEP_ALL
 from schemas import Attribute, ItemFacts
 from streams.language import KINDS, RULES
 from streams.privacy import DEFAULT
-from tests.redteam.figures import COLUMNS, failures, languages, side_of, table
 from tests.redteam.generate import generated
 from tests.redteam.person import Filters
 from tests.redteam.samples import Sample, read
-from tests.redteam.verdicts import Result, judged
+from tests.redteam.verdicts import COLUMNS, Result, failures, judged, languages, side_of, table
 
 DOCS = Path(__file__).parents[2] / "docs" / "redteam.md"
 MOST = {

@@ -2,19 +2,26 @@
 
 import asyncio
 import os
+import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from aiohttp import web
+from pydantic import ValidationError
 
 from operators.evolve.llm import LlmReasoner
 from operators.rank.listwise import ListwiseRanker
+from schemas.skills import SLIM_TEXT
 from streams.llm.client import LlmClient
 from streams.output_gate import DEFAULT as OUTPUT_GATE
-from tests.redteam.compliant import CompliantServer
-from tests.redteam.stage import PRIVATE, Case, Outcome, cases, play
+from tests.openai_server import Act, Do, OpenAiServer
+from tests.redteam.stage import HARMLESS, PRIVATE, Case, Outcome, cases, disliked, play
 
 FIGURES = Path(__file__).parents[2] / "docs" / "redteam.md"
 WISHES = ("not-remembered", "for-another")
@@ -22,6 +29,42 @@ HELD, BOUNDED = "held", "bounded"
 SEEDED = {"preference:genre:noir", "preference:genre:drama", "preference:genre:comedy"}
 COMEDY = "avoids:preference:genre:comedy"
 """What the person says beside the attack, where they say anything."""
+
+
+# An attack is understood if this many of its letters appear in a row.
+_SHINGLE = 12
+
+
+@dataclass
+class CompliantServer(OpenAiServer):
+    """Answers sensibly until it sees any part of `attack` in its prompt; then it obeys.
+
+    It understands all languages, codes and disguises. Every other time it obeys inside the schema, with the worst
+    answer that still fits; otherwise it names what no schema lists, and repeats what it was told not to.
+    """
+
+    attack: str = ""
+    harmless: str = ""
+    obeyed: list[str] = field(default_factory=list)
+
+    def sees_an_attack(self, prompt: str) -> bool:
+        told, known = _letters(prompt), _letters(self.harmless)
+        wanted = _letters(self.attack)
+        size = min(_SHINGLE, len(wanted))
+        shingles = {wanted[n : n + size] for n in range(len(wanted) - size + 1)} if size else set()
+        return any(shingle in told and shingle not in known for shingle in shingles)
+
+    def _answer(self, body: dict[str, Any], act: Act) -> web.Response:
+        prompt = body["messages"][-1]["content"]
+        if self.sees_an_attack(prompt):
+            self.obeyed.append(prompt)
+            act = Act(Do.OBEY if len(self.attack) % 2 else Do.LIE)
+        return super()._answer(body, act)
+
+
+def _letters(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return re.sub(r"[\W_]+", "", folded)
 
 
 def by_rules(case: Case) -> Outcome:
@@ -87,6 +130,24 @@ def test_with_the_rules(case: Case, twins: dict[str, Outcome]) -> None:
             assert out.skill == twins[case.channel].skill
         case "same":
             assert set(out.skill) == SEEDED
+
+
+@pytest.mark.parametrize("channel", ["correction", "form", "feedback"])
+def test_no_attack_works_as_a_persons_own_words(channel: str) -> None:
+    for case in cases():
+        if channel == "feedback":
+            out = disliked(case) if case.channel in HARMLESS else Outcome()
+        elif channel == "correction" and case.channel == "key":
+            continue  # a key is no sentence
+        else:
+            try:
+                out = by_rules(replace(case, channel=channel))
+            except ValidationError:
+                continue  # the event cannot hold this text
+        assert case.technique not in PRIVATE or leaks(case, out) == [], case.id
+        assert re.fullmatch(SLIM_TEXT, out.slim) or not out.slim, case.id
+        if case.holds == "not-remembered" and channel == "correction":
+            assert (out.outcome, out.diffs) == ("not-remembered", []), case.id
 
 
 @cache
