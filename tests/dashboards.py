@@ -11,9 +11,7 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "infra" / "grafana" / "dashboards"
-RULES = ROOT / "infra" / "prometheus" / "rules"
-GROUPS = ("processes", "pipeline", "quality", "feedback", "llm", "duckdb")
-"""Rule files, in the order of the runbook."""
+RULES = ROOT / "infra" / "prometheus" / "rules" / "sager.yml"
 
 
 @dataclass(frozen=True)
@@ -30,9 +28,8 @@ class Alert:
 
 
 def _alerts() -> Iterator[Alert]:
-    for group in GROUPS:
-        told = yaml.safe_load((RULES / f"{group}.yml").read_text(encoding="utf-8"))
-        for rule in told["groups"][0]["rules"]:
+    for group in yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]:
+        for rule in group["rules"]:
             parts = re.fullmatch(r"\((.+)\) (>=|<) (\S+)", rule["expr"])
             assert parts, f"{rule['alert']} is not `(expr) op limit`, which panels draw"
             of = (rule["labels"]["severity"], parts[1], parts[2], float(parts[3]))
