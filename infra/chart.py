@@ -23,7 +23,7 @@ SCHEMA, README, VALUES = CHART / "values.schema.json", CHART / "README.md", CHAR
 HELM = ROOT / ".helm" / "helm"
 """Where `make helm` puts it."""
 KUBERNETES = "1.33.0"
-"""For which version the chart is rendered, unless said otherwise: a helm that was built by `go install` knows none."""
+"""The default Kubernetes version for rendering: a helm built by `go install` has none."""
 PLACE, END = "<!-- values -->\n", "<!-- end -->"
 
 FIXED = frozenset({"data_dir", "duckdb", "embedded", "group", "http_host", "http_port", "metrics_host", "metrics_port"})
@@ -67,8 +67,8 @@ _LINE = re.compile(r"^(?P<indent> *)(?P<name>\w+):(?P<rest>.*)$")
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of the chart's values: unknown names are refused, and settings as the processes refuse them."""
-    told = Settings.model_json_schema(by_alias=False)
-    mine = {name: each for name, each in told["properties"].items() if name not in FIXED | STRINGS | FILES}
+    described = Settings.model_json_schema(by_alias=False)
+    mine = {name: each for name, each in described["properties"].items() if name not in FIXED | STRINGS | FILES}
     known = {name: {key: value for key, value in each.items() if key != "title"} for name, each in mine.items()}
     known["bootstrap"] = known["bootstrap"] | {"default": ""}
     name = {"type": "string", "minLength": 1}
@@ -80,7 +80,10 @@ def schema() -> dict[str, Any]:
         "entry": entry,
         "secrets": {"type": "object", "additionalProperties": False, "properties": secrets},
         "settings": {"type": "object", "additionalProperties": False, "properties": known},
-        **{name: {key: value for key, value in each.items() if key != "title"} for name, each in told["$defs"].items()},
+        **{
+            name: {key: value for key, value in each.items() if key != "title"}
+            for name, each in described["$defs"].items()
+        },
     }
     found = _of(yaml.safe_load(VALUES.read_text(encoding="utf-8")))
     # A chart that has this one as a dependency hands down `global`.
@@ -105,7 +108,7 @@ def table() -> str:
     """The chart's values as a Markdown table: each value that a comment describes, with its default."""
     defaults = yaml.safe_load(VALUES.read_text(encoding="utf-8"))
     rows = ["| value | default | what it is |", "| --- | --- | --- |"]
-    for path, told in _described(VALUES.read_text(encoding="utf-8").splitlines()):
+    for path, described in _described(VALUES.read_text(encoding="utf-8").splitlines()):
         value: Any = defaults
         for name in path:
             value = value[name]
@@ -114,27 +117,27 @@ def table() -> str:
             if isinstance(value, Mapping) and value and path[-1] in ("settings", "pods")
             else f"`{json.dumps(value)}`"
         )
-        rows.append(f"| `{'.'.join(path)}` | {shown} | {told} |")
+        rows.append(f"| `{'.'.join(path)}` | {shown} | {described} |")
     return "\n".join(rows)
 
 
 def _described(lines: list[str]) -> Iterator[tuple[list[str], str]]:
     path: list[tuple[int, str]] = []
-    told: list[str] = []
+    described: list[str] = []
     for line in lines:
         bare = line.strip()
         if bare.startswith("# -- "):
-            told = [bare.removeprefix("# -- ")]
-        elif bare.startswith("# ") and told:
-            told.append(bare.removeprefix("# "))
+            described = [bare.removeprefix("# -- ")]
+        elif bare.startswith("# ") and described:
+            described.append(bare.removeprefix("# "))
         elif found := _LINE.match(line):
             indent = len(found["indent"])
             path = [*((at, name) for at, name in path if at < indent), (indent, found["name"])]
-            if told:
-                yield [name for _, name in path], " ".join(told).replace("|", "\\|")
-            told = []
+            if described:
+                yield [name for _, name in path], " ".join(described).replace("|", "\\|")
+            described = []
         else:
-            told = []
+            described = []
 
 
 def files() -> dict[Path, str]:

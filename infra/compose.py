@@ -44,9 +44,9 @@ class Service:
     @property
     def grace_seconds(self) -> float:
         """How long it may take to stop; Docker's default is 10 s."""
-        told = str(self.raw.get("stop_grace_period", "10s"))
-        number = told.rstrip("sm")
-        return float(number) * _SECONDS[told[len(number) :]]
+        given = str(self.raw.get("stop_grace_period", "10s"))
+        number = given.rstrip("sm")
+        return float(number) * _SECONDS[given[len(number) :]]
 
     @property
     def mounts(self) -> list[tuple[str, str, bool]]:
@@ -67,8 +67,8 @@ def variables(file: Path = EXAMPLE) -> dict[str, str]:
 
 def services(values: Mapping[str, str], file: Path = FILE) -> dict[str, Service]:
     """Return all services of all profiles, with these variables of the environment and .env."""
-    told = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return {name: Service(name, _filled(raw, values)) for name, raw in told["services"].items()}
+    given = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return {name: Service(name, _filled(raw, values)) for name, raw in given["services"].items()}
 
 
 def _filled(part: Any, values: Mapping[str, str]) -> Any:

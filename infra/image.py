@@ -103,7 +103,7 @@ def _copied(stage: Stage, root: Path) -> set[Path]:
 
 
 def _environment(stage: Stage, root: Path, path: str) -> dict[str, str]:
-    told = {name: value for name, value in stage.environment.items() if name not in CACHES}
+    given = {name: value for name, value in stage.environment.items() if name not in CACHES}
     machine = {name: value for name, value in os.environ.items() if MACHINE.fullmatch(name)}
     home = {"HOME": os.environ.get("HOME", "/")}  # for the package caches
     return {
@@ -115,7 +115,7 @@ def _environment(stage: Stage, root: Path, path: str) -> dict[str, str]:
         # The settings name volumes: each service has its own, see `infra.running`.
         **{
             name: value if name.startswith("SAGER_") else _rooted(value, root).replace("$PATH", path)
-            for name, value in told.items()
+            for name, value in given.items()
         },
     }
 

@@ -79,8 +79,8 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
         [str(part) for part in command], cwd=cwd, env=clean | environment, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        said = (done.stdout + done.stderr).strip()
-        raise CannotRelease(f"`{' '.join(map(str, command))}` ended with {done.returncode}:\n{said}")
+        printed = (done.stdout + done.stderr).strip()
+        raise CannotRelease(f"`{' '.join(map(str, command))}` ended with {done.returncode}:\n{printed}")
     return done.stdout.strip()
 
 
@@ -111,14 +111,14 @@ def installed(files: list[Path], at: Path) -> Path:
 
 def try_streams(programs: Path, version: str, folder: Path) -> None:
     """What an installed pipeline must do without a broker, in a folder that knows nothing of the sources."""
-    said = run(programs / "sager", "--version", cwd=folder)
-    if said != f"sager {version}":
-        raise CannotRelease(f"`sager --version` says {said!r} instead of {version}")
+    printed = run(programs / "sager", "--version", cwd=folder)
+    if printed != f"sager {version}":
+        raise CannotRelease(f"`sager --version` says {printed!r} instead of {version}")
     run(programs / "sager", "schemas", "export", "--out", folder / "schemas", cwd=folder)
     schemas = sorted(path.name for path in (folder / "schemas").iterdir())
     if "asyncapi.json" not in schemas:
         raise CannotRelease(f"`sager schemas export` wrote no asyncapi.json, but {schemas}")
-    print(f"sager-streams: {said}; `sager schemas export` writes {len(schemas)} files")
+    print(f"sager-streams: {printed}; `sager schemas export` writes {len(schemas)} files")
 
 
 def try_library(name: str, programs: Path, version: str, folder: Path) -> None:

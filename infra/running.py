@@ -116,7 +116,7 @@ class Running:
             raise DidNotRun(f"{service.name} ended with {code} after SIGTERM\n{self._log(service)}")
 
     def _environment(self, service: Service, own: Mapping[str, str]) -> dict[str, str]:
-        told = {
+        limits = {
             **self.environment,
             **service.environment,
             **self.overrides,
@@ -126,11 +126,11 @@ class Running:
         }
         for _, target, _ in service.mounts:
             here = self._made(service, target)
-            told = {
+            limits = {
                 name: value.replace(target, str(here), 1) if value.startswith(target) else value
-                for name, value in told.items()
+                for name, value in limits.items()
             }
-        return told
+        return limits
 
     def _home(self, service: Service) -> Path:
         return self._made(service, "/")

@@ -91,13 +91,13 @@ def java() -> str:
     home = os.environ.get("JAVA_HOME")
     where = str(Path(home, "bin", "java")) if home else "java"
     found = shutil.which(where)
-    told = "not found"
+    reported = "not found"
     if found:
-        told = subprocess.run([found, "-version"], capture_output=True, text=True, check=False).stderr.strip()
-    version = re.search(r'version "(\d+)', told)
+        reported = subprocess.run([found, "-version"], capture_output=True, text=True, check=False).stderr.strip()
+    version = re.search(r'version "(\d+)', reported)
     if not found or not version or int(version[1]) < JAVA_MIN:
         advice = f"install Java {JAVA_MIN} or newer (Debian: apt install openjdk-{JAVA_MIN}-jre-headless)"
-        raise KafkaUnavailable(f"Kafka cannot run with {where} ({told}): {advice}")
+        raise KafkaUnavailable(f"Kafka cannot run with {where} ({reported}): {advice}")
     return found
 
 

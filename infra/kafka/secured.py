@@ -72,8 +72,8 @@ class Secured:
             for mechanism, algorithm in SCRAM.items():
                 salt = secrets.token_bytes(16)
                 salted = hashlib.pbkdf2_hmac(algorithm, password.encode(), salt, ITERATIONS)
-                told = f'salt="{_base64(salt)}",saltedpassword="{_base64(salted)}"'
-                found += ["--add-scram", f"{mechanism}=[name={name},iterations={ITERATIONS},{told}]"]
+                credential = f'salt="{_base64(salt)}",saltedpassword="{_base64(salted)}"'
+                found += ["--add-scram", f"{mechanism}=[name={name},iterations={ITERATIONS},{credential}]"]
         return found
 
     def client_settings(self, bootstrap: str, name: str) -> Path:

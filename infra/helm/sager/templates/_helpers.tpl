@@ -175,7 +175,7 @@ priorityClassName: {{ . }}
 {{- end }}
 {{- end -}}
 
-{{/* Pods start anew when what they were configured with has changed. */}}
+{{/* Restart pods when their configuration changes. */}}
 {{- define "sager.podMetadata" -}}
 labels:
   {{- include "sager.labels" . | nindent 2 }}
