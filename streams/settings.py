@@ -226,7 +226,7 @@ class Settings(BaseSettings):
         300.0, ge=0.5, le=86_400, description="Silence after which turns are processed."
     )
     session_idle_seconds: float = Field(7_200, ge=60, le=604_800, description="Silence that ends a session.")
-    privacy: bool = Field(True, description="Keep personal data and sensitive categories out of what is kept.")
+    privacy: bool = Field(True, description="Keep personal data and sensitive categories out of skills.")
     sensitive: dict[str, frozenset[Category]] = Field(
         default_factory=dict, description='Learnable categories, as {"books": ["religion"]}.'
     )

@@ -204,6 +204,23 @@ def test_every_relative_link_resolves(file: Path) -> None:
     assert broken == []
 
 
+CODE_LINK = re.compile(r"\[`(\w+)`\]\((\S+\.py)\)")
+
+
+def test_every_linked_function_is_in_its_file() -> None:
+    page = ROOT / "docs" / "architecture.md"
+    links = CODE_LINK.findall(page.read_text(encoding="utf-8"))
+
+    assert len(links) > 20
+    assert [
+        f"{path}: {function}"
+        for function, path in links
+        if not re.search(
+            rf"^\s*(?:async def|def|class) {function}\b", (page.parent / path).read_text(encoding="utf-8"), re.MULTILINE
+        )
+    ] == []
+
+
 def test_no_document_and_no_message_installs_a_package_that_is_not_published() -> None:
     """Until a release, packages are installed from a clone: pip install ".[mcp]", ./clients/python."""
     files = [*DOCUMENTS, *(path for folder in ("streams", "evaluation") for path in (ROOT / folder).rglob("*.py"))]
