@@ -1,1 +1,1 @@
-"""The console: pages in a browser for users and their advocates, for operators and for analysts."""
+"""The console: web pages for users, operators and analysts."""

@@ -25,11 +25,11 @@ from streams.http.problems import Problem
 from streams.http.routing import refuse
 from streams.settings import Settings
 
-BY_ITSELF = "x-sager-by-itself"  # header of requests that a page repeats without its reader
+BY_ITSELF = "x-sager-by-itself"  # header of requests that a page repeats on a timer
 YEAR = "public, max-age=31536000, immutable"
 _NO_SNAPSHOT = (
-    "Nothing has been published yet that could be shown. The materializer publishes every few seconds: "
-    "load the page again. If this stays so, see its log."
+    "There is nothing to show yet. New data is published every few seconds: load the page again. "
+    "If nothing appears, see the log of the materializer."
 )
 
 logger = logging.getLogger("sager.console")
@@ -74,26 +74,25 @@ class Console:
 
 def _to_login(request: Request) -> Response:
     if request.headers.get("hx-request") == "true":
-        # htmx would put the form into a part of the former page.
+        # Otherwise htmx would put the sign-in form into a part of the current page.
         return Response(status_code=204, headers={"HX-Redirect": address("/login")})
     return RedirectResponse(address("/login"), 303)
 
 
 async def _no_page(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101
-    no_page = "There is no such page. It may have been moved, or the address is not complete."
+    no_page = "There is no such page. It may have been moved, or the address may be incomplete."
     detail = no_page if error.status_code == HTTPStatus.NOT_FOUND else error.detail
     return _error_page(Problem(error.status_code, detail, dict(error.headers or {})))
 
 
 def _error_page(problem: Problem, ctx: PageContext | None = None) -> Response:
-    """An error with its remedy, beside the navigation if the browser is signed in; never a traceback or a secret."""
     page = render("error.html", ctx=ctx, problem=problem, title=HTTPStatus(problem.status).phrase)
     return HTMLResponse(page, problem.status, problem.headers)
 
 
 class _Guard:
-    """Answers only to the console's names, sets its headers, and turns errors into pages."""
+    """Checks the host name, sets headers, and turns errors into pages."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._settings = app, settings

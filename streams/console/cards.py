@@ -1,4 +1,4 @@
-"""A user's card: its lines in plain words, its log, and changes, each after a preview."""
+"""Pages of a card: its lines, its log, and its changes, each after a preview."""
 
 import uuid
 from datetime import UTC, datetime
@@ -15,10 +15,10 @@ from streams.http.tokens import Scope
 from streams.output_gate import output_gate
 from streams.views.cards import CardLineView, card_line_view, card_versions
 
-PENDING_NOTICE = "It is on its way, and no worker has done it yet. It will be done: load this page again in a while."
+PENDING_NOTICE = "Your change is on its way. Load this page again in a moment to see it."
 # The actions, each with its notice afterwards.
 _DONE = {
-    "pin": "Pinned: it stays, whatever is said later.",
+    "pin": "Pinned: later conversations cannot change it.",
     "unpin": "No longer pinned: it may change again.",
     "remove": "Removed, and its words are gone from the log.",
     "write": "Written: it stays until they say otherwise.",
@@ -26,7 +26,7 @@ _DONE = {
 
 
 async def card_for_template(ctx: PageContext, user: str) -> dict[str, Any] | None:
-    """The user's card for a template, the surest lines and the newest past ones first; None if there is none."""
+    """Return the card for a template, surest lines and newest past lines first; None if empty."""
     card = await card_of(ctx.api, ctx.token, user)
     if card is None or not (card.lines or card.past):
         return None
@@ -38,7 +38,7 @@ async def card_for_template(ctx: PageContext, user: str) -> dict[str, Any] | Non
 
 @page("GET", "/card/log", *READERS, under="/people")
 async def card_log(ctx: PageContext) -> Response:
-    """The versions of a card, the newest first."""
+    """Show the versions of a card, newest first."""
     user = ctx.user()
     diffs = await ctx.api.read(ctx.token, lambda: ctx.api.snapshot.card_log(user))
     if not diffs:
@@ -49,7 +49,7 @@ async def card_log(ctx: PageContext) -> Response:
 
 @page("GET", "/card/line", *READERS, under="/people")
 async def card_preview(ctx: PageContext) -> Response:
-    """The effect of pinning or removing a line, or the form that writes one; nothing is sent."""
+    """Preview a change of a line, or show the form for a new one."""
     user = ctx.user()
     action, line = _target(ctx, await card_of(ctx.api, ctx.token, ctx.user(Scope.CHANGE_USER)))
     shown = None if line is None else _described(ctx, line)
@@ -58,26 +58,27 @@ async def card_preview(ctx: PageContext) -> Response:
 
 @page("POST", "/card/change", Scope.CHANGE_USER)
 async def change_card(ctx: PageContext) -> Response:
-    """Change a card and return to the user's page; a replaced line keeps its domain and dimension."""
+    """Change a card and return to the user's page."""
     user, form = ctx.user(Scope.CHANGE_USER), ctx.fields
     card = await card_of(ctx.api, ctx.token, user)
     action, line = _target(ctx, card)
-    asked: dict[str, Any] = {"line_id": None if line is None else line.line_id}
+    given: dict[str, Any] = {"line_id": None if line is None else line.line_id}
     if action == "write":
         written = {"stance": form.get("stance", ""), "value": form.get("value", "").strip()}
-        place = (FREE, None) if line is None else (line.dimension, line.domain)
-        asked |= {"action": CardAction.SET, "line": {**written, "dimension": place[0], "domain": place[1]}}
+        # A replacement keeps the domain and dimension of the line.
+        dimension, domain = (FREE, None) if line is None else (line.dimension, line.domain)
+        given |= {"action": CardAction.SET, "line": {**written, "dimension": dimension, "domain": domain}}
     else:
-        asked |= {"action": CardAction(action), "reason": ""}
-    command = card_command(user, ctx.token.name, uuid.uuid4().hex, datetime.now(UTC), asked)
-    preview_command(ctx.api, card, command)  # refuses one without effect
+        given |= {"action": CardAction(action), "reason": ""}
+    command = card_command(user, ctx.token.name, uuid.uuid4().hex, datetime.now(UTC), given)
+    preview_command(ctx.api, card, command)  # raises without an effect
     diff = await ctx.api.change_card(ctx.token, command)
     notice = (PENDING_NOTICE, "wait") if diff is None else (_DONE[action], "good")
     return ctx.redirect("/person", *notice, user=user) if ctx.token.can_read(user) else ctx.redirect("/people", *notice)
 
 
 def _target(ctx: PageContext, card: Card | None) -> tuple[str, CardLine | None]:
-    """The action and the line in the fields; None if a new one is to be written."""
+    """Return the action and its line; None for a new one."""
     action = ctx.fields.get("action", "")
     if action not in _DONE:
         raise Problem(400, "the form does not name an action of the console")

@@ -1,4 +1,4 @@
-"""Changes to a user's data: lines, skills, statements, the export and erasure. The actor is the token's name."""
+"""Pages that change a user's data: lines, skills, statements, export and erasure."""
 
 import uuid
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from starlette.responses import Response
 from schemas import Action, Correction, OptOut, SkillChangeKind, SkillDiff, StatementChangeKind
 from streams.console.cards import PENDING_NOTICE
 from streams.console.pages import PageContext, page
-from streams.console.skill import refused
+from streams.console.skill import refusal_text
 from streams.http.problems import Problem, validation_problem
 from streams.http.rights import export_file
 from streams.http.skills import command_of
@@ -22,21 +22,21 @@ from streams.views.sentences import names_of
 
 # The actions of the forms, each with its fields and its notice afterwards.
 _ACTIONS: dict[Action, tuple[tuple[str, ...], str]] = {
-    Action.PIN: (("attribute_id",), "Pinned: it stays, whatever is chosen."),
+    Action.PIN: (("attribute_id",), "Pinned: choices cannot change it."),
     Action.UNPIN: (("attribute_id",), "No longer pinned: it may change again."),
     Action.REMOVE: (("attribute_id",), "Removed."),
     Action.REWORD: (("attribute_id", "value"), "Reworded."),
     Action.SET_TIER: (("attribute_id", "tier"), "Set."),
-    Action.FREEZE: ((), "It learns no more, until you let it."),
+    Action.FREEZE: ((), "It no longer learns, until you allow it again."),
     Action.UNFREEZE: ((), "It learns again."),
-    Action.ROLL_BACK: (("to_version",), "Gone back."),
+    Action.ROLL_BACK: (("to_version",), "Restored."),
 }
 _KEEP_LINE = (Action.PIN, Action.UNPIN, Action.SET_TIER, Action.REWORD)  # afterwards the line still has a page
 
 
 @page("POST", "/change", Scope.CHANGE_USER)
 async def change(ctx: PageContext) -> Response:
-    """Change a line or a skill, as `sager policy` does."""
+    """Change a line or a skill in the name of the token."""
     form, api = ctx.fields, ctx.api
     user, domain = ctx.user(Scope.CHANGE_USER), ctx.domain()
     try:
@@ -57,14 +57,14 @@ async def change(ctx: PageContext) -> Response:
     return ctx.redirect("/line", *_outcome(action, diff), user=user, domain=domain, line=line)
 
 
-@page("POST", "/say", Scope.CHANGE_USER)
-async def say(ctx: PageContext) -> Response:
-    """Send a statement of the user in their own words."""
+@page("POST", "/statements", Scope.CHANGE_USER)
+async def state_preference(ctx: PageContext) -> Response:
+    """Send a statement in the user's own words."""
     user, domain = ctx.user(Scope.CHANGE_USER), ctx.domain()
     words = ctx.fields.get("text", "").strip()
     about = {"user": user, "domain": domain}
     if privacy_of(ctx.api.settings).wish(words) is OptOut.NOT_REMEMBERED:
-        return ctx.redirect("/person", "These words ask not to be remembered: nothing was sent.", "wait", **about)
+        return ctx.redirect("/person", "You asked not to be remembered, so nothing was sent.", "wait", **about)
     envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "domain": domain}
     try:
         correction = Correction.model_validate(envelope | {"text": words, "scope": ctx.fields.get("scope") or None})
@@ -76,30 +76,28 @@ async def say(ctx: PageContext) -> Response:
 
 @page("GET", "/export", Scope.READ_USER, under="/people")
 async def export(ctx: PageContext) -> Response:
-    """All data about a user, the file of `sager policy export`."""
+    """Download all data of a user."""
     return await export_file(ctx.api, ctx.token, ctx.user(Scope.READ_USER))
 
 
 @page("GET", "/forget", Scope.FORGET_USER, under="/people")
 async def preview(ctx: PageContext) -> Response:
-    """The reach of erasing a user, a domain or a line; nothing is erased."""
+    """Preview the erasure of a user, a domain or a line."""
     return await _preview(ctx)
 
 
 @page("POST", "/forget", Scope.FORGET_USER, under="/people")
 async def forget(ctx: PageContext) -> Response:
-    """Erase, if the user's id is typed."""
+    """Erase, if the user's id was typed."""
     user, domain, line = _target(ctx)
     if ctx.fields.get("typed", "").strip() != user:
-        return await _preview(ctx, "What was typed is not the id of the person. Nothing was forgotten.")
+        return await _preview(ctx, "That is not the id of this person. Nothing was erased.")
     try:
         request = forget_request(user, domain, line, ctx.token.name, uuid.uuid4().hex, datetime.now(UTC))
     except ValidationError as error:
         raise validation_problem(error) from None
     receipt = await ctx.api.forget(ctx.token, request)
-    notice = (
-        (PENDING_NOTICE, "wait") if receipt is None else ("Forgotten. A receipt without the name proves it.", "good")
-    )
+    notice = (PENDING_NOTICE, "wait") if receipt is None else ("Erased. A receipt without the name proves it.", "good")
     if domain is not None and ctx.token.can_read(user):
         return ctx.redirect("/person", *notice, user=user, domain=domain if line is not None else None)
     return ctx.redirect("/people", *notice)
@@ -113,7 +111,7 @@ async def _preview(ctx: PageContext, wrong: str = "") -> Response:
 
 
 def _target(ctx: PageContext) -> tuple[str, str | None, str | None]:
-    """The user, the domain and its line to erase; None: all."""
+    """Return the user, domain and line to erase; None: all."""
     user = ctx.user(Scope.FORGET_USER)
     line = ctx.line() if "line" in ctx.fields else None
     return user, ctx.domain() if line is not None or "domain" in ctx.fields else None, line
@@ -123,8 +121,8 @@ def _outcome(action: Action, diff: SkillDiff | None) -> tuple[str, str]:
     if diff is None:
         return PENDING_NOTICE, "wait"
     if diff.refused and not diff.changes and not diff.stated:
-        return f"Nothing was changed: {refused(diff.refused)}.", "bad"
-    rest = f" Not all of it: {refused(diff.refused)}." if diff.refused else ""
+        return f"Nothing was changed: {refusal_text(diff.refused)}.", "bad"
+    rest = f" Not all of it: {refusal_text(diff.refused)}." if diff.refused else ""
     return f"{_ACTIONS[action][1]}{rest} This is version {diff.version}.", "wait" if rest else "good"
 
 
@@ -135,13 +133,13 @@ def _understood(diff: SkillDiff | None) -> tuple[str, str]:
     if diff.trigger is not None and not diff.trigger.understood:
         return f"This was not understood, and changed nothing. {explanation}".rstrip(), "bad"
     if diff.refused and not diff.stated and not diff.changes:
-        return f"Nothing was changed: {refused(diff.refused)}. {explanation}".rstrip(), "bad"
+        return f"Nothing was changed: {refusal_text(diff.refused)}. {explanation}".rstrip(), "bad"
     names = names_of([diff])
     new = [
         names[each.statement_id] for each in diff.stated if each.kind is StatementChangeKind.STATED and each.statement
     ]
     parts = [f"Understood: {', '.join(new)}."] if new else []
     if any(each.kind is StatementChangeKind.WITHDRAWN for each in diff.stated):
-        parts.append("Something said before is taken back.")
+        parts.append("An earlier statement was taken back.")
     parts = parts or ["Understood." if explanation else "Understood, and nothing changed."]
     return " ".join([*parts, explanation]).rstrip(), "good"

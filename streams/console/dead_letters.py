@@ -1,4 +1,4 @@
-"""Dead letters: listed, shown as inert text, and replayed after a preview."""
+"""Pages of dead letters: list, show and replay them."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,23 +13,23 @@ from streams.http.tokens import Scope
 from streams.operations.dead_letters import reading, replay
 from streams.operations.dead_letters.reading import LetterFilter
 
-# Dead letters on one page, so that all of them fit into one form, and the first bytes of one.
+# One form must hold all dead letters of a page; of each only the first bytes are shown.
 MOST_SHOWN, SHOWN_BYTES = 50, 4_096
-PREFIX = "letter-"  # of the form's fields that choose a dead letter
+PREFIX = "letter-"  # of the form's checkboxes
 _ONE_AT_A_TIME = asyncio.Semaphore(1)
 _Result = TypeVar("_Result")
 
 
 @page("GET", "/letters", Scope.OPERATE)
 async def listed(ctx: PageContext) -> Response:
-    """The newest ones; `sager dead-letters list` filters them."""
+    """List the newest dead letters."""
     found = await _kafka(ctx, lambda: reading.list_letters(ctx.api.settings, LetterFilter(), MOST_SHOWN))
     return ctx.render("letters.html", found=found, is_clipped=reading.is_clipped, prefix=PREFIX)
 
 
 @page("GET", "/letters/one", Scope.OPERATE, under="/letters")
 async def one(ctx: PageContext) -> Response:
-    """One of them, with its original."""
+    """Show one dead letter with its original."""
     found, replayed = await _kafka(ctx, lambda: reading.find_letter(ctx.api.settings, ctx.fields.get("id", "")))
     letter = found.letter
     parts = [(name, value, readable(value)) for name, value in (("Key", letter.key), ("Value", letter.value))]
@@ -39,19 +39,19 @@ async def one(ctx: PageContext) -> Response:
 
 @page("POST", "/letters/plan", Scope.OPERATE, under="/letters")
 async def planned(ctx: PageContext) -> Response:
-    """The effect of replaying the chosen ones; nothing is sent."""
-    ids = _ticked(ctx)
+    """Preview a replay of the selected dead letters."""
+    ids = _selected_ids(ctx)
     plan = await _kafka(ctx, lambda: replay.plan(ctx.api.settings, LetterFilter(ids=ids)))
     return ctx.render("plan.html", plan=plan, prefix=PREFIX)
 
 
 @page("POST", "/letters/replay", Scope.OPERATE, under="/letters")
 async def replayed(ctx: PageContext) -> Response:
-    """Replay the chosen ones, each once however often the form is sent."""
-    ids = _ticked(ctx)
+    """Replay the selected dead letters, each once even if the form is sent twice."""
+    ids = _selected_ids(ctx)
 
     def send() -> int:
-        with replay.ONE_AT_A_TIME:  # the API's routes replay too
+        with replay.ONE_AT_A_TIME:  # a thread may outlive its cancelled request
             return replay.replay(ctx.api.settings, replay.plan(ctx.api.settings, LetterFilter(ids=ids)))
 
     sent = await _kafka(ctx, send)
@@ -60,15 +60,15 @@ async def replayed(ctx: PageContext) -> Response:
     return ctx.redirect("/letters", notice, "good" if sent else "wait")
 
 
-def _ticked(ctx: PageContext) -> frozenset[str]:
+def _selected_ids(ctx: PageContext) -> frozenset[str]:
     ids = frozenset(name.removeprefix(PREFIX) for name in ctx.fields if name.startswith(PREFIX))
     if not ids:
-        raise Problem(400, "no dead letter is chosen: tick some of them")
+        raise Problem(400, "no dead letter is selected: tick at least one")
     return ids
 
 
 async def _kafka(ctx: PageContext, do: Callable[[], _Result]) -> _Result:
-    """The result of `do`, one at a time, as each reads the whole topic of dead letters."""
+    # One at a time: each reads the whole topic of dead letters.
     try:
         async with _ONE_AT_A_TIME:
             return await ctx.api.read(ctx.token, do)
@@ -79,7 +79,7 @@ async def _kafka(ctx: PageContext, do: Callable[[], _Result]) -> _Result:
 
 
 def readable(value: bytes | None) -> str:
-    r"""The beginning of a value as text, or as bytes if it is none; control characters are escaped.
+    r"""Return the beginning of a value as text with escaped control characters, or as bytes.
 
     >>> readable("<b>\u202e".encode()), readable(b"\xff<b>")
     ('<b>\\u202e', "b'\\xff<b>'")
@@ -90,5 +90,5 @@ def readable(value: bytes | None) -> str:
     except UnicodeDecodeError as error:
         if error.start < SHOWN_BYTES - 3:
             return repr(shown)
-        text = shown[: error.start].decode()  # the limit cut the last character in two
+        text = shown[: error.start].decode()  # the limit split the last character
     return "".join(sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in text)

@@ -1,4 +1,4 @@
-"""The live page: the processes' state, and rates between two readings of their metrics."""
+"""The live page: the processes' state, and rates from two readings of their metrics."""
 
 import asyncio
 import time
@@ -20,10 +20,10 @@ from streams.operations.process_metrics import THIS_PROCESS, ProcessMetrics, Ser
 from streams.settings import Settings
 
 SECONDS = 3  # between two requests of an open page
-# A reading serves all pages for 2 s; after a minute without one, rates begin again.
+# One reading serves all pages for 2 s; rates need two readings within a minute.
 LEAST_SECONDS, GAP_SECONDS = 2.0, 60.0
-LAGGING = 1_000  # records; from here on lag is worth a look
-# Roles by a metric that only such a process has; every process has the last one.
+LAGGING = 1_000  # records; above it lag is highlighted
+# Roles by a metric of theirs, most specific first: all processes have the last one.
 ROLES = {
     "sager_in_flight": "worker",
     "sager_materializer_snapshot_timestamp_seconds": "materializer",
@@ -32,7 +32,7 @@ ROLES = {
 ERRORS = {
     "sager_dead_letters_total": "dead letter",
     "sager_rerouted_total": "on the wrong partition, sent on",
-    "sager_stale_total": "given up, because its partition moved",
+    "sager_stale_total": "abandoned, because its partition moved",
     "sager_reasoner_failures_total": "the reasoner had no answer",
     "sager_llm_circuit_openings_total": "outage of the LLM",
     "sager_materializer_publish_failures_total": "a snapshot could not be published",
@@ -42,7 +42,7 @@ ERRORS = {
 
 
 class ProcessMonitor:
-    """Readings of all processes, shared by all pages; `rates` of all counters are a second's, None after a pause."""
+    """Readings of all processes, shared by all pages; `rates` are per second, None after a pause."""
 
     def __init__(
         self, fetch: Callable[[], Awaitable[Sequence[ProcessMetrics]]], clock: Callable[[], float] = time.monotonic
@@ -54,7 +54,7 @@ class ProcessMonitor:
         self.rates: ProcessMetrics | None = None
 
     async def refresh(self) -> None:
-        """Read all processes, unless they were read just now."""
+        """Read all processes, at most every 2 s."""
         async with self._lock:
             now = self._clock()
             seconds = now - self._read_at
@@ -65,7 +65,7 @@ class ProcessMonitor:
 
 
 def rates(before: Iterable[ProcessMetrics], after: Iterable[ProcessMetrics], seconds: float) -> ProcessMetrics:
-    """The rates of all counters, summed over the processes that answered both times."""
+    """Return the rates of all counters, summed over processes present in both readings."""
     known = {reading.source: reading.samples for reading in before}
     found = defaultdict[Series, float](float)
     for reading in after:
@@ -73,13 +73,13 @@ def rates(before: Iterable[ProcessMetrics], after: Iterable[ProcessMetrics], sec
         for series, value in reading.samples.items() if earlier else ():
             if series[0].endswith("_total"):
                 rise = value - earlier.get(series, 0.0)
-                # A counter that fell began again with its process.
+                # A counter falls when its process restarts.
                 found[series] += (value if rise < 0 else rise) / seconds
     return ProcessMetrics("rates", found)
 
 
 def sum_by(label: str, readings: Iterable[ProcessMetrics | None], name: str) -> dict[str, float]:
-    """The values of a metric by one of its labels, summed over everything else."""
+    """Sum a metric by one of its labels."""
     found = defaultdict[str, float](float)
     for reading in filter(None, readings):
         for labels, value in reading.samples_of(name):
@@ -88,11 +88,11 @@ def sum_by(label: str, readings: Iterable[ProcessMetrics | None], name: str) -> 
 
 
 def total(readings: Iterable[ProcessMetrics | None], name: str) -> float:
-    """The sum of a metric."""
+    """Sum a metric over all processes and labels."""
     return sum(sum_by("", readings, name).values())
 
 
-_WATCHES: WeakKeyDictionary[Api, ProcessMonitor] = WeakKeyDictionary()
+_MONITORS: WeakKeyDictionary[Api, ProcessMonitor] = WeakKeyDictionary()
 
 
 async def _fetch(settings: Settings) -> Sequence[ProcessMetrics]:
@@ -106,17 +106,17 @@ async def _fetch(settings: Settings) -> Sequence[ProcessMetrics]:
 
 @page("GET", "/live", Scope.OPERATE)
 async def live_page(ctx: PageContext) -> Response:
-    """The processes now. The page repeats its request every few seconds, unless it is to stand still."""
-    watch = _WATCHES.setdefault(ctx.api, ProcessMonitor(partial(_fetch, ctx.api.settings)))
-    await watch.refresh()
-    processes, tables = list(map(process, watch.readings)), [by_agent(watch), by_topic(watch), errors(watch)]
-    shown: dict[str, Any] = {"tiles": tiles(watch), "processes": processes, "tables": tables, "seconds": SECONDS}
+    """Show the processes; the page reloads every few seconds unless paused."""
+    monitor = _MONITORS.setdefault(ctx.api, ProcessMonitor(partial(_fetch, ctx.api.settings)))
+    await monitor.refresh()
+    processes, tables = list(map(process, monitor.readings)), [by_agent(monitor), by_topic(monitor), errors(monitor)]
+    shown: dict[str, Any] = {"tiles": tiles(monitor), "processes": processes, "tables": tables, "seconds": SECONDS}
     only_us, still = ctx.api.settings.console_metrics is None, "still" in ctx.fields
     return ctx.render("live.html", only_us=only_us, still=still, **shown)
 
 
 def process(reading: ProcessMetrics) -> tuple[str, str, str, str]:
-    """The address, role and state of a process, and a note on it."""
+    """Return the address, role, state and version of a process."""
     if reading.unreachable:
         return reading.source, "?", "away", reading.unreachable
     names = {name for name, _ in reading.samples}
@@ -126,14 +126,14 @@ def process(reading: ProcessMetrics) -> tuple[str, str, str, str]:
         else next((ROLES[name] for name in ROLES if name in names), "?")
     )
     version = next((labels.get("version", "") for labels, _ in reading.samples_of("sager_build_info")), "")
-    # This process answers just now, whatever its readiness.
+    # This process is answering, whatever its readiness.
     is_ready = reading.source == THIS_PROCESS or reading.samples.get(("sager_ready", ())) != 0
     return reading.source, role, "ready" if is_ready else "not ready", cut(f"version {version}") if version else ""
 
 
-def tiles(watch: ProcessMonitor) -> list[tuple[str, str, str, str]]:
-    """The most important numbers: a name, a value, a note and a tone each."""
-    readings, rates = watch.readings, watch.rates
+def tiles(monitor: ProcessMonitor) -> list[tuple[str, str, str, str]]:
+    """Return the key figures: name, value, note and tone."""
+    readings, rates = monitor.readings, monitor.rates
     unreachable = sum(bool(each.unreachable) for each in readings)
     lag, dead = int(total(readings, "sager_lag_records")), int(total(readings, "sager_dead_letters_total"))
     taken, called = (
@@ -149,35 +149,35 @@ def tiles(watch: ProcessMonitor) -> list[tuple[str, str, str, str]]:
             "bad" if unreachable else "good",
         ),
         ("Records taken", taken, "a second, from Kafka", ""),
-        ("Lag", text(lag), "records not done yet", "wait" if lag > LAGGING else ""),
-        ("Dead letters", text(dead), "since the processes began", "wait" if dead else "good"),
+        ("Lag", text(lag), "records waiting", "wait" if lag > LAGGING else ""),
+        ("Dead letters", text(dead), "since the processes started", "wait" if dead else "good"),
         ("LLM calls", called, "a second; paused after an outage" if is_out else "a second", "bad" if is_out else ""),
     ]
 
 
-def by_agent(watch: ProcessMonitor) -> dict[str, Any]:
-    """The agents' rates, and their events in flight and queued."""
+def by_agent(monitor: ProcessMonitor) -> dict[str, Any]:
+    """Return the table of agents: rates, events in flight and queued."""
     names = ("in_flight", "in_flight_limit", "queued")
-    busy, limits, queued = (sum_by("stage", watch.readings, f"sager_{name}") for name in names)
-    finished = sum_by("stage", [watch.rates], "sager_events_total")
+    busy, limits, queued = (sum_by("stage", monitor.readings, f"sager_{name}") for name in names)
+    finished = sum_by("stage", [monitor.rates], "sager_events_total")
     rows = [(each, finished.get(each), busy[each], limits[each], queued[each]) for each in sorted(limits)]
     return table("by-agent", ("agent", "events/s", "in flight", "at most", "queued"), rows)
 
 
-def by_topic(watch: ProcessMonitor) -> dict[str, Any]:
-    """The topics' rates and lag."""
-    taken, sent = (sum_by("topic", [watch.rates], f"sager_records_{name}_total") for name in ("taken", "sent"))
+def by_topic(monitor: ProcessMonitor) -> dict[str, Any]:
+    """Return the table of topics: rates and lag."""
+    taken, sent = (sum_by("topic", [monitor.rates], f"sager_records_{name}_total") for name in ("taken", "sent"))
     names = ("sager_lag_records", "sager_materializer_lag_records")
-    lag, behind = (sum_by("topic", watch.readings, name) for name in names)
+    lag, behind = (sum_by("topic", monitor.readings, name) for name in names)
     topics = {name for found in (taken, sent, behind) for name, value in found.items() if value} | lag.keys()
     rows = [(each, *(found.get(each) for found in (taken, sent, lag, behind))) for each in sorted(topics)]
     return table("by-topic", ("topic", "taken/s", "sent/s", "lag of workers", "lag of the snapshot"), rows)
 
 
-def errors(watch: ProcessMonitor) -> dict[str, Any]:
+def errors(monitor: ProcessMonitor) -> dict[str, Any]:
     """The counters of errors that are not zero, the largest first."""
     found = Counter[tuple[str, str]]()
-    for metric, reading in product(ERRORS, watch.readings):
+    for metric, reading in product(ERRORS, monitor.readings):
         for labels, value in reading.samples_of(metric):
             found[ERRORS[metric], ", ".join(labels.values())] += int(value)
     rows = [(*error, amount) for error, amount in found.most_common() if amount]

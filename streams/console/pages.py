@@ -1,4 +1,4 @@
-"""The declaration of a page, and one request for it: its fields, its permissions, and the ways to answer."""
+"""Declares pages; the context of a request: its fields, permissions and responses."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ _NUMBER: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=0, le=1_000_000_
 
 @dataclass(frozen=True)
 class Page:
-    """A page, or the target of a form, at a path below /console.
+    """A page or form target below /console.
 
-    The token must have one of the scopes `needs`; the handler checks for which user. The navigation marks `under`
-    instead, if given.
+    The token needs one of the scopes in `needs`; the handler checks the user. `under`: the page to highlight in the
+    navigation instead.
     """
 
     method: str
@@ -53,7 +53,7 @@ NAVIGATION = {
 
 
 def page(method: str, path: str, *needs: Scope, under: str = "") -> Callable[["Handler"], "Handler"]:
-    """Declare a page; the application checks scopes and forms before it calls the handler."""
+    """Declare a page, whose scopes and forms the application checks."""
 
     def declare(handler: Handler) -> Handler:
         PAGES.append(Page(method, path, frozenset(needs), handler, under))
@@ -66,7 +66,7 @@ def page(method: str, path: str, *needs: Scope, under: str = "") -> Callable[["H
 class PageContext:
     """One request of a signed-in browser; `fields` are those of the form, or of the address if there is none.
 
-    Methods that read a field raise Problem if it is missing or invalid.
+    Methods that read a field raise a problem if it is missing or invalid.
     """
 
     request: Request
@@ -77,41 +77,41 @@ class PageContext:
     fields: dict[str, str]
 
     def navigation(self) -> dict[str, list[tuple[str, str, str]]]:
-        """The part of the navigation that this token opens."""
+        """Return the pages that this token opens, by section."""
         paths = {each.path for each in PAGES if each.needs & self.token.scopes}
         found = {title: [each for each in pages if each[0] in paths] for title, pages in NAVIGATION.items()}
         return {title: pages for title, pages in found.items() if pages}
 
     async def read(self, query: Callable[[DuckDBPyConnection], _Result]) -> _Result:
-        """Read the newest snapshot, in one of a few threads."""
+        """Run a query on the newest snapshot."""
         return await self.api.read(self.token, lambda: self.api.snapshot.query(query))
 
     def slice_log(
         self, versions: Sequence[_Result], number: Callable[[_Result], int]
     ) -> tuple[Sequence[_Result], dict[str, Any]]:
-        """The newest versions before the one in the fields, if any, and the numbers that the log's links need."""
+        """Return one page of a log, and the version numbers for its links."""
         before = self.number("before") if "before" in self.fields else None
         until = [each for each in versions if before is None or number(each) < before]
         older = number(until[-ENTRIES]) if len(until) > ENTRIES else None
         return until[-ENTRIES:], {"before": before, "older": older}
 
     def user(self, scope: Scope | None = None) -> str:
-        """The user in the fields; Problem if the token lacks the scope for them, or by default may not read them."""
+        """Return the user in the fields, if the token has the scope, by default to read them."""
         user = self._field(_USER, "user")
         if not (self.token.can_read(user) if scope is None else self.token.allows(scope, user)):
             raise refuse(READERS if scope is None else (scope,))
         return user
 
     def domain(self) -> str:
-        """The domain in the fields."""
+        """Return the domain in the fields."""
         return self._field(_DOMAIN, "domain")
 
     def line(self) -> str:
-        """The id of a line in the fields."""
+        """Return the line id in the fields."""
         return self._field(_LINE, "line")
 
     def number(self, name: str) -> int:
-        """A whole number in the fields."""
+        """Return a whole number in the fields."""
         return self._field(_NUMBER, name)
 
     def _field(self, kind: TypeAdapter[_Result], name: str) -> _Result:
@@ -123,12 +123,12 @@ class PageContext:
             raise Problem(400, f"{name} is not valid") from None
 
     def render(self, template: str, status: int = 200, **values: Any) -> Response:
-        """Answer with a template, which also gets this context and the session's notices."""
+        """Render a template with this context and the session's notices."""
         notices, self.session.notices[:] = list(self.session.notices), []
         return HTMLResponse(render(template, ctx=self, notices=notices, **values), status)
 
     def redirect(self, path: str, notice: str = "", kind: str = "good", **query: Any) -> Response:
-        """Redirect to another page, which shows the outcome of a form; its kind is good, wait or bad."""
+        """Redirect to a page that shows a notice; its kind is good, wait or bad."""
         if notice:
             self.session.notices.append((notice, kind))
             del self.session.notices[:-MOST_NOTICES]

@@ -1,4 +1,4 @@
-"""The query box: one reading statement over the snapshot, answered by a `sager sql` process of its own."""
+"""The query page: one statement on the snapshot, run by a `sager sql` process."""
 
 import asyncio
 import csv
@@ -23,7 +23,7 @@ from streams.http.problems import Problem
 from streams.http.tokens import Scope
 
 FIRST = "FROM learning_curve ORDER BY domain, nth"
-# Two such queries fit into a container beside the server.
+# Two queries at these limits fit into the container beside the server.
 SECONDS, START_SECONDS, MEMORY_GIB, MOST_AT_ONCE = 20, 20, 0.5, 2
 ROWS, COLUMNS, LETTERS, PAGE_BYTES, READ_BYTES = 1_000, 60, 300, 1_000_000, 4_000_000
 CELL_BYTES = len('<td class="num"></td>')
@@ -45,31 +45,32 @@ _NAMES = """
     SELECT kind, name, comment, parameters, coalesce(every, []) FROM named LEFT JOIN columns USING (name)
     ORDER BY place, name
 """
-_running: list[str] = []  # the tokens whose queries are under way
+_running: list[str] = []  # tokens with a running query
 csv.field_size_limit(READ_BYTES)
 
 
 class QueryFailed(StreamsError):
-    """The query was refused, failed or was stopped."""
+    """The query was rejected, failed or was stopped."""
 
 
 @page("GET", "/query", Scope.READ_ALL)
-async def box(ctx: PageContext) -> Response:
-    """The box, with a first query."""
+async def query_form(ctx: PageContext) -> Response:
+    """Show the form with a first query."""
     return await _page(ctx, FIRST)
 
 
 @page("POST", "/query", Scope.READ_ALL, under="/query")
-async def answered(ctx: PageContext) -> Response:
-    """The answer to a query. The query is in the form, not in the address, because it may name people."""
+async def run_query(ctx: PageContext) -> Response:
+    """Run a query and show its result."""
+    # By POST: a query may name people, and addresses end up in logs and histories.
     query, token, settings = ctx.fields.get("query", ""), ctx.token.sha256, ctx.api.settings
     if token in _running:
-        raise Problem(429, "your last query is still under way: it ends by itself soon", {"Retry-After": "5"})
+        raise Problem(429, "your last query is still running: try again in some seconds", {"Retry-After": "5"})
     if len(_running) >= MOST_AT_ONCE:
-        raise Problem(503, "others' queries are under way: try again in some seconds", {"Retry-After": "5"})
+        raise Problem(503, "other queries are running: try again in some seconds", {"Retry-After": "5"})
     _running.append(token)
     try:
-        output = await answer(settings.duckdb_file, settings.prefix, query)
+        output = await query_as_csv(settings.duckdb_file, settings.prefix, query)
     except QueryFailed as error:
         return await _page(ctx, query, error=str(error), status=400)
     finally:
@@ -85,13 +86,11 @@ async def _page(ctx: PageContext, query: str, status: int = 200, **values: Any) 
     return ctx.render("query.html", status, query=query, **shown)
 
 
-async def answer(file: Path, prefix: str, query: str, seconds: int = SECONDS) -> str:
-    """The whole rows in the first bytes of the answer as CSV, by a process without any secret in its environment.
-
-    The process is killed when it takes too long: some functions ignore the limit that DuckDB checks.
-    """
+async def query_as_csv(file: Path, prefix: str, query: str, seconds: int = SECONDS) -> str:
+    """Return the result as CSV, up to the last whole row of its first 4 MB."""
     if not query.strip():
         raise QueryFailed("the query is empty: choose a name from the list, or write one")
+    # A process of its own can be killed: some functions ignore DuckDB's time limit.
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "streams.cli", "sql", "-", "--csv", "--duckdb", str(file)),
         *("--seconds", str(seconds), "--memory", str(MEMORY_GIB)),
@@ -104,15 +103,15 @@ async def answer(file: Path, prefix: str, query: str, seconds: int = SECONDS) ->
     assert process.stdin and process.stdout and process.stderr  # noqa: PT018, S101 - all three are pipes
     output = bytearray()
     try:
-        os.setpriority(os.PRIO_PGRP, process.pid, 10)  # answers of the API come first
+        os.setpriority(os.PRIO_PGRP, process.pid, 10)  # the API's responses come first
         process.stdin.write(query.encode(errors="surrogateescape"))
         process.stdin.close()
         async with asyncio.timeout(seconds + START_SECONDS):
             while len(output) < READ_BYTES and (part := await process.stdout.read(READ_BYTES)):
                 output += part
             if len(output) < READ_BYTES and (code := await process.wait()):
-                said = (await process.stderr.read()).decode(errors="replace").removeprefix("sager: ")
-                raise QueryFailed(said if code > 0 else f"the query took more than {MEMORY_GIB} GiB of memory")
+                message = (await process.stderr.read()).decode(errors="replace").removeprefix("sager: ")
+                raise QueryFailed(message if code > 0 else f"the query took more than {MEMORY_GIB} GiB of memory")
     except TimeoutError:
         raise QueryFailed(f"the query was stopped after {seconds} s: ask for less") from None
     finally:
@@ -124,7 +123,7 @@ async def answer(file: Path, prefix: str, query: str, seconds: int = SECONDS) ->
 
 
 def environment(prefix: str) -> dict[str, str]:
-    """The variables that the process needs to start, and no secret."""
+    """Return the environment variables that the process needs, without secrets."""
     names = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
     kept = {name: os.environ[name] for name in names if name in os.environ}
     path = f"{Path(__file__).resolve().parents[2]}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
@@ -132,7 +131,7 @@ def environment(prefix: str) -> dict[str, str]:
 
 
 def table_of(output: str) -> dict[str, Any]:
-    """The part of an answer that fits on a page: its headings and cells, and whether there is more."""
+    """Return headings and cells that fit on a page, and whether there are more."""
     rows = list(islice(csv.reader(StringIO(output)), ROWS + 2))
     shown, size = list[list[str]](), 0
     for row in rows[: ROWS + 1]:

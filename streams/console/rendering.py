@@ -1,4 +1,4 @@
-"""Jinja templates with autoescape, addresses of pages and files, and values as people read them."""
+"""Jinja templates, addresses of pages and files, and formats of values."""
 
 import hashlib
 import re
@@ -24,27 +24,29 @@ LOADER = FileSystemLoader(Path(__file__).parent / "templates")
 HTMX = "vendor/htmx-2.0.11.min.js"
 NOTHING = "—"
 SURE = {Tier.HIGH: "sure", Tier.MEDIUM: "likely", Tier.LOW: "first sign", Tier.SILENT: "says nothing yet"}
-# Signs without a shape that words and emoji need; all others could turn or hide the text around them.
+# Invisible characters that words and emoji need; others could reverse or hide the text around them.
 _JOINERS = "\u200c\u200d"
 _STARRED = re.compile(r"\*([^*]+)\*")
 _AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
 def address(path: str, **query: Any) -> str:
-    """The address of a page. Ids are in the query, where none can be mistaken for a part of the path."""
+    """Return the address of a page."""
+    # Ids are in the query: in the path, `..` or `/` in an id would change it.
     given = urlencode({name: value for name, value in query.items() if value is not None})
     return f"{ROOT}{path}?{given}" if given else f"{ROOT}{path}"
 
 
 @cache
 def static(name: str) -> str:
-    """The address of a static file, which changes with its content so that browsers may cache it for a year."""
+    """Return the address of a static file, with its digest."""
+    # Browsers cache it for a year; a new digest makes them load it again.
     digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
     return f"{ROOT}/static/{name}?v={digest}"
 
 
 def render(template: str, **values: Any) -> str:
-    """Render a template below `templates`; a missing value is an error."""
+    """Render a template; a missing value is an error."""
     return _environment().get_template(template).render(values)
 
 
@@ -59,7 +61,7 @@ def _environment() -> Environment:
 
 
 def table(name: str, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
-    """A table for a template: its headings, each with true if its cells are numbers, and its cells as text."""
+    """Return a table for a template: headings, each with whether its cells are numbers, and cells."""
     columns = zip(*rows, strict=True) if rows else ((),) * len(headings)
     numeric = [any(isinstance(value, int | float) for value in column) for column in columns]
     cells = [[text(value) for value in row] for row in rows]
@@ -67,7 +69,7 @@ def table(name: str, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
 
 
 def text(value: Any) -> str:
-    """Any value as a cell of a table."""
+    """Format a value as a table cell."""
     if value is None:
         return NOTHING
     if isinstance(value, float):
@@ -76,7 +78,7 @@ def text(value: Any) -> str:
 
 
 def cut(value: str, longest: int = 240) -> str:
-    r"""Drop signs that a page would act on, and letters beyond the longest length.
+    r"""Replace control characters, and shorten to the longest length.
 
     >>> cut("a" * 500, 5), cut("a\u202eb\x00")
     ('aaaa…', 'a�b�')
@@ -86,7 +88,7 @@ def cut(value: str, longest: int = 240) -> str:
 
 
 def number(value: float) -> str:
-    """A number with three significant digits.
+    """Format a number with three significant digits.
 
     >>> number(0.00012345), number(1234.5), number(0.0)
     ('0.000123', '1,234.5', '0')
@@ -97,12 +99,12 @@ def number(value: float) -> str:
 
 
 def moment(when: datetime) -> str:
-    """A date and a time of day in UTC."""
+    """Format a date and a time of day in UTC."""
     return f"{day(when)}, {when:%H:%M} UTC"
 
 
 def ago(when: datetime) -> str:
-    """A past moment by its distance from now, in the largest unit."""
+    """Format a past moment by its age, in the largest unit."""
     seconds = max(0, int((datetime.now(UTC) - when).total_seconds()))
     for size, unit in _AGES:
         if amount := seconds // size:
@@ -111,7 +113,7 @@ def ago(when: datetime) -> str:
 
 
 def story(sentence: str) -> Markup:
-    """A sentence as HTML, with `*titles*` in italics.
+    """Format a sentence as HTML, with `*titles*` in italics.
 
     >>> story("You took *A <b>* and left it.")
     Markup('You took <em>A &lt;b&gt;</em> and left it.')

@@ -1,7 +1,4 @@
-"""Protection from other pages: headers, host names, the origin of forms, and their size.
-
-Each check raises Problem.
-"""
+"""Protects pages from other sites: headers, host names, origins and CSRF secrets of forms."""
 
 import hmac
 import ipaddress
@@ -15,12 +12,12 @@ from streams.http.problems import Problem
 from streams.settings import Settings
 
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf-token"
-FORM_BYTES, FIELDS = 16 * 1024, 64  # the largest form; a sentence takes a few hundred bytes
+FORM_BYTES, FIELDS = 16 * 1024, 64  # a sentence takes a few hundred bytes
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-# On every answer of the console, static files included.
+# On all responses of the console, static files included.
 HEADERS = {
     "Content-Security-Policy": POLICY,
     # `no-referrer` would make browsers send `Origin: null` with the console's own forms.
@@ -34,7 +31,8 @@ HEADERS = {
 
 
 def check_host(request: Request, settings: Settings) -> None:
-    """Refuse a foreign name, of DNS rebinding; ours are the loopback's, `console_hosts`, and addresses behind TLS."""
+    """Refuse foreign host names; allowed: loopback, `console_hosts`, and IP addresses with TLS."""
+    # By DNS rebinding, a page of another site can reach this server under a name of its own.
     name = host_of(request.headers.get("host", ""))
     known = is_loopback(name) or name in {each.strip().lower() for each in (settings.console_hosts or "").split(",")}
     if settings.http_certificate is not None and not known:
@@ -42,11 +40,11 @@ def check_host(request: Request, settings: Settings) -> None:
             ipaddress.ip_address(name)
             known = True
     if not name or not known:
-        raise Problem(421, "the console does not answer to this name: SAGER_CONSOLE_HOSTS lists those it does")
+        raise Problem(421, "the console does not serve this host name: SAGER_CONSOLE_HOSTS lists the allowed ones")
 
 
 def host_of(netloc: str) -> str:
-    """The name in a `Host` header, without the port and in lower case."""
+    """Return the lower-case name in a `Host` header, without the port."""
     try:
         return urlsplit(f"//{netloc}").hostname or ""
     except ValueError:
@@ -54,10 +52,8 @@ def host_of(netloc: str) -> str:
 
 
 def check_origin(request: Request) -> None:
-    """Refuse a form that does not come from a page of the console.
-
-    Browsers send `Origin` with every form, and `Sec-Fetch-Site` where they trust the connection.
-    """
+    """Refuse a form that does not come from a page of the console."""
+    # Browsers send `Origin` with every form, and `Sec-Fetch-Site` on secure connections.
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     host = request.headers.get("host", "").lower()
     foreign = site not in (None, "same-origin") or (site is None and origin is None)
@@ -66,15 +62,15 @@ def check_origin(request: Request) -> None:
 
 
 def check_csrf(request: Request, form: dict[str, str], expected: str) -> None:
-    """Refuse a form that lacks the secret of its session, and take it out of the fields."""
+    """Refuse a form without its session's secret; remove the secret from the fields."""
     in_form = form.pop(CSRF_FIELD, "")
     presented = request.headers.get(CSRF_HEADER) or in_form
     if not hmac.compare_digest(presented.encode(errors="surrogateescape"), expected.encode()):
-        raise Problem(403, "this form is not from the session that you are in: load the page again, and send it again")
+        raise Problem(403, "this form belongs to another session: load the page and send the form again")
 
 
 async def form_of(request: Request) -> dict[str, str]:
-    """The fields of a form."""
+    """Read the fields of a form."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise Problem(415, "this is not a form")
@@ -87,7 +83,7 @@ async def form_of(request: Request) -> dict[str, str]:
 
 
 def fields(encoded: str) -> dict[str, str]:
-    """Names and values of a form or an address, each name once."""
+    """Parse the fields of a form or an address; each name must be unique."""
     try:
         pairs = parse_qsl(encoded, keep_blank_values=True, errors="strict", max_num_fields=FIELDS)
     except ValueError:

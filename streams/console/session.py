@@ -1,7 +1,4 @@
-"""Sessions in memory, which a cookie names, and the pages that sign in with a token or a one-time link, and out.
-
-A session's scopes are looked up in the tokens file at every request.
-"""
+"""Sessions of browsers in memory, and the pages to sign in and out."""
 
 import hashlib
 import secrets
@@ -33,15 +30,13 @@ MOST_SESSIONS, MOST_CODES, SECRET_BYTES = 1_000, 16, 32
 
 @dataclass
 class BrowserSession:
-    """A signed-in browser.
+    """A signed-in browser; the next page shows its `notices`, each with its kind."""
 
-    `csrf` is the secret that each of its forms carries, `began` and `used` are monotonic seconds, and the next page
-    shows `notices`, each with its kind: good, wait or bad.
-    """
+    # Holds no scopes: they come from the tokens file at each request, so that revoking a token ends its sessions.
 
     token_sha256: str
-    csrf: str
-    began: float
+    csrf: str  # the secret in each of its forms
+    began: float  # monotonic seconds
     used: float
     notices: list[tuple[str, str]] = field(default_factory=list)
 
@@ -56,7 +51,7 @@ class Sessions:
         self._codes: dict[str, tuple[str, float]] = {}
 
     def begin(self, token: Token) -> str:
-        """Begin a session and return its cookie. The least recently used one ends if there are too many."""
+        """Begin a session and return its cookie; over the limit, the least recently used one ends."""
         secret, now = secrets.token_urlsafe(SECRET_BYTES), self._clock()
         with self._lock:
             self._drop_expired(now)
@@ -66,9 +61,9 @@ class Sessions:
         return secret
 
     def find(self, secret: str, *, used: bool = True) -> tuple[BrowserSession, Token] | None:
-        """The session of a cookie and its current token; None if either has ended.
+        """Return a cookie's session and current token, or None if either has ended.
 
-        A request that a page sends by itself is no use, and does not keep the session alive.
+        `used`: False for requests on a timer, which must not keep the session alive.
         """
         now = self._clock()
         with self._lock:
@@ -88,7 +83,7 @@ class Sessions:
             self._sessions.pop(_hash(secret), None)
 
     def code(self, token_sha256: str) -> str:
-        """A code that begins one session with this token, once, within an hour."""
+        """Return a code that signs in with this token, once, within an hour."""
         code, now = secrets.token_urlsafe(SECRET_BYTES), self._clock()
         with self._lock:
             self._drop_expired(now)
@@ -98,7 +93,7 @@ class Sessions:
         return code
 
     def token_of(self, code: str, *, redeem: bool) -> Token | None:
-        """The token of a code, None if the code is invalid; redeemed, the code is invalid from now on."""
+        """Return the token of a valid code; `redeem` makes the code invalid."""
         with self._lock:
             self._drop_expired(self._clock())
             found = self._codes.pop(_hash(code), None) if redeem else self._codes.get(_hash(code))
@@ -112,11 +107,11 @@ class Sessions:
 
 
 def _hash(secret: str) -> str:
-    """Secrets are kept as hashes: the time of a look-up reveals nothing, and leaked memory opens no session."""
+    # Only hashes are kept: look-ups leak no timing, and a memory dump opens no session.
     return hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()
 
 
-WRONG_TOKEN = "This token is not valid. It begins with sager_, and whoever runs this deployment has made it for you."  # noqa: S105
+WRONG_TOKEN = "This token is not valid. It starts with sager_; ask your administrator for one."  # noqa: S105
 WRONG_CODE = "This link is not valid: it signs in once, within an hour. Sign in with a token instead."
 
 router = router_of("console")
@@ -125,12 +120,12 @@ router = router_of("console")
 class ConsoleLink(BaseModel):
     """A link to the console."""
 
-    path: str = Field(description="Where it leads, on this server; whoever opens it first within an hour is signed in.")
+    path: str = Field(description="A path on this server. The first browser that opens it within an hour is signed in.")
 
 
 @router.post("/v1/console/links")
 async def console_link(request: Request, token: TokenParam) -> ConsoleLink:
-    """A link that signs in to the console with the request's token, once, within an hour."""
+    """Return a link that signs in to the console with this token, once, within an hour."""
     return ConsoleLink(path=address("/enter", code=request.app.state.console.sessions.code(token.sha256)))
 
 
@@ -162,11 +157,9 @@ class SignInPages:
         return self._begin(request, token)
 
     async def offer(self, request: Request) -> Response:
-        """Show the token's name and ask for consent, without redeeming the code.
-
-        A link alone does not sign in: an attacker's link would put the victim's browser into the attacker's session,
-        where the victim would then state preferences and look up people.
-        """
+        """Show the token's name and ask for consent, without redeeming the code."""
+        # A link alone must not sign in: with an attacker's link, victims would state their preferences in the
+        # attacker's session.
         code = request.query_params.get("code", "")
         token = self._sessions.token_of(code, redeem=False)
         if token is None:
@@ -175,7 +168,7 @@ class SignInPages:
         return _form(code=code, name=token.name, current=current[1].name if current else "")
 
     async def enter(self, request: Request) -> Response:
-        """Redeem the code of a link and begin a session, only from the page that asked for consent."""
+        """Redeem a code, sent by the consent page, and begin a session."""
         check_origin(request)
         token = self._sessions.token_of((await form_of(request)).get("code", ""), redeem=True)
         return self._refuse(request) if token is None else self._begin(request, token)
@@ -199,7 +192,7 @@ class SignInPages:
     def _begin(self, request: Request, token: Token) -> Response:
         self._sessions.end(request.cookies.get(COOKIE, ""))
         reply = RedirectResponse(address("/"), 303)
-        # The loopback has no TLS, and no network on which others could read the cookie.
+        # The loopback has no TLS, and no network to read the cookie on.
         secure = not is_loopback(host_of(request.headers.get("host", "")))
         given: dict[str, Any] = {"path": ROOT, "httponly": True, "samesite": "strict", "secure": secure}
         reply.set_cookie(COOKIE, self._sessions.begin(token), max_age=int(LONGEST_SECONDS), **given)

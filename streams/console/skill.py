@@ -1,4 +1,4 @@
-"""Find a user; the pages of one with skill and card, of a line with its reasons, of a log and of a version."""
+"""Pages of a person: search, skill and card, a line's history, the log and a version."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -30,15 +30,15 @@ _SLIM = "SELECT text, session_text, session_until FROM slim_skills WHERE user_id
 
 @page("GET", "/")
 async def home(ctx: PageContext) -> Response:
-    """Redirect to the first page that this token opens."""
+    """Redirect to the first page that the token opens."""
     for pages in ctx.navigation().values():
         return ctx.redirect(pages[0][0])
-    raise Problem(403, "this token opens no page of the console: it needs read-user, read-all or operate")
+    raise Problem(403, "this token opens no page: it needs the scope read-user, read-all or operate")
 
 
 @page("GET", "/people", *READERS)
 async def people(ctx: PageContext) -> Response:
-    """Users whose id begins with the given text; a token of one user goes straight to their page."""
+    """Search users by the start of their id; a token of one user opens their page."""
     token, lists = ctx.token, ctx.token.allows(Scope.READ_ALL, ALL_USERS)
     if not lists and token.user not in (None, ALL_USERS):
         return ctx.redirect("/person", user=token.user)
@@ -51,7 +51,7 @@ async def people(ctx: PageContext) -> Response:
 
 @page("GET", "/person", *READERS, under="/people")
 async def person(ctx: PageContext) -> Response:
-    """One skill of a user, with their card."""
+    """Show one skill of a user, and their card."""
     user, now = ctx.user(), datetime.now(UTC)
     domain = ctx.domain() if "domain" in ctx.fields else None
     found = await ctx.read(lambda con: _skill(con, ctx.api, user, domain, now))
@@ -90,7 +90,7 @@ def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now
 
 @page("GET", "/line", *READERS, under="/people")
 async def line(ctx: PageContext) -> Response:
-    """One line of a skill, or one statement."""
+    """Show the history of a line or a statement."""
     user, domain, named = ctx.user(), ctx.domain(), ctx.line()
     found = await ctx.read(lambda con: _line(con, ctx.api, user, domain, named))
     return ctx.render("line.html", user=user, domain=domain, named=named, may=permissions_of(ctx, user), **found)
@@ -103,7 +103,7 @@ def _line(con: DuckDBPyConnection, api: Api, user: str, domain: str, named: str)
         raise _no_skill(domain)
     try:
         history = explain(con, user, domain, named, gate, now)
-    except (UnknownUser, UnknownLine):  # the snapshot does not have the last seconds yet
+    except (UnknownUser, UnknownLine):  # newer than the snapshot
         history = None
     attribute = next((each for each in skill.attributes if each.attribute_id == named), None)
     statement = stated(skill, named, now)
@@ -124,30 +124,30 @@ def _no_skill(domain: str) -> Problem:
 
 
 def permissions_of(ctx: PageContext, user: str) -> dict[str, bool]:
-    """The token's rights to change, forget and export a user."""
+    """Return the token's permissions to change, erase and export a user."""
     scopes = {"change": Scope.CHANGE_USER, "forget": Scope.FORGET_USER, "export": Scope.READ_USER}
     return {name: ctx.token.allows(scope, user) for name, scope in scopes.items()}
 
 
 def newest_skill(api: Api, user: str, domain: str, published: PolicySkill | None) -> PolicySkill | None:
-    """The worker's skill if it is newer than the snapshot's, which is some seconds behind."""
+    """Return the worker's skill if it is newer than the snapshot's."""
     fresh = api.cache.skill(user, domain)
     newer = fresh is not None and (published is None or fresh.version > published.version)
     return fresh if newer else published
 
 
 def withheld_reasons(lines: Sequence[Attribute], gate: OutputGate) -> dict[str, str]:
-    """Why apps and models do not get some lines, by the line's id."""
+    """Return why lines are withheld from apps and models, by id."""
     return {line.attribute_id: WITHHELD_REASONS[held.value] for line in lines if (held := gate.line_rejection(line))}
 
 
 def scale(lines: Sequence[Attribute]) -> int:
-    """The largest count of these lines, to which all bars are drawn."""
+    """Return the largest count of these lines, the scale of their bars."""
     return max([ONE, *(max(line.taken, line.expected) for line in lines if is_counted(line))])
 
 
 def stated(skill: PolicySkill, statement_id: str, now: datetime) -> dict[str, Any] | None:
-    """A statement of the user with its words and its state; None if the skill has none with this id."""
+    """Return a statement with its words and state, or None without one of this id."""
     each = next((each for each in skill.stated if each.statement_id == statement_id), None)
     if each is None:
         return None
@@ -168,20 +168,20 @@ def _slim(con: DuckDBPyConnection, api: Api, skill: PolicySkill, now: datetime) 
 
 _COUNTS_ONLY = (SkillChangeKind.REINFORCED, SkillChangeKind.WEAKENED, SkillChangeKind.FADED, SkillChangeKind.OVERTAKEN)
 _REFUSED = {
-    "unknown-attribute": "this line is not there any more",
-    "no-evidence": "nothing speaks for it",
-    "also-reinforced": "the same choice speaks for it",
-    "capped": "there is a limit to what one choice may bring",
+    "unknown-attribute": "this line no longer exists",
+    "no-evidence": "there is no evidence for it",
+    "also-reinforced": "the same choice supports it",
+    "capped": "one choice can add only a few lines",
     "pinned": "it is pinned",
-    "full": "there is no room for it",
+    "full": "the profile is full",
     "already-so": "it is so already",
-    "private": "it is private, and nothing private is kept",
+    "private": "it is private, and private data is not stored",
 }
 
 
 @page("GET", "/log", *READERS, under="/people")
 async def log(ctx: PageContext) -> Response:
-    """The versions of a skill, the newest first."""
+    """Show the versions of a skill, newest first."""
     user, domain = ctx.user(), ctx.domain()
 
     def reading(con: DuckDBPyConnection) -> dict[str, Any]:
@@ -196,7 +196,7 @@ async def log(ctx: PageContext) -> Response:
 
 @page("GET", "/version", *READERS, under="/people")
 async def version(ctx: PageContext) -> Response:
-    """One version, the skill at it, and the effect of going back to it."""
+    """Show one version, its skill, and the effect of restoring it."""
     user, domain, number = ctx.user(), ctx.domain(), ctx.number("version")
 
     def reading(con: DuckDBPyConnection) -> dict[str, Any]:
@@ -215,18 +215,18 @@ async def version(ctx: PageContext) -> Response:
 
 
 def _entries(con: DuckDBPyConnection, chosen: Sequence[SkillDiff], diffs: Sequence[SkillDiff]) -> dict[str, Any]:
-    """Versions for a template, the newest first, with the names of their lines and the titles of their items."""
+    """Return versions for a template, newest first, with names of lines and titles of items."""
     items = sorted({diff.evidence.item_id for diff in chosen if diff.evidence.item_id})
     entries = []
     for diff in reversed(chosen):
         effects = [each for each in diff.changes if each.kind not in _COUNTS_ONLY or each.before != each.after]
         effects.sort(key=lambda each: max(each.before or 0, each.after or 0), reverse=True)
         shift = shift_phrase(diff) if diff.shifted else ""
-        more = {"refused": refused(diff.refused), "shift": shift, "counted": len(diff.changes) - len(effects)}
+        more = {"refused": refusal_text(diff.refused), "shift": shift, "counted": len(diff.changes) - len(effects)}
         entries.append({"diff": diff, "actor": actor_of(diff), "effects": effects, **more})
     return {"entries": entries, "names": names_of(diffs), "titles": read.titles(con, diffs[0].user_id, items)}
 
 
-def refused(found: Iterable[RefusedProposal]) -> str:
-    """Why a change had no effect, or not all of it."""
+def refusal_text(found: Iterable[RefusedProposal]) -> str:
+    """Word the reasons why a change had no effect, or only a part of it."""
     return "; ".join(dict.fromkeys(_REFUSED.get(each.why.value, each.why.value) for each in found))

@@ -47,7 +47,7 @@ def test_forgetting_shows_what_goes_and_wants_the_id_typed(page, world):
     screenshot(page, "forget")
     page.set_viewport_size({"width": 375, "height": 812})
     fits(page)
-    page.get_by_text("Every store, counted").click()
+    page.get_by_text("Records by store").click()
     expect(page.get_by_role("cell", name="topic selections")).to_be_visible()
     fits(page)
     inner = page.locator("details .table-wrap").evaluate("each => each.scrollWidth - each.clientWidth")
@@ -63,7 +63,7 @@ def test_forgetting_shows_what_goes_and_wants_the_id_typed(page, world):
     expect(page.locator(".said")).to_contain_text("Forgotten.")
     until(lambda: world.versions("fay") == 0, "a snapshot without fay")
     open_(page, world, "/people?user=fay")
-    expect(page.get_by_text("Nobody's id begins like this")).to_be_visible()
+    expect(page.get_by_text("No id starts like this")).to_be_visible()
 
 
 def test_all_of_it_by_keyboard_alone(playwright, world, tmp_path):
@@ -78,7 +78,7 @@ def test_all_of_it_by_keyboard_alone(playwright, world, tmp_path):
         expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
         page.keyboard.press("Enter")
         page.keyboard.press("Tab")
-        expect(page.get_by_label("Id of a person, or its beginning", exact=True)).to_be_focused()
+        expect(page.get_by_label("Id of a person, or its start", exact=True)).to_be_focused()
         page.keyboard.type("dora")
         page.keyboard.press("Enter")
         page.wait_for_url("**user=dora")

@@ -10,7 +10,7 @@ import pytest
 
 from schemas import DeadLetter
 from streams.console import query
-from streams.console.query import QueryFailed, answer
+from streams.console.query import QueryFailed, query_as_csv
 from streams.operations.dead_letters import reading, replay
 from streams.operations.dead_letters.reading import LetterListing, LetterNotFound, StoredLetter
 from streams.operations.dead_letters.replay import Blocker, Plan
@@ -159,7 +159,7 @@ def snapshot(tmp_path):
 )
 async def test_a_refused_query_states_the_reason(snapshot, query, reason):
     with pytest.raises(QueryFailed, match=reason):
-        await answer(snapshot, "sager.", query)
+        await query_as_csv(snapshot, "sager.", query)
 
 
 async def test_a_query_that_sleeps_is_ended_with_its_process_while_others_are_answered(snapshot, monkeypatch):
@@ -173,9 +173,9 @@ async def test_a_query_that_sleeps_is_ended_with_its_process_while_others_are_an
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", noted)
     slow, quick, left = await asyncio.gather(
-        answer(snapshot, "sager.", "SELECT pg_sleep(3600)", seconds=1),
-        answer(snapshot, "sager.", "SELECT 1"),
-        asyncio.wait_for(answer(snapshot, "sager.", "SELECT pg_sleep(3600)"), 1),
+        query_as_csv(snapshot, "sager.", "SELECT pg_sleep(3600)", seconds=1),
+        query_as_csv(snapshot, "sager.", "SELECT 1"),
+        asyncio.wait_for(query_as_csv(snapshot, "sager.", "SELECT pg_sleep(3600)"), 1),
         return_exceptions=True,
     )
     assert "1 s" in str(slow)
@@ -199,7 +199,7 @@ def test_what_a_query_gives_is_shown_so_that_it_does_nothing(signed_in):
     reply = browser.post("/console/query", {"csrf": csrf, "query": sql})
     assert (reply.status, "3 rows" in reply.text) == (200, True)
     wrong = browser.post("/console/query", {"csrf": csrf, "query": f"SELECT '{evil}'::INT"})
-    assert (wrong.status, "It was not answered" in wrong.text) == (400, True)
+    assert (wrong.status, "The query failed" in wrong.text) == (400, True)
     harmless(reply.text + wrong.text)
 
 

@@ -50,8 +50,8 @@ def test_the_page_of_a_person_has_their_card_in_plain_words(ann: Visitor) -> Non
 
     assert "does not like coriander" in told
     assert "“I can't stand coriander”" in told
-    assert "said plainly · since" in told
-    assert "What was overtaken (1)" in told
+    assert "stated plainly · since" in told
+    assert "Replaced lines (1)" in told
     assert "likes morning runs since" in told
     assert "now: likes evening runs" in told
     assert CORIANDER not in told, "no ids are read"
@@ -97,7 +97,7 @@ def test_a_line_is_corrected_where_it_holds(signed_in, served, worker) -> None:
     eve = signed_in("read-user", "change-user", user="eve")
 
     form = eve.get(page("/card/line", user="eve", line=line_id, action="write")).text
-    assert "takes the place of “likes noir (genre) in films”" in words_of(form)
+    assert "replaces “likes noir (genre) in films”" in words_of(form)
     fields = {"user": "eve", "line": line_id, "stance": "avoids", "value": "noir", "action": "write"}
     eve.post("/console/card/change", {**fields, "csrf": eve.csrf(page("/person", user="eve"))})
 

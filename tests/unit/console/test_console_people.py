@@ -103,7 +103,7 @@ def test_what_was_said_in_the_last_seconds_has_a_page_before_the_snapshot_has_it
 
     assert shown.status == 200
     assert "Avoids horror" in shown.text
-    assert "It is new. The log will tell in some seconds." in shown.text
+    assert "It is new: its history appears in a few seconds." in shown.text
     assert "Take it back" in shown.text
 
 
@@ -165,7 +165,7 @@ def test_a_person_with_a_token_of_their_own_goes_to_their_page_and_gets_no_list(
 
 FORMS = {
     "/console/change": {"user": "ann", "domain": DOMAIN, "action": "freeze"},
-    "/console/say": {"user": "ann", "domain": DOMAIN, "text": "no horror"},
+    "/console/statements": {"user": "ann", "domain": DOMAIN, "text": "no horror"},
 }
 
 
@@ -216,7 +216,7 @@ def test_no_log_names_a_person(signed_in, served, sent, caplog):
     visitor = signed_in("read-all", "change-user", user="*")
     visitor.get(page("/person", user="whom-no-log-may-name"))
     csrf = visitor.csrf(page("/person", user="ann"))
-    visitor.post("/console/say", {"user": "whom-no-log-may-name", "domain": "d", "text": "x", "csrf": csrf})
+    visitor.post("/console/statements", {"user": "whom-no-log-may-name", "domain": "d", "text": "x", "csrf": csrf})
 
     assert "whom-no-log-may-name" not in caplog.text
     assert quote("whom-no-log-may-name") not in caplog.text

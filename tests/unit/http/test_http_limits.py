@@ -75,7 +75,7 @@ def held(clients, places=16):
                 got[client] = got.get(client, 0) + 1
             except (Busy, RateLimited) as error:
                 errors.append(type(error))
-    assert (limiter._free, limiter._held) == (places, {}), "all places are free again"
+    assert (limiter._free, limiter._used) == (places, {}), "all places are free again"
     return got, errors
 
 
