@@ -1,9 +1,8 @@
-"""Admission of events: by their times and ids, by clocks, and by the fence against repeats (invariant 2).
+"""Admission of events: clocks, erased ids, and the fence against repeats (invariant 2).
 
-The decisions are the same in workers and the materializer. Times alone do not suffice: an erased event that is sent
-again with another time would pass as new. An event from the future could be sent again after a request to forget, so
-it is refused. Late events are welcome: histories are imported, and apps were offline. Kafka's time decides, whatever
-the clocks of worker and materializer. Every value knows which records it has applied.
+Workers and the materializer decide alike, by Kafka's time. Ids are checked besides times, because an erased event that
+is sent again with another time would pass as new. Events from the future are refused: they could outlive a request to
+forget. Late events are accepted: apps import histories and go offline.
 """
 
 from collections.abc import Sequence
@@ -60,7 +59,7 @@ def kafka_time(source: Position | None) -> datetime | None:
 
 
 def median_clock(logged_at: datetime | None, newest: datetime, now: datetime) -> datetime:
-    """Return the median of three clocks, of which one may be wrong by any amount.
+    """Return the median of three clocks; one of them may be wrong by any amount.
 
     These are Kafka's time of the record, that of the newest other record, and the worker's.
 
@@ -201,5 +200,5 @@ def contrast_id(user_id: str, ranking_id: str) -> str:
 
 
 def abstention_id(user_id: str, ranking_id: str) -> str:
-    """Return the id of the abstention from a list of which a user took nothing."""
+    """Return the id of a user's abstention from this ranking."""
     return derived_id("abstention", user_id, ranking_id)

@@ -10,10 +10,10 @@ from schemas import Attribute, AttributeKind, AttributeSource, Evidence, Fact, T
 
 # Dimensions of ranking criteria, not of tastes (paper 2.3).
 CRITERION_DIMENSIONS = frozenset({"era", "popularity", "rating", "year"})
-# Dimensions of which an item has a few values out of very many, with their plurals.
+# Dimensions with very many values, a few per item; with their plurals.
 CREATORS = {"author": "authors", "director": "directors", "artist": "artists", "brand": "brands"}
 MAX_ID_CHARS = 200
-# More than any folded value: 120 characters, of which each becomes 18 at most.
+# Longer than any folded value: 120 characters, and NFKC turns one into 18 at most.
 MAX_FOLDED_CHARS = 2_400
 _BETWEEN_WORDS = re.compile(r"[^\w$+&#]+")
 

@@ -17,7 +17,7 @@ from schemas.base import Domain
 MAX_SHARES = 512
 # Most expected shares; 64 would do.
 MAX_USUAL = 256
-# Dimensions that are no line: a user's place follows from their request.
+# Not lines of the template: the request already names the user's place.
 PLACE_DIMENSIONS = frozenset({"area", "city"})
 # An item that fewer users took is left out. Below the floor of attributes: an item's takers are no taste, and rankings
 # ask for companions of as many (`SAGER_SUPPORT_FLOOR`).
@@ -28,7 +28,7 @@ MIN_USERS = 5
 TEMPLATE_SHARE, MEDIUM_SHARE = 0.2, 0.4
 # Most lines of the template; and how many of the commonest attributes are lines, however small their shares are.
 MAX_LINES, MIN_LINES = 12, 3
-# Most lines of one dimension: five common moods tell less than two.
+# Limit a dimension's lines: five common moods say little more than two.
 PER_DIMENSION = 4
 
 

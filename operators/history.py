@@ -80,7 +80,7 @@ def line_steps(diffs: Sequence[SkillDiff], attribute_id: str) -> list[LineEvent]
     name = attribute_id
     for diff in reversed(diffs):
         of_line = [change for change in diff.changes if change.attribute_id == name]
-        judged = next((said for said in diff.judged if said.attribute_id == name), None)
+        judged = next((judgement for judgement in diff.judged if judgement.attribute_id == name), None)
         found += [LineEvent(diff, name, change, judged=judged) for change in reversed(of_line)]
         if judged is not None and not of_line:
             found.append(LineEvent(diff, name, None, judged=judged))

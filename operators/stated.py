@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 from operators.attributes import bounded_id, fact_ids, normalise
 from schemas import Attribute, Bound, ItemFacts, PolicySkill, Scope, SkillSession, Stance, Statement, derived_id
 
-# The longest `now`, which ends with the next choice.
+# The longest validity of a statement for now; the next choice ends it earlier.
 NOW_DURATION = timedelta(minutes=30)
-# The silence that ends a session.
+# A session ends after two hours without an event.
 SESSION_SILENCE = timedelta(hours=2)
 # The dimension of statements about one item.
 ITEM = "item"
 
 
 def statement_id(stance: Stance, attribute_id: str) -> str:
-    """Return the id of a statement; the same thing said again is the same statement.
+    """Return the id of a statement; a repeated statement has the same id.
 
     >>> statement_id(Stance.AVOIDS, "preference:genre:horror")
     'avoids:preference:genre:horror'
@@ -54,18 +54,18 @@ def describe_statement(statement: Statement) -> str:
 def live_statements(skill: PolicySkill, now: datetime, session_id: str | None = None) -> tuple[Statement, ...]:
     """Return the statements that hold at this moment, in this session."""
     return tuple(
-        [said for said in skill.stated if said.session_id in (None, session_id) and not is_expired(skill, said, now)]
+        [each for each in skill.stated if each.session_id in (None, session_id) and not is_expired(skill, each, now)]
     )
 
 
 def lasting_statements(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     """Return the statements that hold for good, for views without a clock or a session."""
-    return tuple([said for said in statements if said.scope is Scope.ALWAYS])
+    return tuple([each for each in statements if each.scope is Scope.ALWAYS])
 
 
 def avoided_ids(statements: Iterable[Statement]) -> frozenset[str]:
     """Return the ids of the attributes that these statements avoid."""
-    return frozenset([said.attribute_id for said in statements if said.stance is Stance.AVOIDS and said.bound is None])
+    return frozenset([each.attribute_id for each in statements if each.stance is Stance.AVOIDS and each.bound is None])
 
 
 def without_avoided(lines: Sequence[Attribute], statements: Sequence[Statement]) -> Sequence[Attribute]:
@@ -118,11 +118,11 @@ def statements_for(item: ItemFacts, statements: Sequence[Statement]) -> list[tup
         return []
     names = set(fact_ids(item.facts))
     found = []
-    for said in statements:
-        if said.stance is Stance.AVOIDS or said.bound is not None:
+    for each in statements:
+        if each.stance is Stance.AVOIDS or each.bound is not None:
             continue
-        if said.attribute_id in names or (said.item_id is not None and said.item_id == item.item_id):
-            found.append((said, 1))
-        elif said.over is not None and said.over in names:
-            found.append((said, -1))
+        if each.attribute_id in names or (each.item_id is not None and each.item_id == item.item_id):
+            found.append((each, 1))
+        elif each.over is not None and each.over in names:
+            found.append((each, -1))
     return found

@@ -126,13 +126,13 @@ class ReplayMoment:
     unavailable: str = ""
 
 
-async def replay(told: ReplaySeries, live_lines: Lines, side: ReplaySide) -> AsyncIterator[ReplayMoment]:
+async def replay(series: ReplaySeries, live_lines: Lines, side: ReplaySide) -> AsyncIterator[ReplayMoment]:
     """Replay a series on both sides. With unchanged settings, both end byte for byte alike.
 
     A command applies to both sides. A roll-back carries its lines, so that both sides agree again after one.
     """
-    live = other = told.start
-    for step in told.steps:
+    live = other = series.start
+    for step in series.steps:
         yield (moment := await _step(step, live, other, live_lines, side))
         live, other = moment.live, moment.other
 

@@ -1,4 +1,4 @@
-"""Fit: how probable it is that a person accepts a list's items, and the one question that would tell most. Pure."""
+"""Fit: the probability that a person accepts each item of a list, and the most informative question."""
 
 from operators.fit.acceptance import update_beliefs
 from operators.fit.model import fit_list

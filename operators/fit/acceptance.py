@@ -1,8 +1,7 @@
-"""The probability that a person accepts an item: a few chances, each with how well it explains their feedback so far.
+"""The probability that a person accepts an item, learned from the items that they accepted and refused.
 
-An item of which nothing is known suits with some chance `U`. The more of its facts a person took or preferred before,
-the fewer are left that could be against it: with a share `s` of them unknown it suits with `U ** s ** 0.5`. How large
-`U` is differs from person to person, and is learned from accepted and refused items.
+A wholly unknown item is accepted with probability `U`; with a share `s` of its facts unknown, with `U ** s ** 0.5`.
+`U` differs between people, so a few values of it are weighed by their likelihood under the feedback so far.
 """
 
 from collections import Counter
@@ -20,18 +19,18 @@ from schemas.fit import Beliefs
 # The chance that an item suits, by the share of its facts that is unknown.
 AcceptanceCurve = Callable[[float], float]
 
-# The chance that none suits is computed from so many candidates, the likeliest.
+# `none_accepted` visits every subset of the candidates: 6 likely ones are 63 subsets, 10 would be 1,023.
 MAX_JOINT = 6
 # The values that `U` may have.
 RATES = (0.002, 0.016, 0.064, 0.125, 0.22, 0.36, 0.56, 0.81, 0.97)
-# In nat. An item with one of three facts unknown suits with a chance of about a third at first.
+# Log-weights in nats. At first, an item with one of three facts unknown is accepted with probability 1/3.
 _PRIOR = (-2.2, -1.2, -0.4, 0.0, -0.4, -1.2, -2.2, -3.4, -4.6)
 PRIOR: Beliefs = tuple(round(each * ONE) for each in _PRIOR)
-# No chance is ruled out for good: a person may become less choosy.
+# Never rule a rate out: a person may become less choosy.
 MIN_BELIEF = -16 * ONE
-# One unknown fact beside known ones is less likely fine than its share suggests: most unknown facts were left.
+# Below 1, because people leave most unknown facts: one beside known facts is riskier than its share suggests.
 EXPONENT = 0.5
-# Successive lists show the same facts again, so that each is less than a new observation.
+# Successive lists repeat facts, so one list counts as half an independent observation.
 DISCOUNT = 0.5
 _TINY = 1e-9
 # The chance of an avoided item: the person may have erred, or changed their mind since.
@@ -40,7 +39,7 @@ AVOIDED_CHANCE = 0.02
 DOUBTFUL_CHANCE = 0.2
 # The same, if newer statements avoid as many other values of the dimension.
 REPLACED_CHANCE = 0.9
-# At least so many newer ones: one or two need not be all.
+# Below three newer avoidances, the person may simply not have repeated the older ones yet.
 MIN_NEWER = 3
 
 
@@ -63,16 +62,16 @@ class KnownFacts:
     @classmethod
     def of(cls, skill: PolicySkill, statements: Sequence[Statement]) -> "KnownFacts":
         """Build the view. A user who took a fact, or asks for it, accepts it."""
-        liked = {said.attribute_id for said in statements if said.stance is not Stance.AVOIDS and said.bound is None}
+        liked = {each.attribute_id for each in statements if each.stance is not Stance.AVOIDS and each.bound is None}
         taken = {line.attribute_id for line in skill.attributes if line.support}
-        rest = tuple(said for said in statements if said.item_id is not None or said.bound is not None)
+        rest = tuple(each for each in statements if each.item_id is not None or each.bound is not None)
         avoided = {
-            said.attribute_id: said
-            for said in statements
-            if said.stance is Stance.AVOIDS and said.item_id is None and said.bound is None
+            each.attribute_id: each
+            for each in statements
+            if each.stance is Stance.AVOIDS and each.item_id is None and each.bound is None
         }
-        newer = Counter(said.dimension for said in avoided.values() if said.since >= skill.shifted)
-        older = Counter(said.dimension for said in avoided.values() if said.since < skill.shifted)
+        newer = Counter(each.dimension for each in avoided.values() if each.since >= skill.shifted)
+        older = Counter(each.dimension for each in avoided.values() if each.since < skill.shifted)
         usual = max((*newer.values(), *older.values()), default=0)
         return cls(frozenset(liked | taken), avoided, rest, skill.shifted, newer, usual)
 
@@ -80,19 +79,19 @@ class KnownFacts:
         """Return the statements against an item, the surest first."""
         facts = list(dict.fromkeys(fact_ids(item.facts)))
         found = [self.avoided[name] for name in facts if name in self.avoided]
-        found += [said for said in self.rest if rejects(said, item, facts)]
+        found += [each for each in self.rest if rejects(each, item, facts)]
         return sorted(found, key=self.remaining_chance)
 
-    def remaining_chance(self, said: Statement) -> float:
+    def remaining_chance(self, statement: Statement) -> float:
         """Return the chance that an item suits although this statement is against it.
 
         A taste that has changed is not a wider one: once a person avoids as many new values of a dimension as they ever
         avoided in any, older statements about it hardly hold any more. The item still ranks last until they take the
         statement back.
         """
-        if said.since >= self.shifted:
+        if statement.since >= self.shifted:
             return AVOIDED_CHANCE
-        newer = self.newer.get(said.dimension, 0)
+        newer = self.newer.get(statement.dimension, 0)
         return REPLACED_CHANCE if newer >= max(self.usual, MIN_NEWER) else DOUBTFUL_CHANCE
 
     def unknown(self, item: ItemFacts) -> list[str]:
@@ -134,7 +133,7 @@ def fit_candidates(items: Sequence[ItemFacts], known: KnownFacts) -> list[FitCan
     """Split each item of a list into its known and unknown parts."""
     found = []
     for item in items:
-        stated_chance = max(AVOIDED_CHANCE, prod(known.remaining_chance(said) for said in known.objections(item)))
+        stated_chance = max(AVOIDED_CHANCE, prod(known.remaining_chance(each) for each in known.objections(item)))
         part = 1 / len(set(fact_ids(item.facts))) if item.facts else 1.0
         # An item without facts is wholly unknown, and shares nothing with any other.
         unknown = known.unknown(item) if item.facts else [item.item_id]
@@ -192,11 +191,10 @@ def update_beliefs(
     refused: Sequence[ItemFacts],
     shown: Sequence[ItemFacts] = (),
 ) -> Beliefs | None:
-    """Update the beliefs with suitable items (taken, or accepted in words) and refused ones (all of an untaken list).
+    """Update the beliefs with accepted items and refused ones; None until the first refusal.
 
-    Skill and statements are those before the event. `shown` is the list from which the suitable ones were picked:
-    whoever picks for themselves proves that something suits, which is less than that a given item does. Without any
-    refusal so far there are no beliefs (None): those who take one of ten each time do not tell whether others suit.
+    Skill and statements are those before the event. `shown` is the list from which the accepted items were picked: a
+    pick proves only that some item of the list suits.
     """
     if skill.beliefs is None and not refused:
         return None
@@ -204,7 +202,7 @@ def update_beliefs(
     found = [each / ONE for each in _beliefs_or_prior(skill.beliefs)]
     for items, suits in (((shown or suited) if suited else (), True), (refused, False)):
         listed = [each for each in fit_candidates(items, known) if each.stated_chance == 1.0]
-        # A list that is known throughout tells nothing of unknown facts.
+        # A list without unknown facts is no evidence about them.
         if not listed or not all(each.unknown for each in listed):
             continue
         for place, value in enumerate(RATES):

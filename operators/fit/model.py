@@ -1,7 +1,4 @@
-"""The fit of a list: its candidates' chances, whether to show nothing, and the one question that would tell most.
-
-The question is made of facts and a template; no model writes it.
-"""
+"""The fit of a list: each candidate's acceptance, the chance that none suits, and a clarifying question."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -30,11 +27,11 @@ MIN_OPTIONS = 2
 MAX_TEXT = 300
 # The least gain in the probability of the right decision that is worth a question.
 MIN_GAIN = 0.005
-# The question is about so many candidates, the likeliest: a long list is not decided by its end.
+# Ask about the likeliest candidates only: the end of a long list does not decide.
 MAX_CANDIDATES = 10
-# So many dimensions of a list are compared: those that are unknown of most candidates.
+# Compare the dimensions that are unknown for most candidates; each costs a pass over the answers.
 MAX_DIMENSIONS = 6
-# How much likelier the best of several suitable candidates is found, once the person's favourite is known.
+# The gain of knowing the favourite among several suitable candidates.
 FAVOURITE_GAIN = 0.5
 
 
@@ -65,7 +62,7 @@ def fit_list(
         chances=tuple(round(each, 4) for each in chances),
         nothing=round(nothing, 4),
         suits=max(chances) >= MIN_ACCEPTANCE,
-        against={item.item_id: said[0].statement_id for item in items if (said := known.objections(item))},
+        against={item.item_id: found[0].statement_id for item in items if (found := known.objections(item))},
         followed=tuple(dict.fromkeys(_applied(items, statements)))[:MAX_APPLIED],
         question=best_question(items, skill, statements, privacy) if asks else None,
     )
@@ -76,18 +73,18 @@ def _applied(items: Sequence[ItemFacts], statements: Sequence[Statement]) -> Ite
     ids = {item.item_id for item in items}
     facts = {name for item in items for name in fact_ids(item.facts)}
     measures = {measure for item in items for measure in item.measures}
-    for said in statements:
-        is_bound = said.bound is not None and said.bound.measure in measures
-        if is_bound or said.attribute_id in facts or said.over in facts or said.item_id in ids:
-            yield said.statement_id
+    for each in statements:
+        is_bound = each.bound is not None and each.bound.measure in measures
+        if is_bound or each.attribute_id in facts or each.over in facts or each.item_id in ids:
+            yield each.statement_id
 
 
 def best_question(
     items: Sequence[ItemFacts], skill: PolicySkill, statements: Sequence[Statement], privacy: Privacy
 ) -> ClarifyingQuestion | None:
-    """Return the question that helps most to decide what to show, or to show nothing; None where no answer would.
+    """Return the question with the highest expected gain; None if no answer would change the decision.
 
-    It never asks about sensitive facts, even where a domain may learn them, nor about avoided ones.
+    It never asks about avoided facts, nor about sensitive ones, even where the domain may learn those.
     """
     known = KnownFacts.of(skill, statements)
     power = acceptance_curve(skill.beliefs)
@@ -112,8 +109,8 @@ def question_text(facts: Sequence[Fact]) -> str:
     'Do you prefer a cable or Bluetooth?'
     """
     *first, last = [" ".join(visible(fact.value).split()) for fact in facts]
-    said = f"Do you prefer {', '.join(first)} or {last}?"
-    return said if len(said) <= MAX_TEXT else f"{said[: MAX_TEXT - 1]}?"
+    text = f"Do you prefer {', '.join(first)} or {last}?"
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}?"
 
 
 def _dimensions(items: Sequence[ItemFacts], known: KnownFacts, privacy: Privacy) -> Iterator[tuple[Fact, ...]]:
@@ -168,8 +165,8 @@ def _gain(
         avoided = {name for name, is_fine in zip(asked, outcome, strict=True) if not is_fine}
         then = [fine if own.isdisjoint(avoided) else refused for own, fine, refused in cases]
         expected += likely * _decision_probability(then, power)
-    liked = {name for said in statements if said.stance is not Stance.AVOIDS for name in (said.attribute_id, said.over)}
-    # A person whose statements name all options has told their favourite.
+    liked = {name for each in statements if each.stance is not Stance.AVOIDS for name in (each.attribute_id, each.over)}
+    # Statements that name all options already state the favourite.
     tells = 0.0 if liked.issuperset(names) else FAVOURITE_GAIN * _second_best(listed, power, names)
     return expected - _decision_probability(listed, power) + tells
 

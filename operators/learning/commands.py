@@ -16,7 +16,6 @@ from schemas.diffs import PolicySkill, RefusalReason, RefusedProposal, SkillChan
 from schemas.skills import Attribute, AttributeSource, Evidence, Tier
 from schemas.statements import Stance, StatementChange, StatementChangeKind
 
-# The change of a line that a command proposes.
 _CHANGE_OF = {
     Action.ADD: SkillChangeKind.ADDED,
     Action.PIN: SkillChangeKind.PINNED,
@@ -45,9 +44,9 @@ def resolve_command(
     privacy: Privacy,
     gate: OutputGate,
 ) -> SkillDiff:
-    """Return the diff of a command; it records refusals too.
+    """Return the diff of a command, with its refusals.
 
-    Private data are refused, whoever states them: a domain may allow a category, a person cannot.
+    A command cannot add personal data: only the domain's settings can allow a category.
     """
     command, private = _redact(skill, command, privacy, gate)
     if private is not None:
@@ -63,7 +62,7 @@ def resolve_command(
             for change in changes
         ]
     if changes:
-        # A pin's word, or the likes that move up after a removal, may be the ones too many.
+        # A pin or a removal can lengthen the document: `, pinned`, or likes that move up into the strategy.
         changes, full = evict_to_fit(skill, changes, evidence, skill.contrasts, limits)
         refused += full
         if full and command.action is Action.REWORD:

@@ -1,13 +1,11 @@
-"""Evidence (paper 2.5, in two counts), drift detection, and the attribution of a choice to lines.
+"""Evidence for lines (paper 2.5), drift detection, and the attribution of a choice to lines.
 
-A line keeps two integers, in 1/1024 of a choice: `taken`, how often its value was taken, and `expected`, the sum of
-the shares of the shown items that had it. A common value is taken often and expected as often, and proves nothing.
-Older choices count for less: each choice first takes a sixteenth of both counts away.
+A line has two counts in 1/1024 of a choice: `taken`, and `expected`, the sum of the shares of shown items that have its
+value. A value that is taken as often as it is offered proves nothing. Both counts decay by 1/16 per choice.
 
-A line claims that its value is taken oftener than blind choice would. Each list that offers it tests that claim
-(Page's cumulative sum, invariant 6): the sum adds up the log-likelihood ratio of "no more than by chance" over the
-line's counts, never below zero. A sum that luck seldom reaches suggests that the taste has changed; `python -m
-benchmarks.shifts` prints how often it errs.
+Drift detection is Page's CUSUM test (Page-Hinkley): each list that offers a high line adds the log-likelihood ratio of
+"taken by chance" against "taken at the line's rate"; the sum never falls below zero. `python -m benchmarks.shifts`
+measures its false alarms and delay.
 """
 
 import math
@@ -22,18 +20,18 @@ from math import log
 from operators.attributes import fact_ids
 from schemas import ONE, Attribute, AttributeKind, AttributeSource, ItemFacts, PolicySkill, Tier
 
-# A sixteenth of each count is forgotten per choice: half of it after eleven.
+# Counts lose 1/16 per choice, half after eleven choices: tastes outlast an evening, not a year.
 DECAY = 16
-# The smallest part that a tally can forget.
+# The slowest decay, of the weakest signal: a divisor above 1,024 would round to no decay at all.
 SLOWEST_DECAY = 1_024
-# A line counts as offered as usual in the last six choices before its discovery, at most.
+# At discovery, assume that at most six earlier lists offered the value at the population's rate.
 BACKFILL_CHOICES = 6
-# From which (taken + 1) / (expected + 1) a line has a tier; below the first it is silent.
+# The least (taken + 1) / (expected + 1) of each tier, as fractions; below the first the line is silent.
 TIER_RATIOS = ((Tier.LOW, 11, 10), (Tier.MEDIUM, 3, 2), (Tier.HIGH, 5, 2))
-# The (taken + 1) / (expected + 1) that a statement or a template gives a line.
+# The ratio that a statement or a template gives a line: above its tier's threshold, so that one miss keeps the tier.
 _STATED_RATIOS = {Tier.LOW: (13, 10), Tier.MEDIUM: (2, 1), Tier.HIGH: (7, 2)}
 MAX_COUNT = 1_024 * ONE
-# A line that lately cost so many places is silent until it gains again.
+# Silence a line that lately pushed chosen items down by eight places, until it gains again.
 MAX_COST = 8 * ONE
 _TIERS = tuple(Tier)
 # A member by way of its class takes seven times as long, and each choice compares hundreds.
@@ -179,27 +177,27 @@ def to_fixed_point(shares: Mapping[str, float]) -> dict[str, int]:
 # The threshold of the test, in 1/1024 nat. With `ESTABLISHED`, `benchmarks.shifts` has false alarms for 0 of 200
 # people, and detects an ended taste after 12 lists of ten (median). 4 nats detect fewer, with as many false alarms.
 DRIFT_THRESHOLD = 3 * ONE
-# A warning: where one line's taste has changed, lines with a warning are weakened with it.
+# Lines above half the threshold are weakened together with a line above it.
 DRIFT_WARNING = DRIFT_THRESHOLD // 2
-# Bounds of a line's odds over chance: counts that fade already would test ever less.
+# Clip the tested odds: otherwise a fading line would be tested ever more weakly.
 MIN_ODDS, MAX_ODDS = 3.0, 5.0
 # The least `taken` of a tested line, in 1/1024, with decay. A line from the history needs more: visits come without
 # lists, so they also name values that all people take (nine of ten false alarms, such as "dinner").
 ESTABLISHED, ESTABLISHED_BY_HISTORY = 6 * ONE, 10 * ONE
-# So long without an event counts as one more choice that forgets.
+# A year without an event decays the counts like one choice.
 INACTIVITY_ROUND = timedelta(days=365)
 MAX_INACTIVITY_ROUNDS = 32
-# How many extra times a skill forgets when the test detects that a taste has changed.
+# Extra rounds of decay after detected drift.
 DRIFT_ROUNDS = 4
-# The same when the person states it: a third is left of the older counts.
+# After a stated change of taste: 16 rounds leave a third of the older counts.
 STATED_DRIFT_ROUNDS = 16
 
 
 def page_hinkley(line: Attribute, share: int, taken: bool) -> int:
-    """Return a line's cumulative sum after a list, in 1/1024 nat.
+    """Return the line's CUSUM after a list, in 1/1024 nat (Page 1954; the Page-Hinkley test of river).
 
-    Only lines that were sure and taken often when the test began are tested, and only by lists that offer their value
-    among others: a value taken three times by luck was never a taste that could change.
+    Tests only established high lines, and only against lists that offer the value among others: a value taken three
+    times by luck was never a taste that could change.
     """
     least = ESTABLISHED_BY_HISTORY if line.source is AttributeSource.PRIOR else ESTABLISHED
     was_sure = (line.tier is Tier.HIGH and line.taken >= least) or (line.drift and line.tier)
@@ -213,7 +211,7 @@ def page_hinkley(line: Attribute, share: int, taken: bool) -> int:
 
 
 def drift_detected(line: Attribute, drift: int) -> bool:
-    """True if the test detects that a taste is over."""
+    """True if the CUSUM exceeds the threshold, so that the taste is probably over."""
     return drift >= DRIFT_THRESHOLD and bool(line.tier)
 
 

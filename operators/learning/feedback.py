@@ -32,9 +32,9 @@ from schemas.items import Fact, ItemFacts
 from schemas.skills import ONE, Evidence
 from schemas.statements import MAX_WORDS, Scope, Stance, StatementChangeKind
 
-# Versions within which reports of a changed taste are about one change.
+# Reports of a changed taste within 64 versions are about one change: people report it piece by piece.
 SHIFT_COOLDOWN = 64
-# A weaker signal confirms lines and discovers none: a look is no choice.
+# Weaker signals confirm lines but discover none: a look is not a choice.
 _DISCOVERY_WEIGHT = ONE // 4
 _CORRECTION, _PERSON, _OF_ANOTHER = "correction", "what the person says", "about somebody else"
 _SUITS = "the person says that an item with it suits"
@@ -53,7 +53,7 @@ def resolve_feedback(
 ) -> SkillDiff:
     """Return the diff of a signal on an item: the counts of a visit, by the signal's weight and sign (`signed_weight`).
 
-    A negative signal weakens the item's lines, and says nothing about its other facts (invariant 5).
+    A negative signal weakens the item's lines only; its other facts are not evidence (invariant 5).
     """
     evidence = Evidence(event_id=feedback.event_id, item_id=item.item_id)
     weight = round(abs(signed_weight) * ONE)
@@ -112,7 +112,6 @@ def resolve_correction(
     update = _CorrectionUpdate(skill, correction, items, limits, privacy, usual or {}, source, learns=learns)
     for read in understood.says:
         update.apply(read)
-    # People report one change piece by piece.
     shifted = update.has_changed and (not skill.shifted or skill.version - skill.shifted >= SHIFT_COOLDOWN)
     update.count_suitable(understood.suits, shifted)
     patterns = dict.fromkeys(read.pattern for read in understood.says)
@@ -178,7 +177,7 @@ def resolve_ignored(
 def resolve_abstention(
     skill: PolicySkill, abstention: Abstention, source: Position | None = None, limits: MergeLimits = DEFAULT_LIMITS
 ) -> SkillDiff:
-    """Return the diff of a list of which nothing was taken: it moves beliefs, and no line."""
+    """Return the diff of a list without a choice: it updates beliefs, never lines."""
     return next_diff(
         skill,
         abstention,

@@ -123,9 +123,9 @@ class ProvenHabit:
 
 
 def proven_habits(habits: Mapping[str, HabitCounts], held: Mapping[str, Tier]) -> dict[str, ProvenHabit]:
-    """Return the habits that are lines of a skill now, by attribute id; other lines of `held` are over.
+    """Return the habits that qualify as lines, by attribute id; `held` are the tiers of the present lines.
 
-    Of the axes `by_...` only the one that proves most is a line, unless the held one proves two thirds as much.
+    Only the strongest `by_...` axis qualifies; a present line stays while it has two thirds of that evidence.
     """
     found: dict[str, ProvenHabit] = {}
     for direction in _directions(frozenset(habits)):

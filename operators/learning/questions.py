@@ -134,7 +134,7 @@ def _by_facts(found: dict[str, Sequence[Side]], items: Sequence[ItemFacts], befo
                     scores[dimension][place] += said
             if dimension in known:
                 row = familiar[dimension]
-                # Of a main dimension the first value says what an item is, of creators each.
+                # The first genre or category classifies an item; any creator counts.
                 if row[place] is None or (not row[place] and dimension in CREATORS):
                     row[place] = fact.value in known[dimension]
     for dimension, row in familiar.items():

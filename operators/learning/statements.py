@@ -46,20 +46,20 @@ def expired_statements(
     A choice (`taken`) also ends statements for now, and doubtful ones that speak against it.
     """
     at, gone = event.occurred_at, []
-    for said in skill.stated:
+    for statement in skill.stated:
         # A choice that comes late was made before later statements.
-        is_since = taken is not None and not is_later(said.stated_at, at, kafka_time(source))
-        if is_expired(skill, said, at) or (is_since and said.scope is Scope.NOW):
-            gone.append(StatementChange(kind=StatementChangeKind.EXPIRED, statement_id=said.statement_id))
+        is_since = taken is not None and not is_later(statement.stated_at, at, kafka_time(source))
+        if is_expired(skill, statement, at) or (is_since and statement.scope is Scope.NOW):
+            gone.append(StatementChange(kind=StatementChangeKind.EXPIRED, statement_id=statement.statement_id))
         elif (
             taken
             and is_since
-            and is_doubtful(skill, said)
-            and any(rejects(said, item, fact_ids(item.facts)) for item in taken)
+            and is_doubtful(skill, statement)
+            and any(rejects(statement, item, fact_ids(item.facts)) for item in taken)
         ):
             reason = "taken again since their taste has changed"
             gone.append(
-                StatementChange(kind=StatementChangeKind.WITHDRAWN, statement_id=said.statement_id, reason=reason)
+                StatementChange(kind=StatementChangeKind.WITHDRAWN, statement_id=statement.statement_id, reason=reason)
             )
     return tuple(gone)
 
@@ -192,7 +192,7 @@ class StatementUpdate:
         before = self._held.pop(name, None)
         within = session_id if scope is Scope.SESSION else None
         lasts = {Scope.NOW: NOW_DURATION, Scope.SESSION: self._session}.get(scope)
-        said = Statement(
+        statement = Statement(
             statement_id=name,
             stance=stance,
             attribute_id=subject.attribute_id,
@@ -210,10 +210,10 @@ class StatementUpdate:
             times=1 if before is None else min(before.times + 1, 1_000_000),
             evidence=self._evidence,
         )
-        self._held[name] = said
-        self._note(StatementChange(kind=StatementChangeKind.STATED, statement_id=name, statement=said))
+        self._held[name] = statement
+        self._note(StatementChange(kind=StatementChangeKind.STATED, statement_id=name, statement=statement))
         self._make_room()
-        return said
+        return statement
 
     def withdraw(self, name: str, reason: str) -> None:
         """Withdraw a statement because of an action, unless the statement is newer."""

@@ -71,8 +71,8 @@ def slim(
 ) -> SlimSkill:
     """Extract the line that an app injects: `likes: X, Y, Z | style: phrase`, of at most `budget` tokens.
 
-    The paper's optimum is 30 tokens. An attribute that is common in the population distinguishes nobody and comes
-    later. `relevant` attributes (see `relevant_to`) come first.
+    The paper's optimum is 30 tokens. Attributes that are common in the population rank later: they distinguish few
+    users. `relevant` attributes (see `relevant_to`) come first.
     """
     return extract_slim(skill, budget, population, relevant, gate=gate).record
 
@@ -171,7 +171,7 @@ def phrases(
             else:
                 (patterns if line.kind is AttributeKind.PATTERN else likes).setdefault(safe, line)
     habits.sort(key=lambda line: (-line.tier, DIRECTION_ORDER[line.attribute_id]))
-    # A habit tells more about a style than a criterion, and a bare "2000s" tells a model nothing.
+    # Habits describe a style better than criteria do: a bare "2000s" is no instruction for a model.
     styles = {**{line.value: line for line in habits}, **patterns, **criteria}
     held_first = sorted(styles.items(), key=lambda style: place(style[1]))
     return likes, dict(held_first)

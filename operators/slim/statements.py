@@ -27,7 +27,7 @@ from schemas import (
 MAX_LIKE_CHARS = 40
 MAX_AVOIDS = 3
 MAX_NOW = 2
-# A session's line is shown from so many nats on: taken about once from ten.
+# The least log-ratio of a shown session line, in nats: about one choice out of ten items.
 _SESSION_STRENGTH = 0.4
 
 
@@ -64,13 +64,13 @@ _QUOTES = str.maketrans({"'": "\u2019"})
 
 def stated_likes(skill: PolicySkill) -> list[Attribute]:
     """Return the person's lasting likes as lines."""
-    return [_statement_line(said, skill) for said in _lasting_facts(skill) if said.stance is not Stance.AVOIDS]
+    return [_statement_line(each, skill) for each in _lasting_facts(skill) if each.stance is not Stance.AVOIDS]
 
 
 def stated_avoidances(skill: PolicySkill, gate: OutputGate) -> tuple[str, ...]:
     """Return the person's lasting avoidances as phrases, the newest first."""
-    said = [_statement_line(each, skill) for each in _lasting_facts(skill)[::-1] if each.stance is Stance.AVOIDS]
-    phrases = (phrase(line.dimension, line.value) for line in gate.allowed_lines(said))
+    lines = [_statement_line(each, skill) for each in _lasting_facts(skill)[::-1] if each.stance is Stance.AVOIDS]
+    phrases = (phrase(line.dimension, line.value) for line in gate.allowed_lines(lines))
     return tuple(dict.fromkeys(each for each in phrases if each))[:MAX_AVOIDS]
 
 
@@ -82,18 +82,18 @@ def temporary_phrases(
     There is no clock here: a reader compares the end with its own.
     """
     held = [
-        said
-        for said in reversed(skill.stated)
-        if said.scope is scope and said.session_id == session_id and said.item_id is None
+        each
+        for each in reversed(skill.stated)
+        if each.scope is scope and each.session_id == session_id and each.item_id is None
     ]
-    facts = [_statement_line(said, skill) for said in held if said.bound is None]
+    facts = [_statement_line(each, skill) for each in held if each.bound is None]
     let_out = {line.attribute_id for line in gate.allowed_lines(facts)}
     words: dict[str, datetime | None] = {}
-    for said in held:
+    for each in held:
         # A bound's words are ours; all others are the person's or an item's.
-        may = said.bound is not None or said.attribute_id in let_out
-        if may and (says := phrase(said.dimension, said.value)):
-            words.setdefault(f"no {says}" if said.stance is Stance.AVOIDS else says, said.until)
+        may = each.bound is not None or each.attribute_id in let_out
+        if may and (says := phrase(each.dimension, each.value)):
+            words.setdefault(f"no {says}" if each.stance is Stance.AVOIDS else says, each.until)
     return dict(list(words.items())[:MAX_NOW])
 
 
@@ -102,7 +102,7 @@ def session_phrases(skill: PolicySkill, known: Collection[str], gate: OutputGate
     if not skill.sessions:
         return ()
     # A choice in the session does not overrule a statement, nor one that the budget leaves out of the line.
-    avoids = avoided_ids(said for said in skill.stated if said.session_id in (None, skill.sessions[-1].session_id))
+    avoids = avoided_ids(each for each in skill.stated if each.session_id in (None, skill.sessions[-1].session_id))
     wanted = [line for line in skill.sessions[-1].lines if line.attribute_id not in avoids]
     clear = [line for line in wanted if log_ratio(line.taken, line.expected) >= _SESSION_STRENGTH]
     clear.sort(key=lambda line: (-log_ratio(line.taken, line.expected), line.attribute_id))
@@ -116,7 +116,7 @@ def as_slim_lines(
 ) -> tuple[SlimLine, ...]:
     """Return the lines of a text with their dimensions: those of the skill, then those behind further phrases.
 
-    Another statement or session line with the same words may be held back, so each has to pass the gate here too.
+    A rejected statement may have the same words as an allowed one, so each passes the gate here again.
     """
     session = skill.sessions[-1].lines if skill.sessions else ()
     facts: list[tuple[Statement | SessionLine, bool, bool]] = [
@@ -130,8 +130,8 @@ def as_slim_lines(
         # A bound's words are ours.
         if name in phrases and (is_bound or gate.rejection(fact.dimension, fact.value) is None):
             known.setdefault(name, _typed_line(fact.dimension, fact.value, is_avoided))
-    said = [_typed_line(line.dimension, line.value) for line in lines]
-    return tuple(dict.fromkeys([*said, *(known[each] for each in phrases if each in known)]))
+    of_skill = [_typed_line(line.dimension, line.value) for line in lines]
+    return tuple(dict.fromkeys([*of_skill, *(known[each] for each in phrases if each in known)]))
 
 
 def _typed_line(dimension: str, value: str, is_avoided: bool = False) -> SlimLine:
@@ -163,12 +163,12 @@ def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ..
 
 
 def _lasting_facts(skill: PolicySkill) -> list[Statement]:
-    of_facts = (said for said in lasting_statements(skill.stated) if said.item_id is None and said.bound is None)
-    return [said for said in of_facts if not is_doubtful(skill, said)]
+    of_facts = (each for each in lasting_statements(skill.stated) if each.item_id is None and each.bound is None)
+    return [each for each in of_facts if not is_doubtful(skill, each)]
 
 
-def _statement_line(said: Statement, skill: PolicySkill) -> Attribute:
-    return _as_line(said.attribute_id, said.dimension, said.value, Tier.HIGH, skill.contrasts)
+def _statement_line(statement: Statement, skill: PolicySkill) -> Attribute:
+    return _as_line(statement.attribute_id, statement.dimension, statement.value, Tier.HIGH, skill.contrasts)
 
 
 def _as_line(

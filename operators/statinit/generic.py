@@ -5,7 +5,7 @@
 | short string (60 characters, 8 words) | one; a list literal or `a|b` one each; a known list key splits at commas |
 | list, tuple | one for each entry that is a short string or small integer |
 | integer of at most four digits | one |
-| `true` | `feature = <key>`; `false` says nothing |
+| `true` | `feature = <key>`; `false` gives none |
 | dict | its `name`, or its keys that are true or counted |
 | float, long text, null | none |
 

@@ -1,67 +1,29 @@
-"""Steps of the agent `evolve`, the only writer of skills: a choice in two halves, a command in one (paper 2.5).
+"""Steps of the agent `evolve`, the only writer of skills (paper 2.5).
 
-Between the halves of a choice a reasoner is asked, which may take long. So `finish` works on the skill as it is when
-the answer comes: a read-modify-write never spans a question (invariant 3).
+A choice has two steps, `prepare` and `finish`, with the reasoner's call between them. `finish` reads the skill as it is
+when the answer arrives: a read-modify-write never spans a model call (invariant 3).
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 
 from operators.erasure import restorable, without_erased_directives, without_erased_facts
 from operators.evolve import Proposal, ValidatedProposal, validate
 from operators.graph.items import GraphLimits, MemoryUpdate, remember_choice
-from operators.language.output_policy import OutputGate
 from operators.language.ports import Interpretation, TasteOwner
 from operators.language.privacy import Privacy
 from operators.learning.commands import resolve_command
 from operators.learning.feedback import resolve_abstention, resolve_correction, resolve_feedback, resolve_ignored
-from operators.learning.fold import has_learned, merge
+from operators.learning.fold import has_learned
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve_tiers
 from operators.learning.update import resolve_choice, resolve_visit
 from operators.options import EvolveMode
-from operators.seals import seal_diff, seal_record
-from operators.signals import DEFAULT_SIGNALS as SIGNALS
-from operators.signals import SignalWeights
-from operators.slim.rules import select, slim, text_changed
-from schemas import Correction, Event, ItemFacts, Memory, Position, Receipt, SkillCommand, SlimSkill
-from schemas.diffs import PolicySkill, SkillDiff
+from operators.signals import DEFAULT_SIGNALS, SignalWeights
+from operators.steps.versions import EvolveEffects, EvolveOutcome, EvolveState, VersionBuilder
+from schemas import Correction, Event, ItemFacts, Position, SkillCommand
+from schemas.diffs import PolicySkill
 from schemas.events import Abstention, Contrast, Feedback, Interaction
-
-
-class EvolveOutcome(StrEnum):
-    """The outcome of an event; a metric's label."""
-
-    EVOLVED = "evolved"
-    COUNTED = "counted"  # an interaction, counted in the skill or in the profile that it will begin with
-    COMMANDED = "commanded"
-    HEARD = "heard"  # a signal on an item
-    UNKNOWN_SIGNAL = "unknown-signal"  # a signal of a kind that is not configured
-    CORRECTED = "corrected"
-    NOT_UNDERSTOOD = "not-understood"
-    FOR_ANOTHER = "for-another"  # a correction about another person's taste
-    ABSTAINED = "abstained"
-    FROZEN = "frozen"
-    REPEATED = "repeated"
-    FORGOTTEN = "forgotten"
-
-
-@dataclass(frozen=True)
-class EvolveState:
-    """The state of a user in a domain.
-
-    `skill` is the seed at version 0 before the first choice. `shares` are those of the domain's users that hold an
-    attribute, `usual` those of taken items that have a fact, in 1/1024. `popularity` counts the users who took an item
-    lately.
-    """
-
-    skill: PolicySkill
-    receipt: Receipt | None = None
-    memory: Memory | None = None
-    shares: Mapping[str, float] | None = None
-    usual: Mapping[str, int] | None = None
-    popularity: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -71,88 +33,6 @@ class PreparedChoice:
     contrast: Contrast | None
     outcome: EvolveOutcome | None = None
     remembered: MemoryUpdate | None = None
-
-
-@dataclass(frozen=True)
-class SkillVersion:
-    """A version of a skill, to be written first and sent then.
-
-    `diff` is None if the log has it; `slim` is None if apps have the right one.
-    """
-
-    skill: PolicySkill
-    diff: SkillDiff | None = None
-    slim: SlimSkill | None = None
-
-
-@dataclass(frozen=True)
-class EvolveEffects:
-    """The outcome of an event, the skill after it, and its version to be applied, if any."""
-
-    outcome: EvolveOutcome
-    skill: PolicySkill
-    version: SkillVersion | None = None
-
-    @property
-    def diff(self) -> SkillDiff | None:
-        """The diff of the event."""
-        return None if self.version is None else self.version.diff
-
-
-@dataclass(frozen=True, kw_only=True)
-class VersionBuilder:
-    """How versions of skills are made.
-
-    `slim_tokens` is the slim skill's budget, None for no slim skill. `chain_key` is the secret of all seals, empty for
-    seals without a secret, None for no seals.
-    """
-
-    slim_tokens: int | None = None
-    chain_key: bytes | None = None
-    gate: OutputGate = field(kw_only=True)
-
-    def evolved(self, outcome: EvolveOutcome, state: EvolveState, diff: SkillDiff) -> EvolveEffects:
-        """Return the effects of an event with its diff."""
-        version = self.version(state, diff)
-        return EvolveEffects(outcome, version.skill, version)
-
-    def version(self, state: EvolveState, diff: SkillDiff, *, always: bool = False) -> SkillVersion:
-        """Return the version after a diff, with a slim skill if apps would read another one, or `always`.
-
-        The diff is sealed here, and gets the lines of the slim skill if they change.
-        """
-        skill = state.skill
-        evolved = merge(skill, diff)
-        if self.slim_tokens is not None:
-            lines = select(evolved, self.slim_tokens, state.shares, gate=self.gate)
-            if lines != skill.slim_lines:
-                diff = diff.model_copy(update={"slim_lines": lines})
-                evolved = evolved.model_copy(update={"slim_lines": lines})
-        if self.chain_key is not None:
-            diff = seal_diff(diff, skill.chain, self.chain_key)
-        # The merge of the whole diff, without merging twice.
-        evolved = evolved.model_copy(update={"last_diff": diff, "chain": diff.chain})
-        is_news = always or diff.slim_lines is not None
-        # Statements or a session may change the text, though the same lines are selected.
-        if not is_news and self.slim_tokens is not None:
-            parts = skill.stated or evolved.stated or skill.sessions or evolved.sessions
-            is_news = bool(parts) and text_changed(skill, evolved, self.slim_tokens, self.gate)
-        return SkillVersion(evolved, diff, self.slim(evolved) if is_news else None)
-
-    def unsent(self, state: EvolveState, diff_version: int, slim_version: int, slim_text: str | None) -> SkillVersion:
-        """Return the part of the newest version that a worker may not have sent before it died."""
-        skill = state.skill
-        now = self.slim(skill)
-        is_as_before = now is not None and now.text == slim_text and now.session_until is None
-        is_told = slim_version >= skill.version or is_as_before
-        return SkillVersion(skill, None if diff_version >= skill.version else skill.last_diff, None if is_told else now)
-
-    def slim(self, skill: PolicySkill) -> SlimSkill | None:
-        """Return the skill as an app injects it; None where slim skills are off."""
-        if self.slim_tokens is None:
-            return None
-        short = slim(skill, self.slim_tokens, gate=self.gate)
-        return short if self.chain_key is None else seal_record(short, self.chain_key)
 
 
 Reason = Callable[[Contrast, PolicySkill], Awaitable[Proposal]]
@@ -178,9 +58,9 @@ def _without_erased(
 
 @dataclass(frozen=True)
 class EvolveStep(VersionBuilder):
-    """How events change skills, but for the reasoner.
+    """Apply events to skills.
 
-    A skill stops learning after its `warmup_rounds` of choices, if set. Without a `graph` choices are not remembered.
+    A skill stops learning after `warmup_rounds` choices, if set. Without a `graph`, choices are not remembered.
     """
 
     limits: MergeLimits = DEFAULT_LIMITS
@@ -188,14 +68,14 @@ class EvolveStep(VersionBuilder):
     warmup_rounds: int | None = None
     graph: GraphLimits | None = None
     mode: EvolveMode = EvolveMode.COUNTS
-    signals: SignalWeights = SIGNALS
+    signals: SignalWeights = DEFAULT_SIGNALS
 
     def prepare(
         self, state: EvolveState, contrast: Contrast, source: Position | None = None, now: datetime | None = None
     ) -> PreparedChoice:
-        """Filter a choice by privacy and erasures, and check the fence.
+        """Remove private and erased details from a choice, and check the fence.
 
-        Here, and nowhere behind it, the chosen item loses its private details.
+        Later steps trust this filter and apply none of their own.
         """
         chosen, _ = self.privacy.item(contrast.chosen, contrast.domain)
         known: ItemFacts | None = chosen
@@ -284,10 +164,9 @@ class EvolveStep(VersionBuilder):
         understood: Interpretation,
         source: Position | None = None,
     ) -> EvolveEffects:
-        """Apply a correction.
+        """Apply a correction; a frozen skill still follows its statements.
 
-        One that was not understood, or is about another person, makes a version without changes. A frozen skill learns
-        nothing, and still follows statements.
+        A correction that was not understood, or that concerns another person, makes a version without changes.
         """
         skill, moments = state.skill, _moments(correction, source)
         if (outcome := self.skip_outcome(state, correction, source)) is not None:
@@ -318,7 +197,7 @@ class EvolveStep(VersionBuilder):
         return EvolveOutcome.REPEATED if has_learned(state.skill, correction.event_id, source) else None
 
     def abstain(self, state: EvolveState, abstention: Abstention, source: Position | None = None) -> EvolveEffects:
-        """Apply a list of which nothing was taken."""
+        """Apply a list without a choice."""
         skill = state.skill
         if _is_erased(abstention, state, source):
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
@@ -344,7 +223,7 @@ class EvolveStep(VersionBuilder):
 async def learn(
     step: EvolveStep, reason: Reason, state: EvolveState, contrast: Contrast, source: Position | None = None
 ) -> EvolveEffects:
-    """Apply a choice with its question between the halves, for callers that own all the state.
+    """Apply a choice in one call, for callers that own all the state.
 
     Raises:
         ReasonerUnavailable: there is no answer; nothing has changed.

@@ -1,7 +1,7 @@
-"""Steps of the agent `listen`: turns of conversations wait in chunks, and the findings in a chunk go on a card.
+"""Steps of the agent `listen`: collect turns in chunks, and apply the findings of a chunk to the person's card.
 
-A chunk is closed by its length, by silence or by the end of its conversation. A closed one changes no more, so that an
-answer about it is right whenever it comes.
+A chunk closes by length, by silence, or at the end of its conversation. It never changes afterwards, so a late answer
+of the extractor is still right.
 """
 
 from collections import Counter
@@ -89,7 +89,7 @@ class ListenEffects:
 
 @dataclass(frozen=True)
 class ListenStep:
-    """How conversations are read: the person's turn closes a chunk of `tokens`, and silence of `silence_ms` does."""
+    """Read conversations: a chunk closes at `tokens`, with a turn of the person, or after `silence_ms` of silence."""
 
     tokens: int = 1_000
     silence_ms: int = 300_000
@@ -210,7 +210,7 @@ class ListenStep:
 
 
 def forget_wishes(utterance: Utterance, extractor: Extractor) -> str:
-    """Return the wishes to forget in a turn that is not to be remembered; nothing else of it is read.
+    """Return only the wishes to forget of a turn that must not be remembered.
 
     "Don't remember that I like jazz" is about jazz, which the card may have.
     """
@@ -246,9 +246,9 @@ def erased_lines(card: Card | None, diff: CardDiff | None) -> dict[str, str]:
 
 
 def erased_until(chunk: Chunk, now: datetime) -> datetime:
-    """Return the moment until which a chunk's wish to forget reaches: when it was said.
+    """Return the end of the period that a wish to forget covers: the time of its last turn.
 
-    Kafka's time counts instead if the app's clock is a little behind it.
+    Uses Kafka's time where the app's clock is slightly behind it.
     """
     said, came = max(turn.stated_at for turn in chunk.turns), moment_of(chunk.last_turn_ms)
     return min(now, came if said < came <= said + TOLERANCE else said)
@@ -285,7 +285,7 @@ def _is_erased(finding: PreferenceFinding, state: ListenState, user_id: str) -> 
         return True
     line = line_id(finding.stance, finding.dimension, finding.value, finding.domain)
     said = plain_words(finding.value)
-    # With one word less a longer value says nearly the same.
+    # A longer value minus one word has nearly the same meaning.
     nearly = [said, *(said - {word} for word in said if len(said) > 2)]  # noqa: PLR2004
     names = [card_line_digest(user_id, line), *(words_digest(user_id, each) for each in nearly)]
     if finding.domain is not None:
@@ -294,6 +294,6 @@ def _is_erased(finding: PreferenceFinding, state: ListenState, user_id: str) -> 
         names += [line_of(user_id, finding.domain, name) for name in told]
     held = () if state.card is None else state.card.lines
     if finding.strength is Strength.IMPLIED and all(each.line_id != line for each in held):
-        # After an erasure only plain statements are learned anew.
+        # After an erasure, learn a line again only from explicit statements.
         return any(name in receipt.lines for name in names)
     return any(receipt.covers_line(name, finding.stated_at) for name in names)

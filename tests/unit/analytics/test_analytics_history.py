@@ -13,7 +13,8 @@ from operators.evolve import Proposal
 from operators.evolve.proposals import COUNTS
 from operators.history import line_steps
 from operators.language.corrections import understand
-from operators.steps.evolve import EvolveState, EvolveStep
+from operators.steps.evolve import EvolveStep
+from operators.steps.versions import EvolveState
 from schemas import ONE, Candidate, Correction, Directive, Event, PolicySkill, SkillDiff, Stance, Tier
 from schemas.events import Contrast, Feedback, Interaction, Ranking
 from streams.analytics import read

@@ -14,8 +14,9 @@ from operators.learning.fold import merge
 from operators.signals import SignalWeights
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
-from operators.steps.evolve import EvolveState, EvolveStep
+from operators.steps.evolve import EvolveStep
 from operators.steps.rank import RankState, RankStep, answer
+from operators.steps.versions import EvolveState
 from operators.tokens import count_tokens
 from schemas import Candidate, Correction, Feedback, ItemFacts, Position, SkillCommand, Stance, decode, encode
 from schemas.diffs import PolicySkill, SkillDiff

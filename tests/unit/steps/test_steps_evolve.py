@@ -6,7 +6,7 @@ from operators.evolve import Proposal
 from operators.graph.items import GraphLimits
 from operators.learning.fold import merge
 from operators.steps import EvolveOutcome, EvolveState, EvolveStep
-from operators.steps.evolve import EvolveEffects
+from operators.steps.versions import EvolveEffects
 from schemas import Action, Contrast, Fact, ItemFacts, Receipt, Tier, line_of, subject_of
 from schemas.forgetting import ErasedScope
 from streams.output_gate import DEFAULT as OUTPUT_GATE
