@@ -136,7 +136,7 @@ class Worker:
 
     def _on_ranking(self, ranking: Ranking) -> ContrastEffects:
         deps = self._deps
-        wish = deps.privacy.wish(ranking.instruction)
+        wish = deps.privacy.opt_out(ranking.instruction)
         asked = deps.redact_instruction(ranking.instruction, ranking.domain)
         injected = deps.privacy.injected(ranking.injected, ranking.domain)
         kept = ranking.model_copy(update={"instruction": asked, "injected": injected})

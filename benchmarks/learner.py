@@ -56,7 +56,7 @@ class Learner:
         """
         if base == Ranking.TOPIC:
             ranking = decode(Ranking, value)
-            wish = DEFAULT.wish(ranking.instruction)
+            wish = DEFAULT.opt_out(ranking.instruction)
             asked = DEFAULT.redact(ranking.instruction, ranking.domain).text
             injected = DEFAULT.injected(ranking.injected, ranking.domain)
             kept = ranking.model_copy(update={"instruction": asked, "injected": injected})

@@ -58,8 +58,8 @@ class ChainBreak:
 def without_seals(skill: PolicySkill) -> PolicySkill:
     """Remove a skill's seals, to compare it with an unsealed one."""
     last = skill.last_diff
-    bare = last.model_copy(update={"chain": None}) if last is not None else None
-    return skill.model_copy(update={"chain": None, "last_diff": bare})
+    unsealed = last.model_copy(update={"chain": None}) if last is not None else None
+    return skill.model_copy(update={"chain": None, "last_diff": unsealed})
 
 
 def chain_breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[ChainBreak]:

@@ -77,9 +77,9 @@ class StoredState:
     @property
     def newest(self) -> datetime | None:
         """The newest time at which Kafka logged an event in the state."""
-        held: tuple[Profile | Memory | PolicySkill | OpenRankings | Card | PendingConversations, ...]
-        held = (*self.profiles, *self.memories, *self.skills, *self.rings, *self.cards, *self.conversations)
-        return max((position.moment for each in held for position in each.applied), default=None)
+        states: tuple[Profile | Memory | PolicySkill | OpenRankings | Card | PendingConversations, ...]
+        states = (*self.profiles, *self.memories, *self.skills, *self.rings, *self.cards, *self.conversations)
+        return max((position.moment for each in states for position in each.applied), default=None)
 
     def moment(self, now: datetime) -> datetime:
         """Return the moment up to which an erasure reaches.
@@ -94,8 +94,8 @@ class StoredState:
 
 def with_known(receipt: Receipt, known: Iterable[str]) -> Receipt:
     """Add event digests to a receipt; beyond its bound the oldest drop out."""
-    again = dict.fromkeys(known)
-    kept = (*(each for each in receipt.known if each not in again), *again)
+    added = dict.fromkeys(known)
+    kept = (*(each for each in receipt.known if each not in added), *added)
     return receipt.model_copy(update={"known": kept[-MAX_KNOWN:]})
 
 
@@ -162,13 +162,13 @@ def restorable(command: SkillCommand, skill: PolicySkill, receipt: Receipt | Non
     """
     if command.lines is None:
         return command
-    held = {line.attribute_id for line in skill.attributes}
-    gone = set() if receipt is None else receipt.lines.keys()
+    states = {line.attribute_id for line in skill.attributes}
+    erased = set() if receipt is None else receipt.lines.keys()
     kept = tuple(
         line
         for line in command.lines
         if not is_placeholder(line.attribute_id)
-        and (line.attribute_id in held or line_of(skill.user_id, skill.domain, line.attribute_id) not in gone)
+        and (line.attribute_id in states or line_of(skill.user_id, skill.domain, line.attribute_id) not in erased)
     )
     return command.model_copy(update={"lines": kept})
 

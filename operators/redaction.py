@@ -53,8 +53,8 @@ def names_line(diff: SkillDiff, line: str) -> bool:
     named = [a.attribute_id for a in diff.seed or ()]
     named += [c.attribute_id for c in diff.changes]
     named += [r.attribute_id for r in diff.refused]
-    named += [said.attribute_id for said in diff.judged]
-    named += [fact_id(said.quoted) for said in diff.judged if said.quoted is not None]
+    named += [statement.attribute_id for statement in diff.judged]
+    named += [fact_id(statement.quoted) for statement in diff.judged if statement.quoted is not None]
     named += [name for each in diff.stated for name in _names_of(each)]
     named += [each.attribute_id for each in diff.session.lines] if diff.session is not None else []
     named += diff.slim_lines or ()
@@ -74,8 +74,8 @@ def was_about(statement: Statement, line: str) -> bool:
 
 
 def _names_of(change: StatementChange) -> list[str]:
-    said = change.statement
-    about = [] if said is None else [said.attribute_id, *filter(None, [said.over])]
+    statement = change.statement
+    about = [] if statement is None else [statement.attribute_id, *filter(None, [statement.over])]
     # The id of a statement is its stance and its line.
     return [change.statement_id, change.statement_id.partition(":")[2], *about]
 
@@ -129,20 +129,20 @@ def _statement_without(change: StatementChange, diff: SkillDiff, line: str, abou
     def digest(name: str) -> str:
         return line_of(diff.user_id, diff.domain, name)
 
-    said = change.statement and change.statement.model_copy(update={"words": ""})
+    statement = change.statement and change.statement.model_copy(update={"words": ""})
     if change.statement_id not in about and line not in map(digest, _names_of(change)):
-        return change.model_copy(update={"statement": said})
+        return change.model_copy(update={"statement": statement})
     # Two statements about one line stay two: each has a placeholder of its own.
     name = placeholder(digest(change.statement_id))
-    if said is not None:
-        gone: dict[str, object] = {"statement_id": name}
-        if line == digest(said.statement_id) or line == digest(said.attribute_id):
-            gone |= {"attribute_id": placeholder(line), "dimension": FORGOTTEN, "value": FORGOTTEN}
-            gone |= {"item_id": None, "bound": None, "evidence": Evidence(event_id=said.evidence.event_id)}
-        if said.over is not None and line == digest(said.over):
-            gone["over"] = placeholder(line)
-        said = said.model_copy(update=gone)
-    return change.model_copy(update={"statement_id": name, "statement": said})
+    if statement is not None:
+        erased: dict[str, object] = {"statement_id": name}
+        if line == digest(statement.statement_id) or line == digest(statement.attribute_id):
+            erased |= {"attribute_id": placeholder(line), "dimension": FORGOTTEN, "value": FORGOTTEN}
+            erased |= {"item_id": None, "bound": None, "evidence": Evidence(event_id=statement.evidence.event_id)}
+        if statement.over is not None and line == digest(statement.over):
+            erased["over"] = placeholder(line)
+        statement = statement.model_copy(update=erased)
+    return change.model_copy(update={"statement_id": name, "statement": statement})
 
 
 def _tally_without(tally: CountDelta, is_meant: Callable[[str], bool], instead: str) -> CountDelta:
@@ -151,6 +151,6 @@ def _tally_without(tally: CountDelta, is_meant: Callable[[str], bool], instead: 
         for counts in ("begun", "lines", "places", "drift")
     }
     # The counts of a habit reveal it, so that none stay.
-    gone = {pole.axis for pole in DIRECTIONS if pole.axis in tally.habits and is_meant(pole.attribute_id)}
-    kept["habits"] = {axis: added for axis, added in tally.habits.items() if axis not in gone}
+    erased = {pole.axis for pole in DIRECTIONS if pole.axis in tally.habits and is_meant(pole.attribute_id)}
+    kept["habits"] = {axis: added for axis, added in tally.habits.items() if axis not in erased}
     return tally.model_copy(update=kept)

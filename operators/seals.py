@@ -95,8 +95,8 @@ def is_canonical(value: bytes, event: Model) -> bool:
     Readers differ in which of two equal names they take; a seal covers the one that we take.
     """
     try:
-        said = json.loads(value, object_pairs_hook=_unique_names)
-        return _within(said, event.model_dump(mode="json"))
+        sent = json.loads(value, object_pairs_hook=_unique_names)
+        return _within(sent, event.model_dump(mode="json"))
     except (ValueError, RecursionError):  # nested deeper than anything of ours
         return False
 
@@ -108,22 +108,22 @@ def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _within(said: Any, known: Any) -> bool:
+def _within(sent: Any, known: Any) -> bool:
     # `known` has defaults that `said` leaves out.
-    if isinstance(said, dict) and isinstance(known, dict):
-        return all(name in known and _within(value, known[name]) for name, value in said.items())
-    if isinstance(said, list) and isinstance(known, list):
-        return len(said) == len(known) and all(map(_within, said, known))
-    return type(said) is type(known) and bool(said == known)
+    if isinstance(sent, dict) and isinstance(known, dict):
+        return all(name in known and _within(value, known[name]) for name, value in sent.items())
+    if isinstance(sent, list) and isinstance(known, list):
+        return len(sent) == len(known) and all(map(_within, sent, known))
+    return type(sent) is type(known) and bool(sent == known)
 
 
 def _seal(record: Sealed, key: bytes) -> str:
     # Without defaults: a field that is absent and one that has its default are the same record.
-    told = record.model_dump(mode="json", exclude={"seal", "candidates"}, exclude_defaults=True)
+    fields = record.model_dump(mode="json", exclude={"seal", "candidates"}, exclude_defaults=True)
     if isinstance(record, Ranking):
         # Metadata belong to the app, in any JSON form and size. Only the candidates' ids and order are sealed.
-        told["candidates"] = [candidate.item_id for candidate in record.candidates]
-    canonical = orjson.dumps(told, option=orjson.OPT_SORT_KEYS)
+        fields["candidates"] = [candidate.item_id for candidate in record.candidates]
+    canonical = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
     return hmac.digest(derived_key(key, record.TOPIC), canonical, "sha256").hex()
 
 

@@ -61,10 +61,10 @@ def skill_name(user_id: str, domain: str) -> str:
     return f"{name[: MAX_NAME_CHARS - 17].strip('-')}-{derived_id(user_id, domain)}".strip("-")
 
 
-def yaml_quoted(text: str) -> str:
+def yaml_string(text: str) -> str:
     r"""Return a text as a double-quoted YAML scalar on one line.
 
-    >>> yaml_quoted('a: "b"\n'), yaml_quoted("Amélie")
+    >>> yaml_string('a: "b"\n'), yaml_string("Amélie")
     ('"a: \\x22b\\x22\\x0A"', '"Amélie"')
     """
     return '"' + "".join(c if c.isalnum() or c in _BARE else _escaped(ord(c)) for c in text) + '"'
@@ -95,12 +95,12 @@ def _front_matter(skill: PolicySkill) -> list[str]:
     return [
         "---",
         f"name: {skill_name(skill.user_id, domain)}",
-        f"description: {yaml_quoted(description[:MAX_DESCRIPTION_CHARS])}",
+        f"description: {yaml_string(description[:MAX_DESCRIPTION_CHARS])}",
         "metadata:",
-        f"  user: {yaml_quoted(skill.user_id)}",
-        f"  domain: {yaml_quoted(domain)}",
+        f"  user: {yaml_string(skill.user_id)}",
+        f"  domain: {yaml_string(domain)}",
         f"  version: {skill.version}",
-        f"  updated: {yaml_quoted(skill.occurred_at.isoformat(timespec='seconds'))}",
+        f"  updated: {yaml_string(skill.occurred_at.isoformat(timespec='seconds'))}",
         "---",
     ]
 
@@ -108,25 +108,27 @@ def _front_matter(skill: PolicySkill) -> list[str]:
 def _safe_statements(skill: PolicySkill, gate: OutputGate) -> list[Statement]:
     """Return the lasting statements about facts: a document has no clock and no session."""
     return [
-        said
-        for said in skill.stated
-        if said.until is None
-        and said.session_id is None
-        and said.item_id is None
-        and not is_doubtful(skill, said)
-        and not any(gate.rejection(said.dimension, value) for value in (said.value, *_replaced_values(said)))
+        statement
+        for statement in skill.stated
+        if statement.until is None
+        and statement.session_id is None
+        and statement.item_id is None
+        and not is_doubtful(skill, statement)
+        and not any(
+            gate.rejection(statement.dimension, value) for value in (statement.value, *_replaced_values(statement))
+        )
     ]
 
 
-def _replaced_values(said: Statement) -> tuple[str, ...]:
+def _replaced_values(statement: Statement) -> tuple[str, ...]:
     # An attribute's id ends with its value.
-    return () if said.over is None else (said.over.split(":", 2)[-1],)
+    return () if statement.over is None else (statement.over.split(":", 2)[-1],)
 
 
-def _statement_line(said: Statement) -> str:
-    wants = "does not want" if said.stance is Stance.AVOIDS else "wants"
-    instead = "".join(f" rather than **{markdown_line(value)}**" for value in _replaced_values(said))
-    return f"- {wants} **{markdown_line(said.value)}**{instead} ({markdown_line(said.dimension, 40)})"
+def _statement_line(statement: Statement) -> str:
+    wants = "does not want" if statement.stance is Stance.AVOIDS else "wants"
+    instead = "".join(f" rather than **{markdown_line(value)}**" for value in _replaced_values(statement))
+    return f"- {wants} **{markdown_line(statement.value)}**{instead} ({markdown_line(statement.dimension, 40)})"
 
 
 def _body(skill: PolicySkill, stated: list[Statement]) -> list[str]:
@@ -152,11 +154,11 @@ def _by_tier(skill: PolicySkill) -> list[str]:
 
 
 def _line(line: Attribute) -> str:
-    told = [
+    parts_of_line = [
         markdown_line(line.dimension, 40),
         KIND_WORDS[line.kind],
         f"{line.support} for it" + (f", {line.contradictions} against" if line.contradictions else ""),
         SOURCE_WORDS[line.source],
         *(["pinned"] if line.pinned else []),
     ]
-    return f"- **{markdown_line(line.value)}** ({'; '.join(told)})"
+    return f"- **{markdown_line(line.value)}** ({'; '.join(parts_of_line)})"

@@ -129,7 +129,7 @@ class DryRun:
             return False
         if found := self.step.privacy.redact(text, domain).found:
             lesson.warnings.append(f"the privacy filter removes from its words: {', '.join(sorted(found))}")
-        if (wish := self.step.privacy.wish(text)) is not None:
+        if (wish := self.step.privacy.opt_out(text)) is not None:
             lesson.warnings.append(f"the words ask that nothing is learned: {wish.value}")
         return True
 
@@ -142,7 +142,7 @@ class DryRun:
         items = {each.item_id: facts for each, facts in zip(event.candidates, read, strict=True)}
         self._words(event.instruction, event.domain, lesson)
         key = (event.user_id, slot_of(event.ranking_id))
-        state, wish = joining.ContrastState(self._rings.get(key)), self.step.privacy.wish(event.instruction)
+        state, wish = joining.ContrastState(self._rings.get(key)), self.step.privacy.opt_out(event.instruction)
         done = joining.on_ranking(
             state, event, lambda each: items[each.item_id], self._position(event), RingLimits(), wish
         )
@@ -189,7 +189,7 @@ class DryRun:
 
     def _correction(self, event: Correction, lesson: Lesson) -> None:
         items, domain, privacy = self._read(event.domain, event.items, lesson), event.domain, self.step.privacy
-        if not self._words(event.text, domain, lesson) or privacy.wish(event.text) is OptOut.NOT_REMEMBERED:
+        if not self._words(event.text, domain, lesson) or privacy.opt_out(event.text) is OptOut.NOT_REMEMBERED:
             return
         said = event.model_copy(update={"text": privacy.redact(event.text, domain).text})
         state, vocabulary = self._state(event, domain), self._vocabulary(domain)

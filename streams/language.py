@@ -72,9 +72,9 @@ class Rules:
         """Return the kinds of the placeholders in a text."""
         return tuple(personal.PLACEHOLDER.findall(text)) if "[" in text else ()
 
-    def wish(self, instruction: str) -> OptOut | None:
+    def opt_out(self, instruction: str) -> OptOut | None:
         """Return what a request says about remembering the choice."""
-        found = personal.wish_of(instruction)
+        found = personal.find_opt_out(instruction)
         return None if found is None else OptOut(found.value)
 
     def rejection(self, dimension: str, value: str) -> str | None:
@@ -131,7 +131,7 @@ class Rules:
         for span in preference_rules.own_words(turn, before):
             for start, end in preference_rules.pieces(span.text[: max(most, 0)]):
                 text = span.text[start:end]
-                speaks = SentenceAbout[preference_rules.speaks(span, start, end).name]
+                speaks = SentenceAbout[preference_rules.subject_of(span, start, end).name]
                 if personal.PLACEHOLDER.search(text):
                     # The rest of a sentence often reveals the private part.
                     speaks = SentenceAbout.NOT_FOR_THEM

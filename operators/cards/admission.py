@@ -67,8 +67,8 @@ def is_safe_for_prompt(line: CardLine, gate: OutputGate) -> bool:
 
     It passes the gate of skill lines, or it is a few plain words, none of which orders need.
     """
-    held = gate.rejection(line.dimension, line.value)
-    if held is None or line.dimension != FREE:
-        return held is None
+    rejection = gate.rejection(line.dimension, line.value)
+    if rejection is None or line.dimension != FREE:
+        return rejection is None
     words = line.value.split()
-    return held in _PLAIN and len(words) <= MAX_PLAIN_WORDS and all(_WORD.fullmatch(word) for word in words)
+    return rejection in _PLAIN and len(words) <= MAX_PLAIN_WORDS and all(_WORD.fullmatch(word) for word in words)

@@ -69,23 +69,23 @@ class CardDraft:
 
     def forget(self, lines: Iterable[CardLine], kind: CardChangeKind, reason: str = FORGET_REQUESTED) -> None:
         """Erase lines, and the references and quotations of them in other lines."""
-        for gone in lines:
-            self.live.pop(gone.line_id, None)
-            self.past.pop(gone.line_id, None)
-            self._changes.pop(gone.line_id, None)
-            if gone.line_id in self._held:
-                self._changes[gone.line_id] = CardChange(kind=kind, line_id=gone.line_id, reason=reason)
+        for erased in lines:
+            self.live.pop(erased.line_id, None)
+            self.past.pop(erased.line_id, None)
+            self._changes.pop(erased.line_id, None)
+            if erased.line_id in self._held:
+                self._changes[erased.line_id] = CardChange(kind=kind, line_id=erased.line_id, reason=reason)
             else:
                 self.not_kept[FORGOTTEN] += 1
-            self.unquote(gone.value, gone)
+            self.unquote(erased.value, erased)
 
-    def unquote(self, value: str, gone: CardLine | None = None) -> None:
+    def unquote(self, value: str, erased: CardLine | None = None) -> None:
         """Remove quotations of a value from all lines."""
-        for held in (self.live, self.past):
-            for line in list(held.values()):
-                if (bare := without_references(line, value, gone)) is not line:
-                    held[line.line_id] = bare
-                    self._note(CardChangeKind.FORGOTTEN, bare, QUOTATION_ERASED)
+        for lines_by_id in (self.live, self.past):
+            for line in list(lines_by_id.values()):
+                if (stripped := without_references(line, value, erased)) is not line:
+                    lines_by_id[line.line_id] = stripped
+                    self._note(CardChangeKind.FORGOTTEN, stripped, QUOTATION_ERASED)
 
     def crowd(self) -> None:
         """Fade old lines and drop the least certain ones beyond the limit."""
@@ -122,12 +122,12 @@ class CardDraft:
         self._changes[line.line_id] = CardChange(kind=kind, line_id=line.line_id, line=line, reason=reason)
 
 
-def without_references(line: CardLine, value: str, gone: CardLine | None = None) -> CardLine:
+def without_references(line: CardLine, value: str, erased: CardLine | None = None) -> CardLine:
     """Return a line without quotations of a value and without an erased successor."""
     update: dict[str, object] = {}
-    if gone is not None and line.overtaken_by == gone.line_id:
+    if erased is not None and line.overtaken_by == erased.line_id:
         update["overtaken_by"] = None
-    if line.words and (reveals(line.words, value) or (gone is not None and line.words == gone.words)):
+    if line.words and (reveals(line.words, value) or (erased is not None and line.words == erased.words)):
         update["words"] = ""
     return line.model_copy(update=update) if update else line
 

@@ -81,9 +81,10 @@ class _ErasedLine:
     def is_revealed_by(self, text: str) -> bool:
         if not text:
             return False
-        said = f"-{normalise(text)}-"
+        slug_text = f"-{normalise(text)}-"
         return (
-            any(reveals(text, value) or f"-{normalise(value)}-" in said for value in self.values) or text in self.words
+            any(reveals(text, value) or f"-{normalise(value)}-" in slug_text for value in self.values)
+            or text in self.words
         )
 
 
@@ -95,23 +96,23 @@ def redact_card_log(diffs: Sequence[CardDiff], line_id: str) -> list[CardDiff]:
     """
     if not diffs or is_placeholder(line_id):
         return list(diffs)
-    gone = _erased_line([diff.changes for diff in diffs], diffs[0].user_id, line_id)
-    return _as_crowded(diffs, drop_stale_quotations([_without(diff, gone) for diff in diffs]))
+    erased = _erased_line([diff.changes for diff in diffs], diffs[0].user_id, line_id)
+    return _as_crowded(diffs, drop_stale_quotations([_without(diff, erased) for diff in diffs]))
 
 
 def drop_stale_quotations(diffs: Sequence[CardDiff]) -> list[CardDiff]:
     """Remove quotations that a later version of the log removed from their line."""
-    bare: set[str] = set()
-    told: list[CardDiff] = []
+    stripped: set[str] = set()
+    rewritten: list[CardDiff] = []
     for diff in reversed(diffs):
-        kept = tuple(_unquoted(change, bare) for change in diff.changes)
-        told.append(diff if kept == diff.changes else diff.model_copy(update={"changes": kept}))
-        bare |= {each.line_id for each in diff.changes if each.line is not None and not each.line.words}
-    return told[::-1]
+        kept = tuple(_unquoted(change, stripped) for change in diff.changes)
+        rewritten.append(diff if kept == diff.changes else diff.model_copy(update={"changes": kept}))
+        stripped |= {each.line_id for each in diff.changes if each.line is not None and not each.line.words}
+    return rewritten[::-1]
 
 
-def _unquoted(change: CardChange, bare: set[str]) -> CardChange:
-    if change.line is None or change.line_id not in bare or not change.line.words:
+def _unquoted(change: CardChange, stripped: set[str]) -> CardChange:
+    if change.line is None or change.line_id not in stripped or not change.line.words:
         return change
     return change.model_copy(update={"line": change.line.model_copy(update={"words": ""})})
 
@@ -129,28 +130,28 @@ def _erased_line(changes: Sequence[Sequence[CardChange]], user_id: str, line_id:
     )
 
 
-def _without(diff: CardDiff, gone: _ErasedLine) -> CardDiff:
-    is_named = any(each.line_id == gone.line_id for each in diff.changes)
-    changes = tuple(_change(each, gone, is_named=is_named) for each in diff.changes)
+def _without(diff: CardDiff, erased: _ErasedLine) -> CardDiff:
+    is_named = any(each.line_id == erased.line_id for each in diff.changes)
+    changes = tuple(_change(each, erased, is_named=is_named) for each in diff.changes)
     return diff if changes == diff.changes else diff.model_copy(update={"changes": changes})
 
 
-def _change(change: CardChange, gone: _ErasedLine, *, is_named: bool) -> CardChange:
-    if change.line_id == gone.line_id:
-        return CardChange(kind=change.kind, line_id=gone.instead)
+def _change(change: CardChange, erased: _ErasedLine, *, is_named: bool) -> CardChange:
+    if change.line_id == erased.line_id:
+        return CardChange(kind=change.kind, line_id=erased.instead)
     update: dict[str, object] = {}
-    if change.line is not None and (line := _line(change.line, gone)) is not change.line:
+    if change.line is not None and (line := _line(change.line, erased)) is not change.line:
         update["line"] = line
-    if change.reason and (gone.is_revealed_by(change.reason) or (is_named and change.kind in _BY_PEOPLE)):
+    if change.reason and (erased.is_revealed_by(change.reason) or (is_named and change.kind in _BY_PEOPLE)):
         update["reason"] = ""
     return change.model_copy(update=update) if update else change
 
 
-def _line(line: CardLine, gone: _ErasedLine) -> CardLine:
+def _line(line: CardLine, erased: _ErasedLine) -> CardLine:
     update: dict[str, object] = {}
-    if line.overtaken_by == gone.line_id:
-        update["overtaken_by"] = gone.instead
-    if gone.is_revealed_by(line.words):
+    if line.overtaken_by == erased.line_id:
+        update["overtaken_by"] = erased.instead
+    if erased.is_revealed_by(line.words):
         update["words"] = ""
     return line.model_copy(update=update) if update else line
 
@@ -161,16 +162,16 @@ def _as_crowded(diffs: Sequence[CardDiff], without: list[CardDiff]) -> list[Card
         return without  # a part of a log does not fold
     before: Card | None = None
     after: Card | None = None
-    made: list[CardDiff] = []
-    for diff, bare in zip(diffs, without, strict=True):
-        before, after = apply_diff(before, diff), apply_diff(after, bare)
+    crowded: list[CardDiff] = []
+    for diff, stripped in zip(diffs, without, strict=True):
+        before, after = apply_diff(before, diff), apply_diff(after, stripped)
         known = {line.line_id for line in before.past}
         extra = [line.line_id for line in after.past if line.line_id not in known]
-        if not extra or len(bare.changes) + len(extra) > MAX_CARD_CHANGES:
-            made.append(bare)
+        if not extra or len(stripped.changes) + len(extra) > MAX_CARD_CHANGES:
+            crowded.append(stripped)
             continue
-        gone = (CardChange(kind=CardChangeKind.CROWDED_OUT, line_id=name) for name in extra)
-        made.append(bare.model_copy(update={"changes": (*bare.changes, *gone)}))
+        erased = (CardChange(kind=CardChangeKind.CROWDED_OUT, line_id=name) for name in extra)
+        crowded.append(stripped.model_copy(update={"changes": (*stripped.changes, *erased)}))
         past = tuple(line for line in after.past if line.line_id in known)
-        after = after.model_copy(update={"past": past, "last_diff": made[-1]})
-    return made
+        after = after.model_copy(update={"past": past, "last_diff": crowded[-1]})
+    return crowded

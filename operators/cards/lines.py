@@ -13,7 +13,7 @@ from schemas.statements import Stance
 
 MAX_LINE_CHARS: Final = 120
 _WHY_NOT: Final = {
-    "somebody-else": "about somebody else",
+    "other-person": "about another person",
     "forgotten": "was to be forgotten",
     "unreadable": "no words that a card can hold",
     "order": "an order to a model",
@@ -44,12 +44,12 @@ def line_id(stance: Stance, dimension: str, value: str, domain: str | None = Non
 
 def describe(line: CardLine) -> str:
     """Return a line as text, such as `does not like horror (genre) in films`."""
-    told = f"{'does not like' if line.stance is Stance.AVOIDS else 'likes'} {line.value}"
+    text = f"{'does not like' if line.stance is Stance.AVOIDS else 'likes'} {line.value}"
     about = "" if line.dimension == FREE else f" ({line.dimension.replace('_', ' ')})"
     where = f" in {line.domain}" if line.domain else ""
     for part in (about, where):
-        told += part if len(told) + len(part) <= MAX_LINE_CHARS else ""
-    return told[:MAX_LINE_CHARS]
+        text += part if len(text) + len(part) <= MAX_LINE_CHARS else ""
+    return text[:MAX_LINE_CHARS]
 
 
 def descriptions(card: Card | None) -> dict[str, str]:
@@ -63,8 +63,8 @@ def descriptions(card: Card | None) -> dict[str, str]:
 def describe_rejection(kind: str) -> str:
     """Return the reason not to keep a statement, as text.
 
-    >>> describe_rejection("somebody-else"), describe_rejection("id-number")
-    ('about somebody else', 'id number')
+    >>> describe_rejection("other-person"), describe_rejection("id-number")
+    ('about another person', 'id number')
     """
     return _WHY_NOT.get(kind, kind.replace("-", " "))
 
@@ -122,12 +122,12 @@ def match_lines(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
     found = [(line, plain_words(line.value)) for line in lines]
     if same := [line for line, known in found if known == spoken]:
         return same
-    near = []
+    scored = []
     for at, (line, known) in enumerate(found):
         shared = sum(has_word(known, word) for word in spoken)
         if spoken and known and shared >= min(len(spoken), len(known)):
-            near.append((shared / (len(known) + len(spoken) - shared), at, line))
-    return [max(near, key=lambda each: each[:2])[2]] if near else []
+            scored.append((shared / (len(known) + len(spoken) - shared), at, line))
+    return [max(scored, key=lambda each: each[:2])[2]] if scored else []
 
 
 def lines_to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
@@ -137,7 +137,7 @@ def lines_to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
     least half of either side. Quotations count last, and need two shared words.
     """
     spoken = plain_words(text)
-    every = [
+    with_context = [
         (
             line,
             plain_words(line.value)
@@ -147,10 +147,10 @@ def lines_to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
     ]
     if not spoken:
         return []
-    if whole := [line for line, known in every if all(has_word(known, word) for word in spoken)]:
-        return whole
-    values = [(line, known, 1) for line, known in every]
-    quotations = [(line, plain_words(line.words), 2) for line, _ in every if line.words]
+    if complete := [line for line, known in with_context if all(has_word(known, word) for word in spoken)]:
+        return complete
+    values = [(line, known, 1) for line, known in with_context]
+    quotations = [(line, plain_words(line.words), 2) for line, _ in with_context if line.words]
     for candidates in (values, quotations):
         shared = [
             (count, line)

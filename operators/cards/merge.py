@@ -34,7 +34,7 @@ from schemas.cards import (
 )
 from schemas.statements import Scope, Stance
 
-ABOUT_OTHERS: Final = "somebody-else"
+ABOUT_OTHERS: Final = "other-person"
 CONTRADICTED: Final = "the person says otherwise since"
 SUPERSEDED: Final = "the person says something else in its place"
 WITHDRAWN: Final = "the person says that it does not hold any more"
@@ -107,10 +107,10 @@ class _CardMerge:
         # Lines that were stated after the wish stay.
         lines = (*self._card.live.values(), *self._card.past.values())
         known = [line for line in lines if line.since <= finding.stated_at and _may_concern(finding, line)]
-        gone = lines_to_forget(finding.value, known)
-        if not gone:
+        erased = lines_to_forget(finding.value, known)
+        if not erased:
             self._card.not_kept[FORGOTTEN if clean_value(finding.value) else UNREADABLE] += 1
-        self._card.forget(gone, CardChangeKind.FORGOTTEN)
+        self._card.forget(erased, CardChangeKind.FORGOTTEN)
         self._card.unquote(finding.value)
 
     def _is_forgotten(self, finding: PreferenceFinding) -> bool:
@@ -136,10 +136,10 @@ class _CardMerge:
             return
         # A statement about one domain stands beside its opposite about all domains.
         opposed = [each for each in opposed if each not in later and covers_domain(line.domain, each)]
-        firm = [each for each in opposed if not _yields(each, finding)]
-        for each in firm:
+        unyielding = [each for each in opposed if not _yields(each, finding)]
+        for each in unyielding:
             self._contradict(each, finding)
-        if firm:
+        if unyielding:
             return
         now = self._merge_into(line, [each for each in same if each.stance is line.stance])
         for each in opposed:
@@ -149,8 +149,8 @@ class _CardMerge:
     def _merge_into(self, line: CardLine, alike: list[CardLine]) -> CardLine:
         """Return the line that holds the statement from now on, after absorbing the others."""
         known = self._card.live.get(line.line_id)
-        wide = [each for each in alike if covers_domain(each.domain, line)]
-        target = known or max((*wide, line), key=_precedence)
+        covering = [each for each in alike if covers_domain(each.domain, line)]
+        target = known or max((*covering, line), key=_precedence)
         if target is not line and line.evidence[-1] in target.evidence:
             return target  # the same utterance, heard again
         result = line if target is line else merged_line(target, line, MAX_WEIGHT)
@@ -202,8 +202,8 @@ class _CardMerge:
         )
 
     def _lives_on(self, line: CardLine) -> bool:
-        heir = self._card.live.get(line.overtaken_by or "")
-        return heir is not None and heir.stance is line.stance and same_subject(line, heir)
+        successor = self._card.live.get(line.overtaken_by or "")
+        return successor is not None and successor.stance is line.stance and same_subject(line, successor)
 
     def _line(self, finding: PreferenceFinding) -> CardLine:
         stance = _stance(finding)

@@ -38,44 +38,46 @@ def select_lines(
 
     The score adds up shared words, certainty, recency, and whether the line is pinned, set or avoided.
     """
-    asked = plain_words(request) if request.strip() else frozenset()
+    request_words = plain_words(request) if request.strip() else frozenset()
     found = []
     for line in card.lines:
         if (domain is None or line.domain in (None, domain)) and certainty(line, at) >= FLOOR:
-            touched = _overlap(line, asked)
-            is_warning = line.stance is Stance.AVOIDS and touched > 0
-            found.append((is_warning, CardMatch(line, _score(line, touched, at), _reason(line, touched, asked, at))))
+            overlap = _overlap(line, request_words)
+            is_warning = line.stance is Stance.AVOIDS and overlap > 0
+            found.append(
+                (is_warning, CardMatch(line, _score(line, overlap, at), _reason(line, overlap, request_words, at)))
+            )
     found.sort(key=lambda each: (not each[0], -each[1].score, each[1].line.line_id))
     return tuple(each for _, each in found[: max(most, 0)])
 
 
-def _overlap(line: CardLine, asked: WordSet) -> float:
+def _overlap(line: CardLine, request_words: WordSet) -> float:
     """Return the share of a line's words in the request, plus half for its dimension or domain."""
-    if not asked:
+    if not request_words:
         return 0.0
     said = plain_words(line.value)
-    share = sum(has_word(asked, word) for word in said) / max(len(said), 1)
+    share = sum(has_word(request_words, word) for word in said) / max(len(said), 1)
     named = plain_words(f"{'' if line.dimension == FREE else line.dimension} {line.domain or ''}")
-    return min(1.0, share + (0.5 if any(has_word(asked, word) for word in named) else 0.0))
+    return min(1.0, share + (0.5 if any(has_word(request_words, word) for word in named) else 0.0))
 
 
-def _score(line: CardLine, touched: float, at: datetime) -> float:
+def _score(line: CardLine, overlap: float, at: datetime) -> float:
     days = age_days(line, at)
     kind = 1.0 if line.pinned or line.strength is Strength.SET else 0.5 if line.stance is Stance.AVOIDS else 0.0
-    score = RELEVANCE * touched + CERTAINTY * certainty(line, at) + RECENCY / (1.0 + days / RECENT_DAYS) + KIND * kind
+    score = RELEVANCE * overlap + CERTAINTY * certainty(line, at) + RECENCY / (1.0 + days / RECENT_DAYS) + KIND * kind
     return round(score, 6)
 
 
-def _reason(line: CardLine, touched: float, asked: WordSet, at: datetime) -> str:
+def _reason(line: CardLine, overlap: float, request_words: WordSet, at: datetime) -> str:
     avoided = line.stance is Stance.AVOIDS
-    if touched:
+    if overlap:
         why = "the request speaks of what is to be avoided" if avoided else "the request speaks of it"
     elif line.pinned:
         why = "somebody pinned it"
     elif avoided:
         why = "it is to be avoided, whatever is asked for"
     else:
-        why = "it holds whatever is asked for" if asked else "nothing in particular was asked for"
+        why = "it holds whatever is asked for" if request_words else "nothing in particular was asked for"
     sure = "sure" if certainty(line, at) >= _SURE else "not sure"
     how = STRENGTH_WORDS[line.strength]
     times = "" if line.times == 1 else f" {line.times} times, last"
@@ -98,11 +100,11 @@ def card_text(
     if card is None:
         return ""
     found = select_lines(card, request, at, domain=domain, most=MAX_CARD_LINES)
-    told = TEXT_HEADING
+    shown = TEXT_HEADING
     for each in found:
         if gate is not None and not is_safe_for_prompt(each.line, gate):
             continue
-        longer = f"{told}\n- {as_data(describe(each.line), MAX_LINE_CHARS)}"
+        longer = f"{shown}\n- {as_data(describe(each.line), MAX_LINE_CHARS)}"
         if count_tokens(longer) <= budget_tokens:
-            told = longer
-    return told if told != TEXT_HEADING else ""
+            shown = longer
+    return shown if shown != TEXT_HEADING else ""

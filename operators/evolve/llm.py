@@ -59,8 +59,8 @@ def build_question(
     """
     dimensions = {fact.dimension for fact in contrast.chosen.facts}
     quote = make_quote(contrast, skill.attributes, gate)
-    said = [line for line in skill.attributes if line.tier and not is_habit(line)]
-    relevant = [line for line in said if line.dimension in dimensions]
+    tiered = [line for line in skill.attributes if line.tier and not is_habit(line)]
+    relevant = [line for line in tiered if line.dimension in dimensions]
     relevant.sort(key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
     news = CountedContrast.of(contrast).new_facts(skill)
     draft = PromptDraft.of(contrast, _keyed(relevant[:MAX_JUDGED], quote), news, gate, quote)
@@ -127,27 +127,27 @@ class LlmReasoner:
 
         Raises ReasonerUnavailable if there is no usable answer.
         """
-        asked = build_question(contrast, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
-        if asked is None:
+        question = build_question(contrast, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
+        if question is None:
             return Proposal(reasoned_by=Provenance(reasoner=self.name))
-        reply = await ask(self.client, PROMPT, asked)
-        return parse_answer(asked, reply.answer, reply.reasoned_by(PROMPT))
+        reply = await ask(self.client, PROMPT, question)
+        return parse_answer(question, reply.answer, reply.reasoned_by(PROMPT))
 
 
-def parse_answer(asked: EvolveQuestion, answer: Mapping[str, Any], reasoned_by: Provenance) -> Proposal:
+def parse_answer(question: EvolveQuestion, answer: Mapping[str, Any], reasoned_by: Provenance) -> Proposal:
     """Return the proposal of an answer that fits the schema.
 
     A verdict without a fact counts as unrelated. Weakening is conservative (paper 2.5): a fact contradicts only lines
     of its own dimension that the chosen item does not state. Small models break both rules.
     """
-    stated = {fact_id(fact) for fact in asked.facts.values()}
+    stated = {fact_id(fact) for fact in question.facts.values()}
     reinforced: list[str] = []
     weakened: list[str] = []
     reasons: dict[str, str] = {}
     judged: list[Judgement] = []
-    for key, attribute in asked.attributes.items():
+    for key, attribute in question.attributes.items():
         quoted, verdict = answer[key]["fact"], Verdict(answer[key]["verdict"])
-        fact = asked.facts.get(quoted)
+        fact = question.facts.get(quoted)
         judged.append(Judgement(attribute_id=attribute.attribute_id, verdict=verdict, quoted=fact))
         if fact is None or verdict is Verdict.UNRELATED:
             continue
@@ -160,7 +160,7 @@ def parse_answer(asked: EvolveQuestion, answer: Mapping[str, Any], reasoned_by: 
     discovered = dict.fromkeys(answer.get("discovered", ()))
     return Proposal(
         reinforced=tuple(reinforced),
-        discovered=tuple(asked.facts[quoted] for quoted in discovered),
+        discovered=tuple(question.facts[quoted] for quoted in discovered),
         weakened=tuple(weakened),
         reasons=reasons,
         analysis=as_data(answer["analysis"], MAX_ANALYSIS_CHARS),

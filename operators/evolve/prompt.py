@@ -149,8 +149,8 @@ def block_of(lines: Iterable[str]) -> str:
 
 def _community(facets: Iterable[Facet], gate: OutputGate) -> list[str]:
     surest = sorted(facets, key=lambda facet: -facet.confidence)
-    said = ((facet_words(facet, gate), facet.confidence) for facet in surest)
-    lines = (f"- {as_data(quote_fact, _FACET_CHARS)} | {sure:.0%} sure" for quote_fact, sure in said if quote_fact)
+    worded = ((facet_words(facet, gate), facet.confidence) for facet in surest)
+    lines = (f"- {as_data(quote_fact, _FACET_CHARS)} | {sure:.0%} sure" for quote_fact, sure in worded if quote_fact)
     return list(dict.fromkeys(lines))[:MAX_COMMUNITY]
 
 

@@ -131,8 +131,8 @@ class CountedContrast:
 
     def new_facts(self, skill: PolicySkill) -> list[str]:
         """Return the offered facts that no line covers and most unchosen items lack."""
-        held = {attribute.attribute_id for attribute in skill.attributes}
-        return [name for name in self.offered() if name not in held and self.share[name] <= COMMON_SHARE]
+        known_ids = {attribute.attribute_id for attribute in skill.attributes}
+        return [name for name in self.offered() if name not in known_ids and self.share[name] <= COMMON_SHARE]
 
 
 @dataclass(frozen=True)
@@ -154,14 +154,16 @@ class RulesReasoner:
     def propose(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """Propose changes without an event loop."""
         choice = CountedContrast.of(contrast)
-        held = {attribute.attribute_id for attribute in skill.attributes}
+        known_ids = {attribute.attribute_id for attribute in skill.attributes}
 
-        reinforced = [name for name in choice.facts if name in held and choice.share[name] <= self.common_share]
+        reinforced = [name for name in choice.facts if name in known_ids and choice.share[name] <= self.common_share]
         weakened = list(self._weaken(contrast, skill, choice))
         reasons = {name: f"chosen, and {choice.share[name]:.0%} of the others have it" for name in reinforced}
         reasons |= {name: f"passed over {choice.seen[name]} times in this ranking" for name in weakened}
         fresh = [
-            name for name in choice.most_informative() if name not in held and choice.share[name] <= self.common_share
+            name
+            for name in choice.most_informative()
+            if name not in known_ids and choice.share[name] <= self.common_share
         ]
         return Proposal(
             reinforced=tuple(reinforced),
@@ -175,10 +177,15 @@ class RulesReasoner:
         answered = {fact.dimension for fact in choice.facts.values()}
         loyal = {a.dimension for a in skill.attributes if a.attribute_id in choice.facts}
         at_stake = (answered & CONTRADICTABLE) - loyal
-        near = {fact_id(fact) for item in contrast.unchosen[-self.near_misses :] for fact in item.facts}
+        near_miss_facts = {fact_id(fact) for item in contrast.unchosen[-self.near_misses :] for fact in item.facts}
         for attribute in skill.attributes:
             name, is_sure = attribute.attribute_id, attribute.tier >= Tier.MEDIUM
-            if attribute.dimension in at_stake and is_sure and choice.seen.get(name, 0) >= self.offers and name in near:
+            if (
+                attribute.dimension in at_stake
+                and is_sure
+                and choice.seen.get(name, 0) >= self.offers
+                and name in near_miss_facts
+            ):
                 yield name
 
 
@@ -209,13 +216,13 @@ def is_repetition(contrast: Contrast, skill: PolicySkill) -> bool:
     under 1 % of choices of films, books and places; useful where few shared words describe items.
     """
     choice = CountedContrast.of(contrast)
-    said = [line for line in skill.attributes if line.tier]
-    stated = [line for line in said if line.attribute_id in choice.facts]
+    tiered = [line for line in skill.attributes if line.tier]
+    stated = [line for line in tiered if line.attribute_id in choice.facts]
     if not stated or any(line.tier < Tier.HIGH for line in stated) or choice.new_facts(skill):
         return False
     loyal = {line.dimension for line in stated}
     spoken = {choice.facts[name].dimension for name in choice.offered()}
-    return not any(line.dimension in spoken - loyal for line in said)
+    return not any(line.dimension in spoken - loyal for line in tiered)
 
 
 @dataclass(frozen=True)
@@ -236,8 +243,8 @@ class GatedReasoner:
             return await self.inner.reason(contrast, skill)
         self.on_gated()
         choice = CountedContrast.of(contrast)
-        held = {line.attribute_id for line in skill.attributes}
-        repeated = tuple(name for name in choice.facts if name in held)
+        known_ids = {line.attribute_id for line in skill.attributes}
+        repeated = tuple(name for name in choice.facts if name in known_ids)
         return Proposal(
             reinforced=repeated,
             reasons=dict.fromkeys(repeated, "the chosen item has it, and nothing that is new"),
@@ -318,9 +325,9 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
         return redaction.redact_about_person(encodable(text), domain, most).text
 
     judged = (
-        said.model_copy(update={"quoted": offered.get(fact_id(said.quoted)) if said.quoted else None})
-        for said in proposal.judged
-        if said.attribute_id in known
+        tiered.model_copy(update={"quoted": offered.get(fact_id(tiered.quoted)) if tiered.quoted else None})
+        for tiered in proposal.judged
+        if tiered.attribute_id in known
     )
     honest = replace(
         proposal,

@@ -68,11 +68,11 @@ def retrieve(
     version, epoch = memory.version if memory else 0, neighbourhood.epoch if neighbourhood else 0
     if memory is None or not memory.taken:
         return Retrieved(memory_version=version, graph_epoch=epoch)
-    near = neighbourhood or Neighbourhood()
-    proposed = propose_facets(domain_prune(memory, near, domain, now), near.signals)
+    neighbours_of_user = neighbourhood or Neighbourhood()
+    proposed = propose_facets(domain_prune(memory, neighbours_of_user, domain, now), neighbours_of_user.signals)
     facets, dropped = _filtered(proposed, gate)
-    taken: set[str] = {one.item_id for one in memory.taken} | {signal.item_id for signal in near.signals}
-    return Retrieved(facets, co_taken(near.signals, taken, popularity or {}), version, epoch, dropped)
+    taken: set[str] = {one.item_id for one in memory.taken} | {signal.item_id for signal in neighbours_of_user.signals}
+    return Retrieved(facets, co_taken(neighbours_of_user.signals, taken, popularity or {}), version, epoch, dropped)
 
 
 def propose_facets(neighbours: Neighbours, signals: Sequence[ItemSignal]) -> Iterable[Facet]:
@@ -87,12 +87,14 @@ def propose_facets(neighbours: Neighbours, signals: Sequence[ItemSignal]) -> Ite
     common = _common(signals)
     for attribute_id, words in sorted(_names_of(neighbours).items()):
         own = {i.name: own_share * items[i.name] for i in neighbours.items if attribute_id in i.attributes}
-        near = {u.name: near_share * users[u.name] for u in neighbours.users if attribute_id in u.attributes}
-        support = own | near
+        neighbours_of_user = {
+            u.name: near_share * users[u.name] for u in neighbours.users if attribute_id in u.attributes
+        }
+        support = own | neighbours_of_user
         share = math.fsum(support.values()) * (1 - common.get(attribute_id, 0.0) / 2)
         confidence = round(min(1.0, share) * len(support) / (len(support) + 1), _DIGITS)
         if confidence >= CONFIDENCE_FLOOR:
-            mostly_own = math.fsum(own.values()) >= math.fsum(near.values())
+            mostly_own = math.fsum(own.values()) >= math.fsum(neighbours_of_user.values())
             yield Facet(
                 facet=f"{OWN if mostly_own else NEAR}{words}",
                 confidence=confidence,

@@ -306,8 +306,8 @@ def add_taker(
     held: Callable[[str, str], ItemMemory | None], touch: ItemUpdate, now: datetime | None = None
 ) -> tuple[ItemMemory, ...]:
     """Add a touch's taker to its items; return the changed items."""
-    told = (add_touch(held(item_id, touch.domain), touch.domain, item_id, t, now) for item_id, t in takers_of(touch))
-    return tuple(item for item in told if item is not None)
+    updated = (add_touch(held(item_id, touch.domain), touch.domain, item_id, t, now) for item_id, t in takers_of(touch))
+    return tuple(item for item in updated if item is not None)
 
 
 def forget_taker(item: ItemMemory, touch: ItemUpdate) -> ItemMemory | None:

@@ -84,9 +84,9 @@ class ItemSummary:
         if len(others) < floor:
             return None
         weights = self._weights
-        mine = weights[own.neighbour] if own else 0.0
-        companions = _without(self._companions, own.others if own else (), mine, floor, MAX_COMPANIONS)
-        liked = _without(self._tastes, own.tastes if own else (), 1.0, floor, MAX_TASTES)
+        own_weight = weights[own.neighbour] if own else 0.0
+        companions = _without(self._companions, own.others if own else (), own_weight, floor, MAX_COMPANIONS)
+        shared_tastes = _without(self._tastes, own.tastes if own else (), 1.0, floor, MAX_TASTES)
         weightiest = sorted(others, key=lambda taker: weights[taker.neighbour])[::-1]
         return ItemSignal(
             item_id=item.item_id,
@@ -100,7 +100,7 @@ class ItemSummary:
             companions=dict(companions),
             tastes=tuple(
                 Taste(name, round(count), tuple(t.neighbour for t in weightiest if name in t.tastes)[:MAX_CROWD])
-                for name, count in liked
+                for name, count in shared_tastes
             ),
         )
 
@@ -108,8 +108,10 @@ class ItemSummary:
 def neighbourhood_of(items: Iterable[ItemSummary], reader: str) -> Neighbourhood:
     """Return the neighbourhood of one reader."""
     known = list(items)
-    told = (each.signal_for(reader) for each in known)
-    return Neighbourhood(sum(each.item.epoch for each in known), tuple(signal for signal in told if signal is not None))
+    signals_or_none = (each.signal_for(reader) for each in known)
+    return Neighbourhood(
+        sum(each.item.epoch for each in known), tuple(signal for signal in signals_or_none if signal is not None)
+    )
 
 
 def account_weights(takers: Sequence[Taker]) -> dict[str, float]:
@@ -139,12 +141,12 @@ def _supported(weighted: Iterable[tuple[Sequence[str], float]], floor: int) -> d
 
 
 def _without(
-    counts: Mapping[str, tuple[int, float]], own: Sequence[str], mine: float, floor: int, most: int
+    counts: Mapping[str, tuple[int, float]], own: Sequence[str], own_weight: float, floor: int, most: int
 ) -> list[tuple[str, float]]:
     rest = dict(counts)
     for name in set(own):
         if name in rest:
             count, weight = rest[name]
-            rest[name] = count - 1, max(0.0, weight - mine)
+            rest[name] = count - 1, max(0.0, weight - own_weight)
     supported = [(name, weight) for name, (count, weight) in rest.items() if count >= floor]
     return sorted(supported, key=lambda pair: (-pair[1], pair[0]))[:most]

@@ -36,7 +36,7 @@ _LITTLE_WORDS = frozenset(
 
 
 @dataclass
-class OtherTaker:
+class CoTaker:
     """Another taker, collected over all shared items."""
 
     name: str
@@ -58,11 +58,11 @@ class UserGraph:
             newest.pop(one.item_id, None)
             newest[one.item_id] = one
         self.taken = taken = tuple(newest.values())
-        told = {signal.item_id: signal for signal in sorted(neighbourhood.signals, key=lambda one: one.epoch)}
-        self._takers = {item_id: signal.takers for item_id, signal in told.items()}
+        by_item = {signal.item_id: signal for signal in sorted(neighbourhood.signals, key=lambda one: one.epoch)}
+        self._takers = {item_id: signal.takers for item_id, signal in by_item.items()}
         self._now = now
         self.facts = {one.item_id: frozenset(fact_id(fact) for fact in one.facts) for one in taken}
-        self.members = _members(told.values())
+        self.members = _members(by_item.values())
         self._most = frozenset(tastes(taken))
         self._counts = Counter(name for names in self.facts.values() for name in names)
         self._words = [frozenset(normalise(one.title).split("-")) - _LITTLE_WORDS - {""} for one in taken]
@@ -85,7 +85,7 @@ class UserGraph:
             for place, one in enumerate(self.taken)
         ]
 
-    def user_signals(self, member: OtherTaker) -> PruneSignals:
+    def user_signals(self, member: CoTaker) -> PruneSignals:
         """Return the signals of another user."""
         degree = member.latest.degree
         return PruneSignals(
@@ -108,22 +108,22 @@ class UserGraph:
             return UNKNOWN_ITEM_OVERLAP
         return len(names & self._most) / len(names)
 
-    def _user_overlap(self, theirs: Collection[str]) -> float:
-        if not theirs or not self._most:
+    def _user_overlap(self, other_tastes: Collection[str]) -> float:
+        if not other_tastes or not self._most:
             return UNKNOWN_USER_OVERLAP
-        return len(self._most & set(theirs)) / max(MIN_TASTES, min(len(theirs), len(self._most)))
+        return len(self._most & set(other_tastes)) / max(MIN_TASTES, min(len(other_tastes), len(self._most)))
 
     def _title_similarity(self, place: int) -> float:
         others = (words for other, words in enumerate(self._words) if other != place)
         return max((_cosine(self._words[place], words) for words in others), default=0.0)
 
-    def _taste_similarity(self, theirs: Collection[str]) -> float:
-        length = math.sqrt(sum(count * count for count in self._counts.values()) * len(theirs))
-        return min(1.0, sum(self._counts[name] for name in theirs) / length) if length else 0.0
+    def _taste_similarity(self, other_tastes: Collection[str]) -> float:
+        length = math.sqrt(sum(count * count for count in self._counts.values()) * len(other_tastes))
+        return min(1.0, sum(self._counts[name] for name in other_tastes) / length) if length else 0.0
 
 
-def _members(signals: Iterable[ItemSignal]) -> list[OtherTaker]:
-    members: dict[str, OtherTaker] = {}
+def _members(signals: Iterable[ItemSignal]) -> list[CoTaker]:
+    members: dict[str, CoTaker] = {}
     for signal in signals:
         supported: dict[str, set[str]] = {}
         for taste in signal.tastes:
@@ -131,7 +131,7 @@ def _members(signals: Iterable[ItemSignal]) -> list[OtherTaker]:
                 supported.setdefault(name, set()).add(taste.attribute_id)
         crowd = {one.neighbour: one for one in signal.crowd if one.neighbour.startswith("user:")}
         for name, one in crowd.items():
-            member = members.setdefault(name, OtherTaker(name))
+            member = members.setdefault(name, CoTaker(name))
             member.seen.append(one)
             member.tastes |= supported.get(name, set())
     return sorted(members.values(), key=lambda member: (-len(member.seen), member.name))[:MAX_USER_POOL]
@@ -174,9 +174,9 @@ def domain_prune(memory: Memory, neighbourhood: Neighbourhood, domain: str, now:
     users = [Neighbour(one.name, rule(graph.user_signals(one)), frozenset(one.tastes)) for one in graph.members]
     items.sort(key=_best_first)
     users.sort(key=_best_first)
-    sure = [*users[:MIN_USERS], *items[:MIN_ITEMS]]
+    guaranteed = [*users[:MIN_USERS], *items[:MIN_ITEMS]]
     others = sorted([*users[MIN_USERS:], *items[MIN_ITEMS:]], key=_best_first)
-    kept = {one.name for one in (*sure, *others[: MAX_NEIGHBOURS - len(sure)])}
+    kept = {one.name for one in (*guaranteed, *others[: MAX_NEIGHBOURS - len(guaranteed)])}
     return Neighbours(tuple(one for one in items if one.name in kept), tuple(one for one in users if one.name in kept))
 
 

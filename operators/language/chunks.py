@@ -65,8 +65,8 @@ def with_result(
 
 def replayable_utterances(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:
     """Return a chunk as utterances that a replay can send again, for a dead letter."""
-    told = [turn for turn in chunk.turns if turn.text.strip()]
-    last = len(told) - 1
+    spoken = [turn for turn in chunk.turns if turn.text.strip()]
+    last = len(spoken) - 1
     return tuple(
         Utterance(
             event_id=derived_id("again", turn.event_id),
@@ -81,7 +81,7 @@ def replayable_utterances(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:
             ranking_id=turn.ranking_id,
             ends=place == last,
         )
-        for place, turn in enumerate(told)
+        for place, turn in enumerate(spoken)
     )
 
 
@@ -141,42 +141,42 @@ def scrub_pending(
 
     Turns after `until`, one excepted chunk and chunks with a result stay.
     """
-    gone = [(words, value.casefold()) for value in values if (words := plain_words(value))]
-    if not gone:
+    erased = [(words, value.casefold()) for value in values if (words := plain_words(value))]
+    if not erased:
         return listening
     chunks = [
-        each if each == but or each.effects is not None else _chunk(each, gone, until) for each in listening.chunks
+        each if each == but or each.effects is not None else _chunk(each, erased, until) for each in listening.chunks
     ]
     return listening.model_copy(update={"chunks": tuple(each for each in chunks if each.turns)})
 
 
-def _chunk(chunk: Chunk, gone: Collection[tuple[WordSet, str]], until: datetime | None) -> Chunk:
-    turns = tuple(turn if until is not None and turn.stated_at > until else _turn(turn, gone) for turn in chunk.turns)
+def _chunk(chunk: Chunk, erased: Collection[tuple[WordSet, str]], until: datetime | None) -> Chunk:
+    turns = tuple(turn if until is not None and turn.stated_at > until else _turn(turn, erased) for turn in chunk.turns)
     if turns == chunk.turns:
         return chunk
-    less = sum(
+    removed_tokens = sum(
         count_tokens(before.text) - count_tokens(after.text)
         for before, after in zip(chunk.turns, turns, strict=True)
         if before is not after
     )
     kept = tuple(turn for turn in turns if turn.text.strip())
-    return chunk.model_copy(update={"turns": kept, "tokens": max(chunk.tokens - less, 0)})
+    return chunk.model_copy(update={"turns": kept, "tokens": max(chunk.tokens - removed_tokens, 0)})
 
 
-def _turn(turn: Turn, gone: Collection[tuple[WordSet, str]]) -> Turn:
-    named = _named(turn.text, gone)
+def _turn(turn: Turn, erased: Collection[tuple[WordSet, str]]) -> Turn:
+    named = _named(turn.text, erased)
     if not named:
         return turn
     kept = (sentence for sentence in _SENTENCE.findall(turn.text) if not _named(sentence, named))
     return turn.model_copy(update={"text": "".join(kept).strip()})
 
 
-def _named(text: str, gone: Collection[tuple[WordSet, str]]) -> list[tuple[WordSet, str]]:
+def _named(text: str, erased: Collection[tuple[WordSet, str]]) -> list[tuple[WordSet, str]]:
     words, folded = all_words(text), text.casefold()
     # In other alphabets words may stand without spaces between them.
     return [
         each
-        for each in gone
+        for each in erased
         if all(has_word(words, word) for word in each[0]) or (not each[1].isascii() and each[1] in folded)
     ]
 

@@ -121,14 +121,14 @@ class LlmCorrectionReader:
 
         Raises ReasonerUnavailable if there is no usable answer.
         """
-        asked = build_question(correction, items, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
-        if asked is None:
+        question = build_question(correction, items, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
+        if question is None:
             return Interpretation(suits=tuple(correction.acceptable))
-        reply = await ask(self.client, PROMPT, asked)
-        return replace(parse_answer(asked, reply.answer, correction), reasoned_by=reply.reasoned_by(PROMPT))
+        reply = await ask(self.client, PROMPT, question)
+        return replace(parse_answer(question, reply.answer, correction), reasoned_by=reply.reasoned_by(PROMPT))
 
 
-def parse_answer(asked: CorrectionQuestion, answer: Mapping[str, Any], correction: Correction) -> Interpretation:
+def parse_answer(question: CorrectionQuestion, answer: Mapping[str, Any], correction: Correction) -> Interpretation:
     """Return the meaning of an answer.
 
     An entry counts only if it quotes the correction exactly and is about the person's own taste.
@@ -136,27 +136,27 @@ def parse_answer(asked: CorrectionQuestion, answer: Mapping[str, Any], correctio
     entries = [
         entry
         for entry in answer["says"]
-        if len(entry["words"].strip()) >= MIN_QUOTE_CHARS and entry["words"] in asked.said
+        if len(entry["words"].strip()) >= MIN_QUOTE_CHARS and entry["words"] in question.said
     ]
     own = [entry for entry in entries if entry["whose"] == THE_PERSON]
-    says = [read for entry in own if (read := _read(entry, asked, correction)) is not None]
-    wanted = {read.directive.item_id for read in says}
-    would_do = (asked.items.get(entry["thing"]) for entry in own if entry["stance"] == WOULD_DO)
+    directives = [read for entry in own if (read := _read(entry, question, correction)) is not None]
+    wanted = {read.directive.item_id for read in directives}
+    would_do = (question.items.get(entry["thing"]) for entry in own if entry["stance"] == WOULD_DO)
     suits = tuple(dict.fromkeys((*correction.acceptable, *(item for item in would_do if item and item not in wanted))))
     is_about_another = bool(entries) and not own
     about = TasteOwner.ANOTHER if is_about_another else TasteOwner.THE_PERSON
     why = NotUnderstood.FOR_ANOTHER if is_about_another else None
-    return Interpretation(_consistent(says), suits, correction.language or "", about, why)
+    return Interpretation(_consistent(directives), suits, correction.language or "", about, why)
 
 
-def _read(entry: Mapping[str, str], asked: CorrectionQuestion, correction: Correction) -> ReadDirective | None:
+def _read(entry: Mapping[str, str], question: CorrectionQuestion, correction: Correction) -> ReadDirective | None:
     if entry["stance"] == WOULD_DO:
         return None
     stance = Stance.AVOIDS if entry["stance"] == DOES_NOT_WANT else Stance.PREFERS
     thing = entry["thing"]
-    if (fact := asked.facts.get(thing)) is not None:
+    if (fact := question.facts.get(thing)) is not None:
         directive = Directive(stance=stance, dimension=fact.dimension, value=fact.value)
-    elif (item := asked.items.get(thing)) is not None:
+    elif (item := question.items.get(thing)) is not None:
         directive = Directive(stance=stance, item_id=item)
     else:
         return None
@@ -164,10 +164,10 @@ def _read(entry: Mapping[str, str], asked: CorrectionQuestion, correction: Corre
     return ReadDirective(directive, entry["words"].strip(), correction.scope or scope, MODEL)
 
 
-def _consistent(says: Iterable[ReadDirective]) -> tuple[ReadDirective, ...]:
+def _consistent(directives: Iterable[ReadDirective]) -> tuple[ReadDirective, ...]:
     stances: dict[tuple[str | None, ...], set[Stance]] = {}
     first: dict[tuple[str | None, ...], ReadDirective] = {}
-    for read in says:
+    for read in directives:
         about = (read.directive.dimension, read.directive.value, read.directive.item_id)
         stances.setdefault(about, set()).add(read.directive.stance)
         first.setdefault(about, read)

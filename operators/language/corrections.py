@@ -36,7 +36,11 @@ def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequ
     """Return the facts of the items, the skill and the vocabulary, each once."""
     shown = (fact for item in items for fact in item.facts)
     learned = [(line.dimension, line.value) for line in skill.attributes if not is_habit(line)]
-    stated = [(said.dimension, said.value) for said in skill.stated if said.item_id is None and said.bound is None]
+    stated = [
+        (statement.dimension, statement.value)
+        for statement in skill.stated
+        if statement.item_id is None and statement.bound is None
+    ]
     named = (
         Fact(dimension=dimension, value=value)
         for dimension, value in (*learned, *stated)
@@ -66,14 +70,14 @@ def example_sentences(fact: Fact) -> tuple[str, str]:
 def read_form(correction: Correction, facts: Sequence[Fact]) -> tuple[ReadDirective, ...]:
     """Read a form, with values as facts spell them; impossible dimensions are dropped."""
     reads = []
-    for said in correction.directives:
-        if said.dimension is not None and said.value is not None:
-            if not (dimension := dimension_name(said.dimension)):
+    for statement in correction.directives:
+        if statement.dimension is not None and statement.value is not None:
+            if not (dimension := dimension_name(statement.dimension)):
                 continue
-            value = _spelt(dimension, said.value, facts)
-            over = None if said.over is None else _spelt(dimension, said.over, facts)
-            said = said.model_copy(update={"dimension": dimension, "value": value, "over": over})  # noqa: PLW2901
-        reads.append(ReadDirective(said, "", correction.scope, FORM))
+            value = _spelt(dimension, statement.value, facts)
+            over = None if statement.over is None else _spelt(dimension, statement.over, facts)
+            statement = statement.model_copy(update={"dimension": dimension, "value": value, "over": over})  # noqa: PLW2901
+        reads.append(ReadDirective(statement, "", correction.scope, FORM))
     return tuple(reads)
 
 
@@ -204,5 +208,5 @@ def _with_form_fields(found: Interpretation, correction: Correction) -> Interpre
 
 
 def _is_private(read: ReadDirective, privacy: Privacy) -> bool:
-    said = read.directive
-    return said.value is not None and privacy.refuses("", said.dimension or "", said.value) is not None
+    statement = read.directive
+    return statement.value is not None and privacy.refuses("", statement.dimension or "", statement.value) is not None

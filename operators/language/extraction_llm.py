@@ -64,29 +64,29 @@ class NumberedSentence:
 
 @dataclass(frozen=True)
 class ExtractionQuestion:
-    """A question; `asked` by answer key, vocabulary `facts` by domain.
+    """A question; `sentences` by answer key, vocabulary `facts` by domain.
 
     `of_others` counts sentences that rules leave out because they are about others.
     """
 
     prompt: str
     schema: Mapping[str, Any]
-    asked: Mapping[str, NumberedSentence]
+    sentences: Mapping[str, NumberedSentence]
     facts: Mapping[str, Sequence[Fact]]
     of_others: int
 
     @property
     def longest_answer(self) -> str:
         """The longest possible answer, for the reply's token limit."""
-        told = f"{SEEMS_TO_DISLIKE}: {'conversation words ' * MAX_VALUE_CHARS}"[:_MAX_ANSWER_CHARS]
-        answer = {key: told if place < MAX_FOUND else "nothing" for place, key in enumerate(self.asked)}
+        longest = f"{SEEMS_TO_DISLIKE}: {'conversation words ' * MAX_VALUE_CHARS}"[:_MAX_ANSWER_CHARS]
+        answer = {key: longest if place < MAX_FOUND else "nothing" for place, key in enumerate(self.sentences)}
         return orjson.dumps(answer).decode()
 
 
 @dataclass(frozen=True)
 class _PromptLine:
     text: str
-    asked: NumberedSentence | None = None
+    sentence: NumberedSentence | None = None
 
 
 def build_question(
@@ -94,19 +94,20 @@ def build_question(
 ) -> ExtractionQuestion | None:
     """Return the question about a chunk; None without a usable sentence of the user."""
     lines, of_others = _lines(turns, extractor)
-    text = " ".join(line.asked.text for line in lines if line.asked is not None)
+    text = " ".join(line.sentence.text for line in lines if line.sentence is not None)
     if len(text.split()) < MIN_WORDS:
         return None
     domains = dict.fromkeys(turn.domain for turn in turns if turn.role is Speaker.USER and turn.domain)
     facts: dict[str, list[Fact]] = {domain: _named(vocabulary(domain), text, gate) for domain in domains}
     while lines:
-        asked = {str(number): each for number, each in enumerate((each.asked for each in lines if each.asked), 1)}
+        numbered = [line.sentence for line in lines if line.sentence is not None]
+        sentences = {str(number): sentence for number, sentence in enumerate(numbered, 1)}
         prompt = template(PROMPT).substitute(vocabulary=_shown(facts), conversation="\n".join(_numbered(lines)))
         if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
-            return ExtractionQuestion(prompt, _schema(asked), asked, facts, of_others)
+            return ExtractionQuestion(prompt, _schema(sentences), sentences, facts, of_others)
         # The context goes first, then half of the vocabulary, then the oldest sentences.
-        if any(line.asked is None for line in lines):
-            lines = [line for line in lines if line.asked is not None]
+        if any(line.sentence is None for line in lines):
+            lines = [line for line in lines if line.sentence is not None]
         elif any(len(named) > 1 for named in facts.values()):
             facts = {domain: named[: len(named) // 2] for domain, named in facts.items()}
         else:
@@ -116,22 +117,22 @@ def build_question(
 
 def _lines(turns: Sequence[Turn], extractor: Extractor) -> tuple[list[_PromptLine], int]:
     newest: list[_PromptLine] = []
-    asked = of_others = 0
+    count = of_others = 0
     for place in range(len(turns) - 1, -1, -1):
         turn = turns[place]
-        if asked == MAX_ASKED:
+        if count == MAX_ASKED:
             break
         if turn.role is Speaker.ASSISTANT:
             newest.append(_PromptLine(_of_assistant(turn)))
         for sentence in reversed(extractor.sentences(turn, turns[:place], _LONGEST_TURN_CHARS)):
             line = _line(turn, sentence)
             newest.append(line)
-            of_others += line.asked is None and sentence.speaks is SentenceAbout.OF_OTHERS
-            asked += line.asked is not None
-            if asked == MAX_ASKED:
+            of_others += line.sentence is None and sentence.speaks is SentenceAbout.OF_OTHERS
+            count += line.sentence is not None
+            if count == MAX_ASKED:
                 break
-    said = list(dropwhile(lambda line: line.asked is None, newest))
-    return said[::-1], of_others
+    shown = list(dropwhile(lambda line: line.sentence is None, newest))
+    return shown[::-1], of_others
 
 
 def _line(turn: Turn, sentence: UserSentence) -> _PromptLine:
@@ -144,16 +145,16 @@ def _line(turn: Turn, sentence: UserSentence) -> _PromptLine:
 def _of_assistant(turn: Turn) -> str:
     # People answer to what stands last.
     text = turn.text[-2 * _ASSISTANT_CHARS :]
-    said = as_data(text, 2 * _ASSISTANT_CHARS)
-    is_whole = text == turn.text and len(said) <= _ASSISTANT_CHARS
-    return f"assistant: {said}" if is_whole else f"assistant: … {said[-_ASSISTANT_CHARS:].partition(' ')[2]}"
+    shown = as_data(text, 2 * _ASSISTANT_CHARS)
+    is_whole = text == turn.text and len(shown) <= _ASSISTANT_CHARS
+    return f"assistant: {shown}" if is_whole else f"assistant: … {shown[-_ASSISTANT_CHARS:].partition(' ')[2]}"
 
 
 def _numbered(lines: Iterable[_PromptLine]) -> Iterator[str]:
     number = 0
     for line in lines:
-        number += line.asked is not None
-        yield line.text if line.asked is None else f"{number}. {line.text}"
+        number += line.sentence is not None
+        yield line.text if line.sentence is None else f"{number}. {line.text}"
 
 
 def _shown(facts: Mapping[str, Sequence[Fact]]) -> str:
@@ -170,8 +171,8 @@ def _named(vocabulary: Sequence[Fact], text: str, gate: OutputGate) -> list[Fact
     return sorted(dict.fromkeys(vouched), key=lambda fact: not keywords(fact.value) <= keywords(text))[:MAX_VOCABULARY]
 
 
-def _schema(asked: Iterable[str]) -> dict[str, Any]:
-    return strict_object({key: {"type": "string", "maxLength": _MAX_ANSWER_CHARS} for key in asked})
+def _schema(keys: Iterable[str]) -> dict[str, Any]:
+    return strict_object({key: {"type": "string", "maxLength": _MAX_ANSWER_CHARS} for key in keys})
 
 
 @dataclass(frozen=True)
@@ -187,33 +188,33 @@ class LlmExtractor:
 
         Raises ReasonerUnavailable if there is no usable answer.
         """
-        asked = build_question(
+        question = build_question(
             turns, vocabulary, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate, extractor=self.extractor
         )
-        if asked is None:
+        if question is None:
             return Extraction()
-        reply = await ask(self.client, PROMPT, asked)
-        found, of_others = parse_answer(asked, reply.answer, card, self.extractor, self.gate)
+        reply = await ask(self.client, PROMPT, question)
+        found, of_others = parse_answer(question, reply.answer, card, self.extractor, self.gate)
         return Extraction(found, of_others, reply.reasoned_by(PROMPT))
 
 
 def parse_answer(
-    asked: ExtractionQuestion, answer: Mapping[str, Any], card: Card | None, extractor: Extractor, gate: OutputGate
+    question: ExtractionQuestion, answer: Mapping[str, Any], card: Card | None, extractor: Extractor, gate: OutputGate
 ) -> tuple[tuple[PreferenceFinding, ...], int]:
     """Return an answer's findings and the number of sentences about others.
 
     A verdict counts only if its value appears in the sentence.
     """
     found: list[PreferenceFinding] = []
-    of_others = asked.of_others
-    for key, sentence in asked.asked.items():
+    of_others = question.of_others
+    for key, sentence in question.sentences.items():
         for part in answer[key].split(";"):  # such as `likes: film noir; dislikes: musicals`
             name, _, words_of = part.partition(":")
             verdict = " ".join(name.casefold().split())
             value = " ".join(words_of.split()).strip(" .,;:!?\"'\u201c\u201d\u201e")
             if verdict == OTHER:
                 of_others += 1
-            elif (finding := _finding(verdict, value, sentence, asked, card, extractor, gate)) is not None:
+            elif (finding := _finding(verdict, value, sentence, question, card, extractor, gate)) is not None:
                 found.append(finding)
     return _consistent(found)[:MAX_FOUND], of_others
 
@@ -222,7 +223,7 @@ def _finding(
     verdict: str,
     value: str,
     sentence: NumberedSentence,
-    asked: ExtractionQuestion,
+    question: ExtractionQuestion,
     card: Card | None,
     extractor: Extractor,
     gate: OutputGate,
@@ -230,7 +231,7 @@ def _finding(
     if verdict not in _VERDICTS:
         return None
     stance, effect = _VERDICTS[verdict]
-    domain, about = _about(value, sentence, asked)
+    domain, about = _about(value, sentence, question)
     strength = Strength.IMPLIED if verdict in (SEEMS_TO_LIKE, SEEMS_TO_DISLIKE) else sentence.strength
     if not mentions_all(about.value, sentence.text):
         # Words that the person did not use must be fit for a prompt.
@@ -256,11 +257,11 @@ def _finding(
     )
 
 
-def _about(value: str, sentence: NumberedSentence, asked: ExtractionQuestion) -> tuple[str | None, Fact]:
+def _about(value: str, sentence: NumberedSentence, question: ExtractionQuestion) -> tuple[str | None, Fact]:
     domain = sentence.turn.domain
     named = [
         fact
-        for fact in asked.facts.get(domain or "", ())
+        for fact in question.facts.get(domain or "", ())
         if normalise(value) in (normalise(fact.value), normalise(f"{fact.dimension}: {fact.value}"))
     ]
     return (domain, named[0]) if len(named) == 1 else (None, Fact(dimension=FREE, value=value))

@@ -113,13 +113,13 @@ class OutputGate:
         """Return the reason to reject a value that this many items have; None to allow it."""
         if is_built_in(dimension, value) or (why := self.policy.rejection(dimension, value)) is None:
             return None
-        held = Rejection(why)
-        return None if self._lists(dimension, value) or (items >= MIN_ITEMS and held not in _FINAL) else held
+        rejection = Rejection(why)
+        return None if self._lists(dimension, value) or (items >= MIN_ITEMS and rejection not in _FINAL) else rejection
 
     def line_rejection(self, line: Attribute) -> Rejection | None:
         """Return the reason to reject a line, counting the items in its evidence."""
-        held = self.rejection(line.dimension, line.value)
-        return held and self.rejection(line.dimension, line.value, self.evidence_items(line))
+        rejection = self.rejection(line.dimension, line.value)
+        return rejection and self.rejection(line.dimension, line.value, self.evidence_items(line))
 
     @staticmethod
     def evidence_items(line: Attribute) -> int:

@@ -138,7 +138,7 @@ class Redactor(Protocol):
     def placeholders(self, text: str) -> tuple[str, ...]:
         """Return the kinds of the placeholders in a text, in order."""
 
-    def wish(self, instruction: str) -> OptOut | None:
+    def opt_out(self, instruction: str) -> OptOut | None:
         """Return a request's instruction about remembering the choice."""
 
 

@@ -97,9 +97,9 @@ class Privacy:
         """Return the kinds of the placeholders in a text, in order."""
         return self.redactor.placeholders(text) if self.redactor is not None else ()
 
-    def wish(self, instruction: str) -> OptOut | None:
+    def opt_out(self, instruction: str) -> OptOut | None:
         """Return a request's instruction about remembering the choice."""
-        return self.redactor.wish(instruction) if self.redactor is not None else None
+        return self.redactor.opt_out(instruction) if self.redactor is not None else None
 
     def item(self, item: ItemFacts, domain: str) -> tuple[ItemFacts, KindCounts]:
         """Return the item without private data, and the counts of removed kinds."""
@@ -171,10 +171,10 @@ def read_item(candidate: Candidate, domain: str, parser: Parser, privacy: Privac
     try:
         facts, found = privacy.item(facts_of(candidate, parser), domain)
     except Exception as error:  # one title must not stop every list that shows it
-        return ReadItem(ItemFacts(item_id=candidate.item_id, unreadable=True), {UNREADABLE: 1}, _place_of(error))
+        return ReadItem(ItemFacts(item_id=candidate.item_id, unreadable=True), {UNREADABLE: 1}, _error_location(error))
     return ReadItem(facts, found)
 
 
-def _place_of(error: Exception) -> str:
+def _error_location(error: Exception) -> str:
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} in {Path(last.filename).name}:{last.lineno}"

@@ -61,13 +61,13 @@ def rank_by_features(
     said: Constraints = NO_CONSTRAINTS,
 ) -> list[tuple[ItemFacts, Score]]:
     """Rank candidates by their features, best first, each with its score."""
-    asked = keywords(instruction)
+    request_words = keywords(instruction)
     community, skill = spoken.community(weights, len(candidates)), spoken.skill(weights, len(candidates))
     scored = []
     for item, facets, liked in zip(candidates, community, skill, strict=True):
         name = item.item_id
         suits, is_against = said.suits.get(name, 0.0), name in said.against
-        score = Score(instruction_match(item, asked), facets, liked, suits, is_against, said.first(name))
+        score = Score(instruction_match(item, request_words), facets, liked, suits, is_against, said.first(name))
         scored.append((item, score))
     # Not for secrecy: a shuffle that the same seed repeats.
     random.Random(seed).shuffle(scored)  # noqa: S311
@@ -80,9 +80,9 @@ def facet_weights(facets: Iterable[Facet]) -> dict[str, float]:
     return {facet.attribute_id: facet.confidence for facet in facets if facet.attribute_id}
 
 
-def instruction_match(item: ItemFacts, asked: frozenset[str]) -> float:
+def instruction_match(item: ItemFacts, request_words: frozenset[str]) -> float:
     """Return how well an item matches the words of a request."""
-    if not asked:
+    if not request_words:
         return 0.0
-    matched = sum(1.0 for fact in item.facts if (said := keywords(fact.value)) and said <= asked)
-    return matched + sum(0.5 for _ in keywords(item.title) & asked)
+    matched = sum(1.0 for fact in item.facts if (said := keywords(fact.value)) and said <= request_words)
+    return matched + sum(0.5 for _ in keywords(item.title) & request_words)

@@ -98,12 +98,12 @@ def _standard(values: Sequence[float]) -> list[float]:
 
 
 def _liked(candidates: Sequence[set[str]], attributes: Sequence[Attribute]) -> dict[str, list[float]]:
-    said: dict[str, dict[str, float]] = {}
+    lines_by_dimension: dict[str, dict[str, float]] = {}
     for line in attributes:
-        if line.kind is not AttributeKind.PATTERN and (says := strength(line)):
-            said.setdefault(line.dimension, {})[line.attribute_id] = says
+        if line.kind is not AttributeKind.PATTERN and (value := strength(line)):
+            lines_by_dimension.setdefault(line.dimension, {})[line.attribute_id] = value
     rows = {
         dimension: [math.fsum(lines[name] for name in ids & lines.keys()) for ids in candidates]
-        for dimension, lines in said.items()
+        for dimension, lines in lines_by_dimension.items()
     }
     return {dimension: row for dimension, row in rows.items() if any(row)}

@@ -88,9 +88,11 @@ def render_prompt(prompt: str, task: RankTask, shown: Sequence[ItemFacts], *, ma
 
 
 def _community(task: RankTask, known: Mapping[str, str], gate: OutputGate, facets: int, chars: int) -> str:
-    said = ((keywords, facet.confidence) for facet in task.facets if (keywords := trusted_facet_words(facet, gate)))
-    told = [*said, *((f"lately took: {title}", 1.0) for title in task.lately)]
-    lines = [f"- {as_data(keywords, chars)} (confidence {sure:.1f})" for keywords, sure in told[:facets]]
+    facet_lines = (
+        (keywords, facet.confidence) for facet in task.facets if (keywords := trusted_facet_words(facet, gate))
+    )
+    notes = [*facet_lines, *((f"lately took: {title}", 1.0) for title in task.lately)]
+    lines = [f"- {as_data(keywords, chars)} (confidence {sure:.1f})" for keywords, sure in notes[:facets]]
     taken = sorted((i for i in known if task.companions.get(i, 0.0) > 0), key=lambda i: (-task.companions[i], i))
     if taken:
         also = ", ".join(known[i] for i in taken[:_MAX_COMPANIONS])
@@ -105,16 +107,16 @@ def _deciding_first(task: RankTask) -> dict[str, list[Fact]]:
     having = Counter(name for each in facts.values() for name in each)
 
     def rank(named: tuple[str, Fact]) -> tuple[bool, bool]:
-        name, said = named[0], keywords(named[1].value)
-        return name not in ids and not (said and said <= spoken_for), having[name] == len(task.items)
+        name, facet_lines = named[0], keywords(named[1].value)
+        return name not in ids and not (facet_lines and facet_lines <= spoken_for), having[name] == len(task.items)
 
     return {item_id: [fact for _, fact in sorted(each.items(), key=rank)] for item_id, each in facts.items()}
 
 
 def _line(key: str, title: str, facts: Sequence[Fact], detail: _Detail) -> str:
     name = as_data(title, detail.title_chars) if detail.title_chars else ""
-    told = "; ".join(
+    notes = "; ".join(
         as_data(f"{fact.dimension}: {fact.value}" if detail.with_dimension else fact.value, detail.fact_chars)
         for fact in facts[: detail.facts]
     )
-    return f"{key}: " + " | ".join(part for part in (name, told) if part) if name or told else key
+    return f"{key}: " + " | ".join(part for part in (name, notes) if part) if name or notes else key

@@ -104,7 +104,7 @@ class ListenStep:
         if is_applied(listening.applied, source) or utterance.event_id in listening.recent:
             return ListenEffects(ListenOutcome.REPEATED)
         chunks, closed = self._silent(listening.chunks, source.timestamp_ms)
-        unsaid = utterance.role is Speaker.USER and self.privacy.wish(utterance.text) is OptOut.NOT_REMEMBERED
+        unsaid = utterance.role is Speaker.USER and self.privacy.opt_out(utterance.text) is OptOut.NOT_REMEMBERED
         text = forget_wishes(utterance, self.extractor) if unsaid else utterance.text
         place = open_chunk_index(chunks, utterance.conversation_id)
         found: Mapping[str, int] = {}

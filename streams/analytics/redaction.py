@@ -22,9 +22,9 @@ def redacted(event: Model, privacy: Privacy) -> Model:
             if isinstance(event, Contrast) and event.facets:
                 kept["facets"] = privacy.facets(event.facets, event.domain)
             if event.instruction:
-                forgets = privacy.wish(event.instruction) is OptOut.NOT_REMEMBERED
+                forgets = privacy.opt_out(event.instruction) is OptOut.NOT_REMEMBERED
                 kept["instruction"] = "" if forgets else privacy.redact(event.instruction, event.domain).text
-        case Correction(text=text) if text and privacy.wish(text) is OptOut.NOT_REMEMBERED:
+        case Correction(text=text) if text and privacy.opt_out(text) is OptOut.NOT_REMEMBERED:
             # Only the fact that there was one is kept.
             kept = {"text": "", "acceptable": ()}
         case Correction():

@@ -63,7 +63,7 @@ async def state_preference(ctx: PageContext) -> Response:
     user, domain = ctx.user(Scope.CHANGE_USER), ctx.domain()
     words = ctx.fields.get("text", "").strip()
     about = {"user": user, "domain": domain}
-    if privacy_of(ctx.api.settings).wish(words) is OptOut.NOT_REMEMBERED:
+    if privacy_of(ctx.api.settings).opt_out(words) is OptOut.NOT_REMEMBERED:
         return ctx.redirect("/person", "You asked not to be remembered, so nothing was sent.", "wait", **about)
     envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "domain": domain}
     try:

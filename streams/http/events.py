@@ -249,7 +249,7 @@ async def correct(
     """
     correction = _event(Correction, body, user_id=user, domain=domain)
     name, wish = correction.event_id, OptOut.NOT_REMEMBERED
-    if privacy_of(api.settings).wish(correction.text) is wish:
+    if privacy_of(api.settings).opt_out(correction.text) is wish:
         why = {"understood": False, "why": wish.value, "explanation": NOT_REMEMBERED}
         return json_response(CorrectionOutcome(event_id=name, carried_out=False, **why))
     diff = await api.change_skill(token, correction)

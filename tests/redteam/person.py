@@ -160,7 +160,7 @@ class Person:
         )
         ranking = Ranking(instruction=asked, candidates=candidates, injected=injected, **names, **self.user)
         redacted = self.privacy.redact(asked, self.domain).text
-        wish = self.privacy.wish(asked)
+        wish = self.privacy.opt_out(asked)
         kept = ranking.model_copy(update={"instruction": redacted, "injected": DEFAULT.injected(injected, self.domain)})
         at = self._position("rankings", number)
         opened = join.on_ranking(join.ContrastState(), kept, self.parse, at, RingLimits(), wish)

@@ -154,7 +154,7 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
         event_id="r", ranking_id="r", instruction=asked, candidates=tuple(by_id[i] for i in out.order), **USER
     )
     out.rows += [row(request), row(ranking.model_copy(update={"instruction": instruction}))]
-    opened = join_ranking(OpenRankings(user_id="u", slot=0), ranking, parse, AT, wish=DEFAULT.wish(asked))
+    opened = join_ranking(OpenRankings(user_id="u", slot=0), ranking, parse, AT, wish=DEFAULT.opt_out(asked))
     selection = Selection(event_id="s", occurred_at=NOW, user_id="u", ranking_id="r", item_id="attacked")
     step = join_selection(opened.state, selection, AT)
     out.outcome = step.outcome.value
@@ -245,7 +245,7 @@ def _said(case: Case) -> Outcome:
     text = "" if form else case.text
     correction = Correction(event_id="c", text=text, directives=form, items=candidates, **USER)
     out.rows.append(row(correction))
-    if (wish := DEFAULT.wish(text)) is not None:
+    if (wish := DEFAULT.opt_out(text)) is not None:
         out.outcome = wish.value
         return out
     correction = correction.model_copy(update={"text": DEFAULT.redact(text, "films").text})

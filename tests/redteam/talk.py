@@ -132,7 +132,7 @@ class Talker:
             return Extraction()
         answer = {
             key: "; ".join(f"likes: {value}" for value in self._obeys if value in sentence.text) or "nothing"
-            for key, sentence in asked.asked.items()
+            for key, sentence in asked.sentences.items()
         }
         found, of_others = parse_answer(asked, answer, self.card, extractor=RULES, gate=OUTPUT_GATE)
         return Extraction(found, of_others, Provenance(reasoner="llm", model="fake"))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sager_language import redact
-from sager_language.personal import Category, redact_turn, refusal, routine_reveals, wish_of
+from sager_language.personal import Category, find_opt_out, redact_turn, refusal, routine_reveals
 from sager_language.personal.routines import whom
 from sager_language.personal.sensitive import of_fact
 from sager_language.personal.text import patterns, stems_of
@@ -87,7 +87,7 @@ def cpu_seconds(piece: str, length: int) -> float:
         text = (piece * length)[: length - less]
         began = time.process_time()
         redact(text)
-        wish_of(text)
+        find_opt_out(text)
         best = min(best, time.process_time() - began)
     return best
 

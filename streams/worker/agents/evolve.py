@@ -172,7 +172,7 @@ class EvolveAgent:
 
     async def _on_correction(self, event: Any, correction: Correction, position: Position) -> str:
         domain = correction.domain
-        wish = self._deps.privacy.wish(correction.text)
+        wish = self._deps.privacy.opt_out(correction.text)
         if wish is OptOut.NOT_REMEMBERED:  # no step ever sees it
             outcome = wish.value
         else:

@@ -268,7 +268,7 @@ def test_words_that_may_not_be_kept_are_left_out_whole() -> None:
 
 def test_what_holds_now_or_is_of_others_goes_on_no_card() -> None:
     assert heard(None, likes("tea", scope=Scope.NOW), likes("rum", scope=Scope.SESSION)) is None
-    assert receipts(heard(None, others=2)) == {"somebody-else": 2}
+    assert receipts(heard(None, others=2)) == {"other-person": 2}
 
 
 def test_the_least_certain_line_makes_room() -> None:

@@ -113,7 +113,7 @@ def test_the_privacy_filter_reads_any_text() -> None:
         DEFAULT.refuses("films", text[:40], text[:120])
         DEFAULT.refuses_id("films", text[:MAX_ID_CHARS])
         DEFAULT.redact_work(text, 500)
-        DEFAULT.wish(text)
+        DEFAULT.opt_out(text)
 
     look(check)
 

@@ -451,7 +451,7 @@ def test_sentences_are_numbered_and_each_is_to_be_answered() -> None:
         "3. And tea",
     ]
     assert list(found.schema["properties"]) == found.schema["required"] == ["1", "2", "3"]
-    assert [(each.text, each.turn.event_id) for each in found.asked.values()] == [
+    assert [(each.text, each.turn.event_id) for each in found.sentences.values()] == [
         (f"{RUNS}, at 6.30.", "u0"),
         ("Karaoke is fine", "u0"),
         ("And tea", "u1"),
@@ -463,7 +463,7 @@ def test_what_something_private_was_taken_out_of_is_not_asked_about() -> None:
     found = asked(a_chunk(f"I collect my daughter [minor] at Oakfield Primary. {RUNS}"))
 
     assert found is not None
-    assert [each.text for each in found.asked.values()] == [RUNS]
+    assert [each.text for each in found.sentences.values()] == [RUNS]
 
 
 def test_a_long_sentence_is_asked_about_in_parts_that_can_be_quoted() -> None:
@@ -472,7 +472,7 @@ def test_a_long_sentence_is_asked_about_in_parts_that_can_be_quoted() -> None:
     found = asked(a_chunk(said))
 
     assert found is not None
-    parts = [each.text for each in found.asked.values()]
+    parts = [each.text for each in found.sentences.values()]
     assert " ".join(parts) == said
     assert all(len(part) <= MAX_PIECE_CHARS for part in parts)
     assert all(part.endswith("work,") for part in parts[:-1])
@@ -482,8 +482,8 @@ def test_of_many_sentences_the_newest_are_asked_about() -> None:
     found = asked(a_chunk(*[f"Tea number {number}." for number in range(MAX_ASKED + 9)]))
 
     assert found is not None
-    assert len(found.asked) == MAX_ASKED
-    assert found.asked[str(MAX_ASKED)].text == f"Tea number {MAX_ASKED + 8}."
+    assert len(found.sentences) == MAX_ASKED
+    assert found.sentences[str(MAX_ASKED)].text == f"Tea number {MAX_ASKED + 8}."
 
 
 def test_of_a_vocabulary_only_what_is_spoken_of_is_named() -> None:
@@ -523,7 +523,7 @@ def test_the_prompt_and_the_reply_keep_their_budgets(text: str, turns: int, budg
     if found is not None:
         assert count_tokens(found.prompt) <= budget - CORRECTION_TOKENS
         assert reply_tokens(found.longest_answer) <= 1_500
-        assert found.asked
+        assert found.sentences
 
 
 def test_what_does_not_fit_is_the_oldest() -> None:

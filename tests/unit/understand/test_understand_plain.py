@@ -1,12 +1,13 @@
 """Plain sentences over realistic catalogues: understood, or answered with the reason and an example."""
 
+import json
 import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from operators.language.corrections import COUNTS_AS_CHOICE, LEARNING_STOPPED, SUPERSEDED, explanation
+from operators.language.corrections import COUNTS_AS_CHOICE, LEARNING_STOPPED, SUPERSEDED, explanation, understand
 from operators.language.ports import Interpretation
 from operators.language.privacy import Privacy
 from operators.learning.feedback import resolve_correction, resolve_ignored
@@ -16,7 +17,7 @@ from schemas import Bound, Candidate, Fact, Measure, NotUnderstood, SkillDiff, S
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW, facts, item_facts
-from tests.unit.understand.understand_builders import a_bare_skill, a_correction, understood
+from tests.unit.understand.understand_builders import SHOWN, a_bare_skill, a_correction, understood
 
 FOOD = (
     *facts("ingredient: tofu", "ingredient: peanuts", "ingredient: beef", "ingredient: mushrooms", "ingredient: fish"),
@@ -239,3 +240,29 @@ def test_the_examples_of_docs_and_commands_are_understood() -> None:
 
     assert said
     assert [text for text in sorted(said) if not read("films", text)[0].is_understood] == []
+
+
+REDTEAM = Path(__file__).parents[2] / "redteam"
+ATTACKS = [
+    case
+    for name in ("cases.jsonl", "corpus/samples.jsonl")
+    for case in map(json.loads, (REDTEAM / name).read_text("utf-8").splitlines())
+    if case["channel"] in ("instruction", "title") or case.get("kind") in ("order", "disguise")
+]
+
+
+def test_orders_to_a_model_are_no_statements() -> None:
+    vocabulary = facts("genre: horror", "genre: comedy", "genre: noir", "genre: drama")
+    known = {(fact.dimension, fact.value) for fact in (*vocabulary, *(fact for item in SHOWN for fact in item.facts))}
+    for case in ATTACKS:
+        correction = a_correction(case["text"][:2_000], SHOWN)
+        found = understand(correction, SHOWN, a_bare_skill(), vocabulary, privacy=PRIVACY, reader=RULES)
+        attack = case.get("attack") or case["text"]
+        for read in found.says:
+            directive = read.directive
+            assert directive.bound or attack.casefold() not in read.words.casefold()
+            assert directive.bound or directive.item_id or (directive.dimension, directive.value) in known
+
+
+def test_words_are_quoted_without_invisible_characters() -> None:
+    assert understood("I don't \u202ewant\u200b red").says[0].words == "I don't want red"

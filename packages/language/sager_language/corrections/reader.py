@@ -11,11 +11,11 @@ from sager_language.corrections.phrases import Phrases
 from sager_language.corrections.reading import MAX_READS, Read, Reader
 from sager_language.corrections.tokens import tokens
 from sager_language.corrections.units import Unit, units_of
-from sager_language.personal import PLACEHOLDER, Wish, wish_of
+from sager_language.personal import PLACEHOLDER, OptOut, find_opt_out
 from sager_language.types import Fact, Item, Stance, Statement
 
 
-class Whose(Enum):
+class TasteOwner(Enum):
     """Whose taste a text tells of."""
 
     THE_PERSONS = 1
@@ -24,7 +24,7 @@ class Whose(Enum):
     BOTH = 3
 
 
-def whose(text: str, spelt: str, language: Language) -> Whose:
+def taste_owner(text: str, spelt: str, language: Language) -> TasteOwner:
     """Whose taste a text tells of.
 
     Args:
@@ -33,12 +33,12 @@ def whose(text: str, spelt: str, language: Language) -> Whose:
         language: that it is in.
     """
     if language.for_person_too.search(spelt):
-        return Whose.THE_PERSONS
+        return TasteOwner.THE_PERSONS
     if language.for_another.search(spelt):
-        return Whose.ANOTHER
+        return TasteOwner.ANOTHER
     # It knows fifteen languages, and rather takes a wish for somebody else's.
-    is_told = language.of_another.search(spelt) is not None or wish_of(text) is Wish.FOR_ANOTHER
-    return Whose.BOTH if is_told else Whose.THE_PERSONS
+    is_told = language.of_another.search(spelt) is not None or find_opt_out(text) is OptOut.FOR_ANOTHER
+    return TasteOwner.BOTH if is_told else TasteOwner.THE_PERSONS
 
 
 # A shorter text is no evidence of its language.
@@ -103,15 +103,15 @@ def read_correction(
     """
     words = [token.text for token in tokens(text)]
     spoken = _language(words, language)
-    of = whose(text, _spelt(words), spoken)
-    if of is Whose.ANOTHER:
+    of = taste_owner(text, _spelt(words), spoken)
+    if of is TasteOwner.ANOTHER:
         return _of_another(language or spoken.name)
     ids = [item.item_id for item in items]
     about = about or (ids[0] if len(ids) == 1 else None)
     names = Names(items, known, may_be_named(vocabulary, words, spoken.names), about, spoken.endings, spoken.names)
     domain_words = tuple(token.text for token in tokens(domain.replace("_", " ").replace(".", " ")))
     phrases = Phrases(names, spoken, domain_words, about)
-    reader = Reader(text, spoken, phrases, items, about, only_of_me=of is Whose.BOTH)
+    reader = Reader(text, spoken, phrases, items, about, only_of_me=of is TasteOwner.BOTH)
     units = units_of(text, names, spoken, ids, about)
     reading = reader.read(units)
     if numbers := {word for word in words if word[0].isdigit()}:
@@ -121,7 +121,7 @@ def read_correction(
     reads = _settled(reading.says)
     if reads or reading.suits:
         return Correction(reads, tuple(dict.fromkeys(reading.suits)), spoken.name)
-    if of is Whose.BOTH:
+    if of is TasteOwner.BOTH:
         return _of_another(language or spoken.name)
     why, named = _why(text, words, units, spoken)
     return Correction(language=language, why=why, named=named)
@@ -130,7 +130,7 @@ def read_correction(
 def is_about_another(text: str, language: str = "") -> bool:
     """Return True if a text speaks of another person's taste."""
     words = [token.text for token in tokens(text)]
-    return bool(words) and whose(text, _spelt(words), _language(words, language)) is not Whose.THE_PERSONS
+    return bool(words) and taste_owner(text, _spelt(words), _language(words, language)) is not TasteOwner.THE_PERSONS
 
 
 def is_unread(text: str) -> bool:

@@ -1,25 +1,25 @@
 """Personal data in text: found, and replaced by placeholders. Pure, bounded in time, without a model."""
 
+from sager_language.personal.opt_out import OptOut, find_opt_out
 from sager_language.personal.persons import USERS, given_names
 from sager_language.personal.redaction import KINDS, PLACEHOLDER, Redacted, redact, redact_turn, refusal, version
 from sager_language.personal.routines import routine_reveals
 from sager_language.personal.sensitive import Category
 from sager_language.personal.text import words_of
-from sager_language.personal.wishes import Wish, wish_of
 
 __all__ = [
     "KINDS",
     "PLACEHOLDER",
     "USERS",
     "Category",
+    "OptOut",
     "Redacted",
-    "Wish",
+    "find_opt_out",
     "given_names",
     "redact",
     "redact_turn",
     "refusal",
     "routine_reveals",
     "version",
-    "wish_of",
     "words_of",
 ]

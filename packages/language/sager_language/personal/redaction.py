@@ -9,7 +9,7 @@ from functools import cache, lru_cache, partial
 from importlib.resources import files
 from typing import Final
 
-from sager_language.personal import contacts, devices, minors, numbers, papers, persons, places
+from sager_language.personal import contacts, devices, documents, minors, numbers, persons, places
 from sager_language.personal.numbers import Span
 from sager_language.personal.sensitive import Category, claims, of_fact
 from sager_language.personal.text import digits_in, line
@@ -26,15 +26,15 @@ _OF_ANYTHING: Final[tuple[tuple[str, Finder], ...]] = (
     (numbers.CARD, partial(numbers.numbered, numbers.CARD)),
     ("phone", contacts.phones),
     (numbers.ID, partial(numbers.numbered, numbers.ID)),
-    (numbers.ID, papers.ids),
+    (numbers.ID, documents.ids),
     ("coordinates", devices.points),
     ("address", places.addresses),
 )
 _OF_PEOPLE: Final[tuple[tuple[str, Finder], ...]] = (
     ("birth", persons.births),
     ("ip", devices.networks),
-    (numbers.ID, papers.near_papers),
-    ("plate", papers.plates),
+    (numbers.ID, documents.near_papers),
+    ("plate", documents.plates),
     ("minor", minors.minors),
     ("name", places.residents),
     ("name", persons.names),

@@ -1,7 +1,7 @@
 """Preferences that people state in conversations, read by rules: English and German."""
 
-from sager_language.preferences.finding import Effect, Extraction, Finding, Speaks, speaks, withdraws
-from sager_language.preferences.own import Span, own_words
+from sager_language.preferences.authored_text import Span, own_words
+from sager_language.preferences.finding import Effect, Extraction, Finding, SentenceSubject, subject_of, withdraws
 from sager_language.preferences.reader import extract_preferences, warm
 from sager_language.preferences.sentences import MAX_PIECE_CHARS, pieces
 
@@ -10,12 +10,12 @@ __all__ = [
     "Effect",
     "Extraction",
     "Finding",
+    "SentenceSubject",
     "Span",
-    "Speaks",
     "extract_preferences",
     "own_words",
     "pieces",
-    "speaks",
+    "subject_of",
     "warm",
     "withdraws",
 ]

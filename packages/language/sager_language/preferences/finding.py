@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, StrEnum
 
-from sager_language.preferences.own import Span
+from sager_language.preferences.authored_text import Span
 from sager_language.preferences.sentences import MAX_SENTENCE_CHARS, sentences
 from sager_language.types import FREE, Scope, Stance, Strength
 
@@ -80,7 +80,7 @@ _ERASES = re.compile(
 _STOPS = ".!?\u2026\u3002\n"
 
 
-class Speaks(Enum):
+class SentenceSubject(Enum):
     """How a sentence stands to the person who wrote it."""
 
     # For all that rules know, it tells of them.
@@ -98,18 +98,18 @@ def withdraws(words: str, effect: Effect) -> bool:
     return (_ERASES if effect is Effect.FORGETS else _ENDS).search(words) is not None
 
 
-def speaks(span: Span, start: int, end: int) -> Speaks:
+def subject_of(span: Span, start: int, end: int) -> SentenceSubject:
     """How the sentence stands to the person in which a quotation from `start` to `end` of their words stands."""
     text = span.text
     until = min((place for stop in _STOPS if (place := text.find(stop, end - 1)) >= 0), default=len(text))
     if text[until : until + 1] == "?":
-        return Speaks.NOT_FOR_THEM
+        return SentenceSubject.NOT_FOR_THEM
     begin = max(text.rfind(stop, 0, start) for stop in _STOPS) + 1
     # Read by itself: what stands elsewhere in a long text costs nothing here.
     for sentence in sentences(text[begin : until + 1], MAX_SENTENCE_CHARS):
         spelt, language = sentence.spelt.text, sentence.language
         if language.others.search(spelt):
-            return Speaks.OF_OTHERS
+            return SentenceSubject.OF_OTHERS
         if language.blocks.search(spelt) or language.takes_back.match(spelt):
-            return Speaks.NOT_FOR_THEM
-    return Speaks.FOR_THEM
+            return SentenceSubject.NOT_FOR_THEM
+    return SentenceSubject.FOR_THEM

@@ -8,8 +8,8 @@ from typing import Final, Self
 from sager_language.corrections.patterns import FACT
 from sager_language.corrections.tokens import STOPS
 from sager_language.corrections.units import Unit
-from sager_language.preferences.alike import Words, listed, stem, words_of
 from sager_language.preferences.finding import Effect, Finding
+from sager_language.preferences.similarity import Words, listed, stem, words_of
 from sager_language.text import normalise
 from sager_language.types import Line, Stance
 

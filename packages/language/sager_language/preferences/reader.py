@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Final
 
 from sager_language.corrections.language import LANGUAGES
-from sager_language.preferences.alike import words_of
+from sager_language.preferences.authored_text import USER, Span, own_words
 from sager_language.preferences.finding import Effect, Extraction, Finding
 from sager_language.preferences.known import Knowledge
 from sager_language.preferences.language import language_of
-from sager_language.preferences.own import USER, Span, own_words
 from sager_language.preferences.rules import SentenceReader
 from sager_language.preferences.sentences import Sentence, sentences, sentences_of_play, units_before
+from sager_language.preferences.similarity import words_of
 from sager_language.preferences.values import Vocabularies
 from sager_language.text import normalise
 from sager_language.types import Fact, Line, Turn

@@ -10,11 +10,11 @@ from sager_language.corrections.units import Spelt, Unit
 from sager_language.personal import PLACEHOLDER
 from sager_language.preferences.clauses import Clause, ClauseReader
 from sager_language.preferences.finding import Effect, Finding
+from sager_language.preferences.forget_intent import ForgetIntent, forget_intent_in, may_forget, patterned
 from sager_language.preferences.known import Knowledge, Known, Naming
 from sager_language.preferences.language import FORGETS, Kind, Language, Tail
 from sager_language.preferences.sentences import Sentence
 from sager_language.preferences.values import MAX_VALUE_CHARS, Vocabularies, in_words, listed, spoken
-from sager_language.preferences.wishing import Wish, may_wish, patterned, wish_in
 from sager_language.text import normalise
 from sager_language.types import FREE, MAX_QUOTED_CHARS, Line, Scope, Stance, Strength, Turn
 
@@ -81,11 +81,11 @@ class SentenceReader:
     def wishes(self, sentence: Sentence) -> list[Finding]:
         """What a sentence wants forgotten: by the patterns of plain wishes, else by what it names that is known."""
         language = sentence.language
-        if not may_wish(sentence, self._knowledge):
+        if not may_forget(sentence, self._knowledge):
             return []
         clause = ClauseReader(sentence.units, language).forgets()
         found = list(self._found(clause, sentence.text, language, Scope.ALWAYS, "")) if clause else []
-        wish = wish_in(sentence, self._knowledge)
+        wish = forget_intent_in(sentence, self._knowledge)
         if wish is None or (found and not wish.known):
             return found
         named = {_subject(each) for each in found}
@@ -96,7 +96,7 @@ class SentenceReader:
         """Wishes of a sentence to forget what is known."""
         return [self._about(each, sentence, Effect.FORGETS) for each in known]
 
-    def _guessed(self, wish: Wish, sentence: Sentence) -> list[Finding]:
+    def _guessed(self, wish: ForgetIntent, sentence: Sentence) -> list[Finding]:
         if wish.known or not wish.guess:
             return []
         return [self._about(Known(Stance.PREFERS, FREE, wish.guess, None, frozenset()), sentence, Effect.FORGETS)]

@@ -8,8 +8,8 @@ from typing import Final
 from sager_language.corrections.names import may_be_named, name_words, stem_of
 from sager_language.corrections.tokens import INNER_QUOTE, PAUSE, QUOTE, STOPS
 from sager_language.corrections.units import Spelt, Unit
-from sager_language.preferences.alike import listed as listed_words
 from sager_language.preferences.language import Language, Tail
+from sager_language.preferences.similarity import listed as listed_words
 from sager_language.text import normalise
 from sager_language.types import Fact, Scope
 

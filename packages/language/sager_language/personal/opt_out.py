@@ -12,7 +12,7 @@ from typing import Final
 from sager_language.personal.text import folded, patterns
 
 
-class Wish(StrEnum):
+class OptOut(StrEnum):
     """A person's wish about the choice that answers their request."""
 
     NOT_REMEMBERED = "not-remembered"
@@ -36,17 +36,17 @@ def _pattern(wish: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=4_096)
-def wish_of(instruction: str) -> Wish | None:
+def find_opt_out(instruction: str) -> OptOut | None:
     """What this instruction asks us to do with the choice that follows it; None for nearly all.
 
-    >>> wish_of("something quiet for tonight"), wish_of("do not remember this: trashy romance").value
+    >>> find_opt_out("something quiet for tonight"), find_opt_out("do not remember this: trashy romance").value
     (None, 'not-remembered')
-    >>> wish_of("A gift for my mother, she loves opera").value, wish_of("for my wife and me")
+    >>> find_opt_out("A gift for my mother, she loves opera").value, find_opt_out("for my wife and me")
     ('for-another', None)
     """
     said = folded(instruction)
     if not said:
         return None
     if _pattern("forget").search(said):
-        return Wish.NOT_REMEMBERED
-    return Wish.FOR_ANOTHER if _pattern("another").search(said) else None
+        return OptOut.NOT_REMEMBERED
+    return OptOut.FOR_ANOTHER if _pattern("another").search(said) else None

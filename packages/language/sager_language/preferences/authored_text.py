@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sager_language.preferences.pasted import any_of, pasted
+from sager_language.preferences.pasted_text import any_of, pasted
 from sager_language.types import Turn
 
 USER: Final = "user"

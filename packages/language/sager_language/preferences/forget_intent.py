@@ -8,10 +8,10 @@ from typing import Final
 from sager_language.corrections.patterns import FACT
 from sager_language.corrections.tokens import STOPS
 from sager_language.corrections.units import Spelt, Unit
-from sager_language.preferences.alike import words_of
 from sager_language.preferences.known import Knowledge, Known, Naming, with_signs
 from sager_language.preferences.language import Language
 from sager_language.preferences.sentences import Sentence
+from sager_language.preferences.similarity import words_of
 from sager_language.preferences.values import MAX_VALUE_CHARS
 from sager_language.text import Lazy, normalise
 
@@ -19,7 +19,7 @@ MAX_GUESSED_WORDS: Final = 6
 
 
 @dataclass(frozen=True)
-class Wish:
+class ForgetIntent:
     """What somebody wants forgotten.
 
     Attributes:
@@ -31,7 +31,7 @@ class Wish:
     guess: str = ""
 
 
-def may_wish(sentence: Sentence, knowledge: Knowledge) -> bool:
+def may_forget(sentence: Sentence, knowledge: Knowledge) -> bool:
     """Whether a sentence with words for forgetting may be a wish, and is neither a question nor somebody else's.
 
     What is known may be called by a word that is none in a wish: `delete the code` is about a text, and `forget that I
@@ -48,8 +48,8 @@ def _without_names(sentence: Sentence, knowledge: Knowledge) -> str:
     return Spelt.of(signed).text
 
 
-def wish_in(sentence: Sentence, knowledge: Knowledge) -> Wish | None:
-    """The wish to forget in a sentence that `may_wish`; None if it has none."""
+def forget_intent_in(sentence: Sentence, knowledge: Knowledge) -> ForgetIntent | None:
+    """The wish to forget in a sentence that `may_forget`; None if it has none."""
     language, text = sentence.language, sentence.spelt.text
     cues = language.forgets_cues.of(text)
     if not cues and not language.forgets_cues.erases.search(text):
@@ -57,10 +57,10 @@ def wish_in(sentence: Sentence, knowledge: Knowledge) -> Wish | None:
     namings = knowledge.named(sentence.units) or knowledge.named_in_part(sentence.units)
     if not cues:
         signs = patterned(sentence.units, namings, language.forgets_named, begins=True)
-        return Wish(tuple(signs)) if signs else None
+        return ForgetIntent(tuple(signs)) if signs else None
     if near := _near(cues, namings, sentence.units, sentence.spelt):
-        return Wish(tuple(naming.known for naming in near))
-    return Wish(guess=_guessed(sentence, language))
+        return ForgetIntent(tuple(naming.known for naming in near))
+    return ForgetIntent(guess=_guessed(sentence, language))
 
 
 def patterned(units: Sequence[Unit], namings: Sequence[Naming], pattern: Lazy, *, begins: bool = False) -> list[Known]:
