@@ -9,10 +9,10 @@ RUN    := $(VENV)/bin
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-# A lock names everything, so nothing is left to resolve. The pip of Python 3.11, left to it, takes the newest release of
-# what another package wants with an extra, and then refuses it for its hash (pypa/pip#9644).
+# A lock names every package, so --no-deps skips resolution. The pip of Python 3.11 would otherwise take the newest release
+# of a package that another one requires with an extra, and then refuse its hash (pypa/pip#9644).
 FROM_LOCK := -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r
-# $(call complete,BIN): fails, and says what is missing, unless all that the installed packages need is installed too.
+# $(call complete,BIN): fail and list missing packages unless all dependencies are installed.
 complete   = missing=$$($(1)/python -m pip --disable-pip-version-check check) || { echo "$$missing"; exit 1; }
 
 setup: $(VENV)/ready ## make the virtual environment (done by the others when needed)
@@ -20,7 +20,7 @@ setup: $(VENV)/ready ## make the virtual environment (done by the others when ne
 # The packages of `sager demo`, `sager up` and `sager mcp`. Those of tests, notebooks and evaluations are added to them.
 $(VENV)/run: infra/run.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "Python 3.11 or newer is needed; say which: make PYTHON=/path/to/python3.11"; exit 1; }
+		{ echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "making $(VENV), once"
 	@$(PYTHON) -m venv $(VENV)
 	@$(RUN)/python $(FROM_LOCK) infra/run.lock
@@ -34,21 +34,21 @@ $(VENV)/ready: requirements.lock $(VENV)/run
 	@$(call complete,$(RUN))
 	@touch $@
 
-demo: $(VENV)/run ## stream choices of simulated users through the whole pipeline, and show the learned skills
+demo: $(VENV)/run ## send choices of simulated users through the whole pipeline, and show the learned skills
 	@$(RUN)/sager demo
 
-# Half of a broker test is waiting (for a group, a session, a start): twice as many at a time as two cores suggest.
+# A broker test spends half of its time waiting for a group, a session or a start: run twice as many as two cores suggest.
 JOBS   ?= 4
 PYTEST := $(RUN)/python -m pytest
 SPREAD  = -n $(JOBS) --dist worksteal
-# What of them, for `make test-all` and `make test-kafka`: an expression of pytest's -m.
+# An expression of pytest's -m that selects tests, for `make test-all` and `make test-kafka`.
 ONLY   ?=
-# Counting the lines that tests run doubles what they compute: `make test-all COUNT=` does not, and neither does .ci/run.
+# Coverage doubles the CPU time of tests: `make test-all COUNT=` leaves it out, as .ci/run does.
 COUNT  ?= --cov --cov-report=
-# Tests start hundreds of processes. Where this is set, each compiles every module anew.
+# Tests start hundreds of processes. With this variable set, each would compile every module again.
 test test-all test-fast test-kafka faults: export PYTHONDONTWRITEBYTECODE =
 
-test: $(VENV)/ready ## run the tests that a change must pass at once, on the embedded broker (5 minutes on two cores)
+test: $(VENV)/ready ## run a test of every behaviour, on the embedded broker (5 minutes on two cores)
 	@$(PYTEST) $(SPREAD) -m "not thorough and not seldom"
 
 test-all: $(VENV)/ready ## run all tests, on the embedded broker, and measure their coverage
@@ -66,10 +66,10 @@ test-kafka: $(VENV)/ready ## run the broker's tests on an Apache Kafka made from
 faults: $(VENV)/ready ## run every fault 50 times on Apache Kafka, for the table of docs/reliability.md (hours)
 	@$(RUN)/python -m benchmarks.reliability --times 50
 
-image-check: $(VENV)/ready ## do the steps of infra/Dockerfile and docker-compose.yml without Docker (needs Linux)
+image-check: $(VENV)/ready ## run the steps of infra/Dockerfile and docker-compose.yml without Docker (needs Linux)
 	@$(RUN)/python -m infra.image
 
-# Rules alone: nothing is sent anywhere to find out whether it is valid.
+# Pattern rules only: no secret is sent anywhere for validation.
 SECRETS = $(RUN)/kingfisher scan --no-validate --no-update-check --git-history none --quiet
 lint: $(VENV)/ready ## check style, types, formatting, spelling and secrets; changes nothing
 	@$(RUN)/ruff check .
@@ -78,18 +78,18 @@ lint: $(VENV)/ready ## check style, types, formatting, spelling and secrets; cha
 	@$(RUN)/typos --format brief
 	@git ls-files -z | xargs -0 $(SECRETS)
 
-# What is written in JavaScript needs Node 20 and npm, and nothing else in here does.
+# Only the JavaScript parts need Node 20 and npm.
 NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel error
 %/node_modules/ready: %/package-lock.json
 	@cd $* && $(NPM_CI)
 	@touch $@
 
 TYPESCRIPT := clients/typescript
-api: $(VENV)/ready $(TYPESCRIPT)/node_modules/ready ## write docs/api and the TypeScript client's types again, after a change of routes or models
+api: $(VENV)/ready $(TYPESCRIPT)/node_modules/ready ## write docs/api and the TypeScript client's types, after a change of routes or models
 	@$(RUN)/sager schemas export --out docs/api --documents
 	@cd $(TYPESCRIPT) && npm run --silent types
 
-reference: $(VENV)/ready ## write the tables of settings, metrics and commands again, after a change of any
+reference: $(VENV)/ready ## write the tables of settings, metrics and commands in docs/
 	@$(RUN)/python -m infra.reference
 
 API_LINT := infra/api-lint
@@ -98,7 +98,7 @@ lint-api: $(API_LINT)/node_modules/ready ## lint docs/api: the OpenAPI and the A
 		--config $(API_LINT)/redocly.yaml docs/api/openapi.json docs/api/asyncapi.json
 
 KAFKAJS := docs/examples/kafkajs
-typescript: $(TYPESCRIPT)/node_modules/ready $(KAFKAJS)/node_modules/ready ## build, check and try the TypeScript client; its types are those of docs/api
+typescript: $(TYPESCRIPT)/node_modules/ready $(KAFKAJS)/node_modules/ready ## build, check and test the TypeScript client
 	@cd $(TYPESCRIPT) && npm run --silent types:check && npm run --silent build && npm run --silent check && npm test --silent
 
 format: $(VENV)/ready ## put the code into its format
@@ -121,7 +121,7 @@ lock: $(VENV)/ready ## resolve the dependencies into requirements.lock, and into
 	@$(COMPILE) -o docs/examples/agents/requirements.lock docs/examples/agents/requirements.in
 	@printf 'cyclonedx-bom\npip-audit\n' | $(COMPILE) --no-annotate --constraint requirements.lock -o infra/audit.lock -
 
-# The site's generator and the workflows' linters have an environment of their own: nothing else needs them.
+# Only this target needs the site's generator and the workflows' linters.
 DOCS := .venv-docs
 $(DOCS)/ready: docs/requirements.lock
 	@$(PYTHON) -m venv $(DOCS)
@@ -135,7 +135,7 @@ docs: $(DOCS)/ready ## build the docs into site/, strictly, and lint the GitHub 
 	@$(DOCS)/bin/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	@$(DOCS)/bin/zizmor --offline --quiet --no-progress .github
 
-# The agent frameworks of docs/examples/agents have an environment of their own too, and only their tests need it.
+# Only the tests of docs/examples/agents need the agent frameworks.
 AGENTS := .venv-agents
 $(AGENTS)/ready: docs/examples/agents/requirements.lock
 	@$(PYTHON) -m venv $(AGENTS)
@@ -145,7 +145,7 @@ $(AGENTS)/ready: docs/examples/agents/requirements.lock
 
 agents: $(AGENTS)/ready ## install the agent frameworks that docs/examples/agents shows, for its tests
 
-# What asks for known vulnerabilities, and lists what is in a release, has an environment of its own too.
+# The audit of dependencies and the SBOM have their own environment.
 AUDIT := .venv-audit
 LOCKS := requirements.lock infra/run.lock infra/requirements.lock infra/build.lock infra/audit.lock docs/requirements.lock \
 	docs/examples/agents/requirements.lock
@@ -155,7 +155,7 @@ $(AUDIT)/ready: infra/audit.lock
 	@$(call complete,$(AUDIT)/bin)
 	@touch $@
 
-audit: $(AUDIT)/ready ## ask PyPI for known vulnerabilities of everything that is locked (needs pypi.org itself)
+audit: $(AUDIT)/ready ## ask PyPI for known vulnerabilities of all locked packages (needs pypi.org)
 	@for lock in $(LOCKS); do \
 		$(AUDIT)/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off -r $$lock || exit 1; done
 
@@ -164,13 +164,13 @@ sbom: $(AUDIT)/ready ## list the packages of the image and a release as CycloneD
 	@$(AUDIT)/bin/cyclonedx-py requirements --output-reproducible --of JSON \
 		-o dist/sbom/sager-streams.cdx.json infra/requirements.lock
 
-release-check: $(VENV)/ready ## from the tag TAG, in a fresh clone: check, build, install and run the release
+release-check: $(VENV)/ready ## check, build, install and run the release of the tag TAG, in a fresh clone
 	@$(RUN)/python -m infra.release --tag "$(TAG)"
 
 chart: $(VENV)/ready ## write the Helm chart's schema of values and its README's table
 	@$(RUN)/python -m infra.chart
 
-# Its maker's own release, checked by Go's checksum database. A minute, once.
+# Helm's own release, verified by Go's checksum database. It takes a minute, once.
 HELM_VERSION := v3.22.0
 helm: .helm/helm ## build helm for the chart's tests (needs Go)
 
@@ -185,6 +185,6 @@ bench: $(VENV)/ready ## measure a choice, a worker, and the overlap of LLM calls
 	@$(RUN)/python -m benchmarks.throughput rules
 	@$(RUN)/python -m benchmarks.throughput llm
 
-clean: ## remove the products of the others
+clean: ## remove everything that other targets made
 	rm -rf $(VENV) $(DOCS) $(AGENTS) $(AUDIT) site .helm .kafka .prometheus .sager .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
