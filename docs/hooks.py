@@ -43,7 +43,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Point links at the site's pages, or at the repository."""
-    source_path = {page_name: source for source, page_name in PAGES.items()}.get(page.file.src_uri, f"docs/{page.file.src_uri}")
+    source_path = {page_name: source for source, page_name in PAGES.items()}.get(
+        page.file.src_uri, f"docs/{page.file.src_uri}"
+    )
 
     def target(link: re.Match[str]) -> str:
         words, where = link.groups()
