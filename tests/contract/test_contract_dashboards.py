@@ -1,4 +1,4 @@
-"""Dashboards, alerts and their runbook: of Grafana's schema, of metrics that exist, and with the same limits."""
+"""Dashboards, alerts and the runbook use existing metrics and the same limits."""
 
 import re
 import warnings
@@ -20,11 +20,11 @@ with warnings.catch_warnings():
 PROMETHEUS = ROOT / "infra" / "prometheus"
 RUNBOOK = ROOT / "docs" / "runbook.md"
 BOARDS = dashboards()
+# Prometheus and its Python client export these by themselves.
 OF_PROCESSES = {
     "up", "process_start_time_seconds", "process_cpu_seconds_total", "process_resident_memory_bytes",
     "process_open_fds", "process_max_fds",
 }  # fmt: skip
-"""What Prometheus and its client tell by themselves."""
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 
@@ -33,19 +33,13 @@ def board(request: pytest.FixtureRequest) -> dict[str, Any]:
     return BOARDS[request.param]
 
 
-def asked() -> Iterator[Asked]:
+def queries() -> Iterator[Asked]:
     yield from of_panels()
     yield from of_annotations()
     yield from (each for _, each in of_alerts())
 
 
-# --- of Grafana's schema
-
-
-# --- for whoever looks at them
-
-
-def test_every_panel_says_what_it_shows_in_which_unit_and_what_to_do(board: dict[str, Any]) -> None:
+def test_panels_have_a_description_a_unit_and_legends(board: dict[str, Any]) -> None:
     known = {value for name, value in vars(units).items() if isinstance(value, str) and not name.startswith("_")}
     for panel in panels(board):
         defaults = panel["fieldConfig"]["defaults"]
@@ -56,32 +50,22 @@ def test_every_panel_says_what_it_shows_in_which_unit_and_what_to_do(board: dict
         assert all(count == 1 for count in Counter(target["refId"] for target in panel["targets"]).values())
 
 
-# --- of metrics that exist
-
-
-def test_every_metric_that_is_asked_for_exists() -> None:
-    named = {name for each in asked() for name in re.findall(r"\b(?:sager|process)_\w+|\bup\b", each.expr)}
+def test_queries_use_existing_metrics() -> None:
+    named = {name for each in queries() for name in re.findall(r"\b(?:sager|process)_\w+|\bup\b", each.expr)}
 
     assert named - series() - OF_PROCESSES == set()
 
 
-OF_WEBHOOKS = "sager_webhook_"
-"""They are few, and /ready names what fails."""
-
-
 def test_every_metric_is_on_a_dashboard() -> None:
-    """One metric is for queries by hand, and `sager up` reads the next offsets when it ends."""
+    # Webhooks are few, and /ready names the one that fails. `sager up` reads the next offsets when it ends.
     shown = " ".join(each.expr for each in of_panels())
-    unseen = {name for name in exported() if name not in shown and not name.startswith(OF_WEBHOOKS)}
+    unseen = {name for name in exported() if name not in shown and not name.startswith("sager_webhook_")}
 
     assert unseen == {"sager_build_info", "sager_materializer_next_offset"}
 
 
-# --- alerts
-
-
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
-def test_an_alert_has_its_red_line_its_tests_and_its_runbook(alert: Alert) -> None:
+def test_an_alert_has_a_threshold_line_tests_and_a_runbook(alert: Alert) -> None:
     lines = [
         step
         for board in BOARDS.values()
@@ -94,11 +78,11 @@ def test_an_alert_has_its_red_line_its_tests_and_its_runbook(alert: Alert) -> No
     assert (alert.limit, alert.op) in [(limit, op) for limit, op, _ in lines]
     assert alert.severity != "critical" or (alert.limit, alert.op, "red") in lines
     assert alert.name in tests
-    assert section(alert.name).count("\n- ") >= 2, "a runbook tells where to look, and what to do"
+    assert section(alert.name).count("\n- ") >= 2, "a runbook section needs causes and actions"
 
 
 def coloured(panel: dict[str, Any]) -> Iterator[tuple[float, str, str]]:
-    """The limits that are drawn, each as an alert would compare, and the colour on the bad side of it."""
+    """Yield each drawn limit with its comparison and the colour beyond it."""
     for below, step in pairwise(panel["fieldConfig"]["defaults"]["thresholds"]["steps"]):
         yield (step["value"], "<", below["color"]) if step["color"] == "green" else (step["value"], ">=", step["color"])
 
@@ -107,7 +91,7 @@ def section(name: str) -> str:
     return RUNBOOK.read_text(encoding="utf-8").partition(f"\n### {name}\n")[2].partition("\n#")[0]
 
 
-def test_the_runbook_knows_every_alert_and_no_other() -> None:
+def test_the_runbook_lists_the_alerts() -> None:
     names = [alert.name for alert in ALERTS]
 
     assert re.findall(r"^### (\w+)$", RUNBOOK.read_text(encoding="utf-8"), re.MULTILINE) == names
@@ -116,7 +100,7 @@ def test_the_runbook_knows_every_alert_and_no_other() -> None:
     ] == [(f"[{alert.name}](#{alert.name.lower()})", alert.severity, alert.lasting) for alert in ALERTS]
 
 
-def test_every_alert_fires_at_its_limit_and_not_just_under_it() -> None:
+def test_alerts_pass_their_promtool_tests() -> None:
     tested = promtool("test", "rules", *sorted((PROMETHEUS / "tests").glob("*.yml")))
 
     assert tested.returncode == 0, tested.stdout + tested.stderr

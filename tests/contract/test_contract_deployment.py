@@ -1,4 +1,4 @@
-"""The systemd units, images and lock files beside the processes, settings and packages they name."""
+"""Compose file, systemd units, image, lock files and workflows: rights, settings, secrets and versions."""
 
 import re
 import shutil
@@ -10,23 +10,135 @@ from typing import Any
 
 import pytest
 import typer
+import yaml
 
-from infra.compose import ROOT, services
+from infra.compose import EXAMPLE, ROOT, VARIABLE, Service, services, variables
+from infra.compose import FILE as COMPOSE
 from infra.dockerfile import FILE, stages
+from streams import agreement
 from streams.cli import app
 from streams.settings import Settings
+
+# --- docker-compose.yml
+
+SERVICES = services({})
+OURS = [service for service in SERVICES.values() if service.ours]
+LONG_RUNNING = [service for service in SERVICES.values() if service.raw["restart"] == "unless-stopped"]
+# Kafka's start script writes the configuration into the image's own folders.
+WRITES_ITS_ROOT = {"kafka"}
+
+
+every_service = pytest.mark.parametrize("service", SERVICES.values(), ids=lambda service: service.name)
+
+
+@every_service
+def test_a_service_has_no_more_rights_than_it_needs(service: Service) -> None:
+    assert service.raw["user"].split(":")[0] not in ("", "0", "root")
+    assert service.raw["cap_drop"] == ["ALL"]
+    assert service.raw["security_opt"] == ["no-new-privileges:true"]
+    assert service.raw.get("read_only", False) is (service.name not in WRITES_ITS_ROOT)
+    assert not {"privileged", "cap_add", "devices", "network_mode", "pid", "ipc"} & set(service.raw)
+
+
+@pytest.mark.parametrize("service", LONG_RUNNING, ids=lambda service: service.name)
+def test_a_long_running_service_has_a_health_check(service: Service) -> None:
+    assert service.raw["healthcheck"]["test"][0] == "CMD"
+    assert {"interval", "timeout", "retries", "start_period"} <= set(service.raw["healthcheck"])
+
+
+@every_service
+def test_ports_are_bound_to_this_host(service: Service) -> None:
+    assert all(port.startswith("127.0.0.1:") for port in service.raw.get("ports", []))
+
+
+@pytest.mark.parametrize("service", [s for s in OURS if s.probe], ids=lambda service: service.name)
+def test_the_grace_period_covers_a_shutdown(service: Service) -> None:
+    assert service.grace_seconds > float(service.environment["SAGER_SHUTDOWN_SECONDS"])
+
+
+def test_the_broker_has_the_tested_version() -> None:
+    tested = re.search(r"<kafka.version>(.+?)<", (ROOT / "infra" / "kafka" / "pom.xml").read_text(encoding="utf-8"))
+
+    assert tested is not None
+    assert SERVICES["kafka"].raw["image"] == f"apache/kafka:{tested[1]}"
+
+
+def test_prometheus_scrapes_the_metrics_ports() -> None:
+    scraped = (ROOT / "infra" / "prometheus" / "prometheus.yml").read_text(encoding="utf-8")
+
+    assert f"port: {SERVICES['worker'].environment['SAGER_METRICS_PORT']}" in scraped
+    assert f"materializer:{SERVICES['materializer'].environment['SAGER_METRICS_PORT']}" in scraped
+
+
+def test_processes_share_the_settings_that_must_agree() -> None:
+    # A materializer without the workers' key lets erased events back in.
+    shared = {"worker": agreement.ALL, "materializer": agreement.FILTERS, "http": agreement.ALL}
+    wanted = {f"SAGER_{name.upper()}": f"of {name}" for name in agreement.ALL}
+    given = services(wanted)
+
+    for name, settings in shared.items():
+        variables_of = {f"SAGER_{setting.upper()}" for setting in settings}
+        assert {each: given[name].environment.get(each) for each in variables_of} == {
+            each: wanted[each] for each in variables_of
+        }, name
+
+
+def test_only_workers_get_the_llm_key() -> None:
+    assert [service.name for service in OURS if "OPENAI_API_KEY" in service.raw["environment"]] == ["worker"]
+
+
+def test_no_secret_has_a_literal_value() -> None:
+    secret = re.compile(r"PASSWORD|SECRET|TOKEN|API_KEY|PRIVATE")
+    literal = [
+        f"{service.name}: {name}"
+        for service in SERVICES.values()
+        for name, value in service.environment.items()
+        if secret.search(name) and value
+    ]
+
+    assert literal == []
+    assert [name for name, value in variables().items() if secret.search(name) and value] == []
+
+
+def examples() -> dict[str, str]:
+    """Return the first value of each name in .env.example, commented lines included."""
+    found: dict[str, str] = {}
+    for line in EXAMPLE.read_text(encoding="utf-8").splitlines():
+        if shown := re.fullmatch(r"(?:# )?([A-Z][A-Z0-9_]+)=(.*)", line):
+            found.setdefault(shown[1], shown[2])
+    return found
+
+
+def test_the_example_lists_every_variable_with_its_default() -> None:
+    defaults = {found["name"]: found["default"] for found in VARIABLE.finditer(COMPOSE.read_text(encoding="utf-8"))}
+    limits = {name: default for name, default in defaults.items() if not name.startswith("SAGER_")}
+
+    assert set(defaults) <= set(examples())
+    assert {name: examples()[name] for name in limits} == limits
+
+
+def test_the_settings_of_the_example_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    for service in services(variables()).values():
+        for name, value in service.environment.items():
+            if name.startswith("SAGER_"):
+                monkeypatch.setenv(name, value)
+
+    assert Settings().prefix == "sager."
+
+
+# --- systemd
 
 FOLDER = ROOT / "infra" / "systemd"
 UNITS = sorted(FOLDER.glob("*.service"))
 ANALYZE = shutil.which("systemd-analyze")
-MOST_EXPOSED = 1.5
-"""Of 10, as systemd-analyze counts; it calls up to 4.9 OK."""
+# systemd-analyze rates exposure from 0 to 10, and calls up to 4.9 OK.
+MAX_EXPOSURE = 1.5
 every_unit = pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
 needs_systemd = pytest.mark.skipif(ANALYZE is None, reason="there is no systemd on this machine")
 
 
-def told(unit: Path) -> dict[str, list[str]]:
-    """What a unit's lines say, by name."""
+def unit_lines(unit: Path) -> dict[str, list[str]]:
+    """Return the values of a unit file by key."""
     found = defaultdict[str, list[str]](list)
     for line in unit.read_text(encoding="utf-8").splitlines():
         if "=" in line and not line.startswith(("#", "[")):
@@ -36,13 +148,13 @@ def told(unit: Path) -> dict[str, list[str]]:
 
 
 def environment(unit: Path) -> dict[str, str]:
-    return dict(pair.split("=", 1) for pair in told(unit)["Environment"])
+    return dict(pair.split("=", 1) for pair in unit_lines(unit)["Environment"])
 
 
 @needs_systemd
 @every_unit
-def test_systemd_finds_nothing_to_say(unit: Path, tmp_path: Path) -> None:
-    """It looks for the program, which is not on this machine: another stands in."""
+def test_systemd_accepts_the_unit(unit: Path, tmp_path: Path) -> None:
+    # systemd looks for the program, which is not installed here: /bin/true replaces it.
     for each in [*UNITS, FOLDER / "sager.target"]:
         text = each.read_text(encoding="utf-8").replace("/opt/sager/bin/sager", "/bin/true")
         (tmp_path / each.name).write_text(text, encoding="utf-8")
@@ -57,24 +169,24 @@ def test_systemd_finds_nothing_to_say(unit: Path, tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
     exposure = re.search(r"exposure level.*: ([\d.]+)", done.stdout)
     assert exposure is not None, done.stderr
-    assert float(exposure[1]) <= MOST_EXPOSED
+    assert float(exposure[1]) <= MAX_EXPOSURE
 
 
 @every_unit
-def test_a_unit_runs_one_of_our_commands_as_a_user_of_its_own(unit: Path) -> None:
+def test_a_unit_runs_a_sager_command_as_its_own_user(unit: Path) -> None:
     command: Any = typer.main.get_command(app)
-    (start,) = told(unit)["ExecStart"]
+    (start,) = unit_lines(unit)["ExecStart"]
     program, verb, *rest = start.split()
 
     assert (program, rest) == ("/opt/sager/bin/sager", [])
     assert verb in command.commands
-    assert told(unit)["User"] == ["sager"]
+    assert unit_lines(unit)["User"] == ["sager"]
     assert "u sager " in (FOLDER / "sager.sysusers").read_text(encoding="utf-8")
 
 
-def test_processes_of_one_machine_share_no_port_and_no_folder() -> None:
+def test_units_share_no_port_and_no_folder() -> None:
     ports = [environment(unit)["SAGER_METRICS_PORT"] for unit in UNITS if unit.stem != "sager-console"]
-    folders = [folder for unit in UNITS for folder in told(unit)["StateDirectory"]]
+    folders = [folder for unit in UNITS for folder in unit_lines(unit)["StateDirectory"]]
 
     assert len(set(ports)) == len(ports)
     assert len(set(folders)) == len(folders)
@@ -85,57 +197,54 @@ def test_processes_of_one_machine_share_no_port_and_no_folder() -> None:
 
 
 @every_unit
-def test_secrets_come_as_credentials(unit: Path) -> None:
-    given = {line.split(":")[0] for line in told(unit)["LoadCredential"]}
+def test_a_unit_reads_secrets_as_credentials(unit: Path) -> None:
+    given = {line.split(":")[0] for line in unit_lines(unit)["LoadCredential"]}
     read = {value.removeprefix("%d/") for value in environment(unit).values() if value.startswith("%d/")}
 
     assert given == read
 
 
+# Beside the secrets of a process' Kafka user. The API and the console find erased events with the chain key.
 SECRETS = {
     "worker": {"chain_key", "pseudonym_key", "llm_api_key"},
     "materializer": {"chain_key"},
     "serve": {"chain_key"},
     "console": {"chain_key", "console_metrics_token"},
 }
-"""The secrets that each process uses beside those of its Kafka user. The API and the console need the chain key to find
-events that were forgotten."""
 OF_KAFKA = {"kafka_sasl_password", "kafka_ssl_key_password"}
 
 
 @every_unit
-def test_a_unit_has_a_file_of_secrets_of_its_own(unit: Path) -> None:
+def test_a_unit_has_its_own_secrets_file(unit: Path) -> None:
     name = unit.stem.removeprefix("sager-").removesuffix("@")
-    sources = dict(line.split(":") for line in told(unit)["LoadCredential"])
-    others = [source for each in UNITS if each != unit for source in told(each)["LoadCredential"]]
+    sources = dict(line.split(":") for line in unit_lines(unit)["LoadCredential"])
+    others = [source for each in UNITS if each != unit for source in unit_lines(each)["LoadCredential"]]
 
     assert sources["sager.toml"] == f"/etc/sager/{name}.toml"
     assert f"sager.toml:{sources['sager.toml']}" not in others
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_a_file_of_secrets_names_those_of_its_process_and_no_other(name: str) -> None:
+def test_a_secrets_file_names_only_the_secrets_of_its_process(name: str) -> None:
     text = (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
     filled_in = tomllib.loads(re.sub(r"^#(?=\w+ = )", "", text, flags=re.MULTILINE))
-    known = {field for field, about in Settings.model_fields.items() if "SecretStr" in str(about.annotation)}
 
-    assert tomllib.loads(text) == {}, "none has a value, and an empty one would overrule a default"
+    assert tomllib.loads(text) == {}, "an empty value would override a default"
     assert set(filled_in) == SECRETS[name] | OF_KAFKA
-    assert set(filled_in) <= known
 
 
-def test_every_secret_setting_is_in_a_file_of_a_unit() -> None:
-    known = {field for field, about in Settings.model_fields.items() if "SecretStr" in str(about.annotation)}
+def test_every_secret_setting_is_in_a_secrets_file() -> None:
+    secrets = {field for field, about in Settings.model_fields.items() if "SecretStr" in str(about.annotation)}
 
-    assert known == set().union(*SECRETS.values(), OF_KAFKA)
+    assert secrets == OF_KAFKA.union(*SECRETS.values())
 
+
+# --- the image and lock files
 
 FIRST, LAST = stages(FILE.read_text(encoding="utf-8"))
-SERVICES = services({})
-OURS = [service for service in SERVICES.values() if service.ours]
 
 
-def test_the_image_runs_as_compose_has_it() -> None:
+def test_the_image_has_the_user_and_folders_of_compose() -> None:
     assert FIRST.image == LAST.image
     assert LAST.of("ENTRYPOINT") == ['["sager"]']
     assert {service.raw["user"] for service in OURS} == set(LAST.of("USER"))
@@ -144,7 +253,7 @@ def test_the_image_runs_as_compose_has_it() -> None:
     assert writable <= set(made.split())
 
 
-def test_the_image_has_every_package_of_the_wheel() -> None:
+def test_the_image_copies_every_package_of_the_wheel() -> None:
     pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     packages = re.search(r"\[tool.hatch.build.targets.wheel\]\npackages = \[(.+)\]", pyproject)
     copied = {source for rest in FIRST.of("COPY") for source in rest.split()[:-1]}
@@ -156,7 +265,7 @@ def test_the_image_has_every_package_of_the_wheel() -> None:
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "build.lock"])
-def test_the_image_gets_what_is_tested_with(lock: str) -> None:
+def test_the_image_installs_the_tested_versions(lock: str) -> None:
     pins = [
         {line.partition(" ")[0] for line in file.read_text(encoding="utf-8").splitlines() if "==" in line[:60]}
         for file in (ROOT / "infra" / lock, ROOT / "requirements.lock")
@@ -166,13 +275,12 @@ def test_the_image_gets_what_is_tested_with(lock: str) -> None:
     assert pins[0] <= pins[1]
 
 
-ROOT = Path(__file__).parents[2]
 READ = ["Makefile", "infra/Dockerfile", ".github/workflows/*.yml", "README.md", "docs/**/*.md", "clients/**/*.md"]
 INSTALLS = re.compile(r"(?<!uv )pip install\b[^\n]*--require-hashes[^\n]*")
 
 
 def installs() -> list[tuple[str, str]]:
-    """Where `pip` installs from a lock file, and how. `uv` reads a pin with an extra right."""
+    """Return the files and commands with which `pip` installs a lock file."""
     files = sorted({file for pattern in READ for file in ROOT.glob(pattern) if "node_modules" not in file.parts})
     return [
         (str(file.relative_to(ROOT)), found)
@@ -181,8 +289,8 @@ def installs() -> list[tuple[str, str]]:
     ]
 
 
-def test_the_lock_of_the_demo_pins_what_the_developers_lock_pins() -> None:
-    """Otherwise installing the second after the first would replace packages of a running pipeline."""
+def test_the_lock_of_the_demo_is_part_of_the_developers_lock() -> None:
+    # Else an installation of the second lock would replace packages of a running pipeline.
     of_demo, of_developers = (
         set(re.findall(r"^[\w.-]+==[\w.]+", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE))
         for file in ("infra/run.lock", "requirements.lock")
@@ -193,6 +301,31 @@ def test_the_lock_of_the_demo_pins_what_the_developers_lock_pins() -> None:
 
 
 @pytest.mark.parametrize(("file", "command"), installs())
-def test_pip_resolves_nothing_of_a_lock_file(file: str, command: str) -> None:
-    """Else a new release of what another package wants with an extra ends every install (pypa/pip#9644)."""
+def test_pip_installs_lock_files_without_dependencies(file: str, command: str) -> None:
+    # Else a new release of a package that another one needs with an extra breaks each install (pypa/pip#9644).
     assert "--no-deps" in command
+
+
+# --- workflows
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+PINNED = re.compile(r"uses: [\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+$")
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda file: file.name)
+def test_a_workflow_pins_its_actions_and_limits_rights_and_time(workflow: Path) -> None:
+    text = workflow.read_text(encoding="utf-8")
+    content = yaml.safe_load(text)
+    used = [line.strip() for line in text.splitlines() if "uses:" in line]
+
+    assert used
+    assert [line for line in used if not PINNED.search(line)] == []
+    assert content["permissions"] == {"contents": "read"}
+    assert [job for job, body in content["jobs"].items() if "timeout-minutes" not in body] == []
+
+
+def test_the_ci_workflow_runs_the_ci_script() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))["jobs"].values()
+
+    assert ".ci/run" in [step.get("run") for job in jobs for step in job["steps"]]
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o100

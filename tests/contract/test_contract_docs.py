@@ -1,5 +1,6 @@
-"""What the documents promise is there: settings, metrics, commands, files; and nothing of a developer's machine."""
+"""Documents name settings, metrics, commands, files and links that exist, and show the output of their queries."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -8,32 +9,31 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from infra import reference
 from schemas import MAX_FACTS, Candidate, Fact
+from streams.analytics import schema
 from streams.cli import app
 from streams.settings import CLIENT_VARIABLES, Settings
+from tests.analytics_world import published
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
-    *(
-        ROOT / page
-        for page in (
-            "README.md",
-            "CHANGELOG.md",
-            "CONTRIBUTING.md",
-            "SECURITY.md",
-            "clients/python/README.md",
-            "clients/typescript/README.md",
-        )
+    *(ROOT / page for page in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted(
+        page
+        for folder in ("docs", "clients")
+        for page in (ROOT / folder).rglob("*.md")
+        if "node_modules" not in page.parts
     ),
-    *sorted(page for page in (ROOT / "docs").rglob("*.md") if "node_modules" not in page.parts),
 ]
 DEPLOYMENT = [ROOT / name for name in ("docker-compose.yml", ".env.example", "infra/Dockerfile", "Makefile")]
+# The path of the settings file, and the variables that HTTP clients read.
 NOT_SETTINGS = {"SAGER_CONFIG", *CLIENT_VARIABLES}
-"""Read by the settings themselves, the file that holds the others; and what clients of the HTTP API read."""
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -50,7 +50,7 @@ def prose(file: Path) -> str:
 
 
 def table(file: Path, first_column: str) -> Iterator[list[str]]:
-    """The rows of all tables whose first heading this is, without their backticks."""
+    """Yield the rows of each table whose first column has this heading, without backticks."""
     inside = False
     for line in file.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip().replace("`", "") for cell in line.strip("|").split(" | ")]
@@ -66,14 +66,14 @@ def table(file: Path, first_column: str) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("page", reference.pages(), ids=name)
-def test_the_tables_of_a_reference_page_are_those_of_the_code(page: Path) -> None:
-    """`python -m infra.reference` writes them."""
+def test_reference_tables_match_the_code(page: Path) -> None:
+    # `python -m infra.reference` writes them.
     text = page.read_text(encoding="utf-8")
 
     assert text == reference.written(text)
 
 
-def test_every_kind_of_reference_has_a_page() -> None:
+def test_every_reference_table_is_on_a_page() -> None:
     found = {
         kind for page in reference.pages() for kind, _ in reference.TABLE.findall(page.read_text(encoding="utf-8"))
     }
@@ -82,7 +82,7 @@ def test_every_kind_of_reference_has_a_page() -> None:
 
 
 @pytest.mark.parametrize("file", [*DOCUMENTS, *DEPLOYMENT], ids=name)
-def test_every_variable_that_is_named_is_a_setting(file: Path) -> None:
+def test_documented_variables_are_settings(file: Path) -> None:
     known = {f"SAGER_{setting.upper()}" for setting in Settings.model_fields} | NOT_SETTINGS
     named = set(re.findall(r"SAGER_[A-Z0-9_]*[A-Z0-9]", file.read_text(encoding="utf-8")))
 
@@ -93,12 +93,12 @@ def test_every_variable_that_is_named_is_a_setting(file: Path) -> None:
 
 
 def exported() -> dict[str, str]:
-    """Type by the name under which Prometheus finds a metric."""
+    """Return each metric's type by its name in Prometheus."""
     return {reference.name_of(metric): metric._type for _, metric in reference.exported()}
 
 
 def series() -> set[str]:
-    """Every name that a query may ask for."""
+    """Return all series names, with those of histograms."""
     of_histograms = {
         f"{name}_{part}"
         for name, kind in exported().items()
@@ -109,7 +109,7 @@ def series() -> set[str]:
 
 
 @pytest.mark.parametrize("file", DOCUMENTS, ids=name)
-def test_every_metric_that_is_named_exists(file: Path) -> None:
+def test_documented_metrics_exist(file: Path) -> None:
     named = set(re.findall(r"\bsager_[a-z_]+[a-z]\b", file.read_text(encoding="utf-8")))
 
     assert named - {"sager_client", "sager_language", "sager_streams"} <= series()
@@ -120,7 +120,7 @@ def test_every_metric_that_is_named_exists(file: Path) -> None:
 
 @cache
 def commands() -> dict[str, set[str]]:
-    """Every command of `sager` with its options."""
+    """Return the commands of `sager` with their options."""
     found: dict[str, set[str]] = {}
 
     def walk(command: Any, path: str) -> None:
@@ -134,7 +134,7 @@ def commands() -> dict[str, set[str]]:
 
 
 def called(line: str) -> Iterator[tuple[str, list[str]]]:
-    """The `sager` command in a line, and the options that it is given."""
+    """Yield the `sager` command in a line with its options."""
     words = shlex.split(line.removeprefix("$ "), comments=True)
     start = next((n for n, word in enumerate(words) if word.rpartition("/")[2] == "sager"), None)
     if start is None or not all("=" in word for word in words[:start]):
@@ -155,7 +155,7 @@ def lines_with_commands(file: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("file", DOCUMENTS, ids=name)
-def test_every_command_and_option_that_is_shown_exists(file: Path) -> None:
+def test_documented_commands_and_options_exist(file: Path) -> None:
     known = commands()
 
     wrong = [
@@ -170,7 +170,7 @@ def test_every_command_and_option_that_is_shown_exists(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", DOCUMENTS, ids=name)
-def test_every_make_target_that_is_named_exists(file: Path) -> None:
+def test_documented_make_targets_exist(file: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     consoles = "\n".join(blocks(file, "console"))
     named = set(re.findall(r"`make ([a-z-]+)`", prose(file))) | set(
@@ -188,7 +188,7 @@ def anchor(heading: str) -> str:
 
 
 @pytest.mark.parametrize("file", DOCUMENTS, ids=name)
-def test_every_relative_link_resolves(file: Path) -> None:
+def test_relative_links_resolve(file: Path) -> None:
     broken = []
     for link in re.findall(r"\]\(([^)\s]+)\)", prose(file)):
         if "://" in link:
@@ -204,32 +204,30 @@ def test_every_relative_link_resolves(file: Path) -> None:
     assert broken == []
 
 
-CODE_LINK = re.compile(r"\[`(\w+)`\]\((\S+\.py)\)")
-
-
 def test_every_linked_function_is_in_its_file() -> None:
     page = ROOT / "docs" / "architecture.md"
-    links = CODE_LINK.findall(page.read_text(encoding="utf-8"))
-
-    assert len(links) > 20
-    assert [
+    links = re.findall(r"\[`(\w+)`\]\((\S+\.py)\)", page.read_text(encoding="utf-8"))
+    wrong = [
         f"{path}: {function}"
         for function, path in links
         if not re.search(
-            rf"^\s*(?:async def|def|class) {function}\b", (page.parent / path).read_text(encoding="utf-8"), re.MULTILINE
+            rf"^\s*(async def|def|class) {function}\b", (page.parent / path).read_text("utf-8"), re.MULTILINE
         )
-    ] == []
+    ]
+
+    assert len(links) > 20
+    assert wrong == []
 
 
-def test_no_document_and_no_message_installs_a_package_that_is_not_published() -> None:
-    """Until a release, packages are installed from a clone: pip install ".[mcp]", ./clients/python."""
+def test_no_text_installs_an_unpublished_package() -> None:
+    # Until a release, packages are installed from a clone: pip install ".[mcp]", ./clients/python.
     files = [*DOCUMENTS, *(path for folder in ("streams", "evaluation") for path in (ROOT / folder).rglob("*.py"))]
     wrong = re.compile(r"(?:pip|npm) install[^\n`]*?[\s'\"]sager-(?:streams|client)\b")
 
     assert [str(file) for file in files if wrong.search(file.read_text(encoding="utf-8"))] == []
 
 
-def test_the_helm_commands_of_the_readme_name_existing_files_and_required_values() -> None:
+def test_helm_commands_of_the_readme_name_existing_files() -> None:
     commands = re.findall(r"`(helm [^`]+)`", (ROOT / "README.md").read_text(encoding="utf-8"))
 
     assert commands
@@ -240,7 +238,7 @@ def test_the_helm_commands_of_the_readme_name_existing_files_and_required_values
         assert (ROOT / next(word for word in words if word.startswith("infra/helm/"))).is_dir()
 
 
-def test_the_template_of_a_domain_works() -> None:
+def test_the_parser_template_reads_an_item() -> None:
     template = next(block for block in blocks(ROOT / "docs" / "learning.md", "python") if "def parse" in block)
     scope: dict[str, Any] = {}
     exec(template, scope)
@@ -258,30 +256,93 @@ def test_the_template_of_a_domain_works() -> None:
     assert len(scope["parse"](Candidate(item_id="r2", metadata={"cuisine": {}, "minutes": "long"}))) <= MAX_FACTS
 
 
-# --- nothing of a machine
+def test_the_example_test_of_contributing_passes() -> None:
+    (example,) = blocks(ROOT / "CONTRIBUTING.md", "python")
+    scope: dict[str, Any] = {}
+    exec(example, scope)
 
-MACHINE = ("/wo" + "rk/", "/ro" + "ot/", "/tmp" + "/w/", "pypi.org" + "/simple", "files.python" + "hosted.org")
+    tests = [value for key, value in scope.items() if key.startswith("test_")]
+    assert len(tests) == 1
+    tests[0]()
 
 
-def tracked() -> list[Path]:
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-    )
+def test_the_navigation_lists_every_page_once() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = re.findall(r"^ +- (?:[^:\n]+: )?(\S+\.md)$", navigation, re.MULTILINE)
+    from_the_root = {"index.md", "contributing.md", "security.md", "changelog.md"}
+    pages = {name(page).removeprefix("docs/") for page in DOCUMENTS if name(page).startswith("docs/")}
+
+    assert sorted(listed) == sorted(pages | from_the_root)
+
+
+def test_the_test_files_that_documents_name_exist() -> None:
+    named = {
+        found for page in DOCUMENTS for found in re.findall(r"`(tests/[a-z0-9_/]+(?:\.py)?)`", page.read_text("utf-8"))
+    }
+
+    assert len(named) > 30
+    assert sorted(path for path in named if not (ROOT / path).exists()) == []
+
+
+# --- analytics: SAGER_TEST_UPDATE_DOCS=1 writes the outputs
+
+ANALYTICS = ROOT / "docs" / "analytics.md"
+QUERY = re.compile(r"^```sql\n(?P<query>.*?)^```\n```text\n(?P<output>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def query_output(query: str) -> str:
+    # Without COLUMNS the output is that of a pipe; parallel test runs set it.
+    result = CliRunner(env={"SAGER_DUCKDB": str(published()), "COLUMNS": None}).invoke(app, ["sql", query])
+    assert result.exit_code == 0, f"{query}: {result.stderr}"
+    return "\n".join(line.rstrip() for line in result.stdout.strip("\n").splitlines() if line.strip()) + "\n"
+
+
+def test_queries_give_the_output_below_them() -> None:
+    text = ANALYTICS.read_text(encoding="utf-8")
+    fresh = QUERY.sub(lambda m: f"```sql\n{m['query']}```\n```text\n{query_output(m['query'])}```", text)
+    if os.environ.get("SAGER_TEST_UPDATE_DOCS"):
+        ANALYTICS.write_text(fresh, encoding="utf-8")
+
+    assert len(QUERY.findall(text)) == text.count("```sql\n")
+    assert text == fresh
+
+
+def test_every_table_view_and_macro_is_documented() -> None:
+    text = ANALYTICS.read_text(encoding="utf-8")
+    names = [each.name for file in ("schema", "queries") for each in schema.statements(file)]
+
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
+
+
+def test_every_column_has_a_comment() -> None:
+    with duckdb.connect(published(), read_only=True) as con:
+        query = "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal"
+        found = con.execute(query).fetchall()
+    columns = {(table, column) for table, column, _ in found}
+    shared, exceptions = schema.column_comments()
+
+    assert sorted(f"{table}.{column}" for table, column, comment in found if not comment) == []
+    assert sorted(exceptions.keys() - columns) == []
+    assert sorted(shared.keys() - {column for _, column in columns}) == []
+
+
+# --- text that must not be there
+
+LOCAL = ("/wo" + "rk/", "/ro" + "ot/", "/tmp" + "/w/", "pypi.org" + "/simple", "files.python" + "hosted.org")
+
+
+def test_no_file_names_a_local_path_or_a_package_host() -> None:
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
     if listed.returncode:
         pytest.skip("not a git repository")
-    return [path for part in listed.stdout.decode().split("\0") if part and (path := ROOT / part).is_file()]
-
-
-def test_no_file_names_a_machine_or_a_package_host() -> None:
+    tracked = [path for part in listed.stdout.decode().split("\0") if part and (path := ROOT / part).is_file()]
     found = [
-        f"{name(file)}:{number}: {needle}"
-        for file in tracked()
-        for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
-        for needle in MACHINE
-        if needle in line
+        f"{name(file)}: {needle}"
+        for file in tracked
+        for text in [file.read_text(encoding="utf-8", errors="replace")]
+        for needle in LOCAL
+        if needle in text
     ]
 
     assert found == []
