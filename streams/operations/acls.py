@@ -1,8 +1,7 @@
-"""The Kafka ACLs of each role: the minimum that it needs. Kafka refuses everything else.
+"""The minimal Kafka ACLs of each role.
 
-Names are literal: a prefixed rule would also cover tenants whose prefix begins alike. Only the groups of webhooks are a
-prefix, `APP_ID-webhooks-`, which no other tenant's name begins with. Worker and operator get every topic, the
-materializer every topic that becomes rows. A new topic stays closed to the other roles until they name it here.
+Worker and operator get every topic, the materializer every topic that becomes rows. A new topic is closed to other
+roles until they list it here.
 
 >>> from streams.settings import Settings
 >>> [str(grant) for grant in grants(Role.ADVOCATE, Settings())][:3]
@@ -22,7 +21,7 @@ from streams.settings import Settings
 
 
 class KafkaRole(StrEnum):
-    """The clients of Kafka, each with a user or certificate of its own."""
+    """A client of Kafka with its own user or certificate."""
 
     APP = "app"
     ANSWERS = "answers"
@@ -38,12 +37,12 @@ class KafkaRole(StrEnum):
 
 
 Kind = Literal["topic", "group"]
-# The operations that roles need. Read, Write and Alter imply Describe, which is not granted twice.
+# Read, Write and Alter imply Describe, so it is not granted twice.
 Operation = Literal["Read", "Write", "Describe", "DescribeConfigs", "Create", "Alter", "AlterConfigs"]
 
 
 class Grant(NamedTuple):
-    """One allowed operation on the resource with this name."""
+    """An allowed operation on a resource."""
 
     kind: Kind
     name: str
@@ -54,11 +53,11 @@ class Grant(NamedTuple):
 
 
 ALL_TOPICS = tuple(TOPICS)
-# The topics that become rows in DuckDB.
-STORED_TOPICS = tuple(topic.base for topic in PUBLIC_TOPICS)
+STORED_TOPICS = tuple(topic.base for topic in PUBLIC_TOPICS)  # stored as rows in DuckDB
 _NEVER_WRITTEN_BY_WORKERS, _NEVER_READ_BY_WORKERS = ("items", "global-skills"), ("items", "dead-letters")
 APP_ID = "{app_id}"
-# The beginning of the groups of `sager webhooks`, one per endpoint: the only rule that is a prefix.
+# Prefix of the groups of `sager webhooks`, one per endpoint. All other rules are literal: a prefix would also match
+# tenants whose names start alike.
 WEBHOOK_GROUPS = f"{APP_ID}-webhooks-"
 
 
@@ -154,7 +153,7 @@ ROLES: dict[KafkaRole, Access] = {
 
 
 def grants(role: KafkaRole, settings: Settings) -> tuple[Grant, ...]:
-    """List the rules that a role needs in this deployment."""
+    """Return the rules of a role in this deployment."""
     access = ROLES[role]
     made = ALL_TOPICS if access.creates_topics else ()
     topics: dict[Operation, tuple[str, ...]] = {
@@ -174,7 +173,7 @@ def grants(role: KafkaRole, settings: Settings) -> tuple[Grant, ...]:
 
 
 def union(roles: Iterable[KafkaRole], settings: Settings) -> tuple[Grant, ...]:
-    """List the rules of several roles, each once."""
+    """Return the rules of several roles without duplicates."""
     return tuple(dict.fromkeys(grant for role in roles for grant in grants(role, settings)))
 
 
@@ -187,7 +186,7 @@ def by_resource(wanted: Iterable[Grant]) -> dict[tuple[Kind, str], tuple[Operati
 
 
 def commands(wanted: Iterable[Grant], principal: str, bootstrap: str) -> list[str]:
-    """Format rules as `kafka-acls.sh` commands, one for all resources with the same operations."""
+    """Format rules as `kafka-acls.sh` commands, one per set of operations."""
     alike: dict[tuple[Kind, bool, tuple[Operation, ...]], list[str]] = {}
     for (kind, name), operations in by_resource(wanted).items():
         is_prefix = name.endswith(WEBHOOK_GROUPS.removeprefix(APP_ID))

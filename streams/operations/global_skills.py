@@ -1,8 +1,4 @@
-"""Build global skills: read profiles and memories from their changelogs, publish one global skill per domain.
-
-Changelogs may hold many records of a user, who counts once. They are read partition by partition: memory is the newest
-records of the largest one.
-"""
+"""Builds one global skill per domain from the changelogs of profiles and memories."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -20,10 +16,7 @@ OnProgress = Callable[[str, int, int], None]
 
 
 def read_populations(settings: Settings, domain: str | None, on_progress: OnProgress) -> tuple[list[Population], int]:
-    """Count the populations of all domains, or of one, from the newest profile and memory of every user.
-
-    The second value is the number of records that cannot be decoded.
-    """
+    """Count the populations of all domains or of one; also return the number of unreadable records."""
     found: dict[str, Population] = {}
     unreadable = 0
 
@@ -49,6 +42,7 @@ def read_populations(settings: Settings, domain: str | None, on_progress: OnProg
 
 def _newest(scanner: Scanner, topic: str, on_progress: OnProgress) -> Iterator[bytes]:
     """Yield the newest record of each key of a changelog."""
+    # By partition, so that memory holds the records of only one at a time.
     partitions = scanner.partitions(topic)
     total, before = scanner.size(partitions), 0
     for where in partitions:
@@ -65,7 +59,7 @@ def _newest(scanner: Scanner, topic: str, on_progress: OnProgress) -> Iterator[b
 
 
 def build(populations: Iterable[Population], occurred_at: datetime, floor: int) -> list[GlobalSkill]:
-    """Build the global skill of each population, in the order of their domains' names."""
+    """Build the global skill of each population, sorted by domain."""
     return [
         global_skill(each, derived_id("global-skill", each.domain, occurred_at.isoformat()), occurred_at, floor)
         for each in sorted(populations, key=lambda each: each.domain)

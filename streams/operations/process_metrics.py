@@ -1,4 +1,4 @@
-"""The metrics of other processes, fetched within limits and reduced to those of this product."""
+"""Fetches the metrics of other processes."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,21 +11,21 @@ from prometheus_client import REGISTRY, Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 TIMEOUT_SECONDS = 3.0
-MOST_BYTES = 8 * 1024 * 1024  # of one answer; a worker's has 0.2 MiB
+MOST_BYTES = 8 * 1024 * 1024  # a worker's response has 0.2 MiB
 THIS_PROCESS = "this process"
 Series = tuple[str, tuple[tuple[str, str], ...]]  # a sample's name and its labels, in order
 
 
 @dataclass(frozen=True)
 class ProcessMetrics:
-    """The metrics of one process, `host:port`, at one moment; `unreachable` is why it did not answer."""
+    """The metrics of one process; `unreachable`: why there are none, or empty."""
 
     source: str
     samples: Mapping[Series, float] = field(default_factory=dict)
     unreachable: str = ""
 
     def samples_of(self, name: str) -> Iterator[tuple[dict[str, str], float]]:
-        """The labels and values of a metric's samples."""
+        """Yield the labels and values of a metric."""
         return ((dict(labels), value) for (known, labels), value in self.samples.items() if known == name)
 
 
@@ -40,12 +40,12 @@ def _ours(families: Iterable[Metric]) -> dict[Series, float]:
 
 
 def own_metrics() -> ProcessMetrics:
-    """The metrics of this process, which serves the API and the console."""
+    """Return the metrics of this process."""
     return ProcessMetrics(THIS_PROCESS, _ours(REGISTRY.collect()))
 
 
 async def fetch(urls: Iterable[str], token: str | None) -> list[ProcessMetrics]:
-    """The metrics of these addresses, fetched at the same time; a process that does not answer has the reason."""
+    """Fetch the metrics of these addresses concurrently."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
     async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session:
@@ -55,7 +55,7 @@ async def fetch(urls: Iterable[str], token: str | None) -> list[ProcessMetrics]:
 async def _read(session: aiohttp.ClientSession, url: str) -> ProcessMetrics:
     source = url.partition("://")[2].partition("/")[0].rpartition("@")[2] or url
     try:
-        # A redirect would take the token elsewhere.
+        # A redirect would send the token elsewhere.
         async with session.get(url, allow_redirects=False) as response:
             if response.status != HTTPStatus.OK:
                 refused = response.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
@@ -65,7 +65,7 @@ async def _read(session: aiohttp.ClientSession, url: str) -> ProcessMetrics:
             while len(body) < MOST_BYTES and (part := await response.content.read(MOST_BYTES)):
                 body += part
         text = body[:MOST_BYTES].decode(errors="replace")
-        # Parsing takes some ten milliseconds, for which other requests would wait.
+        # Parsing takes tens of milliseconds, which would block the event loop.
         return ProcessMetrics(source, await asyncio.to_thread(lambda: _ours(text_string_to_metric_families(text))))
     except TimeoutError:
         unreachable = f"it did not answer within {TIMEOUT_SECONDS:g} s"

@@ -1,11 +1,7 @@
-"""Rebuild all skills from the log of diffs alone (invariant 1), and write those that differ on the compacted topics.
+"""Rebuilds all skills from the log of diffs, and writes those that differ.
 
-No reasoner, rule or limit is involved: it is the fold that workers do, in bulk and without Faust. It goes partition by
-partition, because a user's diffs, skills and slim skills are on the same one. Memory: some 75 kB for each skill of the
-largest partition, and 8 bytes per diff.
-
-While it only compares, workers may keep running: the log is read before the skills, and then on to the versions that
-the skills have. `sager policy verify` finds what differs, and how.
+It runs the workers' fold by partition. Memory: about 75 kB per skill of the largest partition, and 8 bytes per diff.
+Workers may keep running while it only compares.
 """
 
 from array import array
@@ -39,9 +35,13 @@ OnProgress = Callable[[str, int, int], None]
 
 @dataclass
 class RebuildReport:
-    """The result of a rebuild, as counts: records that were read, that are (or would be) written, and left alone.
+    """Counts of a rebuild.
 
-    `examples` are the first findings that the log cannot repair; `rotated` items lost takers under another secret.
+    Attributes:
+        diffs, skills: the number of records read, and of skills folded from them.
+        different: records that are, or would be, written.
+        left_alone: findings that the log cannot repair; `examples` has the first ones.
+        rotated: items that lost takers under an earlier secret.
     """
 
     diffs: int = 0
@@ -69,28 +69,25 @@ class RebuildReport:
 
 @dataclass
 class FoldedSkill:
-    """A skill being folded from its log; `bare` if a version has no seal.
-
-    `seen` has a digest per version: another diff of the same version is a conflict, an equal one a repeat. `rewritten`
-    and `had` are how often erasures have rewritten the log, and its versions before the last time.
-    """
+    """A skill being folded from its log."""
 
     skill: PolicySkill | None = None
+    # A digest per version: an equal diff of a known version is a repeat, another one a conflict.
     seen: "array[int]" = field(default_factory=lambda: array("Q"))
     gap: str = ""
     forged: str = ""
-    bare: bool = False
-    rewritten: int = 0
-    had: int = 0
+    bare: bool = False  # True if a version has no seal
+    rewritten: int = 0  # how often erasures have rewritten the log
+    had: int = 0  # its number of versions before the last rewrite
 
     @property
     def broken(self) -> str:
-        """Why the skill cannot be determined; empty if it can."""
+        """Why the skill cannot be determined, or empty."""
         rewriting = f"being rewritten by a worker, {len(self.seen)} of {self.had} versions so far"
         return self.forged or self.gap or (rewriting if len(self.seen) < self.had else "")
 
     def take(self, diff: SkillDiff, secret: bytes) -> bool:
-        """Fold the next diff; return False for a second diff of a version, which is ignored."""
+        """Fold the next diff; ignore a conflicting one and return False."""
         if diff.rewritten > self.rewritten and diff.base_version == 0:
             self.had = max(self.had, len(self.seen))  # earlier versions no longer count
             self.skill, self.seen, self.rewritten = None, array("Q"), diff.rewritten
@@ -115,11 +112,8 @@ class FoldedSkill:
 
 
 def is_ahead(skill: PolicySkill | None, held: bytes | None) -> bool:
-    """Return True if the topic's record is one diff ahead of the log.
-
-    A worker that ended between writing a skill and sending its newest diff has kept the diff in the skill, and sends it
-    when it starts.
-    """
+    """Return True if the topic's record is one diff ahead of the log."""
+    # A worker that crashed before it sent its newest diff keeps it in the skill, and sends it at its next start.
     try:
         newest = decode(PolicySkill, held or b"")
         return newest.last_diff is not None and held == encode(merge(skill, newest.last_diff))
@@ -137,14 +131,14 @@ def version_in(value: bytes) -> int:
 
 
 class _Slim(NamedTuple):
-    """The newest slim skill of a key, and the highest version since the last tombstone, which running apps have."""
+    """The newest slim skill of a key, and the highest version since the last tombstone."""
 
     value: bytes
     highest: int
 
 
 class _Partition(NamedTuple):
-    """One partition by compound key: the folds of the log, and the newest records of the other two topics."""
+    """One partition: the folds of the log, and the newest records of the two other topics, by key."""
 
     folded: dict[bytes, FoldedSkill]
     skills: dict[bytes, bytes]
@@ -152,7 +146,7 @@ class _Partition(NamedTuple):
 
 
 def rebuild(settings: Settings, on_progress: OnProgress = lambda *_: None, *, apply: bool = False) -> RebuildReport:
-    """Fold the whole log and compare; with `apply`, write the skills and slim skills that differ."""
+    """Fold the whole log and compare; `apply` writes the skills and slim skills that differ."""
     if apply:
         no_workers(settings)
     with Scanner(settings) as scanner:
@@ -174,7 +168,7 @@ class _Rebuild:
         self._end_misplaced(slims)
         for number, (log, where, slim_where) in enumerate(zip(logs, skills, slims, strict=True)):
             folded, end = self._fold(log)
-            # Slim skills before the skills that they follow from.
+            # Slim skills first: read later, they could be ahead of the skills by a running worker.
             slim_skills = self._slims(slim_where, len(slims), own=True)
             found = _Partition(folded, self._newest(where), slim_skills)
             self._catch_up(TopicPartition(log.topic, log.partition, end), found)
@@ -187,7 +181,7 @@ class _Rebuild:
         return self._report
 
     def _fold(self, log: TopicPartition) -> tuple[dict[bytes, FoldedSkill], int]:
-        """Return the partition's skills, and the offset after the last diff."""
+        """Fold a partition; also return the offset after its last diff."""
         folded: dict[bytes, FoldedSkill] = {}
         end = 0
         for message in self._scanner.read([log], lambda done, total: self._on_progress(SkillDiff.TOPIC, done, total)):
@@ -220,7 +214,7 @@ class _Rebuild:
             self._report.leave_alone(key, f"two diffs of version {diff.version}; the first one is kept")
 
     def _catch_up(self, log: TopicPartition, found: _Partition) -> None:
-        """Fold on to the versions that workers have written since the log was read."""
+        """Fold diffs that workers have written since the log was read."""
         folded, versions = found.folded, {key: version_in(value) for key, value in found.skills.items()}
         ahead = {k: version for k, version in versions.items() if version > len(folded[k].seen if k in folded else ())}
         for message in self._scanner.read([log]) if ahead else ():
@@ -228,7 +222,7 @@ class _Rebuild:
                 self._take(folded, message, ahead)
 
     def _mend(self, partition: int, found: _Partition) -> None:
-        """Write the skills that differ, and the right slim skill where the topic has a wrong one or none."""
+        """Write the skills that differ, and slim skills that are wrong or missing."""
         for key, each in found.folded.items():
             self._report.skills += each.skill is not None
             held = found.skills.get(key)
@@ -265,7 +259,7 @@ class _Rebuild:
         self._send(SlimSkill.TOPIC, partition, key, encode(short if each.bare else seal_record(short, self._key)))
 
     def _is_forged(self, key: bytes, found: _Partition) -> bool:
-        """Return True if a slim skill is not as it was sealed, or is another's."""
+        """Return True if a slim skill has a wrong seal or key."""
         held = found.slims[key].value
         try:
             short = decode(SlimSkill, held)
@@ -278,13 +272,13 @@ class _Rebuild:
         return is_others or is_unsealed or seal is SealState.WRONG or not is_canonical(held, short)
 
     def _is_ahead(self, key: bytes, found: _Partition) -> bool:
-        """Return True if apps have a slim skill of a version that is not there, or that came before a lower one."""
+        """Return True if apps may have a slim skill of a version above the newest."""
         held, each = found.slims[key], found.folded.get(key, FoldedSkill())
         newest = max(len(each.seen), version_in(found.skills.get(key, b"")))
         return held.highest > min(newest, version_in(held.value))
 
     def _end_misplaced(self, partitions: list[TopicPartition]) -> None:
-        """End slim skills on other users' partitions with tombstones."""
+        """Write tombstones for slim skills on other users' partitions."""
         for where in partitions:
             for key in self._slims(where, len(partitions), own=False):
                 self._misplaced.add(key)
@@ -292,7 +286,7 @@ class _Rebuild:
         self._flush()
 
     def _slims(self, where: TopicPartition, partitions: int, *, own: bool) -> dict[bytes, _Slim]:
-        """Read a partition's newest slim skills: those of its own users, or those of others."""
+        """Read a partition's newest slim skills, of its own users or of others."""
         found: dict[bytes, _Slim] = {}
         for message in self._scanner.read([where]):
             key, value = message.key() or b"", message.value()
@@ -312,10 +306,8 @@ class _Rebuild:
         return {key: value for key, value in newest.items() if value is not None}
 
     def _rotate(self) -> None:
-        """Remove takers under an earlier secret's pseudonyms from items; later choices add them again.
-
-        Workers with secrets of their own would take each other's pseudonyms for foreign: then nothing is removed.
-        """
+        """Remove takers with pseudonyms of an earlier secret from items."""
+        # Not with secrets per worker, whose pseudonyms would look foreign to each other.
         secret = secret_if_any(self._settings) if is_shared(self._settings) else None
         try:
             partitions = self._scanner.partitions(ItemMemory.TOPIC) if secret is not None else []

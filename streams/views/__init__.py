@@ -1,1 +1,1 @@
-"""Wording of skills and lines for the readers of a deployment."""
+"""Views of skills, lines and cards for people, programs and models."""

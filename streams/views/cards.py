@@ -1,4 +1,4 @@
-"""A person's card for people and models, as it is, as it was, and how it came about."""
+"""A person's card and its log for people and programs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,28 +18,28 @@ from schemas.cards import MAX_CARD_LINES
 
 MOST_FOR_A_REQUEST = 12
 DIGITS = 3
-GONE = "a line that is forgotten"
+ERASED_LINE = "an erased line"
 
 
 class CardLineView(CardLine):
-    """One line of a card at a moment."""
+    """A line of a card at a moment."""
 
     says: str = Field(description="Such as `does not like coriander`.")
     certainty: Annotated[float, Field(ge=0, le=1)] = Field(description="From 0 to 1; it fades unless confirmed.")
-    held_back: bool = Field(default=False, description="Nothing vouches for its words: no prompt has it.")
-    score: float | None = Field(default=None, description="How well it fits the request.")
+    held_back: bool = Field(default=False, description="True if the output gate keeps it out of prompts.")
+    score: float | None = Field(default=None, description="How well it matches the request.")
     reason: str = Field(default="", description="Why it is shown.")
 
 
 class CardView(Model):
-    """A card; its lines are in the order of a prompt."""
+    """A card, with its lines in the order of a prompt."""
 
     user_id: str
     version: int
     as_of: UtcDatetime
     lines: tuple[CardLineView, ...]
-    past: tuple[CardLineView, ...] = Field(default=(), description="What was overtaken lately, newest first.")
-    left_out: int = Field(default=0, description="Lines that the request or the budget has no room for.")
+    past: tuple[CardLineView, ...] = Field(default=(), description="Replaced lines, newest first.")
+    left_out: int = Field(default=0, description="The number of lines left out for the request or the budget.")
 
 
 def card_view(
@@ -50,10 +50,9 @@ def card_view(
     budget_tokens: int | None = None,
     domain: str | None = None,
 ) -> CardView:
-    """Return the card, line by line, faded `at` a moment.
+    """Return the card at a moment: lines that match the request first, then the surest others.
 
-    Lines about the `request` come first, and of the others only the surest. `budget_tokens`: what the lines' words may
-    have. `domain`: only lines of this domain or of any.
+    `budget_tokens`: the limit for the lines' words. `domain`: only lines of this domain or of all.
     """
     most = MOST_FOR_A_REQUEST if request.strip() else MAX_CARD_LINES
     lines: list[CardLineView] = []
@@ -77,7 +76,7 @@ def card_view(
 def card_line_view(
     line: CardLine, at: datetime, gate: OutputGate, score: float | None = None, reason: str = ""
 ) -> CardLineView:
-    """Return one line, with its certainty at a moment."""
+    """Return a line with its certainty at a moment."""
     return CardLineView(
         **line.model_dump(),
         says=describe(line),
@@ -90,25 +89,21 @@ def card_line_view(
 
 @dataclass(frozen=True)
 class CardVersion:
-    """One version of a card, for people.
-
-    `came_of`: `conversation`, `command` or `signal`. `changes`: each with the line's words; an erased line has none.
-    `not_kept`: the kinds of statements that are not kept; their words are not quoted.
-    """
+    """One version of a card, for people."""
 
     diff: CardDiff
-    came_of: str
-    changes: tuple[tuple[CardChange, str], ...]
-    not_kept: tuple[str, ...]
+    came_of: str  # "conversation" or "command"
+    changes: tuple[tuple[CardChange, str], ...]  # each with the line's words
+    not_kept: tuple[str, ...]  # kinds of statements that are not kept, without their words
 
 
 def card_versions(diffs: Iterable[CardDiff]) -> list[CardVersion]:
-    """Return the log of a card; a line that is gone has its last words."""
+    """Return the log of a card; removed lines appear in their last words."""
     known: dict[str, str] = {}
     versions = []
     for diff in diffs:
         known |= {change.line_id: describe(change.line) for change in diff.changes if change.line is not None}
-        changes = tuple((change, known.get(change.line_id, GONE)) for change in diff.changes)
+        changes = tuple((change, known.get(change.line_id, ERASED_LINE)) for change in diff.changes)
         not_kept = (
             describe_rejection(each.kind) + (f", {each.times} times" if each.times > 1 else "")
             for each in diff.not_kept

@@ -1,7 +1,4 @@
-"""Why a line or a statement is in a skill: its steps, oldest first, each in plain values and as a sentence.
-
-The command line, the API, the console and the MCP server show the same explanation.
-"""
+"""The history of a line or a statement: its steps, oldest first, as values and as sentences."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -41,14 +38,14 @@ class _Entry(BaseModel):
 
 
 class Counts(_Entry):
-    """How often a line was taken and was to be expected, in choices, such as `2.1`; None: it is not counted."""
+    """How often a line was taken and would be by chance, such as `2.1`; None: not counted."""
 
     taken: str | None
     expected: str | None
 
 
 class LineStep(Counts):
-    """One step of a line: seeded, moved by an event or a command, or judged by a model without effect."""
+    """One step of a line: seeded, changed by an event or a command, or judged by a model."""
 
     kind: str
     version: int
@@ -57,12 +54,12 @@ class LineStep(Counts):
     sentence: str
     tier_before: str | None = None
     tier_after: str | None = None
-    # of a seed
+    # only of seeds
     source: str | None = None
     support: int = 0
     interactions_before: int = 0
     newest_items: dict[str, str | None] = {}
-    # of all others
+    # only of other steps
     event_id: str | None = None
     item_id: str | None = None
     title: str | None = None
@@ -91,11 +88,7 @@ class StatementStep(_Entry):
 
 
 class LineHistory(_Entry):
-    """One line of a skill, explained.
-
-    `now` is None for a line that is gone, and `words` are its newest ones. `state`: how sure it is, in words.
-    `withheld`: why no app and no model gets it, as a name and in words; None: they get it.
-    """
+    """The history of one line; `words`: its newest words."""
 
     attribute_id: str
     domain: str
@@ -109,12 +102,12 @@ class LineHistory(_Entry):
 
     @property
     def notable_steps(self) -> list[LineStep]:
-        """The steps without those in which a model found that a choice has nothing to do with the line."""
+        """The steps without choices that a model judged unrelated."""
         return [step for step in self.steps if (step.kind, step.verdict) != ("judged", "unrelated")]
 
 
 class StatementHistory(_Entry):
-    """A statement of the person, explained; `state`: for how long it holds, in words."""
+    """The history of a statement."""
 
     statement_id: str
     domain: str
@@ -127,7 +120,11 @@ class StatementHistory(_Entry):
 def explain(
     con: DuckDBPyConnection, user: str, domain: str, attribute_id: str, gate: OutputGate, now: datetime | None = None
 ) -> LineHistory | StatementHistory:
-    """Explain a line or a statement, also one that is gone or was reworded; statements are over by `now`."""
+    """Return the history of a line or a statement, also of a removed or reworded one.
+
+    Raises:
+        UnknownLine: the log has no such line; the message names the nearest.
+    """
     diffs, now = read_log(con, user, domain), now or datetime.now(UTC)
     skill = at_version(diffs, diffs[-1].version)
     changes = statement_steps(diffs, attribute_id)
@@ -160,18 +157,17 @@ def explain(
 
 
 def _silence(skill: PolicySkill, attribute_id: str, now: datetime) -> str:
-    """Return why a counted line is silent; empty if no live statement avoids it."""
-    found = [said for said in skill.stated if attribute_id in avoided_ids([said]) and not is_expired(skill, said, now)]
+    found = [each for each in skill.stated if attribute_id in avoided_ids([each]) and not is_expired(skill, each, now)]
     return "".join(
-        f"; it is silent by your own words: {statement_words(said)}, {validity(said, 0, now)}" for said in found[:1]
+        f"; it is silent by your own words: {statement_words(each)}, {validity(each, 0, now)}" for each in found[:1]
     )
 
 
 def _statement(
     changes: Sequence[tuple[SkillDiff, StatementChange]], skill: PolicySkill | None, statement_id: str, now: datetime
 ) -> StatementHistory:
-    stands = next((said for said in skill.stated if said.statement_id == statement_id), None) if skill else None
-    last = stands or next((change.statement for _, change in reversed(changes) if change.statement), None)
+    current = next((each for each in skill.stated if each.statement_id == statement_id), None) if skill else None
+    last = current or next((change.statement for _, change in reversed(changes) if change.statement), None)
     history = []
     for diff, change in changes:
         words, actor = change.statement.words if change.statement else "", actor_of(diff)
@@ -191,8 +187,8 @@ def _statement(
         statement_id=statement_id,
         domain=changes[0][0].domain,
         words=statement_words(last) if last else statement_id,
-        state=validity(stands, skill.shifted, now) if stands and skill else "it does not stand any more",
-        now=stands,
+        state=validity(current, skill.shifted, now) if current and skill else "it no longer holds",
+        now=current,
         steps=history,
     )
 
@@ -249,10 +245,8 @@ def _counts(line: Attribute | None) -> dict[str, str | None]:
 
 
 def _count_unchosen_with(diff: SkillDiff, attribute: str, choice: EvidenceChoice) -> int | None:
-    """Return how many of the unchosen items have the line's value; None where the counts do not show it.
-
-    They do not where a model's verdict is in them, or where several items were taken: the counts are of the whole list.
-    """
+    """Return the number of unchosen items with the line's value; None if the counts do not show it."""
+    # They do not if several items were taken, or if they include a model's verdict.
     if len(choice.taken) > 1 or diff.count_delta is None or diff.reasoned_by.model is not None:
         return None
     if attribute not in diff.count_delta.lines:

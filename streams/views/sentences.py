@@ -1,4 +1,4 @@
-"""Words for the lines, changes and statements of a skill. Sentences for the person have dates and titles, no ids."""
+"""Sentences about lines, changes and statements. Those for the person have titles and no ids."""
 
 import re
 from datetime import datetime
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from schemas import SkillChange, SkillDiff, Statement
 
-COMMAND = "command by "  # the start of a diff's reasoner if a command made the diff; then comes the actor
+COMMAND = "command by "  # before the actor, in the reasoner of a command's diff
 _SHARE = re.compile(r"chosen, and (\d+)% of the others have it")
 _PASSED = re.compile(r"passed over (\d+) times in this ranking")
 _SMALL = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -27,7 +27,7 @@ _COMMANDS = {
     "reworded": "{who} reworded this.",
     "set": "{who} set this to “{sure}”.",
     "restored": "{who} brought this back from an earlier version or an export.",
-    "forgotten": "{who} had this forgotten.",
+    "forgotten": "{who} erased this.",
 }
 
 _SIGNALS = {
@@ -43,18 +43,18 @@ _SIGNALS = {
 }
 _FIXED_SENTENCES = {
     "judged": "",
-    "evicted": "The profile was full, and this was the line that it could spare.",
+    "evicted": "The profile was full, and this line counted least.",
     "shifted": "Your taste may have changed here: you seldom took this where it was offered. It says nothing until "
     "choices confirm it again.",
-    "faded": "Nothing had confirmed this for long: it counts less now.",
+    "faded": "Nothing had confirmed this for a long time: it counts less now.",
     "overtaken": "Your taste may have changed: older choices count for less now.",
 }
 _STATED = {
     "withdrawn": "You took it back.",
     "removed": "{who} removed it.",
-    "expired": "Its time was over.",
-    "full": "There was no room for it any more.",
-    "forgotten": "{who} had it forgotten.",
+    "expired": "It expired.",
+    "full": "The profile was full.",
+    "forgotten": "{who} erased it.",
     "restored": "{who} brought it back from an earlier version or an export.",
 }
 _CHANGE_SIGNS = {
@@ -74,10 +74,10 @@ _CHANGE_SIGNS = {
     "faded": "↓",
     "overtaken": "↓",
 }
-# Why models do not get a value, in words.
+# Why the output gate rejects a value.
 WITHHELD_REASONS = {
-    "unknown": "not known as a label or a name, and not met on enough items",
-    "name": "a name with a word that orders have, and not met on enough items",
+    "unknown": "not known as a label or a name, and seen on too few items",
+    "name": "a name with a word that orders have, and seen on too few items",
     "long": "longer than names and labels are",
     "signs": "with signs that names and labels seldom have",
     "disguise": "in a spelling or with signs that names and labels never have",
@@ -87,34 +87,34 @@ WITHHELD_REASONS = {
 
 
 def day(moment: datetime) -> str:
-    """Return a date as people write it, such as `9 January 2026`."""
+    """Format a date, such as `9 January 2026`."""
     return f"{moment.day} {moment:%B %Y}"
 
 
 def number_word(count: int) -> str:
-    """Return a small number as a word."""
+    """Word a small number."""
     return _SMALL[count] if count < len(_SMALL) else f"{count:,}"
 
 
 def count_noun(count: int, one: str, many: str) -> str:
-    """Return a count with its noun, such as `1,200 choices`."""
+    """Format a count with its noun, such as `1,200 choices`."""
     return f"{count:,} {one if count == 1 else many}"
 
 
 def actor_of(diff: "SkillDiff") -> str | None:
-    """Return the actor of the command behind a version; None for a learned one."""
+    """Return the actor of a command's diff; None for a learned one."""
     by = diff.reasoned_by.reasoner
     return by.removeprefix(COMMAND) if not diff.is_contrast and by.startswith(COMMAND) else None
 
 
 def shift_phrase(diff: "SkillDiff") -> str:
-    """Word a change of taste by its certainty: a person states it, choices only suggest it."""
+    """Word a change of taste: a person states it, choices only suggest it."""
     is_stated = diff.trigger is not None and diff.trigger.what == "correction"
     return "has changed" if is_stated else "may have changed"
 
 
 def change_line(change: "SkillChange") -> str:
-    """Return one change as a line with the id and the tiers."""
+    """Format a change as a line with its id and tiers."""
     kind = change.kind.value
     line = f"{_CHANGE_SIGNS[kind]} {change.attribute_id}"
     if kind in ("pinned", "unpinned"):
@@ -125,14 +125,14 @@ def change_line(change: "SkillChange") -> str:
 
 
 def statement_words(statement: "Statement") -> str:
-    """Return the meaning of a statement, such as `avoids horror (genre)`."""
-    from operators.stated import describe_statement  # noqa: PLC0415 - `--help` starts without the operators
+    """Word a statement, such as `avoids horror (genre)`."""
+    from operators.stated import describe_statement  # noqa: PLC0415 - keeps `--help` fast
 
     return describe_statement(statement)
 
 
 def names_of(diffs: "Iterable[SkillDiff]") -> dict[str, str]:
-    """Return the newest words of each line and statement of a log by id, also of those that are gone."""
+    """Return the newest words of all lines and statements of a log, by id."""
     found: dict[str, str] = {}
     for diff in diffs:
         for line in (*(diff.seed or ()), *(each.discovered for each in diff.changes if each.discovered)):
@@ -142,7 +142,7 @@ def names_of(diffs: "Iterable[SkillDiff]") -> dict[str, str]:
 
 
 def validity(statement: "Statement", shifted: int, now: datetime) -> str:
-    """Return how long a statement holds, such as `until 2026-01-31 18:00 UTC`, and since when it is doubtful."""
+    """Word how long a statement holds, such as `until 2026-01-31 18:00 UTC`."""
     if statement.until is None:
         parts = ["always"]
     else:
@@ -155,21 +155,21 @@ def validity(statement: "Statement", shifted: int, now: datetime) -> str:
 
 
 def statement_sentence(kind: str, words: str, actor: str | None, reason: str) -> str:
-    """Return one step of a statement as a sentence."""
-    said = f"You said: “{words}”." if words else "You said so in a form, or by a strong signal on it."
-    sentence = _STATED.get(kind, said).format(who=_capital(actor) if actor else "Somebody")
+    """Word a step of a statement."""
+    stated = f"You said: “{words}”." if words else "You stated it in a form, or by a strong signal."
+    sentence = _STATED.get(kind, stated).format(who=_capital(actor) if actor else "Someone")
     return sentence + (f" The reason noted: “{reason}”." if reason else "")
 
 
 def certainty_words(line: dict[str, Any] | None) -> str:
-    """Return how sure a line is now."""
+    """Word how sure a line is."""
     if line is None:
-        return "not in the profile any more"
+        return "no longer in the profile"
     return f"{SURE[line['tier']]}{', and pinned' if line['pinned'] else ''}"
 
 
 def sentence(step: dict[str, Any]) -> str:
-    """Return the effect of one step as sentences for the person; `step`: a `LineStep` without its sentence."""
+    """Word a step for the person; `step`: a `LineStep` as a dictionary."""
     if step["kind"] == "seeded":
         return _seeded(step)
     if step["actor"]:
@@ -196,7 +196,6 @@ def _seeded(step: dict[str, Any]) -> str:
 
 
 def _choice(step: dict[str, Any]) -> str:
-    """Name the chosen item and count the rest of the list, as far as it is known."""
     more, ranking = _title(step), step["ranking"]
     also = len(ranking["taken"]) - 1 if ranking else 0
     others = len(set(ranking["shown"]).difference(ranking["taken"])) if ranking else 0
@@ -218,14 +217,14 @@ def _choice(step: dict[str, Any]) -> str:
 
 
 def _signal(step: dict[str, Any]) -> str:
-    heard = step["trigger"]
-    if heard["what"] == "correction":
-        return f"You said: “{heard['words']}”." if heard.get("words") else "You said so in a form."
-    if heard["what"] == "abstention":
+    trigger = step["trigger"]
+    if trigger["what"] == "correction":
+        return f"You said: “{trigger['words']}”." if trigger.get("words") else "You stated it in a form."
+    if trigger["what"] == "abstention":
         return "You took nothing of a list."
-    value = heard.get("value")
-    words = _SIGNALS.get(heard["what"], "Of {title} the app told: {what}.")
-    return words.format(title=_title(step), what=heard["what"], value="" if value is None else f"{value:g}")
+    value = trigger.get("value")
+    words = _SIGNALS.get(trigger["what"], "The app reported of {title}: {what}.")
+    return words.format(title=_title(step), what=trigger["what"], value="" if value is None else f"{value:g}")
 
 
 def _effect(step: dict[str, Any]) -> str:
@@ -247,13 +246,13 @@ def _verdict(step: dict[str, Any]) -> str:
     if step["verdict"] is None:
         return ""
     by = f", because of “{step['quoted']}”" if step["quoted"] else ""
-    said = f"A model judged that the choice {_VERDICTS[step['verdict']]}{by}."
-    without = " Nothing came of it." if step["kind"] == "judged" and step["verdict"] != "unrelated" else ""
-    return said + without + (f" Its thoughts on the choice: “{step['analysis']}”" if step["analysis"] else "")
+    verdict = f"A model judged that the choice {_VERDICTS[step['verdict']]}{by}."
+    without = " It had no effect." if step["kind"] == "judged" and step["verdict"] != "unrelated" else ""
+    return verdict + without + (f" Its thoughts on the choice: “{step['analysis']}”" if step["analysis"] else "")
 
 
 def _title(step: dict[str, Any]) -> str:
-    return f"*{step['title']}*" if step["title"] else "something whose title is not known any more"
+    return f"*{step['title']}*" if step["title"] else "an item whose title is no longer known"
 
 
 def _amount(count: int, total: int) -> str:

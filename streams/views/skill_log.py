@@ -1,4 +1,4 @@
-"""The log of one person's skill in a snapshot, or why there is none."""
+"""Reads the log of a skill from a snapshot, or explains why there is none."""
 
 from typing import TYPE_CHECKING
 

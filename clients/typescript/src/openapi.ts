@@ -473,7 +473,7 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description One line of a card at a moment. */
+        /** @description A line of a card at a moment. */
         CardLineView: {
             /** @description Stance, dimension and value. */
             line_id: string;
@@ -518,11 +518,11 @@ export interface components {
             /** @description From 0 to 1; it fades unless confirmed. */
             certainty: number;
             /**
-             * @description Nothing vouches for its words: no prompt has it.
+             * @description True if the output gate keeps it out of prompts.
              * @default false
              */
             held_back: boolean;
-            /** @description How well it fits the request. */
+            /** @description How well it matches the request. */
             score?: number | null;
             /**
              * @description Why it is shown.
@@ -530,7 +530,7 @@ export interface components {
              */
             reason: string;
         };
-        /** @description A card; its lines are in the order of a prompt. */
+        /** @description A card, with its lines in the order of a prompt. */
         CardView: {
             user_id: string;
             version: number;
@@ -538,12 +538,12 @@ export interface components {
             as_of: string;
             lines: components["schemas"]["CardLineView"][];
             /**
-             * @description What was overtaken lately, newest first.
+             * @description Replaced lines, newest first.
              * @default []
              */
             past: components["schemas"]["CardLineView"][];
             /**
-             * @description Lines that the request or the budget has no room for.
+             * @description The number of lines left out for the request or the budget.
              * @default 0
              */
             left_out: number;
@@ -691,7 +691,7 @@ export interface components {
                 ];
             };
         };
-        /** @description How often a line was taken and was to be expected, in choices, such as `2.1`; None: it is not counted. */
+        /** @description How often a line was taken and would be by chance, such as `2.1`; None: not counted. */
         Counts: {
             taken: string | null;
             expected: string | null;
@@ -958,7 +958,7 @@ export interface components {
         };
         /** @description One line of a skill. */
         LineForModel: {
-            /** @description Names the line where it is explained or corrected. */
+            /** @description The id to explain or correct it by. */
             line_id: string;
             kind: components["schemas"]["AttributeKind"];
             /** @description Its subject, such as `genre`. */
@@ -973,17 +973,12 @@ export interface components {
              */
             pinned: boolean;
             /**
-             * @description How often it was taken and was to be expected, in words.
+             * @description How often it was taken, and would be by chance, in words.
              * @default
              */
             counted: string;
         };
-        /**
-         * @description One line of a skill, explained.
-         *
-         *     `now` is None for a line that is gone, and `words` are its newest ones. `state`: how sure it is, in words.
-         *     `withheld`: why no app and no model gets it, as a name and in words; None: they get it.
-         */
+        /** @description The history of one line; `words`: its newest words. */
         LineHistory: {
             attribute_id: string;
             domain: string;
@@ -995,7 +990,7 @@ export interface components {
             withheld_reason: string | null;
             steps: components["schemas"]["LineStep"][];
         };
-        /** @description One step of a line: seeded, moved by an event or a command, or judged by a model without effect. */
+        /** @description One step of a line: seeded, changed by an event or a command, or judged by a model. */
         LineStep: {
             taken: string | null;
             expected: string | null;
@@ -1401,7 +1396,7 @@ export interface components {
             /** @description Seals this version and, by the seal before, all earlier ones. */
             chain?: string | null;
         };
-        /** @description A skill as a model may read it. */
+        /** @description A skill for a model. */
         SkillForModel: {
             /**
              * @description How to read the rest.
@@ -1420,11 +1415,11 @@ export interface components {
             /** @description The person's statements that hold now. */
             statements: components["schemas"]["StatementForModel"][];
             /**
-             * @description Withheld lines: nothing vouches for their words.
+             * @description The number of withheld lines.
              * @default 0
              */
             held_back: number;
-            /** @description The same as a SKILL.md. */
+            /** @description The same as SKILL.md. */
             markdown: string;
         };
         /** @description A skill of an export; `replaces`: how many lines the skill that is there has, if there is one. */
@@ -1556,9 +1551,9 @@ export interface components {
          * @enum {string}
          */
         StatementChangeKind: "stated" | "withdrawn" | "removed" | "expired" | "full" | "forgotten" | "restored";
-        /** @description A statement of the person about their taste, in fields: never in their words. */
+        /** @description A person's statement about their taste, in fields. */
         StatementForModel: {
-            /** @description Names it where it is explained or removed. */
+            /** @description The id to explain or remove it by. */
             line_id: string;
             stance: components["schemas"]["Stance"];
             dimension: string;
@@ -1571,7 +1566,7 @@ export interface components {
              */
             doubtful: boolean;
         };
-        /** @description A statement of the person, explained; `state`: for how long it holds, in words. */
+        /** @description The history of a statement. */
         StatementHistory: {
             statement_id: string;
             domain: string;

@@ -1,1 +1,1 @@
-"""Dead letters: list them (`reading`), and replay their originals (`replay`). Kafka is the only store."""
+"""Dead letters: list them, and replay their originals."""

@@ -1,4 +1,4 @@
-"""Read dead letters from Kafka: filtered, each once, the newest ones and counts of all."""
+"""Reads dead letters from their topic, the only store."""
 
 import heapq
 from collections import Counter
@@ -15,7 +15,7 @@ from streams.exceptions import StreamsError
 from streams.kafka.scanner import Scanner, Tell, int_of, sent_at_ms
 from streams.settings import Settings
 
-# Header of a dead letter that is on its topic again because it was replayed: the position of the replayed record.
+# Header of a dead letter's copy that marks its replay: the position of the replayed record.
 REPLAYED = "sager-replayed"
 KEY_CHARS = 200
 
@@ -26,7 +26,7 @@ class LetterNotFound(StreamsError, LookupError):
 
 @dataclass(frozen=True)
 class LetterFilter:
-    """A filter by id, reason, stage and time in milliseconds since 1970; an empty field matches all."""
+    """A filter by id, reason, stage and time (ms since 1970); empty fields match all."""
 
     ids: frozenset[str] = frozenset()
     reasons: frozenset[str] = frozenset()
@@ -42,7 +42,7 @@ class LetterFilter:
 
 @dataclass(frozen=True, slots=True)
 class StoredLetter:
-    """A dead letter, when it was sent, its position, and that of the replayed original if it marks a replay."""
+    """A dead letter with its position; `replayed_to`: where its original was replayed, if it marks a replay."""
 
     letter: DeadLetter
     refused_ms: int
@@ -52,16 +52,18 @@ class StoredLetter:
 
     @property
     def refused_at(self) -> datetime:
-        """When it was sent, in UTC."""
+        """The time of sending, in UTC."""
         return moment_of(self.refused_ms)
 
 
 @dataclass
 class LetterListing:
-    """The newest matching dead letters, newest first, and all matching ones counted by reason.
+    """The newest matching dead letters, newest first, and counts of all matching ones.
 
-    `unreadable` counts other records on the topic, `forgotten` the dead letters of erased users, which nothing else
-    here counts; `there` has the reasons and stages of all that were read, matching or not.
+    Attributes:
+        unreadable: other records on the topic.
+        forgotten: dead letters of erased users, which are counted nowhere else.
+        known: the reasons and stages of all dead letters, matching or not.
     """
 
     newest: list[StoredLetter] = field(default_factory=list)
@@ -84,10 +86,8 @@ def read_letters(
     tell: Tell = lambda *_: None,
     counts: LetterListing | None = None,
 ) -> Iterator[StoredLetter]:
-    """Read every dead letter, repeated ones included, oldest first within a partition; fill `counts` meanwhile.
-
-    The topic is not compacted: letters of an erased user stay on it for 90 days, but are never returned.
-    """
+    """Yield all dead letters, repeats included, oldest first within a partition; add to `counts`."""
+    # Dead letters of erased users stay on the topic for 90 days, as it is not compacted. They are skipped.
     barrier, counts = erasure_filter_of(settings, scanner), counts or LetterListing()
     where = scanner.partitions(DeadLetter.TOPIC)
     for message in scanner.read(scanner.since(where, since_ms) if since_ms else where, tell):
@@ -108,7 +108,7 @@ def read_letters(
 
 
 def list_letters(settings: Settings, chosen: LetterFilter, limit: int, tell: Tell = lambda *_: None) -> LetterListing:
-    """List the newest matching dead letters, at most `limit`, and count all matching ones."""
+    """List at most `limit` newest matching dead letters, and count all matching ones."""
     done, seen = LetterListing(), set[str]()
     kept: list[tuple[tuple[int, int, int], StoredLetter]] = []
     with Scanner(settings) as scanner:
@@ -116,7 +116,7 @@ def list_letters(settings: Settings, chosen: LetterFilter, limit: int, tell: Tel
             name = found.letter.event_id
             if found.replayed_to is not None:
                 done.replayed.add(name)
-            # A mark of a replay after `since` does not list a dead letter from before it.
+            # A mark is no dead letter of its own: the letter may be older than `since`.
             if name in seen or found.replayed_to is not None or not chosen.matches(found):
                 continue
             seen.add(name)
@@ -130,7 +130,7 @@ def list_letters(settings: Settings, chosen: LetterFilter, limit: int, tell: Tel
 
 
 def find_letter(settings: Settings, event_id: str, tell: Tell = lambda *_: None) -> tuple[StoredLetter, list[str]]:
-    """Find the dead letter with this id, and the positions that its original was replayed to."""
+    """Find a dead letter by id, and the positions where its original was replayed."""
     with Scanner(settings) as scanner:
         every = read_letters(settings, scanner, tell=tell)
         same = [found for found in every if found.letter.event_id == event_id]
@@ -143,7 +143,7 @@ def find_letter(settings: Settings, event_id: str, tell: Tell = lambda *_: None)
 
 
 def summary(found: StoredLetter, replayed: bool) -> dict[str, Any]:
-    """Describe a dead letter in plain values, without the bytes of its original's value."""
+    """Return a dead letter as plain values, without the bytes of its original."""
     letter = found.letter
     return {
         "event_id": letter.event_id,
@@ -159,12 +159,12 @@ def summary(found: StoredLetter, replayed: bool) -> dict[str, Any]:
 
 
 def is_clipped(letter: DeadLetter) -> bool:
-    """Return True if the dead letter has only part of the original, so that it cannot be replayed."""
+    """Return True if only part of the original was kept, so that it cannot be replayed."""
     return letter.detail.startswith(CLIPPED)
 
 
 def header(message: Message, name: str) -> str | None:
-    """Return the last header of this name as text, if there is one."""
+    """Return the last header of this name as text, if any."""
     for key, value in reversed(message.headers() or []):
         if key == name:
             return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

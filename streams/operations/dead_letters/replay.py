@@ -1,10 +1,8 @@
-"""Replay the originals of dead letters to the topic and partition that they came from, each exactly once.
+"""Replays the originals of dead letters to their source topics and partitions, each exactly once.
 
-A replayed record carries the header `sager-replay-of` with its dead letter's id. Before anything is sent, the source
-partitions are searched for such headers from the dead letters' positions on, so that an interrupted or repeated replay
-sends nothing twice. Afterwards the dead letter is sent to its own topic once more with the header `sager-replayed`,
-where it outlives the replayed record on its source topic. Two concurrent replays of the same dead letters do not see
-each other.
+A replayed record carries the id of its dead letter in a header. A replay first searches the source partitions for such
+headers, so that an interrupted or repeated one sends nothing twice. Then it copies the dead letter to its topic with a
+mark, which outlives the record on the source topic. Concurrent replays do not see each other.
 """
 
 import threading
@@ -34,7 +32,7 @@ from streams.settings import Settings
 
 # Header of a replayed record: the id of its dead letter.
 REPLAY_OF = "sager-replay-of"
-# A process with several callers holds it during a replay.
+# Held during a replay, because concurrent replays would send records twice.
 ONE_AT_A_TIME = threading.Lock()
 
 FLUSH_SECONDS, BATCH = 60.0, 100
@@ -45,7 +43,7 @@ _Record = tuple[bytes | None, bytes | None]
 
 
 class Blocker(StrEnum):
-    """Why a dead letter is not replayed."""
+    """A reason not to replay a dead letter."""
 
     DONE = "already replayed"
     CLIPPED = "only part of the original was kept"
@@ -55,9 +53,9 @@ class Blocker(StrEnum):
 
 @dataclass
 class Plan:
-    """The plan of a replay: dead letters to replay, and why others cannot be, by id; requested ids that do not exist.
+    """The dead letters to replay by id, those that cannot be, and unknown ids.
 
-    `unmarked` are those that an interrupted replay sent but did not mark, with the position of the sent record.
+    `unmarked`: dead letters that an interrupted replay sent but did not mark, with the position of the sent record.
     """
 
     ready: dict[str, StoredLetter] = field(default_factory=dict)
@@ -74,7 +72,7 @@ class Plan:
 
 
 def plan(settings: Settings, chosen: LetterFilter, on_progress: OnProgress = lambda *_: None) -> Plan:
-    """Plan a replay of the matching dead letters, whose originals the plan holds in memory."""
+    """Plan a replay of the matching dead letters; their originals are held in memory."""
     planned, replayed = Plan(), set[str]()
     with Scanner(settings) as scanner:
         for found in read_letters(settings, scanner, chosen.since_ms, partial(on_progress, "dead letters")):
@@ -101,7 +99,7 @@ def plan(settings: Settings, chosen: LetterFilter, on_progress: OnProgress = lam
 
 
 def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, on_progress: OnProgress) -> None:
-    """Hinder the letters whose source partition has the replayed record, or a newer one of a compacted key."""
+    """Block dead letters that are replayed already, or whose compacted key has a newer record."""
     starts: dict[tuple[str, int], int] = {}
     compacted: dict[tuple[str, int, bytes | None], list[tuple[str, int]]] = {}
     for name, found in planned.ready.items():
@@ -122,7 +120,7 @@ def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, on_pr
 
 
 def replay(settings: Settings, planned: Plan, on_progress: OnProgress = lambda *_: None) -> int:
-    """Replay a plan's originals and mark their dead letters; return how many."""
+    """Replay originals and mark their dead letters; return their number."""
     sender, done = _Sender(settings), 0
     sender.mark(planned.unmarked)
     waiting = iter(planned.ready.values())
@@ -141,7 +139,7 @@ class _Sender:
         self._failed: list[str] = []
 
     def replay(self, batch: Iterable[StoredLetter]) -> Mapping[str, str]:
-        """Send originals, and return the positions of those that the broker accepted, by the dead letters' ids."""
+        """Send originals; return the positions of accepted ones, by the dead letter's id."""
         sent: dict[str, str] = {}
         for letter in (found.letter for found in batch):
 
@@ -154,7 +152,7 @@ class _Sender:
         return sent
 
     def mark(self, sent: Iterable[tuple[StoredLetter, str]]) -> None:
-        """Send the dead letters of sent originals once more, as replayed."""
+        """Send copies of dead letters with a mark of their replay."""
         for found, place in sent:
             where, letter = (self._topic, found.partition), found.letter
             self._produce(where, (letter.key, encode(letter)), (REPLAYED, place), lambda _: None)
@@ -178,7 +176,7 @@ class _Sender:
 
         try:
             self._producer.produce(topic, value, key, partition, on_delivery=delivered, headers=[mark])
-        except KafkaException as error:  # over the producer's own limit: the callback is not called
+        except KafkaException as error:  # larger than the producer's limit: no callback
             self._failed.append(f"{topic}: {error.args[0].str()}")
 
     def _flush(self) -> None:

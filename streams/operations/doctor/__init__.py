@@ -1,7 +1,4 @@
-"""Examine a deployment: findings, and what to do about each. It changes nothing.
-
-Each check has a time limit, so that the examination always ends.
-"""
+"""`sager doctor`: checks of a deployment, each with a remedy. It changes nothing."""
 
 from collections.abc import Iterator
 
@@ -19,7 +16,7 @@ CHECK_SECONDS, BROKER_SECONDS = 15.0, 5.0
 
 
 def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[DoctorFinding]:
-    """Run all checks, each for at most this many seconds, and yield their findings in reading order."""
+    """Run all checks, each with this time limit, and yield their findings in a fixed order."""
     reached: list[tuple[AdminClient, ClusterMetadata]] = []
     yield from TimedCheck("broker", lambda: _broker(settings, reached), seconds).findings()
     of_kafka = {

@@ -1,4 +1,4 @@
-"""Findings, each one line with what to do about it, and the time limit of checks."""
+"""Findings of checks, and their time limit."""
 
 import queue
 import threading
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """Severity: an error stops the pipeline, a warning will or may."""
+    """The severity: an error stops the pipeline, a warning may."""
 
     OK = "ok"
     WARNING = "warning"
@@ -18,7 +18,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class DoctorFinding:
-    """One line of an examination; `todo` says what to do about it, if anything."""
+    """The finding of a check; `todo`: the remedy, if any."""
 
     check: str
     status: Status
@@ -27,22 +27,24 @@ class DoctorFinding:
 
 
 def ok(check: str, found: str) -> DoctorFinding:
-    """Make a finding without a problem."""
+    """Return a finding without a problem."""
     return DoctorFinding(check, Status.OK, found)
 
 
 def warning(check: str, found: str, todo: str) -> DoctorFinding:
-    """Make a finding that works, but not for long or not for all."""
+    """Return a finding of a risk."""
     return DoctorFinding(check, Status.WARNING, found, todo)
 
 
 def error(check: str, found: str, todo: str) -> DoctorFinding:
-    """Make a finding that does not work."""
+    """Return a finding of a failure."""
     return DoctorFinding(check, Status.ERROR, found, todo)
 
 
 class TimedCheck:
-    """A check that runs in a thread from now on, with a time limit; an executor would wait for one that hangs."""
+    """A check that runs in a thread, with a time limit."""
+
+    # A plain thread, because an executor would wait for a check that hangs.
 
     def __init__(self, name: str, check: Callable[[], Iterable[DoctorFinding]], seconds: float) -> None:
         self._name, self._check, self._seconds = name, check, seconds
@@ -57,7 +59,7 @@ class TimedCheck:
         self._answer.put(found)
 
     def findings(self) -> list[DoctorFinding]:
-        """Wait for its findings; past the time limit, return an error."""
+        """Wait for the findings; return an error after the time limit."""
         try:
             return self._answer.get(timeout=self._seconds)
         except queue.Empty:

@@ -1,4 +1,4 @@
-"""Check who else can read or change data: seals, tokens, shared secrets, the brokers' rules, and files."""
+"""Checks of access to data: seals, tokens, shared secrets, ACLs and files."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from streams.operations.doctor.findings import DoctorFinding, Status, error, ok,
 from streams.settings import Settings
 
 ANSWER_SECONDS, _SHOWN = 8.0, 3
-_EVERYBODY = ("User:*", "User:ANONYMOUS")
+_ALL_PRINCIPALS = ("User:*", "User:ANONYMOUS")
 _ONE_PERSON = "one person's machine needs none"
 
 
@@ -43,7 +43,7 @@ def tokens(settings: Settings) -> Iterator[DoctorFinding]:
 
 
 def settings_agree(settings: Settings) -> Iterator[DoctorFinding]:
-    """Compare the processes' shared settings, and this command's, by fingerprint; never print a value."""
+    """Compare the settings that all processes must share, by fingerprint."""
     check = "agreement"
     urls = [each.strip() for each in (settings.console_metrics or "").split(",") if each.strip()]
     if not urls:
@@ -76,7 +76,7 @@ def settings_agree(settings: Settings) -> Iterator[DoctorFinding]:
 
 
 def files(settings: Settings) -> Iterator[DoctorFinding]:
-    """Look for data and secrets that other users of the machine can read."""
+    """Find data and secrets that other users of the machine can read."""
     exposed = list(permissions.exposed(settings.data_dir, settings.group)) if settings.data_dir.exists() else []
     if settings.duckdb_file.exists():
         exposed += set(permissions.exposed(settings.duckdb_file, settings.group)) - set(exposed)
@@ -84,15 +84,15 @@ def files(settings: Settings) -> Iterator[DoctorFinding]:
         shown = ", ".join(f"{path} ({_mode(path)})" for path in exposed[:_SHOWN])
         more = f" and {len(exposed) - _SHOWN:,} more" if len(exposed) > _SHOWN else ""
         todo = "restart the processes there, which close their own files; close the rest with chmod (folders 700, files"
-        found = f"others can read people's data: {shown}{more}"
+        found = f"other users can read data: {shown}{more}"
         yield warning("files", found, f"{todo} 640), or set SAGER_GROUP to the group that may read")
     config = os.environ.get("SAGER_CONFIG")
     secrets = (Path(config) if config else None, settings.http_tokens, settings.http_key, settings.kafka_ssl_key)
     lax = [path for path in secrets if path is not None and path.exists() and not permissions.is_secret(path)]
     for path in lax:
-        yield warning("files", f"others can read or change {path} ({_mode(path)}), a secret", f"chmod 600 {path}")
+        yield warning("files", f"other users can read or change {path} ({_mode(path)}), a secret", f"chmod 600 {path}")
     if not exposed and not lax:
-        yield ok("files", "people's data and secrets are readable for their owner and SAGER_GROUP only")
+        yield ok("files", "data and secrets are readable for their owner and SAGER_GROUP only")
 
 
 def _mode(path: Path) -> str:
@@ -100,7 +100,7 @@ def _mode(path: Path) -> str:
 
 
 def rules(settings: Settings, client: admin.AdminClient) -> Iterator[DoctorFinding]:
-    """Check that the brokers authenticate clients, and that no rule of ours is for everybody."""
+    """Check that brokers authenticate clients, and that no ACL of ours allows all users."""
     if settings.embedded:
         yield ok("ACLs", f"the embedded broker has none; {_ONE_PERSON}")
         return
@@ -116,18 +116,18 @@ def rules(settings: Settings, client: admin.AdminClient) -> Iterator[DoctorFindi
     lax = sorted(
         f"{rule.operation.name.lower()} on {rule.restype.name.lower()} {rule.name}"
         for rule in found
-        if rule.principal in _EVERYBODY
+        if rule.principal in _ALL_PRINCIPALS
         and (rule.name == "*" or rule.name.startswith(names) or settings.prefix.startswith(rule.name))
     )
     if lax:
         shown = ", ".join(lax[:_SHOWN]) + (", ..." if len(lax) > _SHOWN else "")
         todo = "give each process its own user, see `sager acls`, and remove them"
-        yield warning("ACLs", f"rules allow everybody: {shown}", todo)
+        yield warning("ACLs", f"rules allow all users: {shown}", todo)
     elif not settings.kafka_security_protocol.sasl and settings.kafka_ssl_certificate is None:
         todo = "allow.everyone.if.no.acl.found=false on the brokers, a user for each process, and `sager acls`"
-        yield warning("ACLs", "the brokers let us in without a name, and so everybody else", todo)
+        yield warning("ACLs", "the brokers accept clients without a name", todo)
     else:
-        yield ok("ACLs", "the brokers have an authorizer, and no rule of ours is for everybody")
+        yield ok("ACLs", "the brokers have an authorizer, and no rule of ours allows all users")
 
 
 def _not_listed(failed: Exception) -> DoctorFinding:

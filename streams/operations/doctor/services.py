@@ -1,4 +1,4 @@
-"""Check the broker, its topics and the workers' group, the DuckDB file, and the LLM endpoint."""
+"""Checks of the broker, its topics, the workers, the DuckDB file and the LLM endpoint."""
 
 import asyncio
 import re
@@ -50,14 +50,14 @@ def topics(settings: Settings, client: AdminClient, cluster: ClusterMetadata) ->
 
 
 def _configured_otherwise(settings: Settings, client: AdminClient, states: list[TopicState]) -> Iterator[DoctorFinding]:
-    """Warn of limits and times that differ: records are refused, lost earlier, or kept after an erasure."""
+    # With other limits, records are refused, lost too early, or kept after an erasure.
     in_sync = {"min.insync.replicas": str(SAFE_IN_SYNC)} if settings.replication >= SAFE_REPLICATION else {}
     wanted = {state.name: state.topic.config() | in_sync for state in states}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in wanted]
     for resource, future in client.describe_configs(resources, request_timeout=ANSWER_SECONDS).items():
         try:
             entries = future.result(ANSWER_SECONDS)
-        except KafkaException:  # a broker that does not describe configurations cannot be checked
+        except KafkaException:  # this broker does not describe configurations
             continue
         for key, value in wanted[resource.name].items():
             has = entries[key].value if key in entries else None
@@ -66,7 +66,7 @@ def _configured_otherwise(settings: Settings, client: AdminClient, states: list[
 
 
 def workers(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
-    """Check the number of workers, and the records that wait for them."""
+    """Check the number of workers, and the records waiting for them."""
     try:
         waiting = lag(settings, client)
         count = group.members(settings, client)
@@ -88,7 +88,7 @@ def workers(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
 
 
 def snapshot(settings: Settings) -> Iterator[DoctorFinding]:
-    """Check that analysts can read their file, and that it is of this deployment."""
+    """Check that the DuckDB file is readable and belongs to this deployment."""
     path = settings.duckdb_file
     if not path.exists():
         yield warning("DuckDB", f"there is no {path}", "start `sager materialize`; SAGER_DUCKDB, if it is elsewhere")
@@ -118,7 +118,7 @@ def endpoint(settings: Settings) -> DoctorFinding:
 
 
 async def _ask(settings: Settings, url: str, shown: str) -> DoctorFinding:
-    """Request the list of models or, where the endpoint has none, one token."""
+    # Some endpoints list no models: then ask for one token.
     from openai import APIError, APIStatusError  # noqa: PLC0415 - it takes half a second
 
     from streams.llm.endpoint import connect  # noqa: PLC0415
@@ -139,7 +139,7 @@ async def _ask(settings: Settings, url: str, shown: str) -> DoctorFinding:
         todo = "check SAGER_LLM_API_KEY" if failed.status_code in _REFUSED else "check SAGER_LLM_MODEL, and the account"
         return error("LLM", f"{shown} refuses {model!r} (status {failed.status_code})", todo)
     except (APIError, TimeoutError, ValueError) as failed:
-        # The error's type and not its message, which may repeat the key.
+        # Only the type: the message may repeat the key.
         todo = "check that it is up, and SAGER_LLM_BASE_URL, which usually ends in /v1"
         return error("LLM", f"{shown} does not answer ({type(failed).__name__})", todo)
     if model in names:

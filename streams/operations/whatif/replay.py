@@ -1,7 +1,4 @@
-"""Read past choices from Kafka, replay them on both sides, and report the difference.
-
-Reads partition by partition without a consumer group, and writes nothing to Kafka.
-"""
+"""Replays past choices from Kafka with other settings, and reports the difference. Writes nothing."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,25 +31,22 @@ Write = Callable[[dict[str, Any]], object]
 
 
 class NothingToReplay(StreamsError, LookupError):
-    """No available choice matches."""
+    """No choice on the topic matches."""
 
 
 @dataclass(frozen=True)
 class ReplayFilter:
-    """The choices to replay: of one user or domain, or about `limit`, of whole users drawn by a hash of their names.
-
-    Choices before `since_ms`, in milliseconds since 1970, are part of the common start.
-    """
+    """The choices to replay; those before `since_ms` (ms since 1970) build the common start."""
 
     since_ms: int = 0
     user: str | None = None
     domain: str | None = None
-    limit: int | None = None
+    limit: int | None = None  # about this many choices, of whole users
 
 
 @dataclass
 class Totals:
-    """Sums of one side: choices learned from, LLM calls and tokens, and the size of its final skills."""
+    """Sums of one side."""
 
     learned: int = 0
     llm_calls: int = 0
@@ -75,11 +69,11 @@ class ReplayReport:
 
     Attributes:
         changed: the changes, as given.
-        skills, identical: the number of replayed skills, and of those that end alike, see `comparable`.
-        skipped: choices left out: the live skill has not learned from them, or not yet.
-        missing: live diffs whose event Kafka no longer has; the other side goes on without them.
-        broken: skills left out because their log has a gap.
-        unavailable: choices from which the other side learned nothing, because no reasoner answered.
+        skills, identical: the number of replayed skills, and of those with equal results.
+        skipped: choices that the live skill has not learned from.
+        missing: live diffs whose event is no longer on Kafka; the other side skips them.
+        broken: skills with a gap in their log.
+        unavailable: choices for which the other side's reasoner failed.
         choices: the user, the live rank and the other rank of each choice.
     """
 
@@ -108,7 +102,7 @@ class ReplayReport:
 
 
 def comparable(skill: PolicySkill) -> PolicySkill:
-    """Return the skill without its seals and slim lines: those depend on other users' tastes at the time."""
+    """Return the skill without seals and slim lines, which depend on other users."""
     bare = without_seals(skill)
     last = bare.last_diff and bare.last_diff.model_copy(update={"slim_lines": None})
     return bare.model_copy(update={"slim_lines": (), "last_diff": last})
@@ -122,7 +116,7 @@ def replay_all(
     on_progress: OnProgress = lambda *_: None,
     write: Write = lambda _: None,
 ) -> ReplayReport:
-    """Replay the chosen choices with a variant; `write` receives one row per choice, with both ranks and versions."""
+    """Replay choices with a variant; `write` receives a row per choice, with both ranks and versions."""
     run = _Run(settings, variant, on_progress, write)
     with Scanner(settings) as scanner:
         asyncio.run(run.all(_Histories(scanner, chosen)))
@@ -144,7 +138,7 @@ class _Run:
         self._done = self._known = 0
 
     async def all(self, partitions: Iterable[list["_History"]]) -> None:
-        """Replay one partition after the other; within it many skills at once, and each in its own order."""
+        """Replay partition by partition; the skills of one run concurrently."""
         limit = asyncio.Semaphore(self._settings.in_flight)
         try:
             for histories in partitions:
@@ -211,7 +205,7 @@ def _row(before: ReplayMoment, moment: ReplayMoment) -> dict[str, Any]:
 
 @dataclass
 class _History:
-    """The available records of one user in one domain."""
+    """The records of one user in one domain."""
 
     user_id: str
     domain: str
@@ -221,7 +215,7 @@ class _History:
 
 
 class _Histories:
-    """The chosen histories, with those of one partition in memory at a time."""
+    """The selected histories, one partition in memory at a time."""
 
     def __init__(self, scanner: Scanner, chosen: ReplayFilter) -> None:
         self._scanner, self._chosen, self._left = scanner, chosen, chosen.limit
@@ -230,7 +224,7 @@ class _Histories:
         self._count = len(self._topics[0])
         if any(len(where) != self._count for where in self._topics):
             raise TopicsDiffer(f"{', '.join(topics)} have different numbers of partitions: run `sager topics`")
-        # A user with an erasure is not replayed: their choices stay on the topic until its retention has passed.
+        # Erased users are skipped: their choices stay on the topic until its retention ends.
         self._erased = {receipt.subject for receipt in self._records(Receipt, *scanner.partitions(Receipt.TOPIC))}
 
     def __iter__(self) -> Iterator[list[_History]]:
@@ -251,7 +245,7 @@ class _Histories:
         found: dict[bytes, _History] = {}
         since, begun = self._chosen.since_ms, False
         for message in self._scanner.read(self._scanner.since([where], since) if since else [where]):
-            # All choices from the first recent one on: a gap in a user's choices could not be replayed.
+            # All choices after the first recent one, because a gap cannot be replayed.
             begun = begun or sent_at_ms(message) >= since
             raw = message.value() or b""
             try:
@@ -266,7 +260,7 @@ class _Histories:
         return found
 
     def _limited(self, found: dict[bytes, _History]) -> dict[bytes, _History]:
-        """Draw whole histories up to the limit, always the same ones."""
+        # By a hash of the key, so that each run replays the same sample.
         if self._left is None:
             return found
         drawn: dict[bytes, _History] = {}

@@ -1,7 +1,4 @@
-"""The other side of a replay: the settings, limits and numbers that it may change.
-
-The starting point and the privacy filter are the same for both sides.
-"""
+"""The other side of a replay: the settings, limits and numbers it may change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -39,12 +36,12 @@ _Group = TypeVar("_Group", MergeLimits, RulesReasoner)
 
 
 class InvalidVariant(StreamsError, ValueError):
-    """A replay cannot change this name, or not to this value."""
+    """A replay cannot set this name, or not to this value."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """The deployment's configuration with changes; `changed` has them as they were given."""
+    """The deployment's configuration with changes; `changed`: the changes as given."""
 
     settings: Settings
     limits: MergeLimits = DEFAULT_LIMITS
@@ -53,14 +50,14 @@ class Variant:
 
 
 def variant_of(settings: Settings, changes: list[str]) -> Variant:
-    """Apply `NAME=VALUE` arguments to the deployment's configuration; the value `none` is None."""
+    """Apply `NAME=VALUE` arguments to the configuration; `none` is None."""
     changed = {name: value for name, _, value in (word.partition("=") for word in changes)}
     if unknown := sorted(set(changed) - set(NAMES)):
         raise InvalidVariant(
             f"a replay cannot change {', '.join(unknown)}. Write NAME=VALUE with one of {', '.join(NAMES)}"
         )
     own = {name: None if value == "none" else value for name, value in changed.items() if name in SETTINGS}
-    settings = Settings(**{**settings.model_dump(), **own}) if own else settings  # not copied, to validate the values
+    settings = Settings(**{**settings.model_dump(), **own}) if own else settings  # a new object, to validate the values
     idle = [name for name in changed if name in PAPER_ONLY]
     if idle and settings.evolve_mode is EvolveMode.COUNTS:
         raise InvalidVariant(
@@ -88,10 +85,8 @@ def _changed(group: _Group, prefix: str, changed: Mapping[str, str]) -> _Group:
 
 
 def side_of(variant: Variant, published: Mapping[str, GlobalSkill]) -> ReplaySide:
-    """Build the other side of a replay, given the global skills by domain.
-
-    Its LLM client is its own. The rules never answer for a model that fails: that would be another side.
-    """
+    """Build the other side of a replay, given the global skills by domain."""
+    # Without a fallback to rules: choices of a failed model must count as unavailable.
     settings = variant.settings
     reason: Reason = without_model(settings.evolve_mode, variant.rules).reason
     if settings.reasoner is ReasonerName.LLM:
@@ -105,6 +100,6 @@ def side_of(variant: Variant, published: Mapping[str, GlobalSkill]) -> ReplaySid
 def lines_that_rank(
     settings: Settings, published: Mapping[str, GlobalSkill], skill: PolicySkill, contrast: Contrast
 ) -> tuple[Attribute, ...]:
-    """Select the lines that the deterministic ranker uses with these settings."""
+    """Return the lines that the deterministic ranker uses with these settings."""
     known = published.get(skill.domain)
     return tuple(rank_of(settings).lines(skill, contrast.instruction, known.shares if known else None))

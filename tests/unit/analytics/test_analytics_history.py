@@ -204,7 +204,7 @@ WORDS_STEP["ranking"] = {"shown": list("abcdefghij"), "taken": ["a"], "instructi
         ),
         (
             {"title": None, "ranking": None, "tier_before": "low", "tier_after": "low"},
-            "You took something whose title is not known any more.",
+            "You took an item whose title is no longer known.",
         ),
     ],
 )  # fmt: skip

@@ -68,10 +68,10 @@ def test_what_was_heard_is_told_with_whether_it_was_understood(told: DiffTrigger
     ("kind", "words", "actor", "told"),
     [
         ("stated", "no horror", None, "You said: “no horror”."),
-        ("stated", "", None, "You said so in a form, or by a strong signal on it."),
+        ("stated", "", None, "You stated it in a form, or by a strong signal."),
         ("withdrawn", "", None, "You took it back."),
         ("removed", "", "support", "Support removed it."),
-        ("expired", "", None, "Its time was over."),
+        ("expired", "", None, "It expired."),
     ],
 )
 def test_a_statement_is_explained_to_the_person(kind: str, words: str, actor: str | None, told: str) -> None:

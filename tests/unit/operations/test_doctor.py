@@ -156,7 +156,7 @@ def rule(principal: str, name: str = "sager.skills") -> AclBinding:
         (TimeoutError(), NAMED, Status.SKIPPED, "do not list"),
         ([rule("User:us")], {}, Status.WARNING, "without a name"),
         ([rule("User:*")], NAMED, Status.WARNING, "read on topic sager.skills"),
-        ([rule("User:ANONYMOUS", "*")], NAMED, Status.WARNING, "everybody"),
+        ([rule("User:ANONYMOUS", "*")], NAMED, Status.WARNING, "all users"),
         ([rule("User:*", "another.topic")], NAMED, Status.OK, "authorizer"),
         ([rule("User:*")], {"embedded": True}, Status.OK, "embedded"),
     ],
