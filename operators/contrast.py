@@ -183,7 +183,7 @@ def _id_alone(candidate: Candidate) -> ItemFacts:
 
 
 def _features(ranking: Ranking) -> Features | None:
-    """Return the features of a ranking of ours; our weights did not order an app's own."""
+    # Only for our own rankings: our weights did not order an app's own.
     features = ranking.injected.features if ranking.ranked_by is RankedBy.SAGER else None
     return features if features is not None and features.candidates == len(ranking.candidates) else None
 

@@ -105,7 +105,7 @@ def rejects(statement: Statement, item: ItemFacts, names: Iterable[str]) -> bool
 
 
 def _breaks(bound: Bound, item: ItemFacts) -> bool | None:
-    """True if an item is outside a bound; None if it has no such measure, or the bound no limit."""
+    # True if an item is outside a bound; None if it has no such measure, or the bound no limit.
     amount = item.measures.get(bound.measure)
     if amount is None or (bound.above is None and bound.below is None):
         return None

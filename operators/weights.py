@@ -228,7 +228,7 @@ def _softmax(scores: Sequence[float]) -> list[float]:
 def _gradients(
     rows: Mapping[NameT, Sequence[float]], at: Mapping[str, float], chosen: int, shares: Sequence[float], share: float
 ) -> dict[NameT, WeightEvidence]:
-    """Pull and variance per row, times a share of them; without rows where both are 0."""
+    # Rows whose slope and variance are both 0 are left out.
     said: dict[NameT, WeightEvidence] = {}
     for name, row in rows.items():
         mean = math.fsum(part * value for part, value in zip(shares, row, strict=True))
@@ -304,7 +304,7 @@ def _weights_id(domain: str, version: int) -> str:
 def _within_limit(
     known: Mapping[str, LearnedWeight], said: Mapping[str, WeightEvidence]
 ) -> Mapping[str, WeightEvidence]:
-    """Keep dimensions that have, or get, a weight of their own, and add up the others under `unknown`."""
+    # An app can name any number of dimensions: those without room share the weight `unknown`.
     room = MAX_WEIGHED_DIMENSIONS - 1 - len(known.keys() - {UNKNOWN})
     new = [name for name in said if name not in known and name != UNKNOWN]
     if len(new) <= room:
@@ -327,6 +327,6 @@ def _moved(held: LearnedWeight, moved: WeightEvidence, bounds: WeightBounds) -> 
 
 
 def _rounded_division(number: int, by: int) -> int:
-    """Divide, rounding halves away from 0, so that both signs are treated alike."""
+    # Round halves away from 0, so that both signs are treated alike.
     whole = (2 * abs(number) + by) // (2 * by)
     return whole if number >= 0 else -whole

@@ -69,7 +69,6 @@ def fit_list(
 
 
 def _applied(items: Sequence[ItemFacts], statements: Sequence[Statement]) -> Iterator[str]:
-    """Yield ids of the statements that apply to at least one item."""
     ids = {item.item_id for item in items}
     facts = {name for item in items for name in fact_ids(item.facts)}
     measures = {measure for item in items for measure in item.measures}
@@ -114,7 +113,7 @@ def question_text(facts: Sequence[Fact]) -> str:
 
 
 def _dimensions(items: Sequence[ItemFacts], known: KnownFacts, privacy: Privacy) -> Iterator[tuple[Fact, ...]]:
-    """Yield the options of each dimension that may be asked about: the values that most candidates have."""
+    # The options of each dimension: the values that most candidates have.
     having: Counter[str] = Counter()
     facts: dict[str, dict[str, Fact]] = {}
     for item in items:
@@ -147,7 +146,6 @@ def _gain(
     known: KnownFacts,
     statements: Sequence[Statement],
 ) -> float:
-    """Return how much likelier the right decision is once the question is answered."""
     names = [fact_id(fact) for fact in options]
     asked = [name for name in names if known.is_unknown(name)]
     parts = {name: max(each.unknown[name] for each in listed if name in each.unknown) for name in asked}
@@ -172,13 +170,11 @@ def _gain(
 
 
 def _decision_probability(listed: Sequence[FitCandidate], power: AcceptanceCurve) -> float:
-    """Return the probability that the better of two decisions is right: to show the best candidate, or nothing."""
     chances = [acceptance(each, power) for each in listed]
     return max(*chances, none_accepted(listed, power, chances))
 
 
 def _second_best(listed: Sequence[FitCandidate], power: AcceptanceCurve, names: Sequence[str]) -> float:
-    """Estimate the probability that at least two candidates suit that differ in the facts of these names."""
     best: dict[frozenset[str], float] = {}
     for each in listed:
         own = frozenset(fact_id(fact) for fact in each.item.facts) & frozenset(names)

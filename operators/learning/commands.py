@@ -73,7 +73,6 @@ def resolve_command(
         changes=tuple(changes),
         refused=tuple(refused),
         evidence=evidence,
-        is_contrast=False,
         frozen=answer.frozen,
         rolled_back_to=answer.rolled_back_to,
         stated=answer.stated,
@@ -157,7 +156,7 @@ def _set_tier(command: SkillCommand, line: Attribute) -> _CommandResult:
 
 
 def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute) -> _CommandResult:
-    """Replace a line: another name is another line, which takes over the counts."""
+    # Other words make another line, which takes over the counts.
     value = command.value or line.value
     name = attribute_id(line.kind, line.dimension, value)
     reworded = line.model_copy(update={"attribute_id": name, "value": value, "source": AttributeSource.STATED})
@@ -199,7 +198,6 @@ def _add(skill: PolicySkill, command: SkillCommand) -> _CommandResult:
 
 
 def _restore(skill: PolicySkill, command: SkillCommand) -> _CommandResult:
-    """Return to the lines of an old version, or of an export."""
     if command.to_version is not None and command.to_version > skill.version:
         # A version of a skill that was erased since.
         return _refuse(f"version:number:{command.to_version}", SkillChangeKind.RESTORED, RefusalReason.UNKNOWN)

@@ -90,7 +90,6 @@ def resolve_feedback(
         trigger=DiffTrigger(what=feedback.signal, value=feedback.value),
         refused=tuple(found.refused),
         evidence=evidence,
-        is_contrast=False,
         reasoned_by=COUNTS,
         source=source,
     )
@@ -134,7 +133,6 @@ def resolve_correction(
         ),
         refused=(*update.counting.refused, *update.refused),
         evidence=update.counting.evidence,
-        is_contrast=False,
         reasoned_by=_reasoner(understood),
         source=source,
     )
@@ -168,7 +166,6 @@ def resolve_ignored(
             not_kept=left_out,
         ),
         evidence=Evidence(event_id=correction.event_id, item_id=correction.item_id),
-        is_contrast=False,
         reasoned_by=_reasoner(understood),
         source=source,
     )
@@ -192,14 +189,12 @@ def resolve_abstention(
         session=updated_session(skill, abstention, source, limits.session),
         trigger=DiffTrigger(what="abstention"),
         evidence=Evidence(event_id=abstention.event_id),
-        is_contrast=False,
         reasoned_by=Provenance(reasoner=_PERSON),
         source=source,
     )
 
 
 def _redacted(words: str, domain: str, privacy: Privacy) -> str:
-    """Return words as the log may hold them, without personal data and invisible characters."""
     return visible(privacy.redact_about_person(words, domain, MAX_WORDS).text)[:MAX_WORDS]
 
 
@@ -311,7 +306,7 @@ class _CorrectionUpdate:
         return update_beliefs(self.skill, said_before, suited=self.suitable, refused=fails, shown=self.items)
 
     def _refused_item(self) -> ItemFacts | None:
-        """Return the refused item: that of the correction, or the first with an avoided fact."""
+        # The item of the correction, else the first with an avoided fact.
         if not self._unwanted:
             return None
         left = [item for item in self.items if item not in self.suitable]

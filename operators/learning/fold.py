@@ -17,6 +17,7 @@ from operators.stated import avoided_ids, lasting_statements
 from schemas import AttributeKind, Strategy, Tier
 from schemas.base import Event, Position
 from schemas.diffs import CountDelta, PolicySkill, SkillChange, SkillChangeKind, SkillDiff
+from schemas.events import Contrast
 from schemas.skills import (
     MAX_ATTRIBUTES,
     MAX_EVIDENCE,
@@ -221,6 +222,7 @@ def initial_skill(user_id: str, domain: str, seed: Sequence[Attribute], event: E
 def next_diff(skill: PolicySkill, event: Event, **found: Any) -> SkillDiff:
     """Return the diff from this version to the next; the first one carries the seed."""
     found["refused"] = tuple(found.get("refused", ()))[:MAX_REFUSED]
+    found.setdefault("is_contrast", isinstance(event, Contrast))
     return SkillDiff(
         event_id=event.event_id,
         occurred_at=event.occurred_at,

@@ -112,7 +112,6 @@ def _older_lines(profile: Profile, usual: Mapping[str, int]) -> dict[str, _Prior
 
 @lru_cache(maxsize=256)
 def _decayed_visits(visits: int) -> int:
-    """Return the decayed count after this many visits."""
     count = 0
     for _ in range(min(visits, 16 * DECAY)):
         count = decay(count) + ONE

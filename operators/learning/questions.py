@@ -121,7 +121,7 @@ def shown_items(contrast: Contrast) -> tuple[tuple[ItemFacts, ...], int]:
 
 
 def _by_facts(found: dict[str, Sequence[Side]], items: Sequence[ItemFacts], before: TasteHistory) -> None:
-    """Add the axes about facts: familiar or new values, and the share of the user's tastes by dimension."""
+    # Familiar or new values, and the strength of the matching tastes, by dimension.
     size, known, tastes = len(items), before.familiar, before.tastes
     familiar: dict[str, list[Side]] = {dimension: [None] * size for dimension in known}
     scores: dict[str, list[float]] = {dimension: [0.0] * size for dimension in tastes}
@@ -144,7 +144,7 @@ def _by_facts(found: dict[str, Sequence[Side]], items: Sequence[ItemFacts], befo
 
 
 def _split(values: Sequence[float | None]) -> Sequence[Side]:
-    """Split known values at the median. Where none is below it, those at it are, and so for above."""
+    # Split at the median. If no value is below it, values at the median count as below; likewise for above.
     known = sorted([value for value in values if value is not None])
     if len(known) < MIN_ITEMS or known[0] == known[-1]:
         return ()
@@ -160,7 +160,7 @@ def _split(values: Sequence[float | None]) -> Sequence[Side]:
 
 
 def _add(found: dict[str, Sequence[Side]], axis: str, row: Sequence[Side]) -> None:
-    """Add an axis if at least three items have a side and both sides occur."""
+    # Two items, or a list on one side, cannot show a direction.
     if True in row and False in row and len(row) - row.count(None) >= MIN_ITEMS:
         found[axis] = row
 

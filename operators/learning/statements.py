@@ -249,6 +249,5 @@ def _attribute(dimension: str, value: str) -> str:
 
 
 def _describe_bound(bound: Bound) -> str:
-    """Return a bound as text, such as `price below 20`."""
     sides = (("above", bound.above), ("below", bound.below))
     return " ".join([bound.measure.value, *(f"{side} {limit:g}" for side, limit in sides if limit is not None)])

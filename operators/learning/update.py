@@ -126,7 +126,6 @@ def resolve_visit(
         stated=expired_statements(skill, visit, source),
         refused=tuple(found.refused),
         evidence=found.evidence,
-        is_contrast=False,
         reasoned_by=COUNTS,
         source=source,
     )
@@ -208,7 +207,7 @@ class EvidenceUpdate:
         self._make_room(before, new)
 
     def _evict_unconfirmed(self, lines: Sequence[Attribute], taken: Collection[str], now: int) -> Sequence[Attribute]:
-        """Evict global lines once enough choices have not confirmed them (paper 2.3)."""
+        # Evict global lines once enough choices have not confirmed them (paper 2.3).
         if now < self.limits.global_patience:
             return lines
         loose = [line for line in lines if not line.support and is_unconfirmed(line) and not line.pinned]
@@ -279,7 +278,7 @@ class EvidenceUpdate:
         )
 
     def _make_room(self, lines: Sequence[Attribute], new: Sequence[Attribute]) -> None:
-        """Add the discoveries that are better than the lines that they push out."""
+        # A discovery enters only if a weaker line can leave for it.
         room = self.limits.attributes
         is_new = {line.attribute_id for line in new}
         after = [*lines, *new]
@@ -311,7 +310,6 @@ class EvidenceUpdate:
                 )
 
     def _fits(self, lines: Sequence[Attribute], gone: Collection[str]) -> bool:
-        """True if these lines, at their new tiers, keep the size of the document."""
         left = [line for line in lines if line.attribute_id not in gone] if gone else lines
         return fits_document(left, self.limits.characters, self.tiers)
 

@@ -110,7 +110,7 @@ def slim_question(
 
 
 def _named(said: Mapping[str, Attribute]) -> dict[str, tuple[str, Attribute]]:
-    """Key phrases by their own words as prompt and schema show them: small models follow words best."""
+    # Keys are the words themselves, not numbers: small models follow words best.
     named: dict[str, tuple[str, Attribute]] = {}
     for phrase, line in said.items():
         if words := as_data(phrase, _PHRASE_CHARS):

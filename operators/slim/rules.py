@@ -178,7 +178,7 @@ def phrases(
 
 
 def _eligible_lines(skill: PolicySkill) -> list[Attribute]:
-    """Medium and high lines (invariant 7, paper 2.3) and stated likes, without avoided ones."""
+    # Medium and high lines (invariant 7, paper 2.3) and stated likes, without avoided ones.
     medium = Tier.MEDIUM
     lines = [line for line in skill.attributes if line.tier >= medium]
     if not skill.stated:
@@ -261,7 +261,7 @@ def _with_session_words(
 
 
 def _joint_styles(styles: Mapping[str, Attribute]) -> tuple[str, ...]:
-    """Return the style phrases that may stand together, the best first: one, or two habits."""
+    # Two habits may stand together; any other style stands alone.
     best = tuple(islice(styles, MAX_STYLES))
     return best if all(styles[style].attribute_id in DIRECTION_ORDER for style in best) else best[:1]
 
@@ -279,7 +279,7 @@ class _SlimText(NamedTuple):
 
 @lru_cache(maxsize=8_192)
 def _fit_budget(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases = (), now: _Phrases = ()) -> _SlimText:
-    """As many of these likes and styles as the budget holds; avoidances and session lines precede a second like."""
+    # Avoidances and session lines take room before a second like.
     if avoids or now:
         return _fit_with_statements(likes, styles, budget, avoids, now)
     most = max_likes(budget)
@@ -298,7 +298,7 @@ def _fit_budget(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases
 
 
 def _fit_with_statements(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases, now: _Phrases) -> _SlimText:
-    """Fit likes and styles beside as many avoidances and session lines as leave room for one like."""
+    # Keep as many avoidances and session lines as leave room for one like.
     for few in range(max(len(avoids), len(now)), 0, -1):
         kept, new = avoids[:few], now[:few]
         apart = _tokens(compose((), "", kept, new)) + _SEPARATOR_TOKENS

@@ -121,7 +121,7 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
 
 
 def _genres(structured: list[str], words: str) -> list[str]:
-    """The classes of the structured fields; those of title and description if there are none or only the general."""
+    # Search title and description only if the structured fields give no class, or only the general one.
     found = GENRES.find_in(structured, floor=0.25)
     if not found or found == [GENERAL]:
         found = GENRES_IN_TEXT.find(words)[:3] or found
@@ -129,13 +129,13 @@ def _genres(structured: list[str], words: str) -> list[str]:
 
 
 def _fine_shelves(labels: list[str]) -> list[str]:
-    """The shelves that are more than a genre and readers' housekeeping, the shortest first."""
+    # Shorter shelves first: they are closer to a catalogue's classes.
     return sorted(filter(None, map(_fine, labels)), key=lambda label: label.count(" "))
 
 
 @lru_cache(maxsize=8_192)
 def _fine(shelf: str) -> str:
-    """The shelf with its genre words last (`fantasy urban` is `urban fantasy`); "" if it is no more than a genre."""
+    # Genre words go last: `fantasy urban` is `urban fantasy`.
     words = shelf.split()
     if shelf in GENRES or all(word in _SHELF_NOISE or word in GENRES for word in words):
         return ""

@@ -316,7 +316,6 @@ class Vocabulary:
         return self._ranked(chain.from_iterable(self._in_label(text[:MAX_LABEL]) for text in texts), floor)
 
     def __contains__(self, text: str) -> bool:
-        """True if the text as a whole is one keyword."""
         return flatten(text) in self._label_of
 
     def _hits(self, text: str) -> Iterator[str]:

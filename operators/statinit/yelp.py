@@ -118,7 +118,7 @@ def _city(folded: Mapping[str, Any]) -> list[str]:
 
 
 def _areas(folded: Mapping[str, Any]) -> Iterator[str]:
-    """The part of a city: most people go out within a few kilometres."""
+    # A part of the city, because most people go out within a few kilometres.
     code = folded.get("postal_code", folded.get("zip"))
     if isinstance(code, str | int) and not isinstance(code, bool):
         yield text.name(str(code)[:12])
@@ -128,7 +128,6 @@ def _areas(folded: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _degrees(value: Any, most: int) -> float | None:
-    """The middle of the square in which an angle lies, in degrees."""
     if isinstance(value, str) and _ANGLE.fullmatch(value[:20]):
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= most:
@@ -144,7 +143,7 @@ def _stars(folded: Mapping[str, Any]) -> float:
 
 
 def _chosen(concept: str, words: Mapping[str, str], folded: Mapping[str, Any], traits: Mapping[str, Any]) -> list[str]:
-    """The closed words of a concept that are set, in any spelling."""
+    # Data sets spell the same attribute in four ways.
     keys = text.KEYS[concept]
     found: set[str] = set()
     for source in (traits, folded):
