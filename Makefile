@@ -89,7 +89,7 @@ api: $(VENV)/ready $(TYPESCRIPT)/node_modules/ready ## write docs/api and the Ty
 	@$(RUN)/sager schemas export --out docs/api --documents
 	@cd $(TYPESCRIPT) && npm run --silent types
 
-reference: $(VENV)/ready ## write the tables of settings, metrics and commands in docs/
+reference: $(VENV)/ready ## write the tables of settings, metrics, commands and topics in docs/
 	@$(RUN)/python -m infra.reference
 
 API_LINT := infra/api-lint

@@ -1,4 +1,4 @@
-"""Writes the tables of the reference pages from the code: settings, metrics and commands.
+"""Writes the tables of the reference pages from the code: settings, metrics, commands and topics.
 
     python -m infra.reference
 
@@ -14,6 +14,7 @@ from typing import Any
 import typer
 from prometheus_client.metrics import MetricWrapperBase
 
+from schemas import TOPICS
 from streams import metrics as common_metrics
 from streams.analytics import metrics as materializer_metrics
 from streams.cli import app
@@ -105,7 +106,15 @@ def commands() -> Iterator[tuple[str, ...]]:
     yield from list(walk(typer.main.get_command(app), "sager"))
 
 
-KINDS = {"settings": settings, "metrics": metrics, "commands": commands}
+def topics() -> Iterator[tuple[str, ...]]:
+    """Yield each topic with its key, its writer and its retention."""
+    yield "topic", "key", "written by", "kept"
+    for name, topic in TOPICS.items():
+        days = "for ever" if topic.retention is None else f"{topic.retention.days} days"
+        yield f"`{name}`", topic.key.value, topic.written_by, "the newest per key" if topic.compact else days
+
+
+KINDS = {"settings": settings, "metrics": metrics, "commands": commands, "topics": topics}
 
 
 def written(page: str) -> str:
