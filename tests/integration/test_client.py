@@ -174,6 +174,8 @@ async def test_an_app_ranks_chooses_and_forgets(harness: Harness) -> None:
         assert {item.item_id for item in first.candidates} == {item["item_id"] for item in slate(1)}
         for number, ranking in enumerate(again):
             assert {item.item_id for item in ranking.candidates} == {item["item_id"] for item in slate(number)}
+        answer = await events.correct_and_wait("ann", "films", "no horror, please", seconds=SECONDS)
+        assert (answer.understood, [each.value for each in answer.statements]) == (True, ["horror"])
         for _ in range(4):
             ranking = await events.ranking("ann", "films", slate(2))
             await events.selection(user_id="ann", ranking_id=ranking.ranking_id, item_id=slate(2)[3]["item_id"])

@@ -10,14 +10,14 @@ from .errors import BrokerUnreachable as BrokerUnreachable
 from .errors import Closed as Closed
 from .errors import Misconfigured as Misconfigured
 from .errors import NoAnswer as NoAnswer
-from .errors import NotAsked as NotAsked
 from .errors import NotDelivered as NotDelivered
 from .errors import NotShown as NotShown
 from .errors import SagerClientError as SagerClientError
+from .errors import UnknownOption as UnknownOption
 from .methods import question_of as question_of
 from .producer import AsyncEventProducer as AsyncEventProducer
+from .producer import CorrectionAnswer as CorrectionAnswer
 from .producer import EventProducer as EventProducer
-from .producer import Understood as Understood
 from .schemas import Candidate as Candidate
 from .schemas import ClarifyingQuestion as ClarifyingQuestion
 from .schemas import Correction as Correction

@@ -27,7 +27,7 @@ class NotShown(SagerClientError, ValueError):
     """The item does not stand in the ranking."""
 
 
-class NotAsked(SagerClientError, ValueError):
+class UnknownOption(SagerClientError, ValueError):
     """The ranking has no such question, or the question no such option."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
-from .errors import NotAsked, NotShown
+from .errors import NotShown, UnknownOption
 from .schemas import ClarifyingQuestion, Event, ForgetRequest, Scope, SlimSkill, Speaker, Stance, Utterance, line_of
 from .schemas.corrections import Correction, Directive
 from .schemas.events import Feedback, Injected, Interaction, Ranking, RankRequest, Selection, Signal
@@ -242,10 +242,39 @@ class EventMethods:
         about: dict[str, Any] = {"user_id": user_id, "domain": domain, "conversation_id": conversation_id}
         if ranking is not None:
             if ranking.user_id != user_id or domain not in (None, ranking.domain):
-                raise TypeError("the ranking says what was shown to whom: give its user, and its domain or none")
+                raise TypeError("ranking= needs the same user, and the same domain or none")
             about |= {"ranking_id": _id_of(ranking), "domain": ranking.domain}
         said = {"turn": turn, "role": Speaker(role), "text": text, "language": language, "ends": ends}
         return self.send(_new(Utterance, envelope, **about, **said))
+
+    def correct(self, user_id: str, domain: str, text: str = "", **correction: Unpack[CorrectionFields]) -> Correction:
+        """Send the user's own words about their taste.
+
+            events.correct("ann", "films", "no horror, please")
+            events.correct("ann", "films", "rather something like the second", ranking=ranking)
+            events.correct("ann", "films", directives=[{"stance": "avoids", "dimension": "genre", "value": "horror"}])
+
+        With `directives`, the text is kept and not read.
+
+        Raises:
+            NotShown: it names an item that was not shown.
+        """
+        fields: dict[str, Any] = {**correction}
+        ranking: Shown | None = fields.pop("ranking", None)
+        items = [Candidate.model_validate(item) for item in fields.pop("items", ())]
+        acceptable = tuple(fields.pop("acceptable", ()))
+        directives = [Directive.model_validate(each) for each in fields.pop("directives", ())]
+        if ranking is not None:
+            if items or (ranking.user_id, ranking.domain) != (user_id, domain):
+                raise TypeError("ranking= needs the same user and domain, and no items=: it has its own")
+            items = list(ranking.candidates)
+            fields |= {"ranking_id": _id_of(ranking), "session_id": fields.get("session_id") or ranking.session_id}
+        shown = {item.item_id for item in items}
+        for item_id in (fields.get("item_id"), *acceptable, *(each.item_id for each in directives)):
+            if item_id and item_id not in shown:
+                raise NotShown(f"{item_id!r} was not shown: pass the list that the user saw, as ranking= or items=")
+        about = {"user_id": user_id, "domain": domain, "text": text, "items": items}
+        return self.send(_new(Correction, fields, **about, acceptable=acceptable, directives=directives))
 
     def answer(
         self, ranking: Ranking, option: str, *, scope: Scope | str | None = None, **envelope: Unpack[Envelope]
@@ -259,23 +288,26 @@ class EventMethods:
         An answer in words of their own is `correct(..., answers=question.question_id)`.
 
         Raises:
-            NotAsked: the ranking asks nothing, or has no such option.
+            UnknownOption: the ranking asks nothing, or has no such option.
         """
         question = question_of(ranking)
         if question is None:
-            raise NotAsked("the ranking asks nothing: request it with clarify=True, and look for question_of(ranking)")
+            raise UnknownOption(
+                "the ranking asks nothing: request it with clarify=True, and look for question_of(ranking)"
+            )
         value = next((each.value for each in question.options if option in (each.value, each.attribute_id)), None)
         if value is None:
             named = ", ".join(each.value for each in question.options)
-            raise NotAsked(f"{option!r} is none of the options, which are {named}")
-        said = Directive(stance=Stance.PREFERS, dimension=question.dimension, value=value)
-        about = (ranking.user_id, ranking.domain)
-        answers, at, event_id = question.question_id, envelope.get("at"), envelope.get("event_id")
-        return self.send(
-            correction(
-                *about, ranking=ranking, directives=[said], scope=scope, answers=answers, at=at, event_id=event_id
-            )
-        )
+            raise UnknownOption(f"{option!r} is none of the options, which are {named}")
+        directive = Directive(stance=Stance.PREFERS, dimension=question.dimension, value=value)
+        fields: dict[str, Any] = {
+            "ranking": ranking,
+            "directives": [directive],
+            "answers": question.question_id,
+            "scope": scope,
+            **envelope,
+        }
+        return self.correct(ranking.user_id, ranking.domain, **fields)
 
     def forget(
         self,
@@ -299,33 +331,12 @@ class EventMethods:
         return self.send(_new(ForgetRequest, envelope, user_id=user_id, domain=domain, line=line, actor=actor))
 
 
-class Maker(EventMethods):
-    """Makes events without sending them."""
+class EventBuilder(EventMethods):
+    """Builds events without sending them."""
 
     def send(self, event: EventT) -> EventT:
         """Return the event."""
         return event
-
-
-def correction(user_id: str, domain: str, text: str = "", **more: Unpack[CorrectionFields]) -> Correction:
-    """Make the event of a person's own words; see `EventProducer.correct`."""
-    fields: dict[str, Any] = {**more}
-    ranking: Shown | None = fields.pop("ranking", None)
-    fields["items"] = [Candidate.model_validate(item) for item in fields.pop("items", ())]
-    fields["acceptable"] = tuple(fields.pop("acceptable", ()))
-    fields["directives"] = [Directive.model_validate(each) for each in fields.pop("directives", ())]
-    if ranking is not None:
-        if fields["items"] or (ranking.user_id, ranking.domain) != (user_id, domain):
-            raise TypeError("the ranking says what was shown to whom: give its user and domain, and no items beside it")
-        fields |= {"items": ranking.candidates, "ranking_id": _id_of(ranking)}
-        fields["session_id"] = fields.get("session_id") or ranking.session_id
-    seen = {item.item_id for item in fields["items"]}
-    for named in filter(
-        None, (fields.get("item_id"), *fields["acceptable"], *(each.item_id for each in fields["directives"]))
-    ):
-        if named not in seen:
-            raise NotShown(f"{named!r} is none of the items: give what the person saw, as ranking= or items=")
-    return _new(Correction, fields, user_id=user_id, domain=domain, text=text)
 
 
 def question_of(ranking: Ranking) -> ClarifyingQuestion | None:

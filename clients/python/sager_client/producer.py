@@ -6,12 +6,12 @@ import functools
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from .connection import Connection, connection_of
 from .errors import NoAnswer, NotDelivered
 from .follower import Answers
-from .methods import CandidateLike, CorrectionFields, EventMethods, Maker, RequestFields, correction
+from .methods import CandidateLike, CorrectionFields, EventBuilder, EventMethods, RequestFields
 from .schemas import (
     Candidate,
     Correction,
@@ -44,7 +44,7 @@ logger = logging.getLogger("sager_client")
 
 
 @dataclass(frozen=True, slots=True)
-class Understood:
+class CorrectionAnswer:
     """The worker's answer to a correction.
 
     `statements` are those that it added to the skill, which has `version` afterwards. If it is not `understood`, it
@@ -125,43 +125,34 @@ class EventProducer(EventMethods):
             BrokerUnreachable: the topic `rankings` cannot be read.
             NotDelivered: see `send`.
         """
-        event = Maker().rank_request(user_id, domain, candidates, instruction, **request)
+        event = EventBuilder().rank_request(user_id, domain, candidates, instruction, **request)
         return self._answer_to(event, event.request_id, self._rankings, seconds)
 
-    @overload
-    def correct(
-        self, user_id: str, domain: str, text: str = "", *, wait: None = None, **more: Unpack[CorrectionFields]
-    ) -> Correction: ...
+    def correct_and_wait(
+        self,
+        user_id: str,
+        domain: str,
+        text: str = "",
+        *,
+        seconds: float = RANK_SECONDS,
+        **correction: Unpack[CorrectionFields],
+    ) -> CorrectionAnswer:
+        """Send the user's own words like `correct`, and wait up to `seconds` for the worker's answer.
 
-    @overload
-    def correct(
-        self, user_id: str, domain: str, text: str = "", *, wait: float, **more: Unpack[CorrectionFields]
-    ) -> Understood: ...
-
-    def correct(
-        self, user_id: str, domain: str, text: str = "", *, wait: float | None = None, **more: Unpack[CorrectionFields]
-    ) -> Correction | Understood:
-        """Send a person's own words about their taste; with `wait`, return the worker's answer.
-
-            events.correct("ann", "films", "no horror, please")
-            events.correct("ann", "films", "rather something like the second", ranking=ranking)
-            events.correct("ann", "films", directives=[{"stance": "avoids", "dimension": "genre", "value": "horror"}])
-            answer = events.correct("ann", "films", "no horror, please", wait=10)
+            answer = events.correct_and_wait("ann", "films", "no horror, please")
             answer.understood, answer.explanation
 
-        With `says`, the words are kept and not read. The first call with `wait`, in seconds, starts a thread that reads
-        the topic `skill-diffs` from then on: the Kafka user needs the role `answers`.
+        The first call starts a thread that reads the topic `skill-diffs` from then on: the Kafka user needs the role
+        `answers`.
 
         Raises:
-            NoAnswer: there was none in time. Words that ask not to be remembered get none.
+            NoAnswer: no answer arrived in time. Words that ask not to be remembered get none.
             BrokerUnreachable: the topic `skill-diffs` cannot be read.
-            NotShown: it names an item that the person does not see.
+            NotShown: it names an item that was not shown.
             NotDelivered: see `send`.
         """
-        event = correction(user_id, domain, text, **more)
-        if wait is None:
-            return self.send(event)
-        return Understood.of(event, self._answer_to(event, event.event_id, self._diffs, wait))
+        event = EventBuilder().correct(user_id, domain, text, **correction)
+        return CorrectionAnswer.of(event, self._answer_to(event, event.event_id, self._diffs, seconds))
 
     def _answer_to(self, request: Event, request_id: str, answers: Answers[EventT], seconds: float) -> EventT:
         """Send a request once its answer cannot be missed, and wait for the answer."""
@@ -261,7 +252,7 @@ def _awaited(
 
     @functools.wraps(method)
     async def call(self: "AsyncEventProducer", /, *args: P.args, **kwargs: P.kwargs) -> EventT:
-        return await self.send(method(Maker(), *args, **kwargs))
+        return await self.send(method(EventBuilder(), *args, **kwargs))
 
     return call
 
@@ -308,31 +299,14 @@ class AsyncEventProducer:
     none_of_these = _awaited(EventMethods.none_of_these)
     feedback = _awaited(EventMethods.feedback)
     utterance = _awaited(EventMethods.utterance)
+    correct = _awaited(EventMethods.correct)
     answer = _awaited(EventMethods.answer)
     forget = _awaited(EventMethods.forget)
 
     rank = _in_thread(EventProducer.rank)
+    correct_and_wait = _in_thread(EventProducer.correct_and_wait)
     flush = _in_thread(EventProducer.flush)
     close = _in_thread(EventProducer.close)
-
-    @overload
-    async def correct(
-        self, user_id: str, domain: str, text: str = "", *, wait: None = None, **more: Unpack[CorrectionFields]
-    ) -> Correction: ...
-
-    @overload
-    async def correct(
-        self, user_id: str, domain: str, text: str = "", *, wait: float, **more: Unpack[CorrectionFields]
-    ) -> Understood: ...
-
-    async def correct(
-        self, user_id: str, domain: str, text: str = "", *, wait: float | None = None, **more: Unpack[CorrectionFields]
-    ) -> Correction | Understood:
-        """Send a person's own words; with `wait`, return the worker's answer. See `EventProducer.correct`."""
-        if wait is None:
-            return await self.send(correction(user_id, domain, text, **more))
-        waiting = functools.partial(self._events.correct, user_id, domain, text, wait=wait, **more)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, waiting)
 
     async def send(self, event: EventT) -> EventT:
         """Send any event that apps write, and return it; see `EventProducer.send`."""

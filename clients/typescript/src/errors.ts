@@ -58,14 +58,14 @@ export class NotDelivered extends SagerError {
   }
 }
 
-/** An item is named that does not stand in the list that the person saw. */
+/** The item was not in the list that the user saw. */
 export class NotShown extends SagerError {
   override name = "NotShown";
 }
 
-/** A ranking asks nothing, or has no such option. */
-export class NotAsked extends SagerError {
-  override name = "NotAsked";
+/** The ranking has no question, or its question has no such option. */
+export class UnknownOption extends SagerError {
+  override name = "UnknownOption";
 }
 
 /** The client was closed. */

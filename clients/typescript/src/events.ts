@@ -1,5 +1,5 @@
-import { answering, envelope, given, saying, selection } from "./making.js";
-import type { Said, Taken, When, Which } from "./making.js";
+import { answerOptions, envelope, given, correctionBody, selection } from "./builders.js";
+import type { CorrectionOptions, SelectionOptions, EventOptions, RankingRef } from "./builders.js";
 import type { Queue } from "./queue.js";
 import type {
   Correction,
@@ -15,35 +15,35 @@ import type {
   Signal,
 } from "./types.js";
 
-/** What may be said of a ranking. */
-export interface ShownOptions extends When {
-  /** What the user asked for, in their own words. */
+/** Options of a ranking. */
+export interface ShownOptions extends EventOptions {
+  /** The user's request, in their own words. */
   instruction?: string;
   /** Unique per user; by default a new one. */
   rankingId?: string;
-  /** The slim skill that had its say in the order: then choices with and without can be compared. */
+  /** The slim skill that influenced the order; lets analysts compare choices with and without it. */
   skill?: { skill_version: number; text: string };
   /** The arm of an experiment of yours, by which metrics and DuckDB compare. */
   arm?: string;
-  /** The session that it is part of. */
+  /** The session of the event. */
   sessionId?: string;
 }
 
-/** What may be said of a signal. */
-export interface SignalOptions extends When {
+/** Options of a signal. */
+export interface SignalOptions extends EventOptions {
   /** `rated`: the rating; `dwelled`: seconds. */
   value?: number;
-  /** `rated`: the worst and the best rating there is; by default 1 and 5. */
+  /** `rated`: worst and best rating; by default 1 and 5. */
   scale?: readonly [number, number];
-  /** The ranking that the item was shown in, if it was. */
+  /** The ranking in which the item was shown, if any. */
   rankingId?: string;
-  /** The session that it is part of. */
+  /** The session of the event. */
   sessionId?: string;
 }
 
 /**
- * What an app tells of its users, each kind of event a method. Each puts the event into the queue, waits for nothing,
- * and gives the event back; the queue sends in the background.
+ * Sends an app's events, one method per kind. Each puts the event into the queue and returns it at once; the queue
+ * sends in the background.
  *
  * Every method throws `NotDelivered` while the queue is full, and `Closed` after `close`.
  */
@@ -55,7 +55,7 @@ export class Events {
     this.#queue = queue;
   }
 
-  /** What the user was shown, first place first; at most 100 items, each once. */
+  /** Sends the list that the user was shown, first place first; at most 100 distinct items. */
   ranking(user: string, domain: string, candidates: readonly ItemLike[], options: ShownOptions = {}): Shown {
     const common = envelope(options);
     const injected = given({
@@ -76,21 +76,21 @@ export class Events {
   }
 
   /**
-   * Which item was taken from a ranking, or which several (`others`).
+   * Sends the item that the user took from a ranking, or several (`others`).
    *
    *     sager.events.selection(ranking, "arrival");
    *     sager.events.selection({ user_id: "ann", ranking_id: "r-17" }, "arrival"); // in another web request
    */
-  selection(ranking: Which, itemId: string, options: Taken = {}): Selection {
+  selection(ranking: RankingRef, itemId: string, options: SelectionOptions = {}): Selection {
     return this.#send("selections", selection(ranking, itemId, options));
   }
 
-  /** The user wants nothing of a ranking, and said so. Not where they merely left: nobody knows why. */
-  noneOfThese(ranking: Which, options: Omit<Taken, "others" | "inOrder"> = {}): Selection {
+  /** Sends that the user rejected the whole list. Do not send it if they merely left. */
+  noneOfThese(ranking: RankingRef, options: Omit<SelectionOptions, "others" | "inOrder"> = {}): Selection {
     return this.#send("selections", selection(ranking, null, options));
   }
 
-  /** A signal on an item, shown in a ranking or not; also of a kind of your own, which the workers know by name. */
+  /** Sends a signal on an item, shown in a ranking or not; custom kinds need a weight in SAGER_SIGNALS. */
   feedback(
     user: string,
     domain: string,
@@ -103,33 +103,33 @@ export class Events {
     return this.#send("feedback", { ...envelope(options), user_id: user, domain, item, signal, ...more } as Feedback);
   }
 
-  /** What a person says of their taste, in words or by a form. The next ranking goes by it. */
-  correct(user: string, domain: string, said: string | Said): Correction {
-    const all = typeof said === "string" ? { text: said } : said;
-    return this.#send("corrections", { ...envelope(all), ...saying(user, domain, all) });
+  /** Sends a correction, in words or in fields. The next ranking follows it. */
+  correct(user: string, domain: string, correction: string | CorrectionOptions): Correction {
+    const all = typeof correction === "string" ? { text: correction } : correction;
+    return this.#send("corrections", { ...envelope(all), ...correctionBody(user, domain, all) });
   }
 
-  /** How a person answered the question that a ranking brought along: the value of one of its options. */
-  answer(ranking: Ranking, option: string, options: When & { scope?: Scope } = {}): Correction {
-    return this.correct(ranking.user_id, ranking.domain, { ...options, ...answering(ranking, option) });
+  /** Sends the user's answer to a ranking's question: the value of one of its options. */
+  answer(ranking: Ranking, option: string, options: EventOptions & { scope?: Scope } = {}): Correction {
+    return this.correct(ranking.user_id, ranking.domain, { ...options, ...answerOptions(ranking, option) });
   }
 
-  /** A past positive event, for the statistical prior. */
-  interaction(user: string, domain: string, item: ItemLike, options: When = {}): Interaction {
+  /** Sends a past positive event, for the statistical prior. */
+  interaction(user: string, domain: string, item: ItemLike, options: EventOptions = {}): Interaction {
     return this.#send("interactions", { ...envelope(options), user_id: user, domain, item });
   }
 
-  /** An entry of the catalogue. */
-  item(domain: string, item: ItemLike, options: When = {}): Item {
+  /** Sends an item of the catalogue. */
+  item(domain: string, item: ItemLike, options: EventOptions = {}): Item {
     return this.#send("items", { ...envelope(options), domain, item });
   }
 
-  /** How many events the server has not acknowledged. */
+  /** Number of events that the server has not acknowledged. */
   get pending(): number {
     return this.#queue.pending;
   }
 
-  /** Resolves once there is room for another event, for those who send faster than the network takes. */
+  /** Resolves once the queue has room, for apps that send faster than the network. */
   room(signal?: AbortSignal): Promise<void> {
     return this.#queue.room(signal);
   }

@@ -1,13 +1,12 @@
 import { SagerProblem, Unreachable } from "./errors.js";
-import { pause } from "./pause.js";
-import { linked } from "./signals.js";
+import { linked, pause } from "./abort.js";
 import type { Problem } from "./types.js";
 
 /** How the server is reached. */
 export interface HttpOptions {
   /** Where `sager serve` or `sager up` answers, such as `http://localhost:8088`. */
   url: string | URL;
-  /** The bearer token; a function is asked before each request, for tokens that change. */
+  /** The bearer token; a function is options before each request, for tokens that change. */
   token: string | (() => string | Promise<string>);
   /** Milliseconds until a request is given up; by default 15,000. */
   timeoutMs?: number;
@@ -18,7 +17,7 @@ export interface HttpOptions {
 }
 
 /** One request. */
-export interface Asked {
+export interface RequestOptions {
   query?: Record<string, string | number | boolean | undefined>;
   /** What is sent as JSON. */
   body?: unknown;
@@ -66,8 +65,8 @@ export class Http {
   }
 
   /** The JSON of an answer. */
-  async json<T>(method: string, path: string, asked: Asked = {}): Promise<T> {
-    const response = await this.ask(method, path, asked);
+  async json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+    const response = await this.ask(method, path, options);
     try {
       return (await response.json()) as T;
     } catch (error) {
@@ -76,30 +75,30 @@ export class Http {
   }
 
   /** An answer that is no error: 2xx or 304. */
-  async ask(method: string, path: string, asked: Asked = {}): Promise<Response> {
-    const repeatable = asked.repeatable ?? method === "GET";
+  async ask(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
+    const repeatable = options.repeatable ?? method === "GET";
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.once(method, path, asked);
+        return await this.once(method, path, options);
       } catch (error) {
-        if (attempt >= this.#attempts || asked.signal?.aborted || !mayRepeat(error, repeatable)) throw error;
-        await pause(waitMs(error, attempt), asked.signal);
+        if (attempt >= this.#attempts || options.signal?.aborted || !mayRepeat(error, repeatable)) throw error;
+        await pause(waitMs(error, attempt), options.signal);
       }
     }
   }
 
   /** The same, tried once. */
-  async once(method: string, path: string, asked: Asked = {}): Promise<Response> {
-    const { controller, unlink } = linked(asked.signal);
-    const done = limited(controller, asked.timeoutMs ?? this.#timeoutMs);
+  async once(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
+    const { controller, unlink } = linked(options.signal);
+    const done = limited(controller, options.timeoutMs ?? this.#timeoutMs);
     try {
-      const response = await this.#send(method, path, asked, controller.signal);
+      const response = await this.#send(method, path, options, controller.signal);
       if (!response.ok && response.status !== 304) throw await problemOf(response);
       // Read whole here, so that the time limit holds for the body too.
       const body = [204, 304].includes(response.status) ? null : await bounded(response, MOST_BYTES);
       return new Response(body, { status: response.status, headers: response.headers });
     } catch (error) {
-      throw told(error, `${method} ${template(path)}`, asked.signal);
+      throw withContext(error, `${method} ${template(path)}`, options.signal);
     } finally {
       done();
       unlink();
@@ -107,26 +106,26 @@ export class Http {
   }
 
   /** An answer whose body goes on until the controller ends it; the time limit is for its head. */
-  async stream(path: string, asked: Asked, controller: AbortController): Promise<Response> {
-    const done = limited(controller, asked.timeoutMs ?? this.#timeoutMs);
+  async stream(path: string, options: RequestOptions, controller: AbortController): Promise<Response> {
+    const done = limited(controller, options.timeoutMs ?? this.#timeoutMs);
     try {
-      const response = await this.#send("GET", path, asked, controller.signal);
+      const response = await this.#send("GET", path, options, controller.signal);
       if (!response.ok) throw await problemOf(response);
       return response;
     } catch (error) {
-      throw told(error, `GET ${template(path)}`, asked.signal);
+      throw withContext(error, `GET ${template(path)}`, options.signal);
     } finally {
       done();
     }
   }
 
-  async #send(method: string, path: string, asked: Asked, signal: AbortSignal): Promise<Response> {
+  async #send(method: string, path: string, options: RequestOptions, signal: AbortSignal): Promise<Response> {
     const token = typeof this.#token === "string" ? this.#token : await this.#token();
-    const headers: Record<string, string> = { Accept: "application/json", ...asked.headers };
+    const headers: Record<string, string> = { Accept: "application/json", ...options.headers };
     headers["Authorization"] = `Bearer ${token}`;
-    const body = asked.json ?? (asked.body === undefined ? null : JSON.stringify(asked.body));
+    const body = options.json ?? (options.body === undefined ? null : JSON.stringify(options.body));
     if (body !== null) headers["Content-Type"] = "application/json";
-    return this.#fetch(`${this.#base}${path}${queryOf(asked.query)}`, {
+    return this.#fetch(`${this.#base}${path}${queryOf(options.query)}`, {
       method,
       headers,
       signal,
@@ -148,9 +147,9 @@ export function path(...parts: string[]): string {
 
 /** How long to wait before a request is tried again. */
 export function waitMs(error: unknown, attempt: number): number {
-  const asked = error instanceof SagerProblem ? error.retryAfterSeconds : undefined;
+  const retryAfter = error instanceof SagerProblem ? error.retryAfterSeconds : undefined;
   const most = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempt - 1));
-  return asked === undefined ? most * (0.5 + Math.random() / 2) : Math.min(asked * 1000, 6 * LONGEST_PAUSE_MS);
+  return retryAfter === undefined ? most * (0.5 + Math.random() / 2) : Math.min(retryAfter * 1000, 6 * LONGEST_PAUSE_MS);
 }
 
 /** Whether another try may go better. */
@@ -162,7 +161,7 @@ function mayRepeat(error: unknown, repeatable: boolean): boolean {
   return repeatable ? isPassing(error) : error instanceof SagerProblem && NOT_BEGUN.has(error.status);
 }
 
-function queryOf(query: Asked["query"]): string {
+function queryOf(query: RequestOptions["query"]): string {
   const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined);
   return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
 }
@@ -211,7 +210,7 @@ async function problemOf(response: Response): Promise<SagerProblem> {
   return new SagerProblem(response.status, { type: "about:blank", status: response.status, ...given, title, detail }, wait);
 }
 
-function told(error: unknown, what: string, signal: AbortSignal | undefined): unknown {
+function withContext(error: unknown, what: string, signal: AbortSignal | undefined): unknown {
   if (error instanceof SagerProblem || signal?.aborted) return error;
   const timeout = error instanceof Error && error.name === "TimeoutError";
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);

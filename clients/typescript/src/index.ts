@@ -1,19 +1,19 @@
 /**
- * What an app needs of sager-streams: tell it what was shown and taken, and read each user's slim skill back.
+ * The client of sager-streams: sends rankings and selections, reads each user's slim skill.
  *
  * @packageDocumentation
  */
-export { Closed, NotAsked, NotDelivered, NotShown, SagerError, SagerProblem, Unreachable } from "./errors.js";
+export { Closed, UnknownOption, NotDelivered, NotShown, SagerError, SagerProblem, Unreachable } from "./errors.js";
 export type { Undelivered } from "./errors.js";
 export { Events } from "./events.js";
 export type { ShownOptions, SignalOptions } from "./events.js";
 export type { HttpOptions } from "./http.js";
-export { questionOf } from "./making.js";
-export type { Said, Taken, When, Which } from "./making.js";
+export { questionOf } from "./builders.js";
+export type { CorrectionOptions, SelectionOptions, EventOptions, RankingRef } from "./builders.js";
 export type { components, operations, paths } from "./openapi.js";
 export type { QueueOptions } from "./queue.js";
-export { Forgetting, Sager } from "./sager.js";
-export type { ForgetOptions, RankOptions, SagerOptions } from "./sager.js";
+export { Erasure, Sager } from "./sager.js";
+export type { ErasureOptions, RankOptions, SagerOptions } from "./sager.js";
 export { SlimCopy, Slims } from "./slims.js";
-export type { Change, Follow, SlimFor } from "./slims.js";
+export type { SlimEvent, FollowOptions, SlimOptions } from "./slims.js";
 export type * from "./types.js";

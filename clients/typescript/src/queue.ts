@@ -1,7 +1,7 @@
 import { Closed, NotDelivered, SagerProblem } from "./errors.js";
 import type { Undelivered } from "./errors.js";
 import { type Http, isPassing, waitMs } from "./http.js";
-import { pause } from "./pause.js";
+import { pause } from "./abort.js";
 import type { Envelope, EventResults } from "./types.js";
 
 /** Bounds of the queue. */
@@ -154,8 +154,8 @@ export class Queue {
     const batch = this.#next();
     for (let attempt = 1; ; attempt += 1) {
       try {
-        const asked = { json: bodyOf(batch), signal: this.#ends.signal, repeatable: true };
-        const response = await this.#http.once("POST", "/v1/events", asked);
+        const request = { json: bodyOf(batch), signal: this.#ends.signal, repeatable: true };
+        const response = await this.#http.once("POST", "/v1/events", request);
         this.#settle(batch, ((await response.json()) as EventResults).results);
         this.#cause = "";
         return;
@@ -226,11 +226,11 @@ export class Queue {
   }
 
   #report(ms: number): void {
-    const [left, givenUp, told] = [this.pending, this.#givenUp, this.#undelivered];
+    const [left, givenUp, undelivered] = [this.pending, this.#givenUp, this.#undelivered];
     [this.#givenUp, this.#undelivered] = [0, []];
     const why = this.#cause && `: ${this.#cause}`;
-    if (left) throw new NotDelivered(`${events(left)} not delivered within ${ms / 1000} s${why}`, told);
-    if (givenUp) throw new NotDelivered(`${events(givenUp)} given up: ${told[0]?.cause ?? ""}`, told);
+    if (left) throw new NotDelivered(`${events(left)} not delivered within ${ms / 1000} s${why}`, undelivered);
+    if (givenUp) throw new NotDelivered(`${events(givenUp)} given up: ${undelivered[0]?.cause ?? ""}`, undelivered);
   }
 
   #notify(): void {

@@ -1,39 +1,38 @@
 import { SagerProblem, Unreachable } from "./errors.js";
 import { type Http, isPassing, path, waitMs } from "./http.js";
-import { pause } from "./pause.js";
-import { linked } from "./signals.js";
+import { linked, pause } from "./abort.js";
 import { serverSent } from "./sse.js";
 import type { Slim } from "./types.js";
 
-/** For what a slim skill is asked. */
-export interface SlimFor {
-  /** What the person asks for now: likes that it is about come first. */
+/** Options of a slim skill. */
+export interface SlimOptions {
+  /** The user's request: matching likes come first. */
   request?: string;
-  /** The session that the person is in: while it lasts, `text` has what it adds. */
+  /** The user's session: while it lasts, `text` includes its tastes. */
   sessionId?: string;
   signal?: AbortSignal;
 }
 
-/** What happens on a stream; `id` is where to resume. */
-export type Change =
+/** An event of a stream. */
+export type SlimEvent =
   | { readonly kind: "slim"; readonly slim: Slim }
   | { readonly kind: "forgotten"; readonly user_id: string; readonly domain: string }
-  /** What a copy holds is to be thrown away: everything follows anew. */
+  /** Drop all known skills: the stream starts over. */
   | { readonly kind: "reset" }
-  /** All until here has been told; resume with this id. */
+  /** Everything up to here was delivered; resume with this id. */
   | { readonly kind: "position"; readonly id: string };
 
-/** What to follow. */
-export interface Follow {
-  /** Only this user's slim skill; then a domain is needed too. */
+/** Options of a stream. */
+export interface FollowOptions {
+  /** Only this user's slim skill; requires a domain. */
   user?: string;
   domain?: string;
-  /** `all`, the default, begins with every slim skill there is. */
+  /** `all`, the default, begins with every existing slim skill. */
   from?: "all" | "now";
   /** Where an earlier stream stopped. */
   lastEventId?: string;
   signal?: AbortSignal;
-  /** After how long without a byte a stream counts as broken; by default 45 s, three of the server's beats. */
+  /** Silence after which a stream counts as broken; by default 45 s, three of the server's heartbeats. */
   silenceMs?: number;
 }
 
@@ -42,11 +41,11 @@ const NOT_MODIFIED = 304;
 const NOT_FOUND = 404;
 const SILENCE_MS = 45_000;
 
-/** Slim skills: asked for one by one, or followed. */
+/** Reads slim skills one by one, or follows them. */
 export class Slims {
   readonly #http: Http;
   readonly #most: number;
-  /** By request, the least recently asked first. */
+  /** By request, least recently used first. */
   readonly #held = new Map<string, { tag: string; slim: Slim }>();
 
   /** @internal */
@@ -55,8 +54,8 @@ export class Slims {
     this.#most = most;
   }
 
-  /** The slim skill of a user in a domain; undefined while nothing is known of them. */
-  async get(user: string, domain: string, { request, sessionId, signal }: SlimFor = {}): Promise<Slim | undefined> {
+  /** Returns a user's slim skill in a domain; undefined while nothing is known. */
+  async get(user: string, domain: string, { request, sessionId, signal }: SlimOptions = {}): Promise<Slim | undefined> {
     const where = path("v1", "users", user, "domains", domain, "slim");
     const key = JSON.stringify([user, domain, request, sessionId]);
     const held = this.#held.get(key);
@@ -80,14 +79,14 @@ export class Slims {
   }
 
   /**
-   * Slim skills as they change, without end: it connects again where it stopped. Ends when the signal says so, or when
-   * the loop is left; throws a `SagerProblem` when the server refuses it.
+   * Yields slim skills as they change, and reconnects where it stopped. Ends on the abort signal or when the loop is
+   * left; throws a `SagerProblem` if the server refuses.
    *
    *     for await (const change of sager.slims.follow({ signal })) {
    *       if (change.kind === "slim") console.log(change.slim.user_id, change.slim.text);
    *     }
    */
-  async *follow(options: Follow = {}): AsyncGenerator<Change, void> {
+  async *follow(options: FollowOptions = {}): AsyncGenerator<SlimEvent, void> {
     const { user, domain, signal } = options;
     if ((user === undefined) !== (domain === undefined)) throw new TypeError("give a user and a domain, or neither");
     const one = user !== undefined && domain !== undefined;
@@ -98,12 +97,12 @@ export class Slims {
       try {
         const headers: Record<string, string> = { Accept: "text/event-stream" };
         if (last) headers["Last-Event-ID"] = last;
-        const asked = { headers, query: one ? {} : { from: options.from } };
-        for await (const told of this.#events(where, asked, options, last)) {
+        const request = { headers, query: one ? {} : { from: options.from } };
+        for await (const event of this.#events(where, request, options, last)) {
           failures = 0;
-          retryMs = told.retryMs ?? retryMs;
-          last = told.id;
-          const change = changeOf(told.event, told.data, told.id);
+          retryMs = event.retryMs ?? retryMs;
+          last = event.id;
+          const change = changeOf(event.event, event.data, event.id);
           if (change) yield change;
         }
       } catch (error) {
@@ -117,26 +116,26 @@ export class Slims {
     }
   }
 
-  /** A copy of all slim skills in memory, for hosts with many users. Resolves once it has all there is. */
-  copy(options: Pick<Follow, "signal"> = {}): Promise<SlimCopy> {
+  /** Keeps all slim skills in memory, for hosts with many users. Resolves once all are read. */
+  copy(options: Pick<FollowOptions, "signal"> = {}): Promise<SlimCopy> {
     return SlimCopy.of(this, options.signal);
   }
 
   async *#events(
     where: string,
-    asked: Parameters<Http["stream"]>[1],
-    options: Follow,
+    request: Parameters<Http["stream"]>[1],
+    options: FollowOptions,
     last: string,
   ): AsyncGenerator<{ event: string; data: string; id: string; retryMs: number | undefined }, void> {
     const { controller: ends, unlink } = linked(options.signal);
-    const response = await this.#http.stream(where, { ...asked, signal: options.signal }, ends).catch((error) => {
+    const response = await this.#http.stream(where, { ...request, signal: options.signal }, ends).catch((error) => {
       unlink();
       throw error;
     });
     if (!response.body) throw new Unreachable("the stream has no body");
     const ms = options.silenceMs ?? SILENCE_MS;
     let timer = setTimeout(() => ends.abort(), ms);
-    const heard = new TransformStream<Uint8Array, Uint8Array>({
+    const watched = new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
         clearTimeout(timer);
         timer = setTimeout(() => ends.abort(), ms);
@@ -144,7 +143,7 @@ export class Slims {
       },
     });
     try {
-      yield* serverSent(response.body.pipeThrough(heard), last, ends.signal);
+      yield* serverSent(response.body.pipeThrough(watched), last, ends.signal);
     } catch (error) {
       throw error instanceof SagerProblem ? error : new Unreachable("the stream has broken off", { cause: error });
     } finally {
@@ -161,7 +160,7 @@ export class Slims {
   }
 }
 
-/** All slim skills of a deployment as of now, in memory. `get` is a plain call. */
+/** All current slim skills of a deployment, in memory. */
 export class SlimCopy {
   readonly #slims = new Map<string, Slim>();
   readonly #ends: AbortController;
@@ -186,24 +185,24 @@ export class SlimCopy {
     return copy;
   }
 
-  /** The text for this user's prompt; empty while nothing is known of them. */
+  /** Returns the text for this user's prompt; empty while nothing is known. */
   get(user: string, domain: string): string {
     return this.slim(user, domain)?.text ?? "";
   }
 
-  /** The whole slim skill. */
+  /** Returns the whole slim skill. */
   slim(user: string, domain: string): Slim | undefined {
-    // Better no answer than an old one: people may have been forgotten since.
+    // An outdated copy may still hold erased users.
     if (this.#failure !== undefined) throw this.#failure;
     return this.#slims.get(JSON.stringify([user, domain]));
   }
 
-  /** How many there are. */
+  /** The number of slim skills. */
   get size(): number {
     return this.#slims.size;
   }
 
-  /** Follow no longer; what was read can still be asked for. */
+  /** Stop following; the skills stay readable. */
   close(): void {
     this.#ends.abort();
   }
@@ -218,7 +217,7 @@ export class SlimCopy {
   }
 }
 
-function changeOf(event: string, data: string, id: string): Change | undefined {
+function changeOf(event: string, data: string, id: string): SlimEvent | undefined {
   if (event === "reset") return { kind: "reset" };
   if (event === "position") return { kind: "position", id };
   if (event !== "slim" && event !== "forgotten") return undefined;
@@ -226,7 +225,7 @@ function changeOf(event: string, data: string, id: string): Change | undefined {
   try {
     read = JSON.parse(data);
   } catch (error) {
-    throw new Unreachable("the stream has an event that is no JSON", { cause: error });
+    throw new Unreachable("the stream has an event that is not JSON", { cause: error });
   }
   return event === "slim"
     ? { kind: "slim", slim: read as Slim }

@@ -1,4 +1,4 @@
-/** The types of what is sent and answered, by the names that the API's document gives them. */
+/** The types of events and answers, named as in the API's document. */
 import type { components } from "./openapi.js";
 
 type Schemas = components["schemas"];
@@ -20,32 +20,32 @@ export type Signal =
   | "dwelled"
   | "purchased"
   | "returned";
-/** What a host gets of a slim skill: `text` is what to put into its prompt. */
+/** A slim skill; `text` goes into the host's prompt. */
 export type Slim = Schemas["SlimView"];
 export type EventResults = Schemas["BatchOutcome"];
-export type Understood = Schemas["CorrectionOutcome"];
-/** Why a line or a statement stands in a skill, step by step. */
-export type Explained = Schemas["LineHistory"] | Schemas["StatementHistory"];
-/** What a request to forget would reach, and what confirms it. */
-export type ForgetPreview = Schemas["ErasurePreview"];
-export type Forgotten = Schemas["ErasureOutcome"];
+export type CorrectionOutcome = Schemas["CorrectionOutcome"];
+/** The history of a line or a statement, step by step. */
+export type History = Schemas["LineHistory"] | Schemas["StatementHistory"];
+/** The data that an erasure would remove, and its confirmation. */
+export type ErasurePreview = Schemas["ErasurePreview"];
+export type ErasureOutcome = Schemas["ErasureOutcome"];
 export type PolicySkill = Schemas["PolicySkill"];
 export type SkillDiff = Schemas["SkillDiff"];
 export type Problem = Schemas["Problem"];
 
-/** What an app has of an item: its id, and whatever else it knows; without metadata it teaches nothing. */
+/** An item: its id and any known fields; without metadata it teaches nothing. */
 export type ItemLike = Pick<Candidate, "item_id"> & Partial<Candidate>;
-/** One thing that a form says: prefers, avoids or instead. */
-export type Says = Pick<Directive, "stance"> & Partial<Directive>;
+/** One field of a form: prefers, avoids or instead. */
+export type DirectiveLike = Pick<Directive, "stance"> & Partial<Directive>;
 
-/** What every event has. */
+/** The fields of every event. */
 export interface Envelope {
   event_id: string;
   /** ISO 8601 with its zone. */
   occurred_at: string;
 }
 
-/** A list that a person saw, or was asked for: what `events.ranking` and `rank` give back. */
+/** A shown or requested list, as `events.ranking` and `rank` return it. */
 export interface Shown extends Envelope {
   ranking_id: string;
   user_id: string;
@@ -81,7 +81,7 @@ export interface Correction extends Envelope {
   user_id: string;
   domain: string;
   text?: string;
-  directives?: Says[];
+  directives?: DirectiveLike[];
   acceptable?: string[];
   items?: ItemLike[];
   item_id?: string;

@@ -17,8 +17,8 @@ async function given(answer, then) {
 
 test("a slim skill that is the same is not sent again", () =>
   given(
-    (asked) =>
-      asked.headers["if-none-match"] === '"1"' ? { status: 304 } : { headers: { ETag: '"1"' }, body: SLIM },
+    (request) =>
+      request.headers["if-none-match"] === '"1"' ? { status: 304 } : { headers: { ETag: '"1"' }, body: SLIM },
     async (sager, server) => {
       const first = await sager.slim("ann", "films", { request: "something dark", sessionId: "s1" });
       const again = await sager.slim("ann", "films", { request: "something dark", sessionId: "s1" });
@@ -26,7 +26,7 @@ test("a slim skill that is the same is not sent again", () =>
 
       assert.deepEqual([first, again], [SLIM, SLIM]);
       assert.deepEqual(
-        server.asked.map((each) => [each.url, each.headers["if-none-match"]]),
+        server.requests.map((each) => [each.url, each.headers["if-none-match"]]),
         [
           ["/v1/users/ann/domains/films/slim?request=something+dark&session_id=s1", undefined],
           ["/v1/users/ann/domains/films/slim?request=something+dark&session_id=s1", '"1"'],
@@ -43,7 +43,7 @@ test("nobody known is undefined, and what was held of them is forgotten", () =>
       assert.equal((await sager.slim("ann", "films"))?.text, "likes: noir");
       assert.equal(await sager.slim("ann", "films"), undefined);
       await sager.slim("ann", "films");
-      assert.equal(server.asked[2]?.headers["if-none-match"], undefined);
+      assert.equal(server.requests[2]?.headers["if-none-match"], undefined);
     },
   ));
 
@@ -52,7 +52,7 @@ test("ids are part of the path whatever is in them, and dots alone are none", ()
     () => ({ body: SLIM }),
     async (sager, server) => {
       await sager.slim("a/../b?c#d é%", "films");
-      assert.equal(server.asked[0]?.url, "/v1/users/a%2F..%2Fb%3Fc%23d%20%C3%A9%25/domains/films/slim");
+      assert.equal(server.requests[0]?.url, "/v1/users/a%2F..%2Fb%3Fc%23d%20%C3%A9%25/domains/films/slim");
       for (const id of ["", ".", ".."]) await assert.rejects(sager.slim(id, "films"), TypeError);
     },
   ));
@@ -67,7 +67,7 @@ test("a problem is an error with all that it says", () =>
         assert.deepEqual(error.errors, [{ field: "domain", what: "too long" }]);
         return true;
       });
-      assert.equal(server.asked.length, 1);
+      assert.equal(server.requests.length, 1);
     },
   ));
 
@@ -79,12 +79,12 @@ test("a page of a proxy is a problem too", () =>
     },
   ));
 
-test("a read is tried again, and waits as long as it is told", () =>
+test("a read is tried again, and waits as long as it is reported", () =>
   given(
     (_, count) => [null, problem(429, "too many", { "Retry-After": "0" }), { body: SLIM }][count - 1] ?? null,
     async (sager, server) => {
       assert.equal((await sager.slim("ann", "films"))?.text, "likes: noir");
-      assert.equal(server.asked.length, 3);
+      assert.equal(server.requests.length, 3);
     },
   ));
 
@@ -93,16 +93,16 @@ test("a change of which nobody knows what became is not sent again", () =>
     () => null,
     async (sager, server) => {
       await assert.rejects(sager.correct("ann", "films", "no horror"), Unreachable);
-      assert.equal(server.asked.length, 1);
+      assert.equal(server.requests.length, 1);
     },
   ));
 
-test("a ranking is asked for again under the same id", () =>
+test("a ranking is request for again under the same id", () =>
   given(
     (_, count) => (count < 2 ? null : { body: { ranking_id: "r" } }),
     async (sager, server) => {
       await sager.rank("ann", "films", [{ item_id: "a" }], { clarify: true });
-      const [first, second] = server.asked.map((each) => each.body);
+      const [first, second] = server.requests.map((each) => each.body);
       assert.deepEqual(first, second);
       assert.match(first.request_id, /^[0-9a-f-]{36}$/);
     },
@@ -110,17 +110,17 @@ test("a ranking is asked for again under the same id", () =>
 
 test("forgetting has a preview, and nothing goes before it is confirmed", () =>
   given(
-    (asked) =>
-      asked.body.confirm
+    (request) =>
+      request.body.confirm
         ? { body: { event_id: "e", carried_out: true } }
         : { body: { known: true, domains: ["films"], goes: [], unread: [] } },
     async (sager, server) => {
       const forgetting = await sager.forget("ann", { domain: "films", line: "preference:genre:crime" });
-      assert.equal(server.asked.length, 1);
+      assert.equal(server.requests.length, 1);
       assert.equal((await forgetting.confirm()).carried_out, true);
-      assert.deepEqual(server.asked[1]?.body, { ...server.asked[0]?.body, confirm: "ann" });
+      assert.deepEqual(server.requests[1]?.body, { ...server.requests[0]?.body, confirm: "ann" });
       await sager.forget("ann");
-      assert.deepEqual(server.asked[2]?.body, { everything: true });
+      assert.deepEqual(server.requests[2]?.body, { everything: true });
     },
   ));
 

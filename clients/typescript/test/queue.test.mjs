@@ -5,9 +5,9 @@ import { problem, serve, taken } from "./server.mjs";
 
 const shown = [{ item_id: "a" }, { item_id: "b" }];
 
-/** @param {import("./server.mjs").Asked[]} asked */
-function ids(asked) {
-  return asked.map((each) => each.body.events.map((/** @type {any} */ one) => one.event.event_id));
+/** @param {import("./server.mjs").ReceivedRequest[]} request */
+function ids(request) {
+  return request.map((each) => each.body.events.map((/** @type {any} */ one) => one.event.event_id));
 }
 
 /** @param {Parameters<typeof serve>[0]} answer @param {(sager: Sager, server: Awaited<ReturnType<typeof serve>>) => Promise<void>} then */
@@ -20,7 +20,7 @@ async function given(answer, then, queue = {}) {
   }
 }
 
-test("what is told at once goes in one request, in order, with the token", () =>
+test("what is reported at once goes in one request, in order, with the token", () =>
   given(taken, async (sager, server) => {
     const ranking = sager.events.ranking("ann", "films", shown, { instruction: "calm" });
     sager.events.selection(ranking, "b", { others: ["a"] });
@@ -28,10 +28,10 @@ test("what is told at once goes in one request, in order, with the token", () =>
     sager.events.correct("ann", "films", "no horror");
     await sager.flush();
 
-    assert.equal(server.asked.length, 1);
-    const [asked] = server.asked;
-    assert.equal(asked?.headers.authorization, "Bearer t");
-    const sent = asked?.body.events;
+    assert.equal(server.requests.length, 1);
+    const [request] = server.requests;
+    assert.equal(request?.headers.authorization, "Bearer t");
+    const sent = request?.body.events;
     assert.deepEqual(sent.map((/** @type {any} */ each) => each.topic), ["rankings", "selections", "feedback", "corrections"]);
     assert.equal(sent[1].event.ranking_id, ranking.ranking_id);
     assert.deepEqual([sent[1].event.item_id, sent[1].event.others], ["b", ["a"]]);
@@ -41,34 +41,34 @@ test("what is told at once goes in one request, in order, with the token", () =>
 
 test("what got no answer is sent again with the same ids", () =>
   given(
-    (asked, count) => [null, problem(503, "away", { "Retry-After": "0" }), taken(asked)][count - 1] ?? null,
+    (request, count) => [null, problem(503, "away", { "Retry-After": "0" }), taken(request)][count - 1] ?? null,
     async (sager, server) => {
       sager.events.ranking("ann", "films", shown);
       sager.events.ranking("ann", "films", shown);
       await sager.flush();
 
-      const [first, second, third] = ids(server.asked);
+      const [first, second, third] = ids(server.requests);
       assert.equal(first.length, 2);
       assert.deepEqual(second, first);
       assert.deepEqual(third, first);
     },
   ));
 
-test("an event is sent as it was when it was told", () =>
+test("an event is sent as it was when it was reported", () =>
   given(taken, async (sager, server) => {
     const event = sager.events.interaction("ann", "films", { item_id: "a" });
     event.user_id = "bob";
     await sager.flush();
 
-    assert.equal(server.asked[0]?.body.events[0].event.user_id, "ann");
+    assert.equal(server.requests[0]?.body.events[0].event.user_id, "ann");
   }));
 
-test("a refused event is told with its cause, and the others are taken", async () => {
+test("a refused event is reported with its cause, and the others are taken", async () => {
   /** @type {import("sager-client").Undelivered[]} */
-  const told = [];
+  const reported = [];
   await given(
-    (asked) => {
-      const answer = taken(asked);
+    (request) => {
+      const answer = taken(request);
       answer.body.results[0] = {
         ...answer.body.results[0],
         status: "refused",
@@ -84,10 +84,10 @@ test("a refused event is told with its cause, and the others are taken", async (
         assert.match(error.message, /1 event given up: item_id: Field required/);
         return true;
       });
-      assert.deepEqual(told.map((each) => each.event.event_id), [refused.event_id]);
-      await sager.flush(); // told once
+      assert.deepEqual(reported.map((each) => each.event.event_id), [refused.event_id]);
+      await sager.flush(); // reported once
     },
-    { onError: (/** @type {import("sager-client").Undelivered} */ each) => void told.push(each) },
+    { onError: (/** @type {import("sager-client").Undelivered} */ each) => void reported.push(each) },
   );
 });
 
@@ -97,18 +97,18 @@ test("a token that may not send gives up at once", () =>
     async (sager, server) => {
       sager.events.interaction("ann", "films", { item_id: "a" });
       await assert.rejects(sager.flush(), /lacks the scope produce/);
-      assert.equal(server.asked.length, 1);
+      assert.equal(server.requests.length, 1);
     },
   ));
 
 test("a proxy that takes less gets less", () =>
   given(
-    (asked) => (asked.body.events.length > 2 ? problem(413, "too large") : taken(asked)),
+    (request) => (request.body.events.length > 2 ? problem(413, "too large") : taken(request)),
     async (sager, server) => {
       const sent = Array.from({ length: 7 }, (_, n) => sager.events.interaction("ann", "films", { item_id: `i${n}` }));
       await sager.flush();
 
-      const arrived = ids(server.asked).filter((each) => each.length <= 2).flat();
+      const arrived = ids(server.requests).filter((each) => each.length <= 2).flat();
       assert.deepEqual(arrived, sent.map((each) => each.event_id));
     },
   ));
@@ -118,9 +118,9 @@ test("many events go in several requests, none over 500 events", () =>
     for (let n = 0; n < 1_200; n += 1) sager.events.interaction("ann", "films", { item_id: `i${n}` });
     await sager.flush();
 
-    const sizes = ids(server.asked).map((each) => each.length);
+    const sizes = ids(server.requests).map((each) => each.length);
     assert.ok(Math.max(...sizes) <= 500);
-    assert.equal(new Set(ids(server.asked).flat()).size, 1_200);
+    assert.equal(new Set(ids(server.requests).flat()).size, 1_200);
   }));
 
 test("a full queue says so, and room is made", () =>

@@ -1,15 +1,15 @@
-// A server of which a test says what it answers; it remembers what it was asked.
+// A server of which a test says what it answers; it remembers what it was request.
 import { createServer } from "node:http";
 
 /**
- * @typedef {{ method: string, url: string, headers: import("node:http").IncomingHttpHeaders, body: any }} Asked
+ * @typedef {{ method: string, url: string, headers: import("node:http").IncomingHttpHeaders, body: any }} ReceivedRequest
  * @typedef {{ status?: number, headers?: Record<string, string>, body?: unknown, text?: string }} Answer
  */
 
-/** @param {(asked: Asked, count: number) => Answer | null} answer null: the connection is cut */
+/** @param {(request: ReceivedRequest, count: number) => Answer | null} answer null: the connection is cut */
 export async function serve(answer) {
-  /** @type {Asked[]} */
-  const asked = [];
+  /** @type {ReceivedRequest[]} */
+  const requests = [];
   const server = createServer(async (request, response) => {
     let text = "";
     for await (const chunk of request) text += chunk;
@@ -19,10 +19,10 @@ export async function serve(answer) {
       headers: request.headers,
       body: text ? JSON.parse(text) : undefined,
     };
-    asked.push(one);
-    const told = answer(one, asked.length);
-    if (told === null) return void request.socket.destroy();
-    const { status = 200, headers = {}, body, text: plain } = told;
+    requests.push(one);
+    const reported = answer(one, requests.length);
+    if (reported === null) return void request.socket.destroy();
+    const { status = 200, headers = {}, body, text: plain } = reported;
     response.writeHead(status, { "Content-Type": "application/json", ...headers });
     response.end(plain ?? (body === undefined ? undefined : JSON.stringify(body)));
   });
@@ -30,7 +30,7 @@ export async function serve(answer) {
   const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
   return {
     url: `http://127.0.0.1:${port}`,
-    asked,
+    requests,
     close: () => {
       server.closeAllConnections();
       server.close();
@@ -47,9 +47,9 @@ export function problem(status, detail, headers = {}) {
   };
 }
 
-/** What the server says where it takes every event. @param {Asked} asked */
-export function taken(asked) {
-  const results = asked.body.events.map((/** @type {any} */ each) => ({
+/** What the server says where it takes every event. @param {ReceivedRequest} request */
+export function taken(request) {
+  const results = request.body.events.map((/** @type {any} */ each) => ({
     event_id: each.event.event_id,
     status: "accepted",
   }));

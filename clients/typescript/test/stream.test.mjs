@@ -59,7 +59,7 @@ test("a stream goes on where it broke off, and a copy holds what there is", asyn
     for await (const change of sager.slims.follow()) found.push(change.kind === "position" ? change.id : change.kind);
   }, /403/);
   assert.deepEqual(found, ["slim", "7", "forgotten", "8"]);
-  assert.deepEqual(server.asked.map((each) => each.headers["last-event-id"]), [undefined, "7", "8"]);
+  assert.deepEqual(server.requests.map((each) => each.headers["last-event-id"]), [undefined, "7", "8"]);
   server.close();
 });
 
@@ -73,7 +73,7 @@ test("leaving the loop and the signal both end the connection", async () => {
     assert.equal(change.kind, "slim");
     break;
   }
-  assert.equal(server.asked[0]?.url, "/v1/users/ann/domains/films/slim/stream");
+  assert.equal(server.requests[0]?.url, "/v1/users/ann/domains/films/slim/stream");
   const ends = new AbortController();
   for await (const change of sager.slims.follow({ signal: ends.signal })) if (change.kind === "position") ends.abort();
   const copy = await sager.slims.copy();
@@ -104,7 +104,26 @@ test("a stream that waits ends with its signal", async () => {
 });
 
 test("a pause that the server asks for stays in bounds", async () => {
-  const asked = [];
-  for await (const each of serverSent(stream(["retry: 0\n\nretry: 999999999\n\nretry: 2000\n\n"]))) asked.push(each.retryMs);
-  assert.deepEqual(asked, [100, 60_000, 2_000]);
+  const request = [];
+  for await (const each of serverSent(stream(["retry: 0\n\nretry: 999999999\n\nretry: 2000\n\n"]))) request.push(each.retryMs);
+  assert.deepEqual(request, [100, 60_000, 2_000]);
+});
+
+
+test("a body that says nothing more is left at once, and cancelled", async () => {
+  let cancelled = false;
+  const body = new ReadableStream({
+    start: (controller) => controller.enqueue(new TextEncoder().encode("data: 1\n\n")),
+    cancel: () => {
+      cancelled = true;
+    },
+  });
+  const ends = new AbortController();
+  const reported = [];
+  for await (const event of serverSent(body, "", ends.signal)) {
+    reported.push(event.data);
+    setTimeout(() => ends.abort(), 10);
+  }
+  assert.deepEqual(reported, ["1"]);
+  assert.equal(cancelled, true);
 });

@@ -45,7 +45,7 @@ test("what is taken is learned, followed, explained, corrected and forgotten", {
   const copy = await sager.slims.copy();
   const ends = new AbortController();
   closing.push(() => copy.close(), () => ends.abort(), () => void sager.close());
-  /** @type {import("sager-client").Change[]} */
+  /** @type {import("sager-client").SlimEvent[]} */
   const changes = [];
   const following = (async () => {
     for await (const change of sager.slims.follow({ user, domain: "films", signal: ends.signal })) changes.push(change);
