@@ -22,8 +22,10 @@ from schemas import (
     SkillLineInput,
 )
 from schemas.base import Position
+from schemas.cards import Card, CardLine
 from schemas.events import Contrast, Interaction, Ranking, RankRequest, Selection
 from schemas.skills import Attribute, AttributeKind, AttributeSource, Tier
+from schemas.statements import Stance
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 
@@ -224,3 +226,22 @@ def render(skill: PolicySkill) -> str:
 def words(text: str) -> int:
     """A tokenizer for tests that need not know o200k: words and separators."""
     return len(text.split())
+
+
+LATER = NOW + timedelta(days=30)
+
+
+def a_line(value: str, **kept: Any) -> CardLine:
+    stance = kept.pop("stance", Stance.PREFERS)
+    days = kept.pop("days", 0)
+    return CardLine(
+        line_id=f"{stance.value}:stated:{value.replace(' ', '-')}",
+        stance=stance,
+        value=value,
+        version=1,
+        **{"weight": 1024, "since": NOW, "confirmed_at": NOW + timedelta(days=days), **kept},
+    )
+
+
+def a_card(*lines: CardLine, **kept: Any) -> Card:
+    return Card(event_id="c", occurred_at=NOW, user_id="ann", version=1, lines=lines, **kept)

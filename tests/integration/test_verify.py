@@ -32,8 +32,17 @@ from streams.rights import sealed_topics
 from streams.rights.sealed_topics import AuditFinding
 from streams.rights.verify import verify
 from streams.settings import Settings
-from tests.builders import a_command, a_contrast, a_proposal, a_ranking, a_selection, a_time, an_attribute, evolve
-from tests.unit.cards.cards_builders import a_line
+from tests.builders import (
+    a_command,
+    a_contrast,
+    a_line,
+    a_proposal,
+    a_ranking,
+    a_selection,
+    a_time,
+    an_attribute,
+    evolve,
+)
 from tests.waiting import until
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]

@@ -30,7 +30,7 @@ from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
 from tests.unit.fuzz.fuzz_strategies import look, outcome
-from tests.unit.listen.listen_builders import heard
+from tests.unit.language.language_builders import heard
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SKILL = PolicySkill(event_id="x", occurred_at=NOW, user_id="ann", domain="films")

@@ -41,6 +41,7 @@ from tests.builders import (
     NOW,
     USER,
     a_command,
+    a_line,
     a_name,
     a_proposal,
     a_skill,
@@ -49,7 +50,6 @@ from tests.builders import (
     evolve,
     item_facts,
 )
-from tests.unit.cards.cards_builders import a_line
 
 KEY = b"hush"
 TEXTS = ("genre: noir", "genre: saga", "mood: dark", "era: 1950s")

@@ -31,7 +31,7 @@ from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.worker.reasoning.llm import conversation_reader
 from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning
 from tests.openai_server import Act, Do, OpenAiServer
-from tests.unit.listen.listen_llm_builders import RUNS, SAID_AT, a_card, a_chunk, no_vocabulary, tells
+from tests.unit.language.language_builders import RUNS, SAID_AT, a_card, a_chunk, no_vocabulary, tells
 
 FILMS = (Fact(dimension="genre", value="film noir"), Fact(dimension="genre", value="musical"))
 

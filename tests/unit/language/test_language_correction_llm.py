@@ -22,7 +22,7 @@ from streams.worker.reasoning.llm import correction_reader
 from streams.worker.reasoning.reasoner import Reasoning
 from tests.builders import item_facts
 from tests.openai_server import Act, Do, OpenAiServer
-from tests.unit.understand.understand_builders import SHOWN, a_bare_skill, a_correction
+from tests.unit.language.language_builders import SHOWN, a_bare_skill, a_correction
 
 LEAST_TOKENS = 1_100
 ODD = "That shade of the first one gives me a headache"

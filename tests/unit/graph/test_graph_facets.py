@@ -14,7 +14,7 @@ from operators.rank.question import render_prompt
 from operators.rank.ranking import RankTask
 from schemas import Facet, ItemFacts, Memory
 from streams.output_gate import DEFAULT as OUTPUT_GATE
-from tests.unit.retrieve.retrieve_builders import (
+from tests.unit.graph.graph_builders import (
     MEMORIES,
     NEIGHBOURHOODS,
     NOW,

@@ -17,7 +17,7 @@ from schemas import Bound, Candidate, Fact, Measure, NotUnderstood, SkillDiff, S
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW, facts, item_facts
-from tests.unit.understand.understand_builders import SHOWN, a_bare_skill, a_correction, understood
+from tests.unit.language.language_builders import SHOWN, a_bare_skill, a_correction, understood
 
 FOOD = (
     *facts("ingredient: tofu", "ingredient: peanuts", "ingredient: beef", "ingredient: mushrooms", "ingredient: fish"),

@@ -1,5 +1,7 @@
 """Wishes to forget, and what has turned, in sentences of which half were kept aside when the rules were written."""
 
+import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -7,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.wordings import PEOPLE, ROUTINES, SENTENCES, measure
 from operators.cards.merge import merge_extraction
 from operators.language.chunks import first_closed
 from operators.language.words import mentions_all, plain_words
@@ -17,8 +20,8 @@ from schemas.statements import Stance
 from streams.language import RULES
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
-from tests.unit.cards.cards_builders import LATER, a_card, a_line
-from tests.unit.listen.listen_builders import heard
+from tests.builders import LATER, a_card, a_line
+from tests.unit.language.language_builders import heard
 
 HERE = Path(__file__).parent
 STEP = ListenStep(extractor=RULES, privacy=PRIVACY)
@@ -141,3 +144,26 @@ def test_so_many_of_the_sentences_that_were_kept_aside_are_understood(kind: str,
     cases = [case for case in told() if case.kind == kind and case.is_aside]
     assert len(cases) == 30
     assert sum(map(comes_true, cases)) / len(cases) >= least
+
+
+@pytest.fixture(scope="module")
+def counts() -> Counter[str]:
+    return sum(asyncio.run(measure([SENTENCES, ROUTINES, PEOPLE])).values(), Counter())
+
+
+@pytest.mark.parametrize(
+    ("right", "of", "least"),
+    [
+        ("said: right", "said", 0.8),
+        ("update: old gone", "update: old known", 0.57),
+        ("update: right", "update", 0.45),
+        ("forget: old gone", "forget: old known", 0.98),
+        ("none: empty", "none", 0.995),
+    ],
+)
+def test_so_many_are_understood(counts: Counter[str], right: str, of: str, least: float) -> None:
+    assert counts[right] / counts[of] >= least
+
+
+def test_hardly_any_secret_of_a_routine_or_about_people_is_kept(counts: Counter[str]) -> None:
+    assert counts["private: kept"] / counts["private"] < 0.016

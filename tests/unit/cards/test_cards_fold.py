@@ -27,8 +27,7 @@ from schemas.cards import (
 )
 from schemas.statements import Stance
 from streams.privacy import DEFAULT as PRIVACY
-from tests.builders import NOW
-from tests.unit.cards.cards_builders import a_line
+from tests.builders import NOW, a_line
 
 VALUES = ["jazz", "old jazz records", "tea", "green tea", "coriander", "dark chocolate", "Belgian dark chocolate",
           "morning runs", "runs", "insulin", "window seats", "blues"]  # fmt: skip

@@ -23,9 +23,8 @@ from schemas import Attribute, AttributeKind, Contrast, Facet, Fact, ItemFacts, 
 from streams.language import RULES
 from streams.output_gate import DEFAULT as OUTPUT_GATE
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, item_facts
-from tests.unit.listen.listen_llm_builders import a_chunk
-from tests.unit.retrieve.retrieve_builders import NOW, memory, taken
-from tests.unit.understand.understand_builders import a_correction
+from tests.unit.graph.graph_builders import NOW, memory, taken
+from tests.unit.language.language_builders import a_chunk, a_correction
 
 OPERATORS = Path(__file__).parents[2] / "operators"
 PLAIN = "qcontrol"

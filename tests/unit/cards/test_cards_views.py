@@ -19,8 +19,7 @@ from schemas.cards import Card, CardDiff, CardLine, Strength
 from schemas.statements import Stance
 from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
-from tests.builders import NOW
-from tests.unit.cards.cards_builders import LATER, a_card, a_line
+from tests.builders import LATER, NOW, a_card, a_line
 
 
 def a_log(*told: tuple[str, str, int] | tuple[str, str, int, str]) -> list[CardDiff]:

@@ -1,17 +1,26 @@
 """The privacy policy of domains: facts, titles, wishes, commands and what an app injected."""
 
+from collections.abc import Iterator
+
 import pytest
 
+from operators.cards.fold import apply_diff
+from operators.cards.merge import merge_extraction
 from operators.contrast import join_ranking, join_selection
+from operators.language.ports import Extraction, PreferenceFinding
 from operators.language.privacy import KEEP_ALL, Privacy
 from operators.learning.commands import resolve_command
 from operators.learning.fold import initial_skill
 from operators.options import Category
+from schemas import encode
+from schemas.cards import Turn
 from schemas.commands import Action, SkillCommand, SkillLineInput
+from schemas.corrections import Speaker
 from schemas.events import Injected, Ranking
 from schemas.fit import Facet
 from schemas.items import Candidate, Fact, ItemFacts
 from schemas.state import OptOut
+from schemas.statements import Stance
 from streams.analytics.rows import read
 from streams.language import RULES
 from streams.local.demo.catalogue import load
@@ -20,6 +29,7 @@ from streams.privacy import DEFAULT, privacy_of
 from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
 from tests.builders import NOW, a_position, a_ranking, a_selection, open_rankings
+from tests.language_samples import Utterance, leaks, left, redacted, utterances
 from tests.unit.analytics.analytics_builders import record
 
 
@@ -133,3 +143,64 @@ def test_no_row_holds_what_was_injected_raw() -> None:
     put = read(record(ranking), privacy=PRIVACY)
 
     assert not any(secret in repr(put) for secret in ("anna@", "lithium", "lupus", "23456789"))
+
+
+PRIVATE = utterances("private")
+HARMLESS = utterances("harmless")
+
+
+def turns_of(said: Utterance) -> list[Turn]:
+    asked = [Turn(event_id="q", turn=0, role=Speaker.ASSISTANT, text=said.before, stated_at=NOW)] if said.before else []
+    return [
+        *asked,
+        Turn(event_id="e", turn=1, role=Speaker.USER, text=redacted(said), language=said.language, stated_at=NOW),
+    ]
+
+
+def written(heard: Extraction) -> str:
+    diff = merge_extraction(None, "ann", heard, "e", NOW, "c", None, DEFAULT)
+    return "" if diff is None else (encode(diff) + encode(apply_diff(None, diff))).decode()
+
+
+def by_rules(said: Utterance) -> str:
+    return written(RULES.extract(turns_of(said), None, lambda _domain: ()))
+
+
+def test_by_rules_nothing_private_reaches_a_card() -> None:
+    assert leaks(PRIVATE, by_rules) == []
+
+
+def test_tastes_in_them_do_reach_cards() -> None:
+    """A filter that lets nothing through would pass the test above: in English and German, rules hear what is liked."""
+    told = [said for said in (*PRIVATE, *HARMLESS) if said.language in {"en", "de"} and '"line"' in by_rules(said)]
+
+    assert len(told) > 30
+
+
+def clauses(text: str) -> Iterator[str]:
+    yield text
+    for part in text.replace(";", ",").replace(".", ",").split(","):
+        if part.strip():
+            yield part.strip()[:100]
+
+
+def quoting_all(said: Utterance, text: str) -> str:
+    """A model that quotes every clause as a taste."""
+    findings = tuple(
+        PreferenceFinding(stance=Stance.PREFERS, value=part[:100], words=text[:300], event_id="e", stated_at=NOW)
+        for part in clauses(text)
+    )
+    return written(Extraction(findings[:64]))
+
+
+def test_a_model_that_quotes_everything_brings_nothing_private_either() -> None:
+    assert leaks(PRIVATE, lambda said: quoting_all(said, redacted(said))) == []
+
+
+@pytest.mark.parametrize("kind", ["passport", "tax", "licence", "bank", "insurance", "social", "id"])
+def test_merging_keeps_no_number_whose_turn_was_not_redacted(kind: str) -> None:
+    """Both filters have to fail: the value beside its words says what the number is."""
+    # The first filter reads through invisible characters; this one sees them as spaces.
+    said = [each for each in PRIVATE if each.kind == kind and not each.before and each.text.isprintable()]
+
+    assert [each.id for each in said if left(each, quoting_all(each, each.text))] == []

@@ -18,7 +18,7 @@ from schemas import Bound, Candidate, Correction, Directive, Fact, ItemFacts, Me
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW, USER, facts
-from tests.unit.understand.understand_builders import a_bare_skill, a_correction, understood
+from tests.unit.language.language_builders import a_bare_skill, a_correction, understood
 
 
 def _avoids(dimension: str, value: str) -> Directive:
