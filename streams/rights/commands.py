@@ -22,8 +22,8 @@ AnswerT = TypeVar("AnswerT", bound=Event)
 class CommandClient:
     """Sends commands about one user or domain and reads their partition for answers. Use it as a context manager.
 
-    Each method returns None if no answer arrives within the given seconds: the command is kept, and carried out later.
-    Each raises `NotProduced` if the broker does not accept the command, and `KafkaException` if it does not answer.
+    Each method returns None if no answer arrives in time; a worker then applies the command later. Each raises
+    `NotProduced` if the broker rejects the command, and `KafkaException` if it does not answer.
     """
 
     def __init__(self, settings: Settings, owner: str) -> None:
@@ -35,13 +35,15 @@ class CommandClient:
 
     def change_skill(self, command: SkillCommand | Correction, seconds: float) -> SkillDiff | None:
         """Send a command or a correction and return the diff that answers it."""
-        asked = (command.event_id, command.user_id, command.domain)
-        return self._ask(command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == asked, seconds)
+        key = (command.event_id, command.user_id, command.domain)
+        return self._request(
+            command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == key, seconds
+        )
 
     def change_card(self, command: CardCommand, seconds: float) -> CardDiff | None:
         """Send a command about a card and return its diff. A command that changes nothing has none."""
-        asked = (command.event_id, command.user_id)
-        return self._ask(command, CardDiff, lambda diff: (diff.event_id, diff.user_id) == asked, seconds)
+        key = (command.event_id, command.user_id)
+        return self._request(command, CardDiff, lambda diff: (diff.event_id, diff.user_id) == key, seconds)
 
     def forget(self, request: ForgetRequest, seconds: float) -> Receipt | None:
         """Send a request to erase and return the receipt once the erasure is done."""
@@ -49,24 +51,24 @@ class CommandClient:
         def is_done(receipt: Receipt) -> bool:
             return any(scope.done and scope.event_id == request.event_id for scope in receipt.scopes)
 
-        return self._ask(request, Receipt, is_done, seconds)
+        return self._request(request, Receipt, is_done, seconds)
 
     def change_weights(self, command: WeightCommand, seconds: float) -> Weights | None:
         """Send a command about a domain's weights and return the weights that include it."""
-        # Weights name the positions of their commands, not the ids.
+        # Weights list the offsets of their commands, not the ids.
         topic = self._settings.topic(command.TOPIC)
         begin = self._end(topic)
 
         def includes_it(weights: Weights) -> bool:
-            applied = any(held.topic == topic and held.offset >= begin for held in weights.applied)
+            applied = any(each.topic == topic and each.offset >= begin for each in weights.applied)
             return applied and weights.domain == command.domain
 
-        return self._ask(command, Weights, includes_it, seconds)
+        return self._request(command, Weights, includes_it, seconds)
 
-    def _ask(
-        self, event: Event, answer: type[AnswerT], is_it: Callable[[AnswerT], bool], seconds: float
+    def _request(
+        self, event: Event, answer: type[AnswerT], is_answer: Callable[[AnswerT], bool], seconds: float
     ) -> AnswerT | None:
-        # Looked up before the event is sent, so that its answer comes after this offset.
+        # Before sending: the answer must come after this offset.
         answers = self._settings.topic(answer.TOPIC)
         where = TopicPartition(answers, self._partition, self._end(answers))
         topic = topic_of(type(event))
@@ -80,9 +82,9 @@ class CommandClient:
                 continue
             try:
                 found = decode(answer, message.value())
-            except BadRecord:  # a tombstone or a bad record; the materializer reports it
+            except BadRecord:  # or a tombstone; the materializer reports bad records
                 continue
-            if is_it(found):
+            if is_answer(found):
                 return found
         return None
 

@@ -28,21 +28,18 @@ from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.pseudonyms import SecretUnusable, secret_if_any
 from streams.settings import Settings
 
+# Topics with these keys have all records of a user on one partition.
 KEYED_BY_USER = (Key.USER, Key.USER_AND_DOMAIN, Key.USER_AND_SLOT, Key.USER_AND_VERSION, Key.USER_DOMAIN_AND_VERSION)
-"""Keys of topics whose records are on their user's partition."""
+# Topics with these keys may name a user; with the last four on any partition.
 NAMING_USERS = (*KEYED_BY_USER, Key.ITEM_AND_DOMAIN, Key.TAKER, Key.SUBJECT, Key.ORIGINAL)
-"""Keys of topics that may name a user; the last four on any partition."""
 
 
 @dataclass(frozen=True)
 class DataSubject:
-    """One person.
-
-    `barrier`: the erasures that topics outlive until their retention has passed. `neighbour`: their pseudonym in items'
-    memories; empty without the secret. `quoted`: their id in JSON, both in UTF-8 and escaped to ASCII.
-    """
+    """One person whose data is exported, counted or erased."""
 
     user_id: str
+    # Erased records stay on topics until their retention has passed, so they are filtered out here.
     barrier: ErasureFilter | None = None
     neighbour: str = ""
     quoted: tuple[bytes, ...] = field(init=False)
@@ -51,7 +48,7 @@ class DataSubject:
         object.__setattr__(self, "quoted", (orjson.dumps(self.user_id), json.dumps(self.user_id).encode()))
 
     def owns(self, topic: Topic, key: bytes | None, value: bytes | None) -> bool:
-        """Return True if a record is about this person: by its content or, without a user in it, by its key."""
+        """Return True if a record is about this person, by its content or else by its key."""
         if topic.key is Key.SUBJECT:
             return key == subject_of(self.user_id).encode()
         if topic.key is Key.ORIGINAL:
@@ -60,12 +57,12 @@ class DataSubject:
             return bool(value and self.neighbour and self.neighbour.encode() in value)
         is_keyed = self._is_key(topic, key)
         if value is None or not (is_keyed or any(each in value for each in self.quoted)):
-            return value is None and is_keyed  # spares parsing the records of others
+            return value is None and is_keyed  # parsing the records of all users would take minutes
         user = _user_in(value)
         return user == self.user_id if user is not None else is_keyed
 
     def is_named_in(self, key: bytes | None, value: bytes | None) -> bool:
-        """Return True if a refused record, which may have any bytes, names this person."""
+        """Return True if a dead letter's record names this person; its bytes may be anything."""
         user = _user_in(value or b"")
         if user is not None:
             return user == self.user_id
@@ -73,7 +70,7 @@ class DataSubject:
         return key == self.user_id.encode() or any(each in part for part in named for each in self.quoted)
 
     def is_erased(self, event: Model | None, logged_at: datetime | None) -> bool:
-        """Return True if a record, None if unreadable, is from before their erasure; `BadRecord`: from the future."""
+        """Return True if a record, None if unreadable, is erased; raise `BadRecord` for one from the future."""
         if self.barrier is None:
             return False
         if event is not None and self.barrier.covers(event, logged_at):
@@ -83,13 +80,13 @@ class DataSubject:
         return self.barrier.covers_moment(self.user_id, getattr(event, "domain", None), logged_at)
 
     def personal_part(self, event: Model, value: bytes) -> Any:
-        """Return the part of a record with these bytes that is this person's, as JSON; None if there is none."""
+        """Return this person's part of a record as JSON; None if there is none."""
         if isinstance(event, ItemUpdate) and event.taker != self.neighbour:
             return None
         if isinstance(event, ItemMemory):
             own = tuple(taker for taker in event.takers if taker.neighbour == self.neighbour)
             return event.model_copy(update={"takers": own}).model_dump(mode="json") if own else None
-        return from_json(value)  # as sent, including fields that this release does not know
+        return from_json(value)  # not the model: a newer release may have sent fields that this one does not know
 
     def _is_letter(self, value: bytes | None) -> bool:
         try:
@@ -109,7 +106,7 @@ class DataSubject:
 
 
 def data_subject(settings: Settings, user_id: str, barrier: ErasureFilter | None = None) -> DataSubject:
-    """Return a person with their pseudonym in this deployment, if its secret can be read."""
+    """Return a person with their pseudonym, if the deployment's secret is readable."""
     try:
         secret = secret_if_any(settings)
     except (OSError, SecretUnusable):
@@ -125,7 +122,7 @@ def _user_in(value: bytes) -> str | None:
     return user if isinstance(user, str) else None
 
 
-Progress = Callable[[str, int, int], None]  # receives the stage's name, the amount done, and about the total
+Progress = Callable[[str, int, int], None]  # stage, amount done, approximate total
 _ROWS = 200
 
 
@@ -140,7 +137,7 @@ class Header(Model):
 
 @dataclass
 class ExportCounts:
-    """The number of records, by topic and by table; `snapshot_at`: when DuckDB's snapshot was published, if any."""
+    """The number of records by topic and table, and the publication time of DuckDB's snapshot, if any."""
 
     topics: dict[str, int] = field(default_factory=dict)
     tables: dict[str, int] = field(default_factory=dict)
@@ -150,7 +147,7 @@ class ExportCounts:
 def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = lambda *_: None) -> ExportCounts:
     """Write a header, a line per record, a line per row of the newest DuckDB snapshot, and the counts.
 
-    Raises `MaterializerError` if the snapshot cannot be read, or belongs to another deployment.
+    Raises `MaterializerError` if the snapshot is unreadable or of another deployment.
     """
     done, now = ExportCounts(), datetime.now(UTC)
     with gzip.GzipFile(fileobj=out, mode="wb") as file, Scanner(settings) as scanner:
@@ -176,10 +173,7 @@ def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = la
 def export_topic(
     scanner: Scanner, topic: Topic, subject: DataSubject, progress: Progress = lambda *_: None
 ) -> Iterator[tuple[Message, bytes]]:
-    """Yield their records as JSON in the topic's order; of a compacted topic, only the newest per key.
-
-    Erased records are left out, although a topic holds them until its retention has passed.
-    """
+    """Yield a person's records as JSON, without erased ones; of a compacted topic, only the newest per key."""
     where = scanner.partitions(topic.base)
     if topic.key in KEYED_BY_USER:
         where = [where[partition_of(subject.user_id, len(where))]]
@@ -188,7 +182,7 @@ def export_topic(
         key, value = message.key() or b"", message.value()
         newest.pop(key, None)
         if value is None or not subject.owns(topic, key, value):
-            continue  # a tombstone, or an item whose takers no longer include them
+            continue  # a tombstone, or an item that has lost this person as a taker
         line = _line(topic, subject, message, value)
         if line is not None and topic.compact:
             newest[key] = (message, line)
@@ -206,7 +200,7 @@ def _line(topic: Topic, subject: DataSubject, message: Message, value: bytes) ->
         "sent_at": sent_at and sent_at.isoformat(),
         "key": (message.key() or b"").decode(errors="replace"),
     }
-    # A table's value is the newest state, without anything erased, whenever it was sent.
+    # A table's newest value has no erased data, so the time of sending does not matter.
     logged_at = None if topic.compact else sent_at
     event: Model | None = None
     try:
@@ -224,7 +218,7 @@ def _line(topic: Topic, subject: DataSubject, message: Message, value: bytes) ->
 def export_tables(
     con: duckdb.DuckDBPyConnection, subject: DataSubject, progress: Progress = lambda *_: None
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield their rows of all tables, each with the table's name."""
+    """Yield a person's rows of all tables, each with the table's name."""
     conditions = list(_conditions(con, subject))
     for number, (table, condition) in enumerate(conditions):
         progress("tables", number, len(conditions))
@@ -237,7 +231,7 @@ def export_tables(
 
 
 def _conditions(con: duckdb.DuckDBPyConnection, subject: DataSubject) -> Iterator[tuple[str, str]]:
-    """Yield every table that can hold rows of theirs, with the condition for these rows."""
+    """Yield the tables that can have rows of a person, with a condition for these rows."""
     for column, name in (("user_id", subject.user_id), ("subject", subject_of(subject.user_id))):
         query = (
             "SELECT table_name FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, table_oid, table_name) "

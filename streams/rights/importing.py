@@ -1,4 +1,4 @@
-"""Imports an export. It comes from outside: nothing in it is trusted before it is checked."""
+"""Imports an export; the file comes from outside, so everything in it is validated first."""
 
 import gzip
 import zlib
@@ -21,16 +21,16 @@ from streams.rights.exporting import Header
 from streams.settings import Settings
 
 MAX_LINE_BYTES = 16 * 1024 * 1024  # longer than any record of a topic
-MAX_BYTES = 512 * 1024 * 1024  # of an unpacked file: gzip packs a gigabyte of zeros into one megabyte
+MAX_BYTES = 512 * 1024 * 1024  # unpacked: gzip packs a gigabyte of zeros into one megabyte
 
 
 class InvalidExport(StreamsError, ValueError):
-    """A file is not a person's export."""
+    """The file is not a valid export of a person."""
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """The checked skills and the card of an export, all about the person in its header."""
+    """The validated skills and card of an export, all about the person in its header."""
 
     header: Header
     skills: dict[str, PolicySkill]
@@ -41,7 +41,7 @@ class Bundle:
         found = [skill for name, skill in self.skills.items() if domain in (None, name)]
         if not found:
             there = ", ".join(sorted(self.skills)) or "none"
-            raise InvalidExport(f"the export has no skill{f' of {domain}' if domain else ''}; it has: {there}")
+            raise InvalidExport(f"the export has no skill{f' in {domain}' if domain else ''}; it has: {there}")
         return found
 
 
@@ -55,7 +55,7 @@ class ImportOrder:
 
 
 class ImportedSkill(BaseModel):
-    """The version that an imported skill became; None: no worker has carried it out in time, and one will."""
+    """The new version of an imported skill; None: no worker has applied it yet."""
 
     domain: str
     version: int | None
@@ -66,10 +66,7 @@ class ImportedSkill(BaseModel):
 
 @dataclass
 class ImportResult:
-    """The result of an import: how many statements and lines of the card a worker has taken over, and new versions.
-
-    `diffs`: the new version, by domain; None where no worker answered in time.
-    """
+    """The number of applied statements and card lines, and the new version by domain; None: not applied yet."""
 
     statements: int = 0
     lines: int = 0
@@ -77,7 +74,7 @@ class ImportResult:
 
     @property
     def skills(self) -> list[ImportedSkill]:
-        """The version that each skill became, with the number of its lines that came and went."""
+        """The new version of each skill, with the number of added and removed lines."""
         found = []
         for domain, diff in self.diffs.items():
             version, changes, refused = (None, (), ()) if diff is None else (diff.version, diff.changes, diff.refused)
@@ -111,12 +108,12 @@ def load(source: BinaryIO) -> Bundle:
     except InvalidExport:
         raise
     except (BadRecord, ValueError, TypeError, AttributeError) as error:
-        why = error.detail if isinstance(error, BadRecord) else "it is no line of an export"
+        why = error.detail if isinstance(error, BadRecord) else "it is not a line of an export"
         raise InvalidExport(f"line {number}: {why}") from error
     except (OSError, EOFError, zlib.error) as error:
-        raise InvalidExport("it is no gzip file, or it is damaged") from error
+        raise InvalidExport("it is not a gzip file, or it is damaged") from error
     if header is None or not is_whole:
-        raise InvalidExport("it is not the whole file of an export: `sager policy export` makes one")
+        raise InvalidExport("the file is incomplete: export again with `sager policy export`")
     return Bundle(header, skills, card)
 
 
@@ -140,7 +137,7 @@ def import_bundle(
 ) -> ImportResult:
     """Send one command per skill, the lasting statements and the card; wait up to `seconds` for each."""
     skills = bundle.chosen(domain)
-    # All are made before the first is sent, so an invalid one sends nothing.
+    # All commands are built before the first is sent: an invalid one must not leave half an import.
     order_fields = {"occurred_at": order.at, "user_id": user, "actor": order.actor, "reason": order.reason}
     commands = [
         SkillCommand(
@@ -162,7 +159,7 @@ def import_bundle(
 
 
 def card_commands(card: Card, user: str, order: ImportOrder, domain: str | None = None) -> Iterator[CardCommand]:
-    """Yield commands that write a card's lines for `user`, and pin the pinned ones. Past lines stay behind."""
+    """Yield commands that set a card's current lines for `user`, and pin the pinned ones."""
     common = {"occurred_at": order.at, "user_id": user, "actor": order.actor}
     for line in card.lines:
         if domain not in (None, line.domain):
@@ -174,16 +171,16 @@ def card_commands(card: Card, user: str, order: ImportOrder, domain: str | None 
 
 
 def lasting_statements(skill: PolicySkill, at: datetime) -> list[Statement]:
-    """Return the statements that hold for good and are not over at this moment, the oldest first."""
-    return [said for said in skill.stated if said.scope is Scope.ALWAYS and (said.until is None or said.until > at)]
+    """Return the statements without a session or an end before `at`, oldest first."""
+    return [each for each in skill.stated if each.scope is Scope.ALWAYS and (each.until is None or each.until > at)]
 
 
 def statement_corrections(skill: PolicySkill, user: str, order: ImportOrder) -> list[Correction]:
-    """Return the statements of an exported skill as corrections of `user`, as a form would send them."""
+    """Return the lasting statements of an exported skill as corrections of `user`."""
     kept, corrections = lasting_statements(skill, order.at), []
     for begin in range(0, len(kept), MAX_DIRECTIVES):
         part = kept[begin : begin + MAX_DIRECTIVES]
-        titles = {said.item_id: said.value for said in part if said.item_id is not None}
+        titles = {each.item_id: each.value for each in part if each.item_id is not None}
         corrections.append(
             Correction(
                 event_id=uuid4().hex,

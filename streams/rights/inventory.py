@@ -1,4 +1,4 @@
-"""The data held about one person, and previews of an erasure and of an import, before anything is sent."""
+"""The stored data about one person, and previews of an erasure and of an import."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -19,11 +19,11 @@ from streams.rights.importing import Bundle, lasting_statements
 from streams.settings import Settings
 from streams.views.sentences import count_noun
 
+# The topics that name a new user first, before a snapshot does. The most likely ones come first.
 _FIRST_SEEN = (
     *(SkillDiff.TOPIC, CardDiff.TOPIC, "interactions", "rankings", "rank-requests", "selections", "feedback"),
     *("corrections", "utterances", "skill-commands", "card-commands"),
 )
-"""Topics that name a person before a snapshot does, the most telling first."""
 
 Progress = Callable[[int, int], None]
 Counts = Counter[str | None]  # records by domain; None: records without a domain
@@ -31,59 +31,53 @@ Counts = Counter[str | None]  # records by domain; None: records without a domai
 
 @dataclass
 class DataInventory:
-    """The data held about a person.
-
-    `snapshot_at`: when the DuckDB snapshot was published, if there is one. `unread`: topics that do not exist or may
-    not be read with these credentials. `diffs`: the newest log of skills, by domain.
-    """
+    """The stored data about a person."""
 
     user_id: str
     snapshot_at: datetime | None = None
     tables: dict[str, Counts] = field(default_factory=dict)
     topics: dict[str, Counts] = field(default_factory=dict)
-    unread: list[str] = field(default_factory=list)
-    diffs: dict[str, list[SkillDiff]] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)  # topics that are missing or forbidden for these credentials
+    diffs: dict[str, list[SkillDiff]] = field(default_factory=dict)  # the newest log of each domain
 
     @property
     def is_known(self) -> bool:
-        """True if anything is held."""
+        """True if there is any data."""
         return any(counts.total() for counts in (*self.tables.values(), *self.topics.values()))
 
     @property
     def domains(self) -> list[str]:
-        """The domains in which anything is held."""
+        """The domains with any data."""
         counted = (*self.tables.values(), *self.topics.values())
         return sorted({name for counts in counted for name in counts if name is not None})
 
     def count_records(self, base: str, domain: str | None) -> int:
-        """Return the records of a topic or table, in one domain or in all.
-
-        A topic and its table hold the same events, for different times: the larger number counts.
-        """
+        """Return the number of records of a topic or table, in one domain or in all."""
+        # A topic and its table have the same events for different times: the larger number is closer to the truth.
         found = (self.topics.get(base), self.tables.get(base.replace("-", "_")))
         return max((counts[domain] if domain else counts.total() for counts in found if counts is not None), default=0)
 
     def skill(self, domain: str) -> PolicySkill | None:
-        """Return the newest skill; None without one."""
+        """Return the newest version of a skill, if any."""
         diffs = self.diffs.get(domain)
         return at_version(diffs, diffs[-1].version) if diffs else None
 
     def lines(self, domain: str) -> list[str]:
-        """Return the ids of all lines and statements that the skill has or ever had."""
+        """Return the ids of all current and past lines and statements."""
         return sorted({line for diff in self.diffs.get(domain, ()) for line in line_ids(diff)})
 
 
 def line_ids(diff: SkillDiff) -> set[str]:
-    """Return the lines and statements that a version names."""
+    """Return the ids of the lines and statements in a version."""
     said = [each.statement for each in diff.stated if each.statement is not None]
     stated = {name for each in said for name in (each.attribute_id, each.statement_id)}
     return {*(a.attribute_id for a in diff.seed or ()), *(c.attribute_id for c in diff.changes), *stated}
 
 
 def find_data(settings: Settings, user: str, domain: str | None = None, line: str | None = None) -> DataInventory:
-    """Return the data about a person, or about a domain or line of theirs, from the first store that has any.
+    """Return the data about a person, a domain or a line from the first store that has any.
 
-    The snapshot comes first, then the log of skills, then the topics of apps, each on the person's partition only.
+    The order is the snapshot, the log of skills, then the topics of apps.
     """
     held = DataInventory(user)
     _read_snapshot(settings, held)
@@ -103,7 +97,7 @@ def _has(held: DataInventory, domain: str | None) -> bool:
 
 
 def skills(settings: Settings, user: str) -> DataInventory:
-    """Return the person's skills from the log."""
+    """Return the person's skills from the log alone."""
     held = DataInventory(user)
     with Scanner(settings) as scanner:
         _read_topic(scanner, TOPICS[SkillDiff.TOPIC], held, DataSubject(user))
@@ -111,7 +105,7 @@ def skills(settings: Settings, user: str) -> DataInventory:
 
 
 def count_records(settings: Settings, user: str, progress: Progress = lambda *_: None) -> DataInventory:
-    """Count everything held, in every store. Erased records that wait for a topic's retention do not count."""
+    """Count the data in all stores, without erased records that wait for a topic's retention."""
     held = DataInventory(user)
     _read_snapshot(settings, held)
     topics = [topic for topic in TOPICS.values() if topic.key in NAMING_USERS]
@@ -124,7 +118,7 @@ def count_records(settings: Settings, user: str, progress: Progress = lambda *_:
 
 
 def open_snapshot(settings: Settings) -> DuckDBPyConnection | None:
-    """Return a connection to the deployment's snapshot; None if it is unreadable or belongs to another deployment."""
+    """Connect to the deployment's snapshot; return None if it is missing or of another deployment."""
     try:
         return read.connect(settings)
     except MaterializerError:
@@ -179,7 +173,7 @@ def _read_topic(scanner: Scanner, topic: Topic, held: DataInventory, subject: Da
 
 
 class StoreErasure(BaseModel):
-    """How many records a store holds of it, and what happens to them."""
+    """The number of affected records in a store, and their fate."""
 
     store: str
     records: int
@@ -188,7 +182,7 @@ class StoreErasure(BaseModel):
 
 @dataclass(frozen=True)
 class ErasurePreview:
-    """The reach of a request to erase, by store and as a sentence for a lay person."""
+    """The effect of an erasure, by store and as a sentence for the person."""
 
     held: DataInventory
     stores: list[StoreErasure]
@@ -199,19 +193,19 @@ class ErasurePreview:
     )
 
 
+# Singular, plural, and the topic or table.
 _IN_SENTENCE = (
     ("skill", "skills", "skills"),
     ("choice", "choices", "contrasts"),
     ("statement", "statements", "statements"),
     ("turn of a conversation", "turns of conversations", "utterances"),
 )
-"""Kinds of records for a lay person: one, many, and the topic or table that holds them."""
 
 
 def preview_erasure(
     settings: Settings, user: str, domain: str | None, line: str | None, progress: Progress = lambda *_: None
 ) -> ErasurePreview:
-    """Count the records that an erasure would reach in every store; `line`: only this line of the domain, by its id."""
+    """Count the records that an erasure would affect in each store; `line`: only this line of the domain."""
     held = count_records(settings, user, progress)
     where = describe_scope(user, domain, line)
     if line is not None and domain is not None:
@@ -234,7 +228,7 @@ def preview_erasure(
 
 
 def describe_scope(user: str, domain: str | None, line: str | None) -> str:
-    """Return the subject of an erasure, in words."""
+    """Describe the scope of an erasure."""
     if line is not None:
         return f"the line {line} of {user} in {domain}"
     return f"{user} in {domain}" if domain else f"all of {user}"
@@ -260,7 +254,7 @@ def forget_request(
 
 
 class SkillImportPreview(BaseModel):
-    """A skill of an export; `replaces`: how many lines the skill that is there has, if there is one."""
+    """A skill to import; `replaces`: the number of lines of the existing skill, if any."""
 
     domain: str
     lines: int
@@ -271,7 +265,7 @@ class SkillImportPreview(BaseModel):
 def preview_import(
     settings: Settings, bundle: Bundle, user: str, at: datetime, domain: str | None = None
 ) -> list[SkillImportPreview]:
-    """Return the skills that an import brings, without statements that are over `at` its time."""
+    """Return the skills of an import, without statements that end before `at`."""
     held = skills(settings, user)
     coming = []
     for skill in bundle.chosen(domain):

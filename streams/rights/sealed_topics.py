@@ -1,4 +1,4 @@
-"""The sealed records of one partition and the receipts: the newest of each key, and misplaced records."""
+"""Reads the sealed records of a partition, and the receipts: the newest of each key, and misplaced ones."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,10 +16,10 @@ from schemas.diffs import PolicySkill, SkillDiff
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import Scanner
 
+# The log whose fold is the state.
 LOG_OF: dict[type[Model], type[Model]] = {SlimSkill: SkillDiff, PolicySkill: SkillDiff, Card: CardDiff}
-"""The log that each state follows from."""
 LOGS = (SkillDiff, CardDiff)
-LATE_SECONDS = 1.0  # a worker writes a state before it sends the diff: wait this long for the diff
+LATE_SECONDS = 1.0  # a worker sends the state before the diff: a diff may be this late
 
 DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
 SkillKey = tuple[str, str]  # user and domain. A card has the domain "".
@@ -27,24 +27,25 @@ SkillKey = tuple[str, str]  # user and domain. A card has the domain "".
 
 @dataclass(frozen=True)
 class AuditFinding:
-    """A record that is not as it was written; user and domain are empty where they cannot be read."""
+    """A record that was changed or removed; user and domain are empty where unreadable."""
 
     kind: FaultKind
     user_id: str
     domain: str
-    what: str  # a description with the place, for people
+    what: str  # a description with the location, for people
 
 
 @dataclass
 class SealedPartition:
-    """The newest record of each key of one partition. Logs stay encoded: decoded they take five times the memory."""
+    """The newest record of each key of one partition."""
 
     states: dict[type[Model], dict[SkillKey, Any]] = field(default_factory=dict)
+    # Encoded: decoded logs would take five times the memory.
     logs: dict[type[Model], dict[SkillKey, dict[int, bytes]]] = field(default_factory=dict)
     findings: list[AuditFinding] = field(default_factory=list)
 
     def log(self, model: type[DiffT], name: SkillKey) -> list[DiffT]:
-        """Return a log, by version."""
+        """Return a log in the order of versions."""
         return [decode(model, raw) for _, raw in sorted(self.logs[model].get(name, {}).items())]
 
     def is_ahead_of_log(self) -> bool:
@@ -59,7 +60,7 @@ class SealedPartition:
 
 
 class PartitionReader:
-    """Reads the sealed topics, one partition number at a time; `where`: the partitions by a topic's base name."""
+    """Reads the sealed topics by partition number; `where`: the partitions by a topic's base name."""
 
     def __init__(
         self, scanner: Scanner, where: Mapping[str, Sequence[TopicPartition]], is_selected: Callable[[str, str], bool]
@@ -110,7 +111,7 @@ class PartitionReader:
             yield record, raw
 
     def _decoded(self, message: Message, model: type[Any], raw: bytes, findings: list[AuditFinding]) -> Any:
-        """Return the record, unless it is unreadable, misplaced or of a user who is not selected."""
+        """Return the record; None if it is unreadable, misplaced or not selected."""
         location = _location(message)
         try:
             record = decode(model, raw)
@@ -140,14 +141,14 @@ class PartitionReader:
 
 
 class ReceiptIndex:
-    """The newest receipt of each person. Only one with a right seal excuses anything."""
+    """The newest receipt of each person. Only a validly sealed one excuses missing records."""
 
     def __init__(self, scanner: Scanner, key: bytes) -> None:
         self.by_subject: dict[str, Receipt] = {}
         self.findings: list[AuditFinding] = []
         newest: dict[tuple[bytes, int | None], Message] = {}
         for message in scanner.read(scanner.partitions(Receipt.TOPIC)):
-            # A subject is on several partitions after their number has changed: each receipt counts.
+            # After a change of the number of partitions, a subject has receipts on several: each one counts.
             newest[message.key() or b"", message.partition()] = message
         for message in newest.values():
             for kind, what in self._add(message, key):
@@ -156,7 +157,7 @@ class ReceiptIndex:
     def _add(self, message: Message, key: bytes) -> Iterator[tuple[FaultKind, str]]:
         value = message.value()
         if value is None:
-            yield FaultKind.RECEIPT_MISSING, "was removed; a worker never removes one"
+            yield FaultKind.RECEIPT_MISSING, "was removed, which a worker never does"
             return
         try:
             receipt = decode(Receipt, value)
@@ -165,10 +166,10 @@ class ReceiptIndex:
             return
         seal = check_seal(receipt, key)
         if seal is SealState.WRONG:
-            yield FaultKind.RECEIPT_FORGED, "is not what was sealed, or was sealed with another key: it excuses nothing"
+            yield FaultKind.RECEIPT_FORGED, "has an invalid seal, or one with another key, so it excuses nothing"
             return
         if (message.key() or b"") != receipt.subject.encode():
-            yield FaultKind.MISPLACED, "has the key of another"
+            yield FaultKind.MISPLACED, "has the key of another person"
             return
         if seal is SealState.MISSING:
             yield FaultKind.RECEIPT_UNSEALED, "is not sealed"
@@ -179,7 +180,7 @@ class ReceiptIndex:
             self.by_subject[receipt.subject] = receipt
 
     def of(self, user_id: str) -> Receipt | None:
-        """Return the receipt of a user; None without a valid one."""
+        """Return the valid receipt of a user, if any."""
         return self.by_subject.get(subject_of(user_id))
 
     def covers(self, user_id: str, domain: str, moment: datetime) -> bool:
@@ -188,13 +189,13 @@ class ReceiptIndex:
         return receipt is not None and receipt.covers(domain or None, moment)
 
     def has_removed(self, user_id: str, domain: str, moment: datetime, before: datetime) -> bool:
-        """Return True if a worker had removed records of this moment before another one."""
+        """Return True if a worker had removed records of `moment` by the time `before`."""
         receipt = self.of(user_id)
         scopes = [] if receipt is None else [receipt.person, receipt.domains.get(domain)]  # type: ignore[call-overload]
         return any(scope is not None and scope.done and moment <= scope.until < before for scope in scopes)
 
     def has_scope(self, user_id: str, domain: str | None) -> bool:
-        """Return True if the person was erased, or this domain; without a domain, any domain."""
+        """Return True if the person or this domain was erased; without a domain, any domain."""
         receipt = self.of(user_id)
         if receipt is None:
             return False
@@ -217,7 +218,7 @@ def _skill_key(record: Any) -> SkillKey:
 
 
 def _named_in_key(key: bytes | None, model: type[Any]) -> SkillKey:
-    """Return the user and domain in a record's key, as far as it names them."""
+    """Return the user and domain in a record's key; empty where it has none."""
     if model is Card:
         return (key or b"").decode(errors="replace"), ""
     try:

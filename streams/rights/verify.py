@@ -1,9 +1,7 @@
 """Verifies that no record on the topics was edited or removed.
 
-A user's log, skill and slim skill are on the same partition, so it works partition by partition: seals, then the fold
-of each log. Workers may keep running. A receipt excuses erased records. A DuckDB snapshot in doubt is made again.
-
-The largest partition bounds the memory: about 1.5 kB per version of its log.
+It checks the seals, then the fold of each log, partition by partition. Workers may keep running. A receipt excuses
+erased records. Memory: about 1.5 kB per version in the log of the largest partition.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +16,7 @@ from streams.kafka.scanner import Scanner
 from streams.rights.sealed_topics import AuditFinding, PartitionReader, ReceiptIndex, SealedPartition, SkillKey
 from streams.settings import Settings
 
-Progress = Callable[[str, int, int], None]  # receives the stage's name, the amount done, and about the total
+Progress = Callable[[str, int, int], None]  # stage, amount done, total
 CLOCKS = timedelta(minutes=5)  # the largest difference between a worker's clock and the verifier's
 MOST_FINDINGS = 1_000
 _TOPICS = (SlimSkill.TOPIC, PolicySkill.TOPIC, SkillDiff.TOPIC, Card.TOPIC, CardDiff.TOPIC)
@@ -26,7 +24,7 @@ _TOPICS = (SlimSkill.TOPIC, PolicySkill.TOPIC, SkillDiff.TOPIC, Card.TOPIC, Card
 
 @dataclass
 class VerifyReport:
-    """How many of each were verified, and how many people's missing records a receipt excuses."""
+    """The numbers of verified records, of people whose missing records a receipt excuses, and of findings."""
 
     users: int = 0
     skills: int = 0
@@ -38,7 +36,7 @@ class VerifyReport:
     found: int = 0
 
     def add(self, finding: AuditFinding) -> None:
-        """Count a finding, and keep it up to a limit."""
+        """Count a finding, and store it up to the limit."""
         self.found += 1
         if len(self.findings) < MOST_FINDINGS:
             self.findings.append(finding)
@@ -62,7 +60,7 @@ class _Verification:
         self._done = VerifyReport()
         self._excusable: list[tuple[AuditFinding, datetime]] = []
         self._is_known = False
-        # The receipts are read first. Records that they call removed must be gone already, or they have returned.
+        # The receipts are read first: records that they report as removed must be missing from now on.
         self._removed_before = datetime.now(UTC) - CLOCKS
         self._receipts = ReceiptIndex(scanner, self._key)
 
@@ -94,7 +92,7 @@ class _Verification:
         for name in sorted({*skills, *logs, *slims}):
             diffs, skill, slim = partition.log(SkillDiff, name), skills.get(name), slims.get(name)
             for fault in audit_skill(diffs, skill, slim, self._key):
-                # A state whose log went meanwhile was erased meanwhile.
+                # A worker may erase the log between our two reads: then the receipt explains the missing records.
                 state = {FaultKind.SLIM_WITHOUT_LOG: slim, FaultKind.LOG_CUT: skill}.get(fault.kind)
                 self._report(AuditFinding(fault.kind, *name, fault.what), state and state.occurred_at)
             self._check_erased(name, [*diffs, skill, slim])
@@ -113,7 +111,7 @@ class _Verification:
     def _check_erased(
         self, name: SkillKey, records: Sequence[SkillDiff | PolicySkill | SlimSkill | CardDiff | Card | None]
     ) -> None:
-        """Report records that a receipt calls removed. They bear the seal that they always had."""
+        """Report records that a receipt reports as removed: they were put back, with their valid seals."""
         for record in records:
             if record is not None and self._receipts.has_removed(*name, record.occurred_at, self._removed_before):
                 self._done.add(
@@ -122,14 +120,14 @@ class _Verification:
                 return
 
     def _report(self, finding: AuditFinding, moment: datetime | None) -> None:
-        """Add a finding; one that a receipt may excuse waits for the end."""
+        """Add a finding, or defer it if a receipt may excuse it."""
         if moment is None:
             self._done.add(finding)
         else:
             self._excusable.append((finding, moment))
 
     def _conclude(self) -> None:
-        """Judge by the receipts as they are now: a worker writes the receipt before it removes anything."""
+        """Decide the deferred findings by the current receipts: a worker writes them before it removes records."""
         receipts = ReceiptIndex(self._scanner, self._key)
         self._done.receipts = len(receipts.by_subject)
         for finding in receipts.findings:
