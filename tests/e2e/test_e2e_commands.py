@@ -81,7 +81,7 @@ def test_no_snapshot_is_told_with_what_to_do(tmp_path):
 def test_a_snapshot_that_is_none_is_told(tmp_path):
     (tmp_path / "sager.duckdb").write_text("nonsense")
 
-    assert "DuckDB says" in failure("policy", "log", "ann", env={"SAGER_DATA_DIR": str(tmp_path)})
+    assert "DuckDB" in failure("policy", "log", "ann", env={"SAGER_DATA_DIR": str(tmp_path)})
 
 
 def test_no_broker_is_told_with_what_to_do():

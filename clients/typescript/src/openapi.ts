@@ -896,7 +896,7 @@ export interface components {
             exported_from: string;
             comes: components["schemas"]["SkillImportPreview"][];
         };
-        /** @description The version that an imported skill became; None: no worker has carried it out in time, and one will. */
+        /** @description The new version of an imported skill; None: no worker has applied it yet. */
         ImportedSkill: {
             domain: string;
             version: number | null;
@@ -1422,7 +1422,7 @@ export interface components {
             /** @description The same as SKILL.md. */
             markdown: string;
         };
-        /** @description A skill of an export; `replaces`: how many lines the skill that is there has, if there is one. */
+        /** @description A skill to import; `replaces`: the number of lines of the existing skill, if any. */
         SkillImportPreview: {
             domain: string;
             lines: number;
@@ -1587,7 +1587,7 @@ export interface components {
             event_id: string;
             sentence: string;
         };
-        /** @description How many records a store holds of it, and what happens to them. */
+        /** @description The number of affected records in a store, and their fate. */
         StoreErasure: {
             store: string;
             records: number;

@@ -1,6 +1,7 @@
 """`sager import`: a data set into Kafka."""
 
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,24 +34,23 @@ def import_(
     domain: Annotated[
         str | None, typer.Option(help="The items' domain, instead of their own.", metavar="DOMAIN")
     ] = None,
-    layout: Annotated[str, typer.Option("--format", help="How the folder is laid out: auto, or its format.")] = "auto",
+    layout: Annotated[str, typer.Option("--format", help="The layout of the folder: auto, or a format.")] = "auto",
     limit_users: Annotated[int | None, typer.Option(min=1, help="Only the first users.", metavar="N")] = None,
-    min_rating: Annotated[float | None, typer.Option(help="Leave out what was rated lower.", metavar="STARS")] = None,
+    min_rating: Annotated[float | None, typer.Option(help="Leave out lower ratings.", metavar="STARS")] = None,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
     """Stream a data set into Kafka: its items into the catalogue, its users' histories as interactions.
 
-    docs/datasets.md has the layouts. Histories feed the prior.
-
-    Events that Kafka still holds are not sent again: a repeated import goes on where an interrupted one stopped.
+    docs/datasets.md has the layouts. Histories feed the prior. Events that Kafka still has are not sent again, so a
+    repeated import continues an interrupted one.
     """
     from streams.importers import Format, dataset, load  # noqa: PLC0415
     from streams.kafka import topics  # noqa: PLC0415
     from streams.kafka.producer import EventOutbox  # noqa: PLC0415
 
     if layout not in ("auto", *Format):
-        raise typer.BadParameter(f"there is no format {layout!r}; there are auto, {', '.join(Format)}")
+        raise typer.BadParameter(f"unknown format {layout!r}: choose auto, {', '.join(Format)}")
     which = None if layout == "auto" else Format(layout)
     data = load(path, limit_users, format=which, domain=domain, min_rating=min_rating)
     chosen = connected_settings(bootstrap)
@@ -58,11 +58,12 @@ def import_(
         note(f"created {name}")
     began = time.monotonic()
     with ProgressBars() as progress, EventOutbox(chosen) as outbox:
-        run = _Import(outbox, progress)
-        # The catalogue keeps the newest per item, so that sending it again changes nothing.
-        run.send(dataset.catalogue(data), len(data.items), set())
-        run.send(dataset.interactions(data), data.visits, dataset.held_ids(chosen, "interactions"))
-    counts = {"domain": data.domain, "users": len(data.histories), "sent": run.sent, "already_there": run.held}
+        # The catalogue keeps the newest record per item, so sending it again changes nothing.
+        sent, known = _send(outbox, progress, dataset.catalogue(data), len(data.items), set())
+        known_ids = dataset.held_ids(chosen, "interactions")
+        more = _send(outbox, progress, dataset.interactions(data), data.visits, known_ids)
+        sent, known = sent + more[0], known + more[1]
+    counts = {"domain": data.domain, "users": len(data.histories), "sent": dict(sent), "already_there": dict(known)}
     seconds = time.monotonic() - began
     if as_json:
         print_json({**counts, "skipped": dict(data.skipped), "seconds": round(seconds, 3)})
@@ -72,22 +73,18 @@ def import_(
         note(f"left out: {number:,} {reason}")
 
 
-class _Import:
-    """One import. `sent` and `held` count events by topic: those that went out, and those that Kafka had already."""
-
-    def __init__(self, outbox: "EventOutbox", progress: "ProgressBars") -> None:
-        self.sent: dict[str, int] = {}
-        self.held: dict[str, int] = {}
-        self._outbox, self._progress = outbox, progress
-
-    def send(self, events: "Iterable[Event]", total: int, held: set[str]) -> None:
-        """Send all events but those that Kafka holds, and report the progress."""
-        for place, event in enumerate(events, 1):
-            known = event.event_id in held
-            counts = self.held if known else self.sent
-            counts[event.TOPIC] = counts.get(event.TOPIC, 0) + 1
-            if not known:
-                self._outbox.send(event)
-            if place % _EVERY == 0 or place == total:
-                self._progress.update(event.TOPIC, place, total)
-        self._outbox.flush()
+def _send(
+    outbox: "EventOutbox", progress: "ProgressBars", events: "Iterable[Event]", total: int, known_ids: set[str]
+) -> tuple[Counter[str], Counter[str]]:
+    """Send all events but those that Kafka has; return the numbers of sent and of known events, by topic."""
+    sent, known = Counter[str](), Counter[str]()
+    for number, event in enumerate(events, 1):
+        if event.event_id in known_ids:
+            known[event.TOPIC] += 1
+        else:
+            sent[event.TOPIC] += 1
+            outbox.send(event)
+        if number % _EVERY == 0 or number == total:
+            progress.update(event.TOPIC, number, total)
+    outbox.flush()
+    return sent, known

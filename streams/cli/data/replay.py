@@ -1,4 +1,4 @@
-"""`sager replay`: the skills that other settings or another model would teach."""
+"""`sager replay`: past choices with other settings or another model."""
 
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ def replay(
     domain: Domain = None,
     user: Annotated[str | None, typer.Option(help="One user only.", metavar="USER")] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="About so many choices, of whole users.", metavar="N")
+        int | None, typer.Option(min=1, help="The approximate number of choices, of whole users.", metavar="N")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A new file: one JSON line per choice.", metavar="FILE")] = None,
     as_json: AsJson = False,
@@ -40,8 +40,8 @@ def replay(
 ) -> None:
     """Replay past choices with other settings or another model, and compare with the live skills.
 
-    Reads Kafka and writes nothing to it. Before either side learns from a choice, both rank its candidates. An unknown
-    name with --set prints all settings; docs/whatif.md explains the result. With an LLM every choice is one call.
+    Only reads Kafka. Both sides rank the candidates of a choice before they learn from it. An unknown name with --set
+    prints all settings; docs/whatif.md explains the result. With an LLM, every choice costs one call.
     """
     from streams.operations.whatif.replay import ReplayFilter, replay_all  # noqa: PLC0415
     from streams.operations.whatif.variant import variant_of  # noqa: PLC0415
@@ -56,7 +56,7 @@ def replay(
             live, variant, chosen, on_progress=show_progress, write=rows.append if out else lambda _: None
         )
     if out is not None:
-        out.touch(0o600, exist_ok=False)  # the rows name users
+        out.touch(0o600, exist_ok=False)  # private, because the rows name users
         out.write_text("".join(f"{json_text(each)}\n" for each in rows), encoding="utf-8")
     found = _as_json(report, live, variant.settings)
     if as_json:

@@ -20,7 +20,7 @@ def export(
 ) -> None:
     """Write a JSON Schema per public topic, `asyncapi.json` and `openapi.json`.
 
-    Replaces older files of these names. Without --out it prints the AsyncAPI document.
+    Replaces existing files. Without --out it prints the AsyncAPI document.
     """
     from schemas.export import asyncapi  # noqa: PLC0415
 

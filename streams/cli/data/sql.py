@@ -21,19 +21,13 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 GIB = 1024**3
-SPARE_BYTES = GIB // 2
-"""Memory on top of that which DuckDB accounts for: threads, and rows on their way out."""
-GRACE_SECONDS = 2.0
-"""After the time limit, until the process ends with a query that did not stop."""
-CHUNK = 5_000
-"""Rows that are read at once."""
-MOST_ROWS = 1_000
-"""People see so many rows: a table is laid out as a whole."""
-LONG_VALUE = 600
-"""Characters of a value on a line of its own; the rest is cut."""
+SPARE_BYTES = GIB // 2  # DuckDB's limit leaves out threads and the rows of the result
+GRACE_SECONDS = 2.0  # between DuckDB's time limit and the end of this process
+CHUNK = 5_000  # rows per fetch
+MOST_ROWS = 1_000  # in a table for people: rich lays out the whole table in memory
+LONG_VALUE = 600  # characters of a value in the vertical layout
 LONG_FRACTION = 12
-_GAP = 3
-"""Columns between two cells."""
+_GAP = 3  # columns between two cells
 
 Rows = Iterator[Sequence[Any]]
 
@@ -72,13 +66,12 @@ def sql(
 ) -> None:
     """Query the newest DuckDB snapshot.
 
-    The snapshot is some seconds behind. For a prompt use `duckdb -readonly FILE`. A query only reads: it can neither
-    change the snapshot nor open another file. A table that is too wide for
-    the terminal is printed vertically, one value per line. People see the first 1,000 rows and the beginning of long
-    values; --json and --csv print everything.
+    The snapshot is some seconds behind, and a query can only read it. Tables that are too wide for the terminal are
+    printed with one value per line, and cut to 1,000 rows and the beginning of long values; --json and --csv print
+    everything. For an interactive shell use `duckdb -readonly FILE`.
     """
     if sum([query is not None, list_all, describe is not None]) != 1:
-        raise typer.BadParameter("give one of QUERY, --list and --describe; for a prompt: duckdb -readonly FILE")
+        raise typer.BadParameter("give one of QUERY, --list and --describe; for a shell use duckdb -readonly FILE")
     if as_json and as_csv:
         raise typer.BadParameter("give at most one of --json and --csv")
     if list_all:
@@ -114,10 +107,8 @@ def sql(
 
 @contextmanager
 def _limited(memory_bytes: int) -> Iterator[None]:
-    """Limit this process beside DuckDB, some of whose functions allocate memory outside of its accounts.
-
-    It writes no file either, unless its output is redirected to one.
-    """
+    """Limit the memory of this process, and forbid writing files unless its output is redirected to one."""
+    # Some of DuckDB's functions allocate memory that its own limit does not count.
     import resource  # noqa: PLC0415
 
     limits = {resource.RLIMIT_CORE: 0}
@@ -139,12 +130,13 @@ def _limited(memory_bytes: int) -> Iterator[None]:
 
 @contextmanager
 def _ended(seconds: float) -> Iterator[None]:
-    """End this process soon after the time limit: `pg_sleep` ignores DuckDB's, which is also per statement."""
+    """End this process soon after the time limit."""
+    # DuckDB's own limit is per statement, and `pg_sleep` ignores it.
 
     def end() -> None:
         with suppress(OSError):
             os.write(2, f"sager: {_stopped(seconds)}\n".encode())
-        os._exit(1)  # no exception reaches the main thread inside DuckDB
+        os._exit(1)  # an exception would not interrupt DuckDB in the main thread
 
     timer = threading.Timer(seconds + GRACE_SECONDS, end)
     timer.daemon = True
@@ -156,7 +148,7 @@ def _ended(seconds: float) -> Iterator[None]:
 
 
 def _stopped(seconds: float) -> str:
-    return f"the query was stopped after {seconds:g} s: ask for less, or allow more with --seconds"
+    return f"the query was stopped after {seconds:g} s: narrow it, or raise the limit with --seconds"
 
 
 def _rows(con: "DuckDBPyConnection") -> Rows:
@@ -165,12 +157,12 @@ def _rows(con: "DuckDBPyConnection") -> Rows:
 
 
 def _query_error(error: Exception, seconds: float, memory: float) -> str:
-    """Return DuckDB's message, or advice where its own names settings that are locked."""
-    text = f"DuckDB says: {error}"
+    """Return DuckDB's message, or advice where the message suggests locked settings."""
+    text = f"DuckDB: {error}"
     if "maximum execution time" in text:
         return _stopped(seconds)
     if isinstance(error, MemoryError) or any(part in text for part in ("Out of Memory", "bad_alloc", "bad allocation")):
-        return f"the query took more than {memory:g} GiB of memory: ask for less, or allow more with --memory"
+        return f"the query needs more than {memory:g} GiB of memory: narrow it, or raise the limit with --memory"
     if "does not exist" in text:
         return f"{text}\n`sager sql --list` lists tables, views and macros; `sager sql --describe NAME` lists columns"
     if "read-only" in text or "disabled by configuration" in text:
@@ -179,7 +171,7 @@ def _query_error(error: Exception, seconds: float, memory: float) -> str:
 
 
 def _print_csv(columns: Sequence[str], rows: Rows) -> None:
-    # Programs get the data as they are; a terminal would obey them.
+    # A terminal would execute control characters; programs get the data unchanged.
     shown = printable if sys.stdout.isatty() else str
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(map(shown, columns))
@@ -188,12 +180,12 @@ def _print_csv(columns: Sequence[str], rows: Rows) -> None:
 
 
 def _print_table(columns: Sequence[str], rows: Rows, *, wrap: bool) -> int:
-    """Print rows for people, vertically if they are too wide, and return how many; `wrap`: wrap the last column."""
+    """Print rows, vertically if they are too wide, and return their number; `wrap`: wrap the last column."""
     if not columns:
         return 0
     shown = [["" if cell is None else _shown(cell) for cell in cells] for cells in islice(rows, MOST_ROWS)]
     if next(rows, None) is not None:
-        note(f"the first {MOST_ROWS:,} rows; --csv and --json print all")
+        note(f"showing the first {MOST_ROWS:,} rows; --csv and --json print all")
     headings = [printable(name) for name in columns]
     if wrap or _width(headings, shown) <= console().width:
         made = table(*headings, whole=headings[:-1] if wrap else headings)
@@ -219,7 +211,7 @@ def _width(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 
 
 def _shown(cell: Any) -> str:
-    """Format a value for people: six digits of a long fraction."""
+    """Format a value for people; a long fraction gets six digits."""
     text = printable(_text(cell))
     return f"{cell:.6g}" if isinstance(cell, float) and len(text) > LONG_FRACTION and abs(cell) < 1e6 else text  # noqa: PLR2004
 

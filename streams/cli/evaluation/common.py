@@ -1,4 +1,4 @@
-"""Options of evaluations, and their figures: JSON lines for programs, tables for people."""
+"""Options of evaluations, and output: JSON lines for programs, tables for people."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,21 +11,18 @@ from streams.cli.output import console, format_value, print_json_line, row, tabl
 if TYPE_CHECKING:
     from enum import StrEnum
 
-FOLDER = Path(".sager")
-"""The folder of results and kept replies."""
+FOLDER = Path(".sager")  # for results and cached replies of models
 EXTRA = ("an evaluation", "eval", "numpy", "scipy")
 
-Data = Annotated[Path, typer.Option(help="The folder with the data set's files, as of `sager import`.", metavar="DIR")]
+Data = Annotated[Path, typer.Option(help="The data set's folder, as for `sager import`.", metavar="DIR")]
 Domain = Annotated[str | None, typer.Option(help="The items' domain, overriding their own.", metavar="DOMAIN")]
-Seed = Annotated[int, typer.Option(help="Of the sample, the draws and the presentation.")]
+Seed = Annotated[int, typer.Option(help="The seed of all random draws.")]
 People = Annotated[int | None, typer.Option(min=1, help="Only the first people. [default: all]", metavar="N")]
-Budget = Annotated[
-    int | None, typer.Option(min=1, help="Stop before more LLM calls than these; kept replies cost none.")
-]
+Budget = Annotated[int | None, typer.Option(min=1, help="Stop before more LLM calls; cached replies are free.")]
 
 
 def print_lines(lines: Sequence[Mapping[str, Any]], as_json: bool, title: str | None = None) -> None:
-    """Print one JSON object per line; for people a table with a row per figure and a column per line."""
+    """Print one JSON object per line, or a table with a row per figure and a column per line."""
     if as_json:
         for line in lines:
             print_json_line(line)
@@ -36,14 +33,14 @@ def print_lines(lines: Sequence[Mapping[str, Any]], as_json: bool, title: str | 
     console().print(made)
 
 
-def names_of(given: str) -> list[str]:
-    """Return the names in an option that lists them by comma, each once."""
-    return list(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
+def names_of(text: str) -> list[str]:
+    """Split a comma-separated option into distinct names."""
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
-def members(kind: "type[StrEnum]", given: str, option: str, ctx: typer.Context) -> list[Any]:
-    """Return the members of an enumeration with these names, by comma."""
-    names = names_of(given)
+def members(kind: "type[StrEnum]", text: str, option: str, ctx: typer.Context) -> list[Any]:
+    """Parse a comma-separated option into members of an enumeration."""
+    names = names_of(text)
     if not names or not set(names) <= set(kind):
-        raise typer.BadParameter(f"{given!r} is not of {', '.join(kind)}", ctx, param_hint=option)
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(kind)}", ctx, param_hint=option)
     return [kind(name) for name in names]

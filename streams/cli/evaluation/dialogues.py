@@ -1,4 +1,4 @@
-"""`sager eval feedback` and `sager eval conversations`: people who say what they want."""
+"""`sager eval feedback` and `sager eval conversations`: people who state their preferences."""
 
 import asyncio
 from contextlib import closing
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from evaluation.conversations.listening import By
 
 REPLIES = "conversations-replies.duckdb"
-CONCURRENCY = 8
-"""People under way at once, with a model."""
+CONCURRENCY = 8  # people at once, with a model
 
 
 def feedback(
@@ -33,7 +32,7 @@ def feedback(
     people: People = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how soon a person's answers in words are understood, by the protocol of PAHF (arXiv 2602.16173).
+    """Measure how soon a person's sentences are understood, by the protocol of PAHF (arXiv 2602.16173).
 
     Skills learn by the steps of the worker's agents, in this process. docs/quality.md explains the figures;
     with --json the last line has the shares of all passes, `phase_1` to `phase_4`.
@@ -56,19 +55,19 @@ def conversations(
     ctx: typer.Context,
     data: Annotated[Path | None, typer.Option(help="The folder with one JSON file per person.", metavar="DIR")] = None,
     invent: Annotated[
-        Path | None, typer.Option(help="Write invented people here, and play them.", metavar="DIR")
+        Path | None, typer.Option(help="Write invented people here, and use them.", metavar="DIR")
     ] = None,
     held_out: Annotated[bool, typer.Option("--held-out", help="Invent with the held-out templates.")] = False,
     llm: Annotated[str, typer.Option(help="The listener: rules, model, both.", metavar="HOW")] = "rules",
     people: People = None,
     budget_calls: Budget = None,
-    seed: Annotated[int, typer.Option(help="Of the invented people.")] = 0,
+    seed: Annotated[int, typer.Option(help="The seed of the invented people.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Measure what cards hold after conversations, and what they must not hold.
+    """Measure the correct and forbidden lines on cards after conversations.
 
     Reads raw files of PersonaMem-v2, or invented ones in the same layout (docs/datasets.md). With --llm model or both,
-    the endpoint of SAGER_LLM_* reads chunks; its replies are kept. docs/quality.md explains the figures.
+    the endpoint of SAGER_LLM_* reads chunks; its replies are cached. docs/quality.md explains the figures.
     """
     if (data is None) == (invent is None):
         raise typer.BadParameter("name one of --data and --invent", ctx, param_hint="--data")
@@ -91,11 +90,11 @@ def conversations(
     for path, why in found.unreadable:
         note(f"{path}: {why}")
     for who, error in found.failed:
-        note(f"{who} could not be played: {error}")
+        note(f"{who} failed: {error}")
     for why, times in found.skipped.items():
         note(f"{times:,} {why}")
     if unusable:
-        note(f"{unusable:,} answers of the model were of no use: rules took their place")
+        note(f"{unusable:,} answers of the model were unusable and replaced by the rules")
     figures = found.shares()
     counts = {"unreadable": len(found.unreadable), "failed": len(found.failed)}
     print_lines([{"line": "summary", "llm": llm, **counts, **figures}], as_json)
@@ -106,7 +105,7 @@ def conversations(
 def _run(
     persons: "Iterator[Person | Unreadable]", by: "By", budget_calls: int | None, show_progress: "Callable[[int], None]"
 ) -> "tuple[Run, int]":
-    """Return the outcome of the persons, and the number of unusable answers of a model."""
+    """Return the result of the run, and the number of unusable answers of a model."""
     from evaluation.conversations.figures import run  # noqa: PLC0415
 
     if by.value == "rules":

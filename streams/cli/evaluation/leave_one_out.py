@@ -1,4 +1,4 @@
-"""`sager eval`: how well skills rank, by the paper's protocol, next to simpler ways."""
+"""`sager eval`: the ranking quality of skills, by the paper's protocol, next to baselines."""
 
 import asyncio
 from contextlib import closing, nullcontext
@@ -52,7 +52,9 @@ def evaluate(
         str, typer.Option(help="Ways to rank, by comma; the first is compared with the others.", metavar="NAME")
     ] = "",
     candidates: Annotated[str, typer.Option(help="How the nine others are drawn: uniform, popular.")] = "uniform",
-    users: Annotated[int | None, typer.Option(min=2, help="Test so many users; all train.", metavar="N")] = None,
+    users: Annotated[
+        int | None, typer.Option(min=2, help="The number of test users; all users train.", metavar="N")
+    ] = None,
     seed: Seed = 0,
     domain: Domain = None,
     tau: Annotated[int, typer.Option(min=0, help="Rounds of warm-up in which skills evolve.")] = 2,
@@ -62,13 +64,13 @@ def evaluate(
 ) -> None:
     """Hold out each user's last choice, train every arm on the rest, and measure where it ranks that choice of ten.
 
-    Arms with an LLM use the worker's endpoint and SAGER_RANKER. Its replies are kept beside the results: a run that
-    has stopped continues where it was. docs/quality.md explains the protocol and the figures.
+    Arms with an LLM use the worker's endpoint and SAGER_RANKER. Replies are cached next to the results: an interrupted
+    run continues where it was. docs/quality.md explains the protocol and the figures.
     """
     if ctx.invoked_subcommand is not None:
         return
     if data is None:
-        raise typer.BadParameter("name the folder of the data set with it", ctx, param_hint="--data")
+        raise typer.BadParameter("name the folder of the data set", ctx, param_hint="--data")
     require_extra(*EXTRA)
     from evaluation.dataset import Negatives  # noqa: PLC0415
     from evaluation.exceptions import UnknownArm  # noqa: PLC0415
@@ -98,7 +100,7 @@ def evaluate(
             recorded = {"tau": tau, "slim_tokens": options.slim_tokens, **_note_cost(result)}
             add(results, result, split.fingerprint, recorded)
             done.append(result)
-            if as_json:  # each as soon as it is there
+            if as_json:  # at once: an arm may take hours
                 print_lines([result.as_json()], as_json)
     if not as_json:
         first = done[0]
@@ -111,7 +113,7 @@ def evaluate(
 
 
 def _note_cost(result: "Result") -> dict[str, object]:
-    """Report the costs of an arm's model on stderr, and return its name and ranker; nothing without calls."""
+    """Print the costs of an arm's model, and return its name and ranker; nothing without calls."""
     if not result.cost.calls:
         return {}
     from streams.settings import Settings  # noqa: PLC0415

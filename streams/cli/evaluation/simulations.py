@@ -13,19 +13,16 @@ from streams.cli.output import json_text
 from streams.cli.progress import ProgressBars
 
 REPLIES = "model-replies.duckdb"
-HISTORY = 3
-"""A user's first visits, which are history."""
-POOL = 700
-"""Users drawn; those with enough choices play."""
-CONCURRENCY = 16
-"""Users under way at once, with a model."""
+HISTORY = 3  # first visits of a user that are history
+POOL = 700  # users drawn; those with enough choices take part
+CONCURRENCY = 16  # users at once, with a model
 
 
 def stream(
     ctx: typer.Context,
     data: Data,
     history: Annotated[
-        str, typer.Option(help="First visits that are history; several by comma.", metavar="N")
+        str, typer.Option(help="Numbers of first visits that are history, by comma.", metavar="N")
     ] = f"{HISTORY}",
     candidates: Annotated[
         str, typer.Option(help="How others are drawn, by comma: uniform, popular, exposed.", metavar="LISTS")
@@ -45,8 +42,8 @@ def stream(
     """Measure how skills learn from choice to choice, each among ten items.
 
     Skills and weights learn by the steps of the worker's agents, in this process: no broker is needed. Arms: no-skill
-    (the community alone), prior (the frozen skill of the history), rules (one tier a choice), sager (the product as it
-    ships). docs/quality.md explains the figures.
+    (the community alone), prior (the frozen skill of the history), rules (one tier per choice), sager (the product).
+    docs/quality.md explains the figures.
     """
     require_extra(*EXTRA)
     from evaluation.exceptions import UnknownArm  # noqa: PLC0415
@@ -77,7 +74,9 @@ def model(
     ctx: typer.Context,
     data: Data,
     users: Annotated[int, typer.Option(min=2, help="How many users choose.", metavar="N")] = 70,
-    sweeps: Annotated[int, typer.Option(min=0, help="How many of them are ranked in all ways.", metavar="N")] = 35,
+    sweeps: Annotated[
+        int, typer.Option(min=0, help="The number of users who are ranked in all ways.", metavar="N")
+    ] = 35,
     choices: Annotated[int, typer.Option(min=1, help="Of each user; users with fewer are left out.", metavar="N")] = 8,
     arm: Annotated[str | None, typer.Option(help="By comma. [default: all]", metavar="NAME")] = None,
     budget_calls: Budget = None,
@@ -89,7 +88,7 @@ def model(
     """Measure the benefit of a model for skills, and of skills for a model, among popular items.
 
     Before each choice, the endpoint of SAGER_LLM_* ranks the list with each arm's slim skill, then the arm learns from
-    the choice. Replies are kept: a run that stopped continues where it was. docs/quality.md explains the arms.
+    the choice. Replies are cached: an interrupted run continues where it was. docs/quality.md explains the arms.
     """
     require_extra(*EXTRA)
     from evaluation import model as with_model  # noqa: PLC0415

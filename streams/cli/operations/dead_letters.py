@@ -13,8 +13,8 @@ from streams.cli.progress import ProgressBars
 NEWEST = 20
 SHOWN_BYTES = 2_000
 
-Reason = Annotated[list[str] | None, typer.Option(help="Of this reason; may be given again.", metavar="REASON")]
-Stage = Annotated[list[str] | None, typer.Option(help="Refused by this stage; may be given again.", metavar="STAGE")]
+Reason = Annotated[list[str] | None, typer.Option(help="With this reason; repeatable.", metavar="REASON")]
+Stage = Annotated[list[str] | None, typer.Option(help="Refused by this stage; repeatable.", metavar="STAGE")]
 
 app = typer.Typer()
 group = typer.Typer(
@@ -30,11 +30,11 @@ def list_(
     reason: Reason = None,
     stage: Stage = None,
     since: Since = None,
-    limit: Annotated[int, typer.Option(min=0, help="How many to print; all are counted.", metavar="N")] = NEWEST,
+    limit: Annotated[int, typer.Option(min=0, help="The number to print; all are counted.", metavar="N")] = NEWEST,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """List refused records, newest first, and count them by reason. Those of erased users are left out."""
+    """List refused records, newest first, and count them by reason, without those of erased users."""
     from streams.operations.dead_letters.reading import LetterFilter, list_letters, summary  # noqa: PLC0415
 
     chosen = connected_settings(bootstrap)
@@ -80,7 +80,6 @@ def show(
         return
     shown = summary(found, bool(replayed)) | {"replayed_to": replayed, "clipped": is_clipped(letter)}
     print_fields(shown)
-    # Bytes that are not UTF-8 are escaped.
     print(printable(value[:SHOWN_BYTES].decode(errors="backslashreplace")))
     if len(value) > SHOWN_BYTES:
         print(f"... {len(value) - SHOWN_BYTES:,} bytes more; --json prints all")
@@ -96,16 +95,16 @@ def replay(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Send the original records of dead letters again, each once, to the partitions that they came from.
+    """Send the original records of dead letters again, each once, to their original partitions.
 
-    A record that is refused again becomes a new dead letter. Do not run two replays of the same letters at a time. Exit
-    code 1: some of the chosen letters cannot be replayed.
+    A record that is refused again becomes a new dead letter. Do not replay the same letters twice at the same time.
+    Exit code 1: some of the chosen letters cannot be replayed.
     """
     from streams.operations.dead_letters import replay as replaying  # noqa: PLC0415
     from streams.operations.dead_letters.reading import LetterFilter  # noqa: PLC0415
 
     if not (event_ids or reason or stage or since):
-        raise typer.BadParameter("name dead letters by their ids, or choose them, as with --reason internal-error")
+        raise typer.BadParameter("name dead letters by their ids, or select them, as with --reason internal-error")
     chosen = connected_settings(bootstrap)
     filters = LetterFilter(
         frozenset(event_ids or ()), frozenset(reason or ()), frozenset(stage or ()), moment_ms(since)
@@ -124,6 +123,6 @@ def replay(
         for name, why in planned.blocked.items():
             note(f"{name}: {why.value}")
         for name in planned.unknown:
-            note(f"{name}: no such dead letter, or not one of those chosen")
+            note(f"{name}: no such dead letter, or not selected")
     if planned.unknown or set(planned.blocked.values()) - {replaying.Blocker.DONE}:
         raise typer.Exit(FAILED)

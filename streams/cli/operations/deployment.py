@@ -13,11 +13,11 @@ _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red", "skipped": "
 app = typer.Typer()
 
 
-@app.command(short_help="Examine broker, topics, workers, DuckDB and LLM.", epilog=examples("sager doctor --json"))
+@app.command(short_help="Check broker, topics, workers, DuckDB and LLM.", epilog=examples("sager doctor --json"))
 def doctor(as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
-    """Examine the deployment: broker, topics, workers, DuckDB, LLM, and access of others. Nothing is changed.
+    """Check the deployment: broker, topics, workers, DuckDB, LLM and file permissions. Changes nothing.
 
-    Each line states a finding and, if something is wrong, what to do. Exit code 1: there is an error.
+    Each line states a finding and, for a problem, the next step. Exit code 1: there is an error.
     """
     chosen = settings(bootstrap=bootstrap)
     from rich.text import Text  # noqa: PLC0415
@@ -62,7 +62,7 @@ def topics(
     rows: list[dict[str, Any]] = []
     for state in broker.inspect(chosen):
         topic = state.topic
-        kept = "for ever" if topic.retention is None else f"{topic.retention.days} days"
+        kept = "forever" if topic.retention is None else f"{topic.retention.days} days"
         rows.append(
             {
                 "name": state.name,
@@ -80,7 +80,7 @@ def topics(
     else:
         print_rows(rows, f"topics at {chosen.bootstrap}")
         if any(each["state"] == "missing" for each in rows):
-            note("`sager topics --create` creates what is missing; so does every worker at its start")
+            note("`sager topics --create` creates the missing topics; every worker does so at its start")
     if any(each["state"] != "ok" for each in rows):
         raise typer.Exit(FAILED)
 
@@ -104,12 +104,12 @@ def acls(
     chosen = settings()
     unknown = sorted(set(roles or ()) - set(KafkaRole))
     if unknown:
-        raise typer.BadParameter(f"there is no role {', '.join(unknown)}; there are {', '.join(KafkaRole)}")
+        raise typer.BadParameter(f"unknown role {', '.join(unknown)}: choose from {', '.join(KafkaRole)}")
     if principal is not None and (not roles or ":" not in principal):
         raise typer.BadParameter("--principal needs a ROLE, and looks like User:shop")
-    asked = [KafkaRole(name) for name in roles or KafkaRole]
+    chosen_roles = [KafkaRole(name) for name in roles or KafkaRole]
     if principal is not None:
-        lines = commands(union(asked, chosen), principal, chosen.bootstrap)
+        lines = commands(union(chosen_roles, chosen), principal, chosen.bootstrap)
         if as_json:
             print_json(lines)
         else:
@@ -120,7 +120,7 @@ def acls(
             {"kind": kind, "name": name, "operations": operations}
             for (kind, name), operations in by_resource(grants(role, chosen)).items()
         ]
-        for role in asked
+        for role in chosen_roles
     }
     if as_json:
         print_json(found)

@@ -28,8 +28,8 @@ def build(
 ) -> None:
     """Build the global skill of every domain from its users' histories, and publish it.
 
-    An attribute held by fewer users than the floor is left out. Run it regularly, for instance from cron: workers pick
-    up the new one by themselves.
+    Attributes of fewer users than the floor are left out. Run it regularly, for example from cron: workers load the new
+    one by themselves.
     """
     from streams.kafka import topics  # noqa: PLC0415
     from streams.kafka.producer import EventOutbox  # noqa: PLC0415
@@ -40,7 +40,7 @@ def build(
         populations, unreadable = global_skills.read_populations(chosen, domain, progress.update)
         if not populations:
             raise StreamsError(
-                f"there is no history, and {unreadable:,} profiles cannot be read: run `sager import`, or send "
+                f"there are no histories, and {unreadable:,} profiles are unreadable: run `sager import`, or send "
                 "interactions from an app, while a `sager worker` runs"
             )
         skills = global_skills.build(populations, datetime.now(UTC), floor)
@@ -57,7 +57,7 @@ def build(
             print(printable(f"{skill.domain}: {len(skill.attributes)} lines of {skill.users:,} users, such as {most}"))
         print("nothing was published" if dry_run else f"published on {chosen.topic('global-skills')}")
     if unreadable:
-        note(f"left out: {unreadable:,} profiles that cannot be read")
+        note(f"left out: {unreadable:,} unreadable profiles")
     for skill in skills:
         if not skill.attributes:
             note(f"{skill.domain}: no taste is shared by {floor} of its {skill.users:,} users, so it has no lines yet")

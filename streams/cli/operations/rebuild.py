@@ -19,15 +19,15 @@ app = typer.Typer()
 )
 def rebuild(
     apply: Annotated[bool, typer.Option("--apply", help="Write folded skills where they differ.")] = False,
-    duckdb: Annotated[bool, typer.Option("--duckdb", help="Make a new DuckDB file from the topics instead.")] = False,
+    duckdb: Annotated[bool, typer.Option("--duckdb", help="Instead, remove the live DuckDB file.")] = False,
     yes: Yes = False,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
     """Fold every skill from the log alone, without an LLM, and compare with the topic skills byte for byte.
 
-    Workers may keep running, except with --apply. SAGER_CHAIN_KEY has to be the workers'. `sager policy verify` finds
-    the differences. With --duckdb the live DuckDB file is removed, and `sager materialize` fills a new one.
+    Workers may keep running, except with --apply. SAGER_CHAIN_KEY must be the workers' key. `sager policy verify` lists
+    the differences. --duckdb removes the live DuckDB file, and `sager materialize` fills a new one.
 
     Exit code 1: the log and the topics differ, even if --apply has repaired them.
     """
@@ -40,7 +40,7 @@ def rebuild(
         question = f"Remove {live_file(configured)}? Rows that are older than what the topics keep are lost."
         confirm(question, yes=yes)
         remove_live(configured)
-        note("it is removed: `sager materialize` fills a new one from the topics")
+        note("removed. `sager materialize` fills a new one from the topics")
         return
     chosen = connected_settings(bootstrap)
     with ProgressBars() as progress:
@@ -51,6 +51,6 @@ def rebuild(
         print_fields({name: value for name, value in vars(report).items() if name != "examples"})
         print_rows(report.examples)
         if report.different and not apply:
-            note("`sager policy verify` names the differences; `sager rebuild --apply` mends them, without workers")
+            note("`sager policy verify` lists them; to repair them, stop the workers and run `sager rebuild --apply`")
     if not report.is_fine:
         raise typer.Exit(FAILED)

@@ -11,8 +11,9 @@ from streams.cli.output import note, print_json
 
 
 class ScopeName(StrEnum):
-    """The scopes of a token, as `streams.http.tokens` has them: importing that takes time."""
+    """The scopes of a token."""
 
+    # A copy: importing `streams.http.tokens` would slow down `sager --help`.
     READ_USER = "read-user"
     READ_ALL = "read-all"
     CHANGE_USER = "change-user"
@@ -34,19 +35,19 @@ app.add_typer(group, name="token")
 
 @group.command(epilog=_EXAMPLES)
 def new(
-    name: Annotated[str, typer.Option(help="The owner: the actor of every change made with it.", metavar="NAME")],
-    scope: Annotated[list[ScopeName], typer.Option(help="What it allows; may be given again.")],
+    name: Annotated[str, typer.Option(help="The owner, who is the actor of its changes in the log.", metavar="NAME")],
+    scope: Annotated[list[ScopeName], typer.Option(help="A permission; repeatable.")],
     user: Annotated[
         str | None,
-        typer.Option(help="The user that it covers; * covers all. Not for read-all, operate.", metavar="USER"),
+        typer.Option(help="The user, or * for all users. Not for read-all, operate.", metavar="USER"),
     ] = None,
     rate: Annotated[float | None, typer.Option(min=0.01, help="A second. [SAGER_HTTP_RATE]", metavar="N")] = None,
     days: Annotated[int | None, typer.Option(min=1, help="Days until it expires. [never]", metavar="N")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a token: its lines for the token file on stdout, and the token itself, shown only this once, on stderr.
+    """Create a token: its lines for the token file on stdout, and the token itself on stderr.
 
-    The file holds only its hash; replace a lost token by a new one. With --json: both, on stdout.
+    The token is shown only once, because the file has only its hash. With --json: both on stdout.
     """
     from streams.http import tokens  # noqa: PLC0415
 
@@ -56,4 +57,4 @@ def new(
         print_json({"token": secret, "lines": tokens.token_toml(made)})
         return
     print(tokens.token_toml(made))
-    note(f"the token, shown this once: {secret}")
+    note(f"the token, shown only once: {secret}")

@@ -1,4 +1,4 @@
-"""`sager weights`: stop, resume or undo learning of the weights of a domain's rankings."""
+"""`sager weights`: stop, resume or reset learning of a domain's ranking weights."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from streams.cli.policy.common import (
 app = typer.Typer()
 group = typer.Typer(
     no_args_is_help=True,
-    help="Stop or undo learning of a domain's ranking weights.",
+    help="Stop or reset learning of a domain's ranking weights.",
     epilog=examples("sager weights freeze --domain films", 'sager sql "FROM learned_weights"'),
 )
 app.add_typer(group, name="weights")
@@ -47,7 +47,7 @@ def _register(action: str, text: str) -> None:
 
         chosen = connected_settings(bootstrap)
         if action == "reset":
-            confirm(f"Erase the weights that choices have taught {domain}?", yes=yes)
+            confirm(f"Erase the learned weights of {domain}?", yes=yes)
         sender: Any = {"actor": actor or current_user(), "reason": reason}
         sent = WeightCommand(**envelope(datetime.now(UTC)), domain=domain, action=WeightAction(action), **sender)
         with CommandClient(chosen, domain) as client:
@@ -63,6 +63,6 @@ def _register(action: str, text: str) -> None:
     group.command(action, help=text, epilog=examples(f"sager weights {action} --domain films"))(command)
 
 
-_register("freeze", "Keep the weights of a domain as they are.")
-_register("unfreeze", "Let choices move the weights again. The choices made meanwhile teach nothing.")
-_register("reset", "Restore the start values; frozen weights stay frozen. Asks first; the learned values are erased.")
+_register("freeze", "Stop learning of a domain's weights.")
+_register("unfreeze", "Resume learning of the weights. Choices made meanwhile are not learned later.")
+_register("reset", "Erase the learned weights and restore the start values. Frozen weights stay frozen.")

@@ -117,26 +117,6 @@ def set_tier(
     change.send_command("set-tier", attribute_id=attribute, tier=tier)
 
 
-def pin(change: ChangeOptions, attribute: Line) -> None:
-    """Protect a line: it is never weakened and never evicted."""
-    change.send_command("pin", attribute_id=attribute)
-
-
-def unpin(change: ChangeOptions, attribute: Line) -> None:
-    """Allow a line to change again."""
-    change.send_command("unpin", attribute_id=attribute)
-
-
-def freeze(change: ChangeOptions) -> None:
-    """Stop a skill from learning. Choices made meanwhile are not learned later."""
-    change.send_command("freeze")
-
-
-def unfreeze(change: ChangeOptions) -> None:
-    """Resume learning of a skill."""
-    change.send_command("unfreeze")
-
-
 def roll_back(
     change: ChangeOptions,
     version: Annotated[int, typer.Argument(help="The version to restore; 0: the seed.", min=0, metavar="VERSION")],
@@ -183,13 +163,13 @@ def correct(
 def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", *, as_json: bool) -> None:
     """Print the changes of a version, then its refusals with the nearest existing ids."""
     from streams.cli.policy.log import statement_change  # noqa: PLC0415
-    from streams.views.sentences import change_line  # noqa: PLC0415
+    from streams.views import sentences  # noqa: PLC0415
 
     if as_json:
         print_json(diff.model_dump(mode="json"))
     else:
         known = {each.statement_id: each for each in skill.stated} if skill else {}
-        lines = [*map(change_line, diff.changes), *(statement_change(each, known) for each in diff.stated)]
+        lines = [*map(sentences.change_line, diff.changes), *(statement_change(each, known) for each in diff.stated)]
         if diff.frozen is not None:
             lines.append("frozen" if diff.frozen else "learning resumed")
         print(printable("\n".join([*lines, f"version {diff.version}"])))
@@ -201,16 +181,31 @@ def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", *, as_json: bool
     note_unvouched(change.discovered for change in diff.changes if change.discovered is not None)
 
 
-for name, action_function, example in (
-    ("add", add, 'sager policy add ann genre "film noir" --domain films --reason "said so"'),
-    ("reword", reword, 'sager policy reword ann preference:genre:noir "film noir" --domain films'),
-    ("remove", remove, "sager policy remove ann avoids:preference:genre:noir --domain films"),
-    ("set-tier", set_tier, "sager policy set-tier ann preference:genre:noir high --domain films"),
-    ("pin", pin, "sager policy pin ann preference:genre:noir --domain films"),
-    ("unpin", unpin, "sager policy unpin ann preference:genre:noir --domain films"),
-    ("freeze", freeze, "sager policy freeze ann --domain films --reason holidays"),
-    ("unfreeze", unfreeze, "sager policy unfreeze ann --domain films"),
-    ("roll-back", roll_back, "sager policy roll-back ann 3 --domain films"),
-    ("correct", correct, 'sager policy correct ann "no horror, please" --domain films'),
+def _register(action: str, text: str) -> None:
+    """Add a verb that sends an action about a line, or about the whole skill."""
+
+    def change_line(change: ChangeOptions, attribute: Line) -> None:
+        change.send_command(action, attribute_id=attribute)
+
+    def change_skill(change: ChangeOptions) -> None:
+        change.send_command(action)
+
+    function, line = (change_line, " preference:genre:noir") if action.endswith("pin") else (change_skill, "")
+    verb = with_shared_options(ChangeOptions, function)
+    group.command(action, help=text, epilog=examples(f"sager policy {action} ann{line} --domain films"))(verb)
+
+
+for name, function, arguments in (
+    ("add", add, 'genre "film noir" --domain films --reason "on the phone"'),
+    ("reword", reword, 'preference:genre:noir "film noir" --domain films'),
+    ("remove", remove, "avoids:preference:genre:noir --domain films"),
+    ("set-tier", set_tier, "preference:genre:noir high --domain films"),
+    ("roll-back", roll_back, "3 --domain films"),
+    ("correct", correct, '"no horror, please" --domain films'),
 ):
-    group.command(name, epilog=examples(example))(with_shared_options(ChangeOptions, action_function))
+    verb = with_shared_options(ChangeOptions, function)
+    group.command(name, epilog=examples(f"sager policy {name} ann {arguments}"))(verb)
+_register("pin", "Protect a line: it is never weakened and never evicted.")
+_register("unpin", "Allow a line to change again.")
+_register("freeze", "Stop a skill from learning. Choices made meanwhile are not learned later.")
+_register("unfreeze", "Resume learning of a skill.")

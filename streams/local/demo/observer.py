@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
@@ -40,30 +41,30 @@ class PipelineOutputs:
     dead_letters: dict[str, DeadLetter] = field(default_factory=dict)
 
     def add(self, model: type, key: bytes, value: bytes) -> None:
-        """Keep one record."""
+        """Store one record."""
         if model is Profile:
             self.interactions[key] = orjson.loads(value)["interactions"]
             return
-        if model is PolicySkill:
-            head = orjson.loads(value)
-            self.skills[head["user_id"], head["domain"]] = value
+        if model is PolicySkill:  # stored as bytes: the fold must be equal byte for byte
+            fields = orjson.loads(value)
+            self.skills[fields["user_id"], fields["domain"]] = value
             return
-        decoded: object = decode(model, value)
-        match decoded:
-            case Ranking(ranked_by=RankedBy.SAGER) as event:
-                self.rankings[event.ranking_id] = event
-            case Contrast() as event:
-                self.contrasts[event.event_id] = event
-            case SkillDiff() as event:
-                self.diffs[event.event_id] = event
-            case SlimSkill() as event:
-                self.slims[event.user_id, event.domain] = event
-            case CardDiff() as event:
-                self.card_diffs[event.user_id, event.version] = event
-            case Card() as event:
-                self.cards[event.user_id] = event
-            case DeadLetter() as event:
-                self.dead_letters[event.event_id] = event
+        record: Any = decode(model, value)
+        match record:
+            case Ranking() if record.ranked_by is RankedBy.SAGER:
+                self.rankings[record.ranking_id] = record
+            case Contrast():
+                self.contrasts[record.event_id] = record
+            case SkillDiff():
+                self.diffs[record.event_id] = record
+            case SlimSkill():
+                self.slims[record.user_id, record.domain] = record
+            case CardDiff():
+                self.card_diffs[record.user_id, record.version] = record
+            case Card():
+                self.cards[record.user_id] = record
+            case DeadLetter():
+                self.dead_letters[record.event_id] = record
 
 
 class Observer:

@@ -46,13 +46,13 @@ def changed(**more: Any) -> bytes:
 @pytest.mark.parametrize(
     ("made", "why"),
     [
-        (b"", "not the whole file"),
-        (b"no gzip", "no gzip file"),
-        (an_export()[:-9], "no gzip file"),
+        (b"", "incomplete"),
+        (b"no gzip", "not a gzip file"),
+        (an_export()[:-9], "not a gzip file"),
         (an_export(header=b"{"), "line 1"),
         (an_export(header=changed(format="sager-portable-9")), "line 1: format"),
         (an_export(a_line(SKILL), end=b""), "line 3"),
-        (gzip.compress(HEADER.model_dump_json().encode() + b"\n", mtime=0), "not the whole file"),
+        (gzip.compress(HEADER.model_dump_json().encode() + b"\n", mtime=0), "incomplete"),
         (an_export(a_line(SKILL.model_copy(update={"user_id": "bob"}))), "line 2: it is not about the person"),
         (an_export(a_line(SKILL.model_copy(update={"attributes": SKILL.attributes * 65}))), "line 2: attributes"),
     ],
