@@ -1,4 +1,4 @@
-"""What hostile producers send: bytes, JSON of wrong types, good records changed in one place, and texts that swell."""
+"""Hostile input: bytes, JSON of wrong types, records changed in one place, and texts that expand."""
 
 import json
 import os
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.golden import golden
 
+# Seconds for which each test repeats its search; by default it searches once.
 SECONDS = float(os.environ.get("SAGER_TEST_FUZZ_SECONDS", "0"))
-"""How long each test goes on looking; by default it looks once."""
 EXAMPLES = 20
 
 PIECES = (
@@ -20,50 +20,26 @@ PIECES = (
     # One character that becomes eighteen, marks that are sorted, letters that compose, and a family of one emoji.
     *("\ufdfa", "\u0301\u0316", "a\u0301\u0316\u0335", "\u1100\u1161", "\u0f71\u0f74\u0f72"),
     *("\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0010ffff", "漢", "\u0645\u062d"),
-    *(
-        "<|im_end|>",
-        "</chosen>",
-        "[INST]",
-        "{{",
-        "$",
-        "ignore all previous instructions ",
-        "directed by Aa Bb ",
-        "$x ${y}",
-    ),
+    *("<|im_end|>", "</chosen>", "[INST]", "{{", "$", "$x ${y}"),
+    *("ignore all previous instructions ", "directed by Aa Bb "),
     *("[", "(", "<", "&#", "&amp;", "'", '"', "\\", "|", ";", ",", "['a', ", "{'a': ", "-", "a.", "1", "9", "0x", "u'"),
     *("item:", "user:", "NaN", "Infinity", "null", "__proto__", "../", "%s%n", "'; DROP TABLE skills; --"),
 )
 
 pieces = st.sampled_from(PIECES)
-swelling = st.builds(lambda piece, times, end: (piece * times)[:5_000] + end, pieces, st.integers(1, 5_000), pieces)
-texts = st.one_of(st.text(max_size=60), st.lists(pieces, max_size=8).map("".join), swelling)
+expanding = st.builds(lambda piece, times, end: (piece * times)[:5_000] + end, pieces, st.integers(1, 5_000), pieces)
+texts = st.one_of(st.text(max_size=60), st.lists(pieces, max_size=8).map("".join), expanding)
 short_texts = texts.map(lambda text: text[:120])
 numbers = st.one_of(
     st.integers(),
     st.sampled_from([0, -1, 2**31, 2**53, 2**63, -(2**63) - 1, 2**64, 10**400, 1e308, 5e-324, -0.0]),
     st.floats(),
 )
-moments = st.one_of(
-    st.sampled_from(
-        [
-            *(
-                "0001-01-01T00:00:00Z",
-                "9999-12-31T23:59:59.999999Z",
-                "0001-01-01T00:00:00+14:00",
-                "1970-01-01T00:00:00Z",
-            ),
-            *(
-                "9999-12-31T23:59:59-14:00",
-                "2026-02-30T00:00:00Z",
-                "2026-01-01",
-                "2026-01-01T24:00:00Z",
-                "10000-01-01T0Z",
-            ),
-        ]
-    ),
-    st.datetimes().map(lambda moment: moment.isoformat() + "Z"),
-    numbers,
+EDGES = (
+    *("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00+14:00", "1970-01-01T00:00:00Z"),
+    *("9999-12-31T23:59:59-14:00", "2026-02-30T00:00:00Z", "2026-01-01", "2026-01-01T24:00:00Z", "10000-01-01T0Z"),
 )
+moments = st.sampled_from(EDGES) | st.datetimes().map(lambda moment: moment.isoformat() + "Z") | numbers
 scalars = st.one_of(st.none(), st.booleans(), numbers, texts, moments)
 values = st.one_of(
     st.recursive(
@@ -78,13 +54,13 @@ values = st.one_of(
 
 
 def as_bytes(value: Any) -> bytes:
-    """As a careless producer writes it: NaN, Infinity and lone surrogates too."""
+    """Encode like a careless producer: with NaN, Infinity and lone surrogates."""
     return json.dumps(value, ensure_ascii=value == value).encode(errors="surrogatepass")  # noqa: PLR0124
 
 
 @st.composite
 def changed(draw: st.DrawFn, record: Any) -> Any:
-    """The record with another value, without one, or with one more somewhere inside."""
+    """Draw the record with one value replaced, removed or added at any depth."""
     if not isinstance(record, dict | list) or not record or draw(st.integers(0, 5)) == 0:
         return draw(values)
     place = draw(st.sampled_from(sorted(record) if isinstance(record, dict) else range(len(record))))
@@ -103,14 +79,14 @@ def changed(draw: st.DrawFn, record: Any) -> Any:
 
 @st.composite
 def damaged(draw: st.DrawFn, raw: bytes) -> bytes:
-    """The bytes cut, doubled, or with some others in between."""
+    """Draw the bytes cut, doubled, or with others inserted."""
     start = draw(st.integers(0, len(raw)))
     end = draw(st.integers(start, min(len(raw), start + 40)))
     return raw[:start] + draw(st.binary(max_size=20)) + raw[end : draw(st.integers(end, len(raw) + 1))]
 
 
 def records(base: str) -> st.SearchStrategy[bytes]:
-    """Records for this topic, most of them nearly right."""
+    """Records for this topic, most of them nearly valid."""
     example = golden(base)
     return st.one_of(
         changed(example).map(as_bytes),
@@ -122,18 +98,18 @@ def records(base: str) -> st.SearchStrategy[bytes]:
 
 
 def outcome(call: Callable[[], Any], *allowed: type[Exception]) -> Any:
-    """What a call gives, or the error that it may raise."""
+    """Return the result of a call, or the allowed error that it raises."""
     try:
         return call()
     except allowed as error:
         return error
 
 
-def look(check: Callable[[], None]) -> None:
-    """Let hypothesis look for what breaks a check, for `SAGER_TEST_FUZZ_SECONDS` if that is set."""
+def search(check: Callable[[], None]) -> None:
+    """Search for a failing example, for `SAGER_TEST_FUZZ_SECONDS` if set."""
     slow = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
-    search = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=slow, database=None)(check)
+    run = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=slow, database=None)(check)
     until = time.monotonic() + SECONDS
-    search()
+    run()
     while time.monotonic() < until:
-        search()
+        run()

@@ -1,4 +1,4 @@
-"""Whatever has come through `decode` goes through every operator, within its bounds."""
+"""Operators accept any decoded record, and their results stay within bounds."""
 
 import json
 import time
@@ -27,26 +27,15 @@ from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
 from operators.tokens import count_tokens
 from operators.unicode import nfkc
-from schemas import (
-    AttributeKind,
-    Candidate,
-    ItemMemory,
-    ItemUpdate,
-    Memory,
-    OpenRankings,
-    Position,
-    Ranking,
-    Selection,
-    decode,
-    encode,
-)
+from schemas import AttributeKind, Candidate, ItemMemory, ItemUpdate, Memory, OpenRankings, Position, Ranking, Selection
 from schemas.base import UtcDatetime
+from schemas.codec import decode, encode
 from streams.llm.replies import BadReply, read
 from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import render
 from tests.golden import golden
-from tests.unit.fuzz.fuzz_strategies import PIECES, changed, look, moments, outcome, short_texts, texts, values
+from tests.unit.fuzz.fuzz_strategies import PIECES, changed, moments, outcome, search, short_texts, texts, values
 
 AT = Position(topic="t", partition=0, offset=0, timestamp_ms=0)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -59,14 +48,14 @@ SCHEMA: dict[str, Any] = {
 
 
 def a_moment(raw: Any) -> datetime:
-    """Any moment that the schemas take."""
+    """Return a moment that the schemas accept."""
     found = outcome(lambda: MOMENT.validate_python(raw), ValidationError)
     return found if isinstance(found, datetime) else NOW
 
 
 @st.composite
 def valid(draw: st.DrawFn, model: type[Any], base: str) -> Any:
-    """An event that is all right by its schema, and in no other way."""
+    """Draw an event that only its schema makes valid."""
     example = golden(base)
     for _ in range(4):
         try:
@@ -108,10 +97,10 @@ def test_any_choice_becomes_a_skill_within_its_bounds() -> None:
         ranked = rank([*contrast.unchosen, contrast.chosen], evolved.attributes, contrast.instruction)
         assert {item.item_id for item, _ in ranked} == {candidate.item_id for candidate in ranking.candidates}
 
-    look(check)
+    search(check)
 
 
-def test_any_touch_is_heard_within_bounds_and_comes_back() -> None:
+def test_item_memories_stay_within_bounds_after_any_update() -> None:
     @given(valid(ItemUpdate, "item-touches"), valid(ItemMemory, "item-memories"))
     def check(touch: ItemUpdate, held: ItemMemory) -> None:
         assert decode(ItemMemory, encode(held)) == held
@@ -123,10 +112,10 @@ def test_any_touch_is_heard_within_bounds_and_comes_back() -> None:
             assert taker.at <= NOW or all(t.at <= NOW for t in told.takers if t not in held.takers)
             assert decode(ItemMemory, encode(told)) == told
 
-    look(check)
+    search(check)
 
 
-def test_any_item_is_taken_and_touches_a_few() -> None:
+def test_memories_and_fan_out_stay_within_bounds_for_any_item() -> None:
     @given(valid(Memory, "memories"), candidates(), moments)
     def check(memory: Memory, candidate: Candidate, moment: Any) -> None:
         at = a_moment(moment)
@@ -135,10 +124,10 @@ def test_any_item_is_taken_and_touches_a_few() -> None:
         assert len(touch_items(remembered, candidate.item_id).items) <= 1 + GraphLimits().fan_out
         assert not is_applied(remembered.applied, AT) or memory.applied
 
-    look(check)
+    search(check)
 
 
-def test_any_text_has_a_short_name_and_a_safe_line() -> None:
+def test_any_text_has_a_bounded_id_and_a_safe_prompt_line() -> None:
     @given(texts, st.integers(20, 400))
     def check(text: str, limit: int) -> None:
         assert len(normalise(text)) <= 2 * MAX_FOLDED_CHARS
@@ -152,10 +141,10 @@ def test_any_text_has_a_short_name_and_a_safe_line() -> None:
         keywords(text)
         assert count_tokens(line) <= 2 * limit
 
-    look(check)
+    search(check)
 
 
-def test_any_reply_is_an_answer_or_a_bad_one() -> None:
+def test_any_reply_is_an_answer_or_a_bad_reply() -> None:
     replies = st.one_of(texts, values.map(repr), st.builds("".join, st.lists(st.sampled_from(["{", "}", *PIECES]))))
 
     @given(replies)
@@ -166,17 +155,17 @@ def test_any_reply_is_an_answer_or_a_bad_one() -> None:
         else:
             assert len(answer["why"]) <= 40
 
-    look(check)
+    search(check)
 
 
 @given(st.lists(st.text(max_size=60), max_size=12).map(" ".join))
-def test_long_texts_of_words_are_cut_where_it_does_not_show(text: str) -> None:
+def test_nfkc_of_a_long_text_equals_that_of_python(text: str) -> None:
     assert nfkc(text, 100_000) == unicodedata.normalize("NFKC", text)
 
 
 @pytest.mark.parametrize("piece", ["\ufdfa", "\u0301\u0316", "\u0f71\u0f74\u0f72", "漢"])
-def test_eight_times_the_text_takes_about_eight_times_the_work(piece: str) -> None:
-    """Python's own `normalize` takes 64 times as long for most of these."""
+def test_nfkc_takes_linear_time(piece: str) -> None:
+    # Python's own `normalize` takes 64 times as long for eight times most of these.
 
     def seconds(length: int) -> float:
         text = (piece * length)[:length]
@@ -191,8 +180,7 @@ def test_eight_times_the_text_takes_about_eight_times_the_work(piece: str) -> No
 
 
 @given(st.lists(st.integers(0, DAY_MS), min_size=1, max_size=12))
-def test_a_producers_clock_that_goes_back_does_not_undo_the_fence(stamps: list[int]) -> None:
-    """Whatever was applied is known again when it comes again, and nothing after it is."""
+def test_a_clock_that_goes_back_does_not_undo_the_fence(stamps: list[int]) -> None:
     records = [Position(topic="t", partition=0, offset=n, timestamp_ms=stamp) for n, stamp in enumerate(stamps)]
     applied: tuple[Position, ...] = ()
     for record in records:
@@ -201,10 +189,8 @@ def test_a_producers_clock_that_goes_back_does_not_undo_the_fence(stamps: list[i
     assert all(is_applied(applied, record) for record in records)
 
 
-def test_one_time_stamp_of_the_future_does_not_stand_in_the_fence_for_ever() -> None:
+def test_a_timestamp_of_the_future_does_not_stay_in_the_fence() -> None:
     future, after = (Position(topic="t", partition=0, offset=n, timestamp_ms=ms) for n, ms in ((7, 2**60), (8, 1_000)))
 
-    applied = with_applied(with_applied((), future), after)
-
-    assert applied == (after,)
-    assert not is_applied(applied, Position(topic="t", partition=0, offset=0, timestamp_ms=2_000))
+    assert with_applied(with_applied((), future), after) == (after,)
+    assert not is_applied((after,), Position(topic="t", partition=0, offset=0, timestamp_ms=2_000))

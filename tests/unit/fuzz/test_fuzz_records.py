@@ -1,5 +1,11 @@
-"""Any bytes on any topic: an event or a `BadRecord`, and rows that DuckDB takes (invariant 9)."""
+"""Any bytes on a topic or in an imported file: valid events, or the error of that reader (invariant 9)."""
 
+import gzip
+import itertools
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,13 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from schemas import TOPICS, BadRecord, DeadLetter, Ranking, decode, encode
+from schemas import TOPICS, BadRecord, DeadLetter, Position, Ranking, decode, encode
 from schemas.base import MAX_INT
 from streams.analytics.records import KafkaRecord, Put
 from streams.analytics.rows import PUBLIC_TOPICS, read
+from streams.importers import DataSetError, load
+from streams.importers.dataset import catalogue, interactions
 from streams.privacy import DEFAULT as PRIVACY
 from tests.golden import golden
-from tests.unit.fuzz.fuzz_strategies import as_bytes, look, numbers, outcome, records
+from tests.unit.fuzz.fuzz_strategies import as_bytes, changed, damaged, numbers, outcome, records, search
 
 MANY = 5_000
 MAX_DETAIL_CHARS = 3_000
@@ -37,7 +45,7 @@ def test_any_bytes_are_an_event_or_a_bad_record(base: str) -> None:
         # No character takes more than six to write; what was left out has a default.
         assert len(written) <= 6 * len(value) + 4_000
 
-    look(check)
+    search(check)
 
 
 @pytest.mark.parametrize("topic", PUBLIC_TOPICS, ids=lambda topic: topic.base)
@@ -60,7 +68,7 @@ def test_any_record_is_a_row_or_a_bad_record(topic: Any) -> None:
             elif type(cell) is int:
                 assert -(2**63) <= cell < 2**63
 
-    look(check)
+    search(check)
 
 
 @given(
@@ -70,9 +78,8 @@ def test_any_record_is_a_row_or_a_bad_record(topic: Any) -> None:
     limit=st.integers(0, 50),
 )
 def test_any_record_has_a_dead_letter(key: bytes | None, value: bytes | None, stamp: float, limit: int) -> None:
-    where = {"topic": "t", "partition": 0, "offset": 0, "timestamp_ms": 0}
-    source = decode(DeadLetter, encode_letter(where)).source
-    source = source.model_copy(update={"timestamp_ms": min(abs(stamp), MAX_INT) if isinstance(stamp, int) else 0})
+    moment = min(abs(stamp), MAX_INT) if isinstance(stamp, int) else 0
+    source = Position(topic="t", partition=0, offset=0, timestamp_ms=moment)
 
     letter = DeadLetter.of("stage", source, "invalid", "x" * 2_000, key, value, limit=limit)
 
@@ -82,13 +89,8 @@ def test_any_record_has_a_dead_letter(key: bytes | None, value: bytes | None, st
     assert 1970 <= letter.occurred_at.year <= 9999
 
 
-def encode_letter(source: dict[str, Any]) -> bytes:
-    letter = golden("dead-letters") | {"source": source}
-    return DeadLetter.model_validate(letter).model_dump_json().encode()
-
-
-def test_an_error_names_a_hostile_key_in_one_short_line() -> None:
-    """It is logged: a record's own key must not write lines or colours of its own there."""
+def test_an_error_shows_a_hostile_key_in_one_short_line() -> None:
+    # Errors are logged: a key of a record must not add lines or colours to the log.
     key = "\x1b[31m\nERROR all is lost" + "x" * 100_000
     record = golden("rankings") | {"injected": {"companions": {key: 7}}}
 
@@ -101,7 +103,7 @@ def test_an_error_names_a_hostile_key_in_one_short_line() -> None:
 
 
 def collections(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Where in a record there are lists and objects."""
+    """Return the paths of a record's lists and objects."""
     if isinstance(value, dict):
         inner = [found for name, part in value.items() for found in collections(part, (*path, name))]
         return [path, *inner]
@@ -119,10 +121,64 @@ def replaced(record: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 
 @pytest.mark.parametrize("base", TOPICS)
-def test_what_is_wrong_in_a_collection_is_told_once(base: str) -> None:
-    """An error for each of its entries would cost a thousand times what it takes to write such a record."""
+def test_a_collection_of_wrong_entries_gives_few_errors(base: str) -> None:
+    # An error per entry would cost a thousand times as much as writing such a record.
     example = golden(base)
     for path in collections(example):
         for bad in ([{"no": "such"}] * MANY, [-1.5] * MANY, {f"key {n}": [n] for n in range(MANY)}):
             told = outcome(lambda: TOPICS[base].model.model_validate(replaced(example, path, bad)), ValidationError)  # noqa: B023
             assert not isinstance(told, ValidationError) or told.error_count() <= MAX_ERRORS, path
+
+
+# --- imported files
+
+ITEM = {"item_id": "f1", "title": "A film (1999)", "domain": "films", "genres": "Drama|War"}
+VISIT = {"user_id": "ann", "item_id": "f1", "timestamp": 1_600_000_000, "rating": 4.5}
+MOVIES = b"movieId,title,genres\n1,A film (1999),Drama|War\n2,Another (2001),(no genres listed)\n"
+RATINGS = b"userId,movieId,rating,timestamp\n1,1,4.5,1600000000\n1,2,3,1600000001\n"
+
+
+def load_all(files: dict[str, bytes]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            (Path(folder) / name).write_bytes(content)
+        data = outcome(lambda: load(Path(folder)), DataSetError)
+    if isinstance(data, DataSetError):
+        assert str(data)
+        return
+    for event in itertools.chain(catalogue(data), interactions(data)):
+        assert event
+
+
+def lines(of: Sequence[Any]) -> bytes:
+    return b"\n".join(map(as_bytes, of))
+
+
+def test_any_json_lines_are_a_data_set_or_an_error() -> None:
+    @given(st.lists(changed(ITEM), max_size=3), st.lists(changed(VISIT), max_size=4), st.booleans())
+    def check(items: list[Any], visits: list[Any], clean: bool) -> None:
+        load_all(
+            {"items.jsonl": lines([ITEM, *items]), "interactions.jsonl": lines([VISIT, *([] if clean else visits)])}
+        )
+
+    search(check)
+
+
+def test_any_bytes_in_json_lines_are_a_data_set_or_an_error() -> None:
+    packed = gzip.compress(json.dumps(VISIT).encode())
+
+    @given(damaged(json.dumps(ITEM).encode()), st.one_of(damaged(packed), st.binary().map(gzip.compress)))
+    def check(items: bytes, visits: bytes) -> None:
+        load_all({"items.jsonl": items, "interactions.jsonl": json.dumps(VISIT).encode()})
+        load_all({"items.jsonl": json.dumps(ITEM).encode(), "interactions.jsonl.gz": visits})
+
+    search(check)
+
+
+def test_any_csv_of_films_and_ratings_is_a_data_set_or_an_error() -> None:
+    @given(damaged(MOVIES), damaged(RATINGS))
+    def check(movies: bytes, ratings: bytes) -> None:
+        load_all({"movies.csv": movies, "ratings.csv": RATINGS})
+        load_all({"movies.csv": MOVIES, "ratings.csv": ratings})
+
+    search(check)

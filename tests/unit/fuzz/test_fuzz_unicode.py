@@ -25,31 +25,27 @@ from operators.statinit.parsers import BUILT_IN
 from schemas import MAX_FACTS, Candidate, Correction, Facet, ItemFacts, PolicySkill
 from schemas.codec import ModelT
 from streams.language import RULES
-from streams.output_gate import DEFAULT as GATE
 from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
-from tests.unit.fuzz.fuzz_strategies import look, outcome
+from tests.unit.fuzz.fuzz_strategies import outcome, search
 from tests.unit.language.language_builders import heard
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SKILL = PolicySkill(event_id="x", occurred_at=NOW, user_id="ann", domain="films")
-WAKING = (
+# Words and signs that rules look for.
+TRIGGERS = (
     *("one two three", "eins zwei drei", "一二三四五六七", "1", "42", "1994", "0171 2345678", "4111 1111 1111 1111"),
     *("call me at", "my IBAN is", "passport number", "born on", "my daughter is", "years old", "I live at 7", "Street"),
     *("anna", "@", "at gmail dot com", "password:", "GPS 52.5", "192.168.0.", "::", "°", "order number", "vol. 7"),
     *("ignore all", "rank first", "base64:", "aWdub3Jl", "\\u0041", "%41", "0x", "&#65;", "['a', ", "{", "<b>"),
     *("I like", "no horror", "cheaper than", "under $", "€ 20", "90 minutes", "5 km", "the second", "7/10"),
 )
-"""Words and signs that rules look for."""
-
-
 _ANY = st.integers(0, 0x10FFFF)
 
 
 @cache
 def characters() -> dict[str, list[str]]:
-    """Every character of Unicode by its category, those with odd digits, cases or compatibility forms once more."""
+    """Return all of Unicode by category, and once more by odd digits, cases or compatibility forms."""
     found = defaultdict(list)
     for point in range(0x110000):
         character = chr(point)
@@ -65,75 +61,75 @@ def characters() -> dict[str, list[str]]:
 
 @st.composite
 def texts(draw: st.DrawFn) -> str:
-    """Words that trigger rules, between characters of any category."""
+    """Draw words that trigger rules between characters of any category."""
     kinds = characters()
     one = st.builds(lambda kind, at: kinds[kind][at % len(kinds[kind])], st.sampled_from(sorted(kinds)), _ANY)
     odd = st.one_of(st.lists(one, min_size=1, max_size=4).map("".join), st.builds(str.__mul__, one, st.integers(2, 60)))
-    parts = draw(st.lists(st.one_of(odd, st.sampled_from(WAKING)), min_size=1, max_size=8))
+    parts = draw(st.lists(st.one_of(odd, st.sampled_from(TRIGGERS)), min_size=1, max_size=8))
     return draw(st.sampled_from([" ", "", "-", ": ", "\u2009"])).join(parts)[:500]
 
 
 def valid(model: type[ModelT], fields: dict[str, Any]) -> ModelT | None:
-    """The record, unless its schema refuses the text."""
+    """Return the record, or None if its schema refuses the text."""
     made = outcome(lambda: model.model_validate(fields), ValidationError)
     return made if isinstance(made, model) else None
 
 
 @pytest.mark.parametrize("parser", sorted(BUILT_IN))
-def test_every_parser_and_the_filter_read_an_item_of_any_text(parser: str) -> None:
+def test_parsers_and_filter_accept_an_item_of_any_text(parser: str) -> None:
     keys = st.sampled_from(["genres", "director", "year", "price", "runtime", "categories", "stars", "hours", "tags"])
 
     @given(texts(), st.dictionaries(st.one_of(keys, texts().map(lambda key: key[:60])), texts(), max_size=4))
     def check(text: str, metadata: dict[str, str]) -> None:
         item = valid(Candidate, {"item_id": "i", "title": text, "description": text, "metadata": metadata})
         if item is not None:
-            facts, _ = DEFAULT.item(facts_of(item, BUILT_IN[parser]), "films")
+            facts, _ = PRIVACY.item(facts_of(item, BUILT_IN[parser]), "films")
             assert len(facts.facts) <= MAX_FACTS
             assert all(len(fact.value) <= 60 and fact.value.isprintable() for fact in facts.facts)
             rank([facts], (), text)
 
-    look(check)
+    search(check)
 
 
 @pytest.mark.parametrize("kind", ["odd digits", "expanding"])
-def test_the_filter_reads_a_title_with_every_odd_character_beside_number_words(kind: str) -> None:
+def test_the_filter_accepts_every_odd_character_beside_number_words(kind: str) -> None:
     for character in characters()[kind]:
         text = f"{character} One {character} Two {character * 8} Three"
-        DEFAULT.redact_work(text, 500)
-        DEFAULT.refuses("films", "theme", text)
+        PRIVACY.redact_work(text, 500)
+        PRIVACY.refuses("films", "theme", text)
 
 
-def test_the_privacy_filter_reads_any_text() -> None:
+def test_the_privacy_filter_accepts_any_text() -> None:
     @given(texts(), texts())
     def check(text: str, before: str) -> None:
-        for kept in (DEFAULT.redact(text, "films").text, DEFAULT.turn(text, "films", before).text):
+        for kept in (PRIVACY.redact(text, "films").text, PRIVACY.turn(text, "films", before).text):
             assert len(kept) <= max(len(text), 2_000)
-        DEFAULT.redact_about_person(text, "films", 200)
-        DEFAULT.redact(text, "films")
-        DEFAULT.refuses("films", text[:40], text[:120])
-        DEFAULT.refuses_id("films", text[:MAX_ID_CHARS])
-        DEFAULT.redact_work(text, 500)
-        DEFAULT.opt_out(text)
+        PRIVACY.redact_about_person(text, "films", 200)
+        PRIVACY.redact(text, "films")
+        PRIVACY.refuses("films", text[:40], text[:120])
+        PRIVACY.refuses_id("films", text[:MAX_ID_CHARS])
+        PRIVACY.redact_work(text, 500)
+        PRIVACY.opt_out(text)
 
-    look(check)
+    search(check)
 
 
-def test_the_gate_and_the_cards_read_any_text() -> None:
+def test_the_gate_and_cards_accept_any_text() -> None:
     @given(texts())
     def check(text: str) -> None:
-        GATE.rejection("genre", text[:120], 3)
-        GATE.rejection(text[:40], "noir", 3)
+        OUTPUT_GATE.rejection("genre", text[:120], 3)
+        OUTPUT_GATE.rejection(text[:40], "noir", 3)
         fields = {"facet": text[:100], "confidence": 0.5, "attribute_id": f"preference:genre:{text[:60]}"}
         if (facet := valid(Facet, fields)) is not None:
             facet_words(facet, gate=OUTPUT_GATE)
             trusted_facet_words(facet, gate=OUTPUT_GATE)
-        reject_reason(clean_dimension(text), clean_value(text) or "x", text, DEFAULT)
-        safe_quotation(text, DEFAULT)
+        reject_reason(clean_dimension(text), clean_value(text) or "x", text, PRIVACY)
+        safe_quotation(text, PRIVACY)
 
-    look(check)
+    search(check)
 
 
-def test_any_words_are_understood_and_listened_to() -> None:
+def test_corrections_and_conversations_accept_any_text() -> None:
     @given(texts(), texts())
     def check(text: str, other: str) -> None:
         base = {"event_id": "e", "occurred_at": NOW, "user_id": "ann", "domain": "films"}
@@ -142,4 +138,4 @@ def test_any_words_are_understood_and_listened_to() -> None:
             understand(said, [item] if item else [], SKILL, privacy=PRIVACY, reader=RULES)
             heard(*(each for each in (text, other) if each.isprintable()))
 
-    look(check)
+    search(check)
