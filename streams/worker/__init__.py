@@ -1,1 +1,1 @@
-"""The Faust worker: its app, its agents, and what they share."""
+"""The Faust worker: its app, its agents, and their shared state."""

@@ -1,4 +1,4 @@
-"""The app for Faust's own commands, with settings of the environment: `faust -A streams.worker.app worker`."""
+"""The app for Faust's own commands: `faust -A streams.worker.app worker`."""
 
 from streams.settings import Settings
 from streams.worker.create import create

@@ -1,4 +1,4 @@
-"""Reads and writes users' cards; every version is written here."""
+"""Reads cards, and writes all their versions."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ from streams.worker.writer import LogIncomplete, VersionedWriter
 
 
 class CardWriter(VersionedWriter[Card, CardDiff]):
-    """Reads cards, and writes the versions that steps make of them. For callers that hold the user's lock."""
+    """Reads cards and writes their versions; callers hold the user's lock."""
 
     def __init__(self, reader: BatchReader, tables: Tables, producer: Producer, settings: Settings) -> None:
         super().__init__(reader, tables.cards, producer, settings, CardDiff)
@@ -30,15 +30,15 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
     async def apply(self, event: Any, diff: CardDiff) -> None:
         """Write and send the version that a diff leads to, unless the card has it already.
 
-        Callers first `complete` the version before it. If lines are erased, the log is rewritten before the card: while
-        the card has a line, its words can be looked for. Raises LogIncomplete if the log of a card that is to lose a
-        line has gaps.
+        Callers `complete` the previous version first. Raises LogIncomplete if the diff erases lines and the log has
+        gaps.
         """
         card = self.read(diff.user_id)
         if card is not None and diff.version <= card.version:
             return
         gone = tuple(dict.fromkeys(change.line_id for change in erasing_changes(diff)))
-        # The quotation of a line that stays may hold erased words too.
+        # Rewrite the log first: a crash in between leaves the card, which shows the words to look for. A quotation of
+        # a remaining line may hold erased words too.
         forgets = bool(gone) or any(change.kind is CardChangeKind.FORGOTTEN for change in diff.changes)
         if forgets:
             card, diff = await self._without(event, card, diff, gone)
@@ -51,9 +51,9 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         count(diff)
 
     async def complete(self, event: Any, user_id: str, pending: Collection[str] = ()) -> None:
-        """Send the newest version if a worker that died may not have sent it.
+        """Send the newest version if a dead worker may not have sent it.
 
-        `pending` are the ids of unfinished chunks, whose events are acknowledged already.
+        `pending` holds the ids of unfinished chunks, whose events are acknowledged already.
         """
         card = self.read(user_id)
         if card is None or card.last_diff is None:
@@ -69,7 +69,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
             await self._erase(event, card, [compound_key(user_id, version) for version in range(1, card.version + 1)])
 
     async def record_erased_lines(self, event: Any, user_id: str, lines: Sequence[str], scope: ErasedScope) -> None:
-        """Write the receipt of erased lines, so that no earlier words bring them back."""
+        """Write a receipt of erased lines, so that earlier words cannot add them again."""
         if not lines:
             return
         held = self._tables.receipt(user_id)
@@ -82,7 +82,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
     async def _without(
         self, event: Any, card: Card | None, diff: CardDiff, gone: Sequence[str]
     ) -> tuple[Card, CardDiff]:
-        """Rewrite the log without these lines; return the card after the diff, and the diff, without them too."""
+        """Rewrite the log without these lines; return the card after the diff, and the diff without them."""
         log = [] if card is None or not card.version else await self._log(event, key_start(card.user_id), card.version)
         changed = [*log, diff] if gone else drop_stale_quotations([*log, diff])
         for line_id in gone:
@@ -103,7 +103,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
 
 
 def count(diff: CardDiff) -> None:
-    """Count the changes of a version, and the private data that it leaves out."""
+    """Count the changes of a version, and the private data that it omits."""
     for change in diff.changes:
         metrics.labelled(metrics.CARD_CHANGES, change.kind.value).inc()
     for each in diff.not_kept:

@@ -1,7 +1,4 @@
-"""Waiting turns of conversations, and the time at which they are processed.
-
-Due times are kept in memory, and gathered from the table after every rebalance.
-"""
+"""Waiting turns of conversations, with their due times in memory."""
 
 import asyncio
 from typing import Any
@@ -13,7 +10,7 @@ from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.tables import StateTable
 
-# Users who are visited before other tasks run.
+# Users scanned per turn of the event loop.
 USERS_PER_TURN = 2_000
 
 
@@ -41,10 +38,7 @@ class Conversations:
         self._drop(user_id)
 
     async def due(self, now_ms: int) -> list[tuple[str, int]]:
-        """Return users, with their partitions, whose conversations are silent, or closed by a worker that died.
-
-        While records wait that may belong to them, they must be silent for twice as long.
-        """
+        """Return users, with their partitions, whose conversations are silent or were closed by a dead worker."""
         await self._scan()
         found = []
         topic = self._settings.topic(Utterance.TOPIC)
@@ -52,6 +46,7 @@ class Conversations:
         behind = {each for each in ours if self._app.reader.has_more(topic, each)}
         for user_id in [user_id for user_id, due_ms in self._due.items() if due_ms <= now_ms]:
             partition = partition_of(user_id, self._settings.partitions)
+            # A waiting record may continue the conversation.
             extra_ms = self._step.silence_ms if partition in behind else 0
             if partition in ours and self._due.get(user_id, now_ms) + extra_ms <= now_ms:
                 found.append((user_id, partition))

@@ -1,4 +1,4 @@
-"""The worker: its Faust app with settings decided by measurement, tables and agents, and its life beside these."""
+"""Creates a worker: its Faust app, tables, agents and background tasks."""
 
 import asyncio
 import gc
@@ -37,15 +37,15 @@ logger = logging.getLogger("sager.worker")
 TABLES = ("skills", "profiles", "open-rankings", "memories", "receipts", "weights", "cards", "conversations")
 MAX_POLL_SECONDS = 7 * 86_400.0
 REQUEST_BYTES = 4 * 1024 * 1024
-# A fetch is decompressed as its records are taken: all at once, 4 MB a partition become gigabytes.
+# A fetch is decompressed as its records are taken: without a limit, 4 MB per partition become gigabytes.
 RECORDS_PER_FETCH = 5_000
 MARGIN_SECONDS, MEASURE_SECONDS = 30.0, 10.0
-# Thresholds of the garbage collector's generations. Python's own 700 start it several times per event.
+# Python's default threshold of 700 starts the garbage collector several times per event.
 GC_THRESHOLDS = (100_000, 20, 10)
 
 
 def create(settings: Settings) -> Worker:
-    """Return the worker's parts, with an app of all agents that is not started yet."""
+    """Return a worker whose app has all agents and is not started."""
     datadir = settings.data_dir / "worker"
     permissions.make(datadir)
     app, deps = _app(settings, datadir), Deps(settings)
@@ -88,7 +88,7 @@ def _app(settings: Settings, datadir: Path) -> WorkerApp:
         broker_credentials=credentials(settings),
         store=f"{settings.store.value}://",
         datadir=str(datadir),
-        # A table's changelog must have as many partitions as its source, or every write is lost.
+        # A changelog with fewer partitions than its source would lose writes.
         topic_partitions=settings.partitions,
         topic_replication_factor=settings.replication,
         topic_disable_leader=True,
@@ -99,7 +99,7 @@ def _app(settings: Settings, datadir: Path) -> WorkerApp:
         broker_heartbeat_interval=min(1.0, settings.session_seconds / 8),
         broker_rebalance_timeout=rebalance_seconds,
         broker_commit_interval=settings.commit_seconds,
-        # Faust counts time without a fetch, and never comes back from it: our own watchdog looks at progress.
+        # Off: Faust counts time without a fetch, and does not recover from exceeding it. The watchdog checks progress.
         broker_max_poll_interval=MAX_POLL_SECONDS,
         stream_wait_empty=True,
         consumer_max_fetch_size=REQUEST_BYTES,
@@ -111,7 +111,7 @@ def _app(settings: Settings, datadir: Path) -> WorkerApp:
 
 
 def credentials(settings: Settings) -> faust.SASLCredentials | faust.SSLCredentials | None:
-    """Return the credentials of Faust's consumer; None for a plain connection."""
+    """Return the credentials for Faust's clients; None for a plain connection."""
     context = tls_context(settings)
     if protocol_of(settings).sasl:
         password = settings.kafka_sasl_password
@@ -139,9 +139,9 @@ def _table(app: faust.App, settings: Settings, base: str) -> LogFirstTable:
 
 
 def prepare(app: Any, deps: Deps) -> None:
-    """Make topics, read copies of topics and warm up, before the worker joins its group; blocks meanwhile."""
+    """Create topics, read followed topics and warm up, before the worker joins its group; blocks."""
     health = app.health
-    health.set_activity("looking at the topics")
+    health.set_activity("checking the topics")
     if made := topics.ensure(deps.settings):
         logger.info("created %s", ", ".join(made))
     if not is_shared(deps.settings):
@@ -156,13 +156,13 @@ def prepare(app: Any, deps: Deps) -> None:
     deps.learned_weights.start()
     health.set_activity("reading the items of the graph")
     deps.items.start()
-    # The tokenizer reads its table on first use, for half a second: not while a group waits for this worker.
+    # The tokenizer takes half a second to load on first use. The group must not wait for that.
     count_tokens("")
     health.set_running(app)
 
 
 def max_model_seconds(settings: Settings) -> float:
-    """Return how long one event can keep a model busy, with all retries: partitions and the watchdog wait for it."""
+    """Return how long one event can wait for a model with all retries, which rebalances and the watchdog allow."""
     calls, pauses = settings.llm_attempts + 1, settings.llm_attempts
     question = calls * settings.llm_timeout_seconds + pauses * settings.llm_retry_seconds
     evolving = int(settings.reasoner is ReasonerName.LLM)
@@ -172,7 +172,7 @@ def max_model_seconds(settings: Settings) -> float:
 
 
 def add_tasks(app: Any, tables: Tables, deps: Deps) -> None:
-    """Add the tasks that start with the app: Faust makes its consumer in the thread that asks for it first."""
+    """Add the tasks that start with the app: watchdog, state metrics, garbage collection."""
     metrics.LLM_BUDGET.set(deps.settings.llm_daily_budget)
 
     def assigned() -> set[tuple[str, int]]:
@@ -202,8 +202,8 @@ def add_tasks(app: Any, tables: Tables, deps: Deps) -> None:
             await asyncio.sleep(MEASURE_SECONDS)
 
     async def tune_garbage_collector() -> None:
-        # The objects of imports, agents and recovery stay for good, so the collector need not visit them again. Events
-        # leave few cycles, and reference counts free the rest at once.
+        # Imports, agents and recovered state live as long as the process, so the collector need not visit them. Events
+        # leave few cycles.
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
@@ -213,10 +213,10 @@ def add_tasks(app: Any, tables: Tables, deps: Deps) -> None:
 
 
 class GracefulWorker(faust.Worker):
-    """A Faust worker that ends in time after a signal, also without Kafka: Faust would wait to commit."""
+    """A Faust worker that ends in time after a signal, also without a broker to commit to."""
 
     async def on_first_start(self) -> None:
-        """Observe the event loop from its first turn on."""
+        """Start the heartbeat of the event loop."""
         self.app.health.start_heartbeat(self.loop)
         await super().on_first_start()
 
@@ -229,5 +229,5 @@ class GracefulWorker(faust.Worker):
         seconds = self.app.settings.shutdown_seconds
         self.app.health.set_ending()
         shutdown.begin(seconds)
-        logger.info("%s: finishing what is in flight, for at most %.0f s", signal.name, seconds)
+        logger.info("%s: finishing events in flight, for at most %.0f s", signal.name, seconds)
         super()._schedule_shutdown(signal)

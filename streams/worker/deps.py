@@ -1,4 +1,4 @@
-"""Shared parts of all agents besides state: settings, limits of the operators, the language guard, copies of topics."""
+"""Services that all agents share: settings, limits, privacy, and followed topics."""
 
 import logging
 from collections.abc import Mapping
@@ -52,10 +52,10 @@ class Deps:
         self._parsed: LruCache[tuple[str, str], tuple[Candidate, ItemFacts]] = LruCache(PARSED_ITEMS)
 
     def facts_of(self, domain: str, candidate: Candidate) -> ItemFacts:
-        """Return the facts of an item that may be learned, by the domain's parser; popular items are parsed once."""
+        """Return the learnable facts of an item by the domain's parser, cached."""
         key = (domain, candidate.item_id)
         known = self._parsed.get(key)
-        # pydantic's own comparison takes twice the time, ten times a choice.
+        # `==` of pydantic models takes twice the time, and a choice compares ten items.
         if known is not None and vars(known[0]) == vars(candidate):
             return known[1]
         read = read_item(candidate, domain, parser_for(domain, self.settings.parsers), self.privacy)
@@ -66,7 +66,7 @@ class Deps:
         return read.facts
 
     def redact_instruction(self, instruction: str, domain: str) -> str:
-        """Return an instruction without private data, as it may be kept and shown to a model."""
+        """Return an instruction without private data, for storage and models."""
         redacted = self.privacy.redact(instruction, domain)
         _count_private(redacted.found)
         return redacted.text
@@ -74,8 +74,8 @@ class Deps:
     async def vocabulary(self, tables: Tables, user_id: str, domain: str) -> tuple[Fact, ...]:
         """Return the facts that a user's words about a domain can name.
 
-        They come from the user's own lists, the parser's closed vocabulary, the global skill, and the tastes that
-        several takers of the graph's items share, so that all workers agree on them.
+        They come from the user's lists, the parser's closed vocabulary, the global skill, and tastes that several users
+        share in the item graph.
         """
         closed = vocabulary_for(domain, self.settings.parsers)
         shared = await self.items.tastes(domain) if self.graph is not None else ()
@@ -93,7 +93,7 @@ class Worker(NamedTuple):
 
 
 def _shown_to(tables: Tables, user_id: str, domain: str) -> tuple[Fact, ...]:
-    """Return the facts of the items that a user was shown and took, the newest first."""
+    """Return the facts of the items that a user saw and took, newest first."""
     rings = (tables.open_rankings.read(compound_key(user_id, slot)) for slot in range(SLOTS))
     waiting = (each for ring in rings if ring is not None for each in ring.rankings if each.domain == domain)
     shown = (fact for ranking in waiting for item in ranking.candidates for fact in item.facts)

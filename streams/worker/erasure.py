@@ -1,7 +1,7 @@
-"""Erasure in a worker: removes a user from its tables and topics, and from the items of the graph.
+"""Removes a user, a domain or a line from a worker's tables, its topics and the item graph.
 
-The receipt is written first: from then on no earlier event is learned from, in whatever order events come. It is marked
-as done last: after a crash in between the request comes again and is carried out to its end.
+The receipt is written first, so that no earlier event is learned from, in whatever order events come. It is marked as
+done last: after a crash in between, the request comes again and is completed.
 """
 
 import asyncio
@@ -37,23 +37,21 @@ from streams.worker.skills import SkillWriter
 from streams.worker.tables import StateTable
 
 POLL_SECONDS = 0.02
-# An answer is on a compacted topic: one that was not read in time may be gone, and is given again.
+# Reports are on a compacted topic, so one that was not read in time may be gone: the request is sent again.
 RESEND_SECONDS = 30.0
 
 
 class ErasureHandler:
-    """Carries out requests to forget. Its caller holds the user's lock."""
+    """Carries out erasure requests; callers hold the user's lock."""
 
     def __init__(self, worker: Worker, skills: SkillWriter, listener: ListenAgent) -> None:
         self._app, self._tables, self._producer, self._deps = worker
         self._reader, self._skills, self._listener = worker.app.reader, skills, listener
 
     async def on_request(self, event: Any, request: ForgetRequest, position: Position) -> str:
-        """Carry out one request; return its outcome.
+        """Carry out one request, which covers everything until now; return its outcome.
 
-        It covers everything until now. Neither the event's own time nor the worker's clock decides alone: each may be
-        wrong. A request is a repeat if all of it is. Raises LogIncomplete if a line's history cannot be rewritten; the
-        request can be repeated.
+        Raises LogIncomplete if the history of a line cannot be rewritten; the request can be repeated.
         """
         receipt = self._tables.receipt(request.user_id)
         repeat = known_as(request.user_id, encode(request).decode(), self._deps.settings.event_key_bytes)
@@ -67,9 +65,9 @@ class ErasureHandler:
         if last is not None:
             until = max(until, last.until)
             if last.event_id == request.event_id and not last.done:
-                # Begun by a worker that died. Its count is from before anything was removed.
+                # A dead worker has begun this. Its count of versions is from before the removal.
                 until, versions = last.until, last.versions or versions
-        # Kafka's time in the records of the erasure, so that a successor writes the same.
+        # Kafka's time, so that a successor writes the same records.
         request = request.model_copy(update={"occurred_at": min(position.moment, until)})
         receipt = receipt or Receipt(
             event_id=request.event_id, occurred_at=request.occurred_at, subject=subject_of(request.user_id)
@@ -82,7 +80,7 @@ class ErasureHandler:
         await (self._erase_line(event, request, position) if request.line else self._erase_scope(event, request))
         for table in self._tables.by_name.values():
             await table.scrub()
-        receipt = self._tables.receipt(request.user_id) or receipt  # with the lines of a card that went with it
+        receipt = self._tables.receipt(request.user_id) or receipt  # with the lines erased with the card
         await self._write_receipt(
             event, request, with_known(receipt, [repeat]), scope.model_copy(update={"done": True})
         )
@@ -132,7 +130,7 @@ class ErasureHandler:
             await listener.conversations.forget(event, user_id)
             await listener.cards.erase(event, user_id)
             return
-        # A chunk that is on the card already must not be thought over again without the turns that go.
+        # Otherwise a chunk that is on the card already would be processed again without the erased turns.
         await listener.finish_pending(event, user_id)
         listening = listener.conversations.read(user_id)
         if listening is not None and request.line is None:
@@ -143,7 +141,7 @@ class ErasureHandler:
             return
         position = event.position
         if request.line is not None:
-            # First: a request that comes again finds the lines gone.
+            # First: after a crash, the repeated request no longer finds the lines on the card.
             scope = ErasedScope(event_id=request.event_id, until=position.moment, actor=request.actor, done=True)
             said = {each.line_id: each.value for each in (*card.lines, *card.past)}
             await listener.erase_lines(event, user_id, {each: said[each] for each in lines}, scope)
@@ -160,12 +158,12 @@ class ErasureHandler:
                     await self._tables.open_rankings.delete(event, key)
                     continue
                 kept = tuple(each for each in rings.rankings if each.domain != request.domain)
-                # Answered rankings carry no domain, so all of them go.
+                # Answered rankings have no domain, so all of them are removed.
                 rest = rings.model_copy(update={"rankings": kept, "answered": ()})
                 await self._tables.open_rankings.write(event, key, rest)
 
     async def _erase_from_items(self, event: Any, request: ForgetRequest) -> None:
-        """Have every partition's owner take the user out of its items, and wait until all have."""
+        """Make the owner of every partition remove the user from its items, and wait for all reports."""
         items, partitions = self._deps.items, range(self._deps.settings.partitions)
         source = event.position
         name = derived_id("forget", source.topic, str(source.partition), str(source.offset))
@@ -175,7 +173,7 @@ class ErasureHandler:
             ask_again = time.monotonic() + RESEND_SECONDS
             while time.monotonic() < ask_again and not all(items.has_erased(p, name) for p in waiting):
                 if not self._app.flow_control.is_active():
-                    # A rebalance or shutdown waits for this request, which waits for records that are not read now.
+                    # A rebalance or shutdown waits for this request, and no reports are read meanwhile.
                     raise Interrupted
                 if event.generation_id != self._producer.generation():
                     raise PartitionRevoked
@@ -196,7 +194,7 @@ class ErasureHandler:
             memory = self._tables.memories.read(key)
             if memory is not None:
                 scrubbed = scrub_memory(memory, line)
-                # Items hold the user's tastes: they forget the user, and hear the rest again.
+                # Items hold the user's tastes: remove the user, then send the remaining tastes.
                 await self._erase_from_items(event, request)
                 await send_touches(self._producer, event, touch_all_items(scrubbed, self._deps.graph_limits))
                 await self._tables.memories.write(event, key, scrubbed)

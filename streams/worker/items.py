@@ -1,6 +1,6 @@
-"""The item graph in a worker: all items, as every worker has them, and the sends to their owners.
+"""The item graph in a worker: a copy of all items, and updates sent to their owners.
 
-A follower reads the items' log into the store; agents read the store, and send touches to the owners of the items.
+A follower reads the topic `item-memories` into the store. Agents read the store, and send updates to the owners.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ from streams.settings import Settings
 from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 
-# The key under which a partition's owner reports an erasure: no item's, which have two parts.
+# The key of an owner's report of an erasure. Keys of items have two parts.
 ERASURE_KEY = b'["forgotten"]'
-# How values begin that are items; the first field is left out where it is 0.
+# Beginnings of item values: `epoch` is omitted if it is 0.
 ITEM_PREFIXES = b'{"epoch":', b'{"domain":'
-# Values that are searched before other tasks run.
+# Values searched per turn of the event loop.
 VALUES_PER_TURN = 5_000
 # Items that are kept decoded, with their counts: decoding takes longer than everything else.
 CACHED_ITEMS = 4_000
@@ -40,10 +40,9 @@ TASTES_SECONDS, TASTES_ITEMS, MAX_TASTES, MAX_DOMAINS = 60.0, 2_000, 512, 64
 
 
 class ItemStore:
-    """A worker's copy of `item-memories`: compressed items by partition and key, and how far each partition is read.
+    """A copy of `item-memories`: compressed items by partition and key, the least recently written first.
 
-    One thread writes, that which reads the log; the event loop reads. Entries stand in the order in which they were
-    last written to the log, so that the item that has been silent longest is the first.
+    The follower's thread writes; the event loop reads.
     """
 
     def __init__(self) -> None:
@@ -58,12 +57,12 @@ class ItemStore:
         return None if value is None else decompressed(value)
 
     def keys(self, partition: int) -> list[bytes]:
-        """Return a partition's keys, the one that was written longest ago first."""
+        """Return a partition's keys, the least recently written first."""
         with self._lock:
             return list(self._shares[partition])
 
     def oldest(self, partition: int, limit: int, exclude: Collection[bytes]) -> list[bytes]:
-        """Return the first of these keys that are not among `exclude`."""
+        """Return the first `limit` keys that are not in `exclude`."""
         found: list[bytes] = []
         with self._lock:
             for key in self._shares[partition]:
@@ -82,11 +81,11 @@ class ItemStore:
         return sum(map(len, list(self._shares.values()))), self._bytes
 
     def position(self, partition: int) -> int:
-        """Return the offset behind the last record that was read."""
+        """Return the offset after the last record that was read."""
         return self._next.get(partition, 0)
 
     def skip(self, partition: int, offset: int) -> None:
-        """Note that a record that is no item was read."""
+        """Record that a record without an item was read."""
         self._next[partition] = offset + 1
 
     def put(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
@@ -99,7 +98,7 @@ class ItemStore:
                 self._bytes -= len(key) + len(before)
             if value is None:
                 share.pop(key, None)
-            else:  # replaced in its place first: a reader between the two finds it
+            else:  # `pop` first would hide the item from a reader in between
                 share[key] = value
                 share.move_to_end(key)
                 self._bytes += len(key) + len(value)
@@ -107,7 +106,7 @@ class ItemStore:
 
 
 class ItemGraph:
-    """The store of all items, and the follower of their log."""
+    """The store of all items, and the follower of their topic."""
 
     def __init__(self, settings: Settings, limits: GraphLimits) -> None:
         self._settings, self._limits = settings, limits
@@ -118,13 +117,13 @@ class ItemGraph:
         self._tastes: LruCache[str, tuple[tuple[Fact, ...], float]] = LruCache(MAX_DOMAINS)
 
     def start(self) -> None:
-        """Read the log to its end, then follow it."""
+        """Read the topic to its end, then follow it."""
         self._log.start()
 
     # --- for agents, in the event loop
 
     def read(self, key: bytes, partition: int) -> ItemSummary | None:
-        """Return an item as the log has it, by its key."""
+        """Return an item from the store; None if there is no valid one."""
         raw = self.store.get(partition, key)
         if raw is None:
             return None
@@ -144,7 +143,7 @@ class ItemGraph:
     async def tastes(self, domain: str) -> tuple[Fact, ...]:
         """Return tastes that enough takers of a domain's items share, the most shared first.
 
-        A thread counts them over the items that changed last, at most once a minute.
+        A thread counts them at most once a minute, over the items that changed last.
         """
         found, at = self._tastes.get(domain) or ((), -math.inf)
         if time.monotonic() - at > TASTES_SECONDS:
@@ -169,7 +168,7 @@ class ItemGraph:
         return facts_of_ids((), shared[:MAX_TASTES])
 
     def epochs(self, memory: Memory | None) -> tuple[int, ...]:
-        """Return the epochs of the items in a memory: while these are the same, so is the neighbourhood."""
+        """Return the epochs of the items in a memory, a cache key of its neighbourhood."""
         return tuple(epoch_of(self.store.get(*where) or b"") for where in self._keys_of(memory))
 
     def neighbourhood(self, memory: Memory | None) -> Neighbourhood:
@@ -189,13 +188,13 @@ class ItemGraph:
         ]
 
     async def reach_end(self, partition: int) -> None:
-        """Wait until all records that a partition's log has now were applied."""
+        """Wait until all records that a partition has now are applied."""
         reached = self._log.reach_end(partition)
         while not reached.is_set():  # noqa: ASYNC110 - a thread sets it
             await asyncio.sleep(POLL_SECONDS)
 
     async def keys_with_taker(self, partition: int, neighbour: str) -> list[bytes]:
-        """Return the keys of a partition's items that have this taker on the log."""
+        """Return the keys of a partition's stored items with this taker."""
         sought, found = neighbour.encode(), list[bytes]()
         for number, key in enumerate(self.store.keys(partition), 1):
             if sought in (self.store.get(partition, key) or b""):
@@ -205,7 +204,7 @@ class ItemGraph:
         return found
 
     def has_erased(self, partition: int, request: str) -> bool:
-        """Return true if a partition's owner has reported this request as carried out."""
+        """Return true if the owner of a partition has reported this erasure."""
         return (partition, request) in self._erasure_reports
 
     # --- for the follower, in a thread of its own
@@ -215,12 +214,12 @@ class ItemGraph:
         self.take(*where, message.key() or b"", message.value())
 
     def take(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
-        """Apply a record of the log."""
+        """Apply a record of the topic."""
         if key == ERASURE_KEY:
             self._on_forgotten(partition, value)
             self.store.skip(partition, offset)
             return
-        # Other values may hold users' ids.
+        # Other values are forged, and may hold users' ids.
         readable = value if value and value.startswith(ITEM_PREFIXES) else None
         self.store.put(partition, offset, key, readable)
 
@@ -247,7 +246,7 @@ def domain_of(key: bytes) -> str:
 
 
 async def remember(tables: Tables, producer: Producer, event: Any, remembered: MemoryUpdate | None) -> None:
-    """Send the touch, then write the memory. For callers that hold the memory's lock."""
+    """Send the update, then write the memory; callers hold the memory's lock."""
     if remembered is None:
         return
     if remembered.touch is not None:
@@ -257,11 +256,11 @@ async def remember(tables: Tables, producer: Producer, event: Any, remembered: M
 
 
 async def send_touches(producer: Producer, event: Any, touch: ItemUpdate) -> None:
-    """Send a touch to its items: one record for each of their partitions."""
+    """Send an update to the owners of its items, one record per partition."""
     parts = split_by_partition(touch, lambda item_id: partition_of(item_id, producer.partitions))
     await asyncio.gather(*(send_touch(producer, event, part, partition) for partition, part in parts.items()))
 
 
 async def send_touch(producer: Producer, event: Any, touch: ItemUpdate, partition: int) -> None:
-    """Send a touch to a partition."""
+    """Send an update to one partition."""
     await producer.send(event, ItemUpdate.TOPIC, touch.taker.encode(), encode(touch), partition)

@@ -1,7 +1,4 @@
-"""A worker's metrics for Prometheus. Labels are small and closed: never a user, never an id.
-
-Known label values start at 0, so that rates exist before the first event and alerts see the first failure.
-"""
+"""Prometheus metrics of a worker. Labels have few values, and never a user or an id."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -24,7 +21,7 @@ from streams.metrics import DEAD_LETTERS, UNREADABLE
 from streams.settings import OnLlmFailure
 
 _LATENCY = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
-# A tier before an attribute was there, or after it has gone.
+# The tier of an attribute before it is discovered, or after it is removed.
 NO_TIER = "none"
 
 # Outcomes of events by stage, besides `rerouted` and `dead-lettered`.
@@ -52,13 +49,13 @@ NDCG_DEPTHS = (3, 5)
 
 TAKEN = Counter("sager_records_taken", "Records taken from Kafka, by topic.", ["topic"])
 SENT = Counter("sager_records_sent", "Records sent to Kafka and confirmed, changelogs included.", ["topic"])
-EVENTS = Counter("sager_events", "Events that a stage has finished, by what became of them.", ["stage", "outcome"])
-REROUTED = Counter("sager_rerouted", "Records found on another partition than their user's and sent on.", ["stage"])
-STALE = Counter("sager_stale", "Events given up because their partition moved to another worker.", ["stage"])
-EXPIRED = Counter("sager_rankings_expired", "Rankings that fell out of a user's ring without a selection.")
-HELD_BACK = Counter("sager_held_back", "Events that waited for the other topic to come up, by stage.", ["stage"])
+EVENTS = Counter("sager_events", "Events that a stage has finished, by outcome.", ["stage", "outcome"])
+REROUTED = Counter("sager_rerouted", "Records on the wrong partition, forwarded to their user's.", ["stage"])
+STALE = Counter("sager_stale", "Events abandoned because their partition moved to another worker.", ["stage"])
+EXPIRED = Counter("sager_rankings_expired", "Rankings that a user's ring dropped without a selection.")
+HELD_BACK = Counter("sager_held_back", "Events that waited for the other topic to catch up, by stage.", ["stage"])
 STAGE_SECONDS = Histogram(
-    "sager_stage_seconds", "From taking an event to its results' delivery.", ["stage"], buckets=_LATENCY
+    "sager_stage_seconds", "From taking an event to the delivery of its results.", ["stage"], buckets=_LATENCY
 )
 END_TO_END_SECONDS = Histogram(
     "sager_end_to_end_seconds", "From a selection's occurred_at to its skill's delivery.", buckets=_LATENCY
@@ -66,21 +63,21 @@ END_TO_END_SECONDS = Histogram(
 
 # --- utilisation and saturation: per stage and process
 
-IN_FLIGHT = Gauge("sager_in_flight", "Events that a stage works on now.", ["stage"])
-IN_FLIGHT_LIMIT = Gauge("sager_in_flight_limit", "Most events that a stage works on at once.", ["stage"])
-QUEUED = Gauge("sager_queued", "Events taken that wait for room, or for an earlier one of their user.", ["stage"])
+IN_FLIGHT = Gauge("sager_in_flight", "Events that a stage processes now.", ["stage"])
+IN_FLIGHT_LIMIT = Gauge("sager_in_flight_limit", "Limit of events that a stage processes at once.", ["stage"])
+QUEUED = Gauge("sager_queued", "Events that wait for a free slot, or for an earlier event of their user.", ["stage"])
 UNACKED = Gauge(
-    "sager_unacked", "Events taken and not yet acknowledged, finished ones behind a slow one included.", ["stage"]
+    "sager_unacked", "Events taken and not acknowledged yet, also finished ones behind a slow one.", ["stage"]
 )
 LAG = Gauge("sager_lag_records", "Records on this worker's partitions that it has not committed yet.", ["topic"])
 OLDEST = Gauge(
     "sager_oldest_unprocessed_timestamp_seconds",
-    "Kafka timestamp of the oldest record that is not committed; now, where there is none.",
+    "Kafka timestamp of the oldest uncommitted record; the current time if there is none.",
     ["topic"],
 )
 LOOP_DELAY = Histogram(
     "sager_event_loop_delay_seconds",
-    "How late the event loop comes to what is due.",
+    "How late the event loop runs callbacks.",
     buckets=(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30),
 )
 STATE_ENTRIES = Gauge("sager_state_entries", "Entries in this worker's share of a table.", ["table"])
@@ -89,28 +86,28 @@ STATE_BYTES = Gauge(
 )
 RECOVERY_SECONDS = Histogram(
     "sager_recovery_seconds",
-    "From being given partitions to having their tables.",
+    "From the assignment of partitions to the end of their tables' recovery.",
     buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800),
 )
-REBALANCES = Counter("sager_rebalances", "How often partitions were given out anew.")
-PROGRESS = Gauge("sager_progress_timestamp_seconds", "When this worker last finished anything.")
+REBALANCES = Counter("sager_rebalances", "Rebalances of the consumer group.")
+PROGRESS = Gauge("sager_progress_timestamp_seconds", "When this worker last finished an event.")
 
-# --- what is learned, and what it is worth
+# --- learning and its quality
 
-WEIGHT = Gauge("sager_weight", "What a part of a ranking's sum counts in a domain, as learned.", ["domain", "part"])
+WEIGHT = Gauge("sager_weight", "Learned weight of a part of the ranking score, by domain.", ["domain", "part"])
 CHANGES = Counter("sager_skill_changes", "Changes merged into skills, by kind.", ["kind"])
 TIER_CHANGES = Counter(
     "sager_tier_changes", "Changes that moved a line to another tier, by kind.", ["kind", "before", "after"]
 )
-PRIVATE = Counter("sager_private", "What the privacy filter kept out of skills, prompts and rows, by kind.", ["kind"])
+PRIVATE = Counter("sager_private", "Values that the privacy filter removed, by kind.", ["kind"])
 UNVOUCHED = Counter(
-    "sager_unvouched", "New lines of skills for which nothing vouches, so that no model gets them, by why.", ["why"]
+    "sager_unvouched", "New skill lines that the output policy withholds from models, by reason.", ["why"]
 )
-FORGOTTEN = Counter("sager_forgotten", "Requests to forget that were carried out, by what was forgotten.", ["scope"])
-REFUSED = Counter("sager_proposals_refused", "Proposals that the merge or the validation refused.", ["why"])
+FORGOTTEN = Counter("sager_forgotten", "Erasures carried out, by scope.", ["scope"])
+REFUSED = Counter("sager_proposals_refused", "Proposals that the merge or the validation refused, by reason.", ["why"])
 SKILL_CHARACTERS = Histogram(
     "sager_skill_characters",
-    "Length of the skills that were written, as people read them.",
+    "Length of written skills, as people read them.",
     buckets=(100, 250, 500, 750, 1_000, 1_250, 1_400, 1_500),
 )
 SLIM_TOKENS = Histogram(
@@ -118,7 +115,7 @@ SLIM_TOKENS = Histogram(
 )
 SELECTION_RANK = Histogram(
     "sager_selection_rank",
-    "The place at which the chosen item was shown; the share up to k is Hit@k.",
+    "Rank of the chosen item; the share up to k is Hit@k.",
     ["domain", "arm"],
     buckets=(1, 2, 3, 4, 5, 10, 20, 50),
 )
@@ -129,57 +126,53 @@ SEVERAL_TAKEN = Counter(
     "sager_several_taken", "Selections of more than one item of a list, by domain and arm.", ["domain", "arm"]
 )
 ABSTENTIONS = Counter(
-    "sager_abstentions", "Lists of which nothing was taken, said so by the app, by domain and arm.", ["domain", "arm"]
+    "sager_abstentions", "Lists that apps report without a selection, by domain and arm.", ["domain", "arm"]
 )
-SIGNALS = Counter(
-    "sager_signals", "Signals about items, by domain, kind and what became of them.", ["domain", "signal", "outcome"]
-)
+SIGNALS = Counter("sager_signals", "Signals about items, by domain, kind and outcome.", ["domain", "signal", "outcome"])
 CORRECTIONS = Counter(
-    "sager_corrections", "What people said about rankings or items, by domain and what became of it.",
+    "sager_corrections", "Corrections of rankings or items, by domain and outcome.",
     ["domain", "outcome"],
 )  # fmt: skip
 STATEMENTS = Counter(
-    "sager_statements", "Statements of skills that came or went, by domain, stance and change.",
+    "sager_statements", "Statements added to skills or removed, by domain, stance and change.",
     ["domain", "stance", "change"],
 )  # fmt: skip
 SHIFTS = Counter(
     "sager_shifts",
-    "Tastes that changed, or may have (observed), by domain and kind: stated, observed, overtaken or faded.",
+    "Changes of taste, by domain and evidence: stated, observed, overtaken or faded.",
     ["domain", "kind"],
 )  # fmt: skip
-CHUNKS = Counter(
-    "sager_chunks", "Chunks of conversations that were closed: by tokens, silence, their end or for room.", ["reason"]
-)
-WAITING_TURNS = Gauge("sager_waiting_turns", "Turns of conversations that wait to be thought over.")
-CARD_CHANGES = Counter("sager_card_changes", "What became of lines of cards, by kind.", ["kind"])
-NOT_KEPT = Counter("sager_card_not_kept", "What was said in conversations and is on no card, by why.", ["kind"])
-QUESTIONS = Counter("sager_questions", "Rankings that brought a question along, by domain.", ["domain"])
+CHUNKS = Counter("sager_chunks", "Closed chunks of conversations, by reason.", ["reason"])
+WAITING_TURNS = Gauge("sager_waiting_turns", "Conversation turns that wait for processing.")
+CARD_CHANGES = Counter("sager_card_changes", "Changes of card lines, by kind.", ["kind"])
+NOT_KEPT = Counter("sager_card_not_kept", "Statements in conversations that no card stores, by reason.", ["kind"])
+QUESTIONS = Counter("sager_questions", "Rankings with a clarifying question, by domain.", ["domain"])
 NOTHING_SUITS = Counter(
-    "sager_nothing_suits", "Rankings of ours of which probably nothing suits, by domain.", ["domain"]
+    "sager_nothing_suits", "Rankings whose items probably all fit the user badly, by domain.", ["domain"]
 )
 FACETS_DROPPED = Counter("sager_facets_dropped", "Facets that the quality filter refused, by reason.", ["why"])
 RANK_FALLBACKS = Counter(
-    "sager_rank_fallbacks", "Parts of rankings for which the LLM had no answer: slim or rank.", ["part"]
+    "sager_rank_fallbacks", "Parts of rankings without an answer of the LLM: slim or rank.", ["part"]
 )
-RANK_REPAIRS = Counter("sager_rank_repairs", "Ids that a model left out of a ranking, invented or repeated.")
+RANK_REPAIRS = Counter("sager_rank_repairs", "Item ids that a model omitted from a ranking, invented or repeated.")
 
 # --- the LLM endpoint
 
 LLM_CALLS = Counter("sager_llm_calls", "Calls to the LLM endpoint, by prompt and outcome.", ["prompt", "outcome"])
 LLM_TOKENS = Counter("sager_llm_tokens", "Tokens sent and received, by prompt.", ["prompt", "direction"])
-LLM_COST = Counter("sager_llm_cost_dollars", "What they cost by the configured prices, by prompt.", ["prompt"])
-LLM_BUDGET = Gauge("sager_llm_budget_dollars", "What all workers may spend in a day; 0: not limited.")
+LLM_COST = Counter("sager_llm_cost_dollars", "Cost of the calls at the configured prices, by prompt.", ["prompt"])
+LLM_BUDGET = Gauge("sager_llm_budget_dollars", "Daily budget of all workers; 0: no budget.")
 LLM_SECONDS = Histogram("sager_llm_seconds", "Duration of one call, by prompt.", ["prompt"], buckets=_LATENCY)
 LLM_CIRCUIT = Gauge(
-    "sager_llm_circuit_state", "Whether calls go out to the LLM endpoint: 0 closed, they do; 1 half-open; 2 open."
+    "sager_llm_circuit_state", "State of the circuit breaker: 0 closed, calls go out; 1 half-open; 2 open."
 )
 LLM_OPENINGS = Counter(
-    "sager_llm_circuit_openings", "Outages: how often the circuit opened, by the failure that did it.", ["outcome"]
+    "sager_llm_circuit_openings", "Openings of the circuit breaker, by the failure that caused them.", ["outcome"]
 )
-LLM_WAITING = Gauge("sager_llm_waiting", "Contrasts that wait until the LLM endpoint has answers again.")
-GATED = Counter("sager_llm_gated", "Choices that the LLM was not asked about: they could teach it nothing.")
+LLM_WAITING = Gauge("sager_llm_waiting", "Contrasts that wait for the LLM endpoint to recover.")
+GATED = Counter("sager_llm_gated", "Choices without an LLM call, because no proposal could follow from them.")
 REASONER_FAILURES = Counter(
-    "sager_reasoner_failures", "Contrasts for which the reasoner had no answer, by what was done.", ["action"]
+    "sager_reasoner_failures", "Contrasts without an answer of the reasoner, by the action taken.", ["action"]
 )
 
 MAX_LABELS = 20
@@ -187,7 +180,7 @@ OTHER = "other"
 
 
 class BoundedLabels(dict[str, str]):
-    """Bounds label values that users choose: the first ones keep their names, the rest share `other`."""
+    """Label values that users choose: the first ones keep their names, the rest share `other`."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         super().__init__((name, name) for name in known)
@@ -225,12 +218,14 @@ _MetricT = TypeVar("_MetricT", bound=MetricWrapperBase)
 
 @lru_cache(maxsize=4_096)
 def labelled(metric: _MetricT, *labels: object) -> _MetricT:
-    """Return the series of a metric with these labels, from a cache: some are counted at every choice."""
+    """Return the series of a metric with these labels."""
+    # Cached: a choice counts some of them, and prometheus_client looks each up under a lock.
     return metric.labels(*labels)
 
 
 def start_at_zero() -> None:
-    """Make a series of every known label value."""
+    """Create a series for every known label value."""
+    # Otherwise rates do not exist before the first event, and alerts miss the first failure.
     for stage, outcomes in OUTCOMES.items():
         for outcome in (*outcomes, "rerouted", "dead-lettered"):
             EVENTS.labels(stage, outcome)

@@ -1,4 +1,4 @@
-"""`sager worker`: Faust's worker of the app, with our logs, until a signal comes."""
+"""`sager worker`: runs the app in a Faust worker until a signal."""
 
 import logging
 import time
@@ -9,17 +9,17 @@ from streams.worker.create import GracefulWorker, create
 from streams.worker.runtime.watchdog import WorkerHealth
 
 REPEAT_SECONDS = 10.0
-# Without a broker aiokafka logs each of its attempts, some 100 lines a second for as long as that lasts.
+# Without a broker, aiokafka logs each attempt: about 100 lines per second.
 REPETITIVE = ("aiokafka", "mode.timers")
 
 
 def run(settings: Settings, health: WorkerHealth) -> None:
-    """Run one worker until SIGTERM or SIGINT; in-flight events are finished first."""
+    """Run one worker until SIGTERM or SIGINT, then finish events in flight."""
     app = create(settings).app
     app.health = health
-    # Here and not in Faust's event loop: an error is for the user, without a traceback.
+    # Not in Faust's event loop, so that the user sees an error without a traceback.
     app.prepare()
-    # Not warn or error: with those Faust sets the root logger to DEBUG.
+    # With warn or error, Faust sets the root logger to DEBUG.
     worker = GracefulWorker(app, loglevel="info", redirect_stdouts=False, override_logging=False, quiet=True)
     for name in ("faust", "mode", "aiokafka", "streams.worker.runtime.recovery"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -29,7 +29,7 @@ def run(settings: Settings, health: WorkerHealth) -> None:
 
 
 class RateLimitFilter(logging.Filter):
-    """Lets each message of these loggers through once per `seconds`, whatever its arguments, and counts the others."""
+    """Passes each message of these loggers once per `seconds`, whatever its arguments, and counts the others."""
 
     def __init__(
         self, names: tuple[str, ...], seconds: float = REPEAT_SECONDS, clock: Callable[[], float] = time.monotonic
@@ -40,7 +40,7 @@ class RateLimitFilter(logging.Filter):
         self._held: dict[tuple[str, str], int] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return true if the record is to be logged, and add how many like it were not."""
+        """Return true to log the record, with the number of suppressed ones like it."""
         if record.exc_info or not any(
             record.name == name or record.name.startswith(f"{name}.") for name in self._names
         ):

@@ -1,4 +1,4 @@
-"""Reads and writes policy skills; every version is written here."""
+"""Reads skills, and writes all their versions."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -26,12 +26,12 @@ from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 from streams.worker.writer import LogIncomplete, VersionedWriter
 
-# Events that a version of a skill answers, besides erasures.
+# Events that lead to a version of a skill, besides erasures.
 Answered = Contrast | Interaction | Feedback | Correction | Abstention | SkillCommand
 
 
 def current_skill(tables: Tables, deps: Deps, record: Answered | RankRequest) -> PolicySkill:
-    """Return the user's skill in the record's domain; before their first choice the seed, at version 0."""
+    """Return the user's skill in the record's domain; before the first choice the seed, at version 0."""
     user_id, domain = record.user_id, record.domain
     key = compound_key(user_id, domain)
     skill = tables.skills.read(key)
@@ -42,7 +42,7 @@ def current_skill(tables: Tables, deps: Deps, record: Answered | RankRequest) ->
 
 
 class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
-    """Reads skills, and writes the versions that steps make of them. For callers that hold the user's lock."""
+    """Reads skills and writes their versions; callers hold the user's lock."""
 
     def __init__(self, reader: BatchReader, tables: Tables, producer: Producer, deps: Deps, step: EvolveStep) -> None:
         super().__init__(reader, tables.skills, producer, deps.settings, SkillDiff)
@@ -57,12 +57,12 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
     async def apply_step(
         self, event: Any, record: Answered, act: Callable[[EvolveState], EvolveEffects]
     ) -> EvolveOutcome:
-        """Apply an event with a pure step, `act`, under the user's lock."""
+        """Apply an event by the pure step `act`, under the user's lock."""
         async with self._tables.user_lock(record.user_id):
             state = self.read(record, self._tables.receipt(record.user_id))
             effects = act(state)
             if effects.outcome is not EvolveOutcome.FORGOTTEN:
-                # Also for a repeat: the worker that died may have written the skill, and sent nothing.
+                # Also for a repeat: a dead worker may have written the skill and sent no record.
                 await self.complete(event, state)
             await self.apply(event, effects.version)
         return effects.outcome
@@ -76,7 +76,7 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
             count(version.diff, version.skill, self._step.gate)
 
     async def complete(self, event: Any, state: EvolveState) -> None:
-        """Send the records of the newest version that a worker that died may not have sent."""
+        """Send records of the newest version that a dead worker may not have sent."""
         topics = (SkillDiff.TOPIC, SlimSkill.TOPIC)
         if found := await self._unsent(event, state.skill, (), *topics):
             diff, slim = found
@@ -91,9 +91,9 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
             await self._erase(event, skill, diffs, (SlimSkill.TOPIC, key))
 
     async def erase_line(self, event: Any, request: ForgetRequest, position: Position, skill: PolicySkill) -> None:
-        """Rewrite a skill's log without a line, then write the version in which the line is gone.
+        """Rewrite a skill's log without a line, then write a version that removes the line.
 
-        Raises LogIncomplete if the log has gaps; nothing was changed.
+        Raises LogIncomplete, with nothing changed, if the log has gaps.
         """
         line = request.line or ""
         log = await self._log(event, key_start(skill.user_id, skill.domain), skill.version)

@@ -1,4 +1,4 @@
-"""A worker's state: its tables as decoded values, and the locks under which agents share them."""
+"""A worker's tables as decoded values, and the locks for sharing them."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -23,10 +23,7 @@ _Decoded = LruCache[tuple[str, bytes], tuple[bytes, Model]]
 
 
 class StateTable(Generic[ModelT]):
-    """One table: bytes in Faust's table as on its changelog, and a cache of decoded values.
-
-    Decoding costs more than everything else that a stage does with a value.
-    """
+    """One table with a cache of decoded values: decoding costs more than the rest of a stage's work."""
 
     def __init__(
         self,
@@ -41,11 +38,11 @@ class StateTable(Generic[ModelT]):
         self._locks: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
     def lock(self, key: bytes) -> asyncio.Lock:
-        """Return the lock under which agents share a value."""
+        """Return the lock of a value that several agents write."""
         return self._locks.setdefault(key, asyncio.Lock())
 
     def read(self, key: bytes) -> ModelT | None:
-        """Return a value, from the cache as long as the table holds the same."""
+        """Return a value, from the cache if the table has not changed."""
         stored = self.table.stored_bytes(key)
         if stored is None:
             return None
@@ -57,17 +54,17 @@ class StateTable(Generic[ModelT]):
         return value
 
     async def write(self, event: Any, key: bytes, value: ModelT) -> None:
-        """Set a value once the changelog has it. Raises PartitionRevoked, with nothing written, if it moved."""
+        """Set a value once the changelog has it; raise PartitionRevoked if its partition has moved."""
         raw, before = encode(value), self.table.stored_bytes(key)
         sent = await self._send(event, key, raw)
-        # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
+        # After a rebalance, recovery may have set a newer value from the changelog already.
         if event.generation_id == self._producer.generation() or self.table.stored_bytes(key) == before:
             self.table.store_value(key, raw, sent)
             if (stored := self.table.stored_bytes(key)) is not None:
                 self._decoded.put((self.name, key), (stored, value))
 
     async def delete(self, event: Any, key: bytes) -> None:
-        """Remove a value, also where there is none, once the changelog has the tombstone; raises as `write`."""
+        """Remove a value, if any, once the changelog has the tombstone; raises as `write` does."""
         sent = await self._send(event, key, None)
         if event.generation_id == self._producer.generation():
             self.table.store_value(key, None, sent)
@@ -85,7 +82,7 @@ class StateTable(Generic[ModelT]):
 
 
 class Tables:
-    """All tables of a worker, and its users' locks."""
+    """All tables of a worker, and the locks of its users."""
 
     def __init__(self, faust_tables: Mapping[str, LogFirstTable], producer: Producer) -> None:
         self.by_name = faust_tables
@@ -106,11 +103,11 @@ class Tables:
         self.weights = table("weights", Weights)
 
     def user_lock(self, user_id: str) -> asyncio.Lock:
-        """Return the lock under which a user's skills and card are written and erased. Its holders ask no model."""
+        """Return the lock for writing and erasing a user's skills and card; holders call no model."""
         return self._user_locks.setdefault(user_id, asyncio.Lock())
 
     def receipt(self, user_id: str) -> Receipt | None:
-        """Return the user's receipt; None if they never asked for an erasure."""
+        """Return the user's receipt; None without an erasure."""
         return self.receipts.read(subject_of(user_id).encode())
 
     def erasure_epoch(self, user_id: str) -> str:
@@ -119,11 +116,11 @@ class Tables:
         return "" if raw is None else str(hash(raw))
 
     def prime_cache(self, raw: bytes, record: Model) -> None:
-        """Keep a record that this worker sends and is about to read; `decode` finds it by its bytes."""
+        """Cache a record that this worker sends and will read, for `decode`."""
         self._primed.put(raw, record)
 
     def decode(self, model: type[ModelT], value: bytes | None) -> ModelT:
-        """Return the event in these bytes, or raise BadRecord; from a cache if this worker has encoded it."""
+        """Return the event in these bytes, cached if this worker has encoded it; raise BadRecord if invalid."""
         made = None if value is None else self._primed.get(value)
         if value is None or not isinstance(made, model):
             return decode(model, value)

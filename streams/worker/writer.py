@@ -1,11 +1,11 @@
 """Writes versions of skills and cards: the table first, then the log, each version once.
 
-1. The value is written to its table, with its newest diff in it. From here on the event has happened.
+1. The value is written to its table, with its newest diff inside.
 2. The diff is sent to the log, and the slim skill to its topic.
-3. A worker that dies in between leaves the diff in the value. Its successor sends it, unless the log has it.
+3. If the worker dies in between, its successor sends the diff, unless the log has it.
 
-The successor cannot see from the table whether the diff was sent. So it reads the end of the log, once per partition
-and generation, and only for a value whose event is not acknowledged yet. Outcomes are found there by their id.
+To find that out, the successor reads the end of the log, once per partition and generation, and only for a value whose
+event is not acknowledged yet.
 """
 
 import asyncio
@@ -43,14 +43,14 @@ from streams.worker.tables import StateTable
 
 logger = logging.getLogger("sager.worker")
 
-# Clocks of machines differ: a diff may carry a time before that of the event it answers.
+# Clocks differ between machines: a diff may have an earlier time than its event.
 CLOCK_MARGIN_MS = 600_000
-# Read at least, for events whose producer's clock is far ahead.
+# Minimum to read, for events from a producer whose clock is far ahead.
 MIN_RECORDS = 2_000
 READ_SECONDS = 60.0
-# Records of one user that are sent at once.
+# Concurrent sends for one user: a long log would fill the producer's queue.
 SENDS_PER_BATCH = 200
-# Users whose last sending is remembered: more than can be in flight and finished behind a slow event.
+# More users than can have finished events behind a slow one.
 MAX_MARKS = 50_000
 
 DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
@@ -63,7 +63,7 @@ class NewestVersion(NamedTuple):
     text: str = ""
 
 
-# By the key of `_entry`: the newest version in the part of a partition that was read.
+# Newest versions in the part of a partition that was read, by the key of `_entry`.
 Tail = dict[bytes, NewestVersion]
 
 
@@ -74,10 +74,7 @@ class _TailRead(NamedTuple):
 
 
 class OutputTail:
-    """Reads the ends of skill-diffs, slim-skills, card-diffs and outcomes, as far back as needed.
-
-    `generation` returns the consumer generation; after a rebalance the ends are read again.
-    """
+    """Reads the ends of skill-diffs, slim-skills, card-diffs and outcomes, again after each rebalance."""
 
     def __init__(self, settings: Settings, generation: Callable[[], int]) -> None:
         self._settings, self._generation = settings, generation
@@ -86,15 +83,15 @@ class OutputTail:
         self._here: LruCache[bytes, int] = LruCache(MAX_MARKS)
 
     def mark_sent(self, key: bytes, version: int) -> None:
-        """Remember that this process has sent all of a version."""
+        """Record that this process has sent all records of a version."""
         self._here.put(key, version)
 
     def is_sent(self, key: bytes, version: int) -> bool:
-        """Return true if this process has sent all of the version, or a newer one."""
+        """Return true if this process has sent all records of the version or a newer one."""
         return (self._here.get(key) or 0) >= version
 
     def forget(self, key: bytes) -> None:
-        """Drop an erased skill or card: its versions start again at 1."""
+        """Drop an erased skill or card, whose versions start again at 1."""
         self._here.drop(key)
 
     async def newest(
@@ -102,8 +99,8 @@ class OutputTail:
     ) -> NewestVersion | None:
         """Return the newest version at the end of a topic's partition; None if there is none.
 
-        The key of a skill is `["user","domain"]`, of a card the beginning `["user",`, of an outcome its id. The version
-        was not sent before `from_ms`; the end must have been read after `since`, a moment of the monotonic clock.
+        The key of a skill is `["user","domain"]`, of a card the start `["user",`, of an outcome its id. Versions sent
+        before `from_ms` may be missed. An end that was read before `since` (monotonic seconds) is read again.
         """
         if self._generation() != self._of_generation:
             self._of_generation = self._generation()
@@ -111,7 +108,7 @@ class OutputTail:
         needed, where = from_ms - CLOCK_MARGIN_MS, (topic, partition)
         known = self._tails.get(where)
         if known is None or needed < known.since_ms or (since is not None and known.begun < since):
-            # Once more the margin, so that the next user, whose event is a little older, needs no second reading.
+            # Twice the margin, so that a slightly older event of the next user needs no second reading.
             since_ms = max(0, needed - CLOCK_MARGIN_MS)
             reading = asyncio.create_task(asyncio.to_thread(self._read, topic, partition, since_ms))
             known = self._tails[where] = _TailRead(since_ms, time.monotonic(), reading)
@@ -145,7 +142,7 @@ def _start(scanner: Scanner, where: TopicPartition, since_ms: int) -> TopicParti
 
 
 def _add(tail: Tail, base: str, key: bytes, value: bytes | None) -> None:
-    if value is None:  # erased: its versions begin again
+    if value is None:  # erased: versions start again at 1
         try:
             owner, domain, *_ = orjson.loads(key)
             tail.pop(key_start(owner) if base == CardDiff.TOPIC else compound_key(owner, domain), None)
@@ -171,11 +168,11 @@ def _entry(base: str, value: bytes) -> tuple[bytes, NewestVersion]:
             return key_start(card_diff.user_id), NewestVersion(card_diff.version)
         case RankingOutcome() as outcome:
             return outcome.event_id.encode(), NewestVersion(1)
-    raise AssertionError(f"the end of {base} is never read")
+    raise AssertionError(f"the end of {base} is not needed")
 
 
 def read_versions(settings: Settings, model: type[DiffT], partition: int, start: bytes) -> list[DiffT]:
-    """Return all versions under keys with this start, in order; of two records with one key the newer one."""
+    """Return all versions under keys with this start, in order; the newest record per key."""
     found: dict[bytes, DiffT] = {}
     with Scanner(settings) as scanner:
         where = TopicPartition(settings.topic(model.TOPIC), partition, OFFSET_BEGINNING)
@@ -195,11 +192,11 @@ ValueT = TypeVar("ValueT", PolicySkill, Card)
 
 
 class LogIncomplete(Exception):
-    """The log of a skill or of a card has gaps, so it cannot be rewritten."""
+    """The log of a skill or card has gaps, so it cannot be rewritten."""
 
 
 class VersionedWriter(ABC, Generic[ValueT, DiffT]):
-    """Writes versions of one kind of value. For callers that hold the user's lock."""
+    """Writes versions of one kind of value; callers hold the user's lock."""
 
     def __init__(
         self, reader: BatchReader, table: StateTable[ValueT], producer: Producer, settings: Settings, diff: type[DiffT]
@@ -215,11 +212,11 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
 
     @abstractmethod
     def _name(self, value: ValueT) -> bytes:
-        """Return the key by which `OutputTail` finds the value's newest version."""
+        """Return the value's key in `OutputTail`."""
 
     @abstractmethod
     def _fold(self, log: Sequence[DiffT]) -> ValueT | None:
-        """Return the value that a log leads to. Raises LogIncomplete if it has gaps."""
+        """Return the value that a log folds to; raise LogIncomplete if the log has gaps."""
 
     async def write(self, event: Any, value: ValueT, records: Sequence[DiffT | SlimSkill]) -> None:
         """Write a version, then send its records."""
@@ -233,7 +230,7 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
 
     async def _send(self, event: Any, record: DiffT | SlimSkill, name: bytes) -> None:
         topic, partition = TOPICS[record.TOPIC], event.partition
-        # A slim skill may be on its compacted topic twice: the newer one replaces the older.
+        # A slim skill may be sent twice, as its topic is compacted.
         is_logged = None if isinstance(record, SlimSkill) else partial(self._is_logged, partition, record, name)
         await self._producer.send(event, topic.base, topic.key_of(record), encode(record), partition, is_logged)
 
@@ -245,16 +242,16 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
     async def _unsent(
         self, event: Any, value: ValueT, pending: Collection[str], *topics: str
     ) -> list[NewestVersion | None]:
-        """Return the newest version on each of these topics; nothing if all records of `value` were sent.
+        """Return the newest version on each of these topics; empty if all records of `value` were sent.
 
-        `pending` are ids of events that are acknowledged and unfinished.
+        `pending` holds the ids of events that are acknowledged but unfinished.
         """
         last = value.last_diff
         if last is None or self._tail.is_sent(self._name(value), value.version):
             return []
         if last.event_id not in pending and (last.source is None or self._reader.is_acknowledged(last.source)):
             return []
-        # All ends at once: after a takeover, a partition's first choice waits for them.
+        # Concurrently, as the first choice after a takeover waits for them.
         where = event.partition, self._name(value), _answered_ms(last)
         asks = [(f"reading the end of {topic}", partial(self._tail.newest, topic, *where)) for topic in topics]
         return await asyncio.gather(*(self._producer.retry(event, *ask) for ask in asks))
@@ -262,7 +259,7 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
     async def _erase(self, event: Any, value: ValueT, diffs: Sequence[bytes], *others: tuple[str, bytes]) -> None:
         await self._send_all(event, [(self._diff.TOPIC, key, None) for key in diffs])
         await self._send_all(event, [(topic, key, None) for topic, key in others])
-        # Last: while it is there, a repeated request knows which versions to remove.
+        # Last: a repeated request reads from it which versions to remove.
         await self._table.delete(event, self._key(value))
         self._tail.forget(self._name(value))
 
@@ -274,10 +271,10 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
     async def _rewrite(
         self, event: Any, log: Sequence[DiffT], changed: Sequence[DiffT], version: int
     ) -> tuple[ValueT, DiffT]:
-        """Replace a log by one with changed versions; return the value that it leads to, and its last version.
+        """Replace a log by changed versions; return the value that it folds to, and its last version.
 
-        `changed` may go one version beyond the log: that one is not sent. Raises LogIncomplete if the result is not at
-        this version; nothing was sent then.
+        `changed` may have one more version than the log, which is not sent. Raises LogIncomplete, with nothing sent, if
+        the result is not at this version.
         """
         sealed = seal_log(changed, self._settings.chain_key_bytes)
         value = self._fold(sealed)
@@ -295,5 +292,5 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
 
 
 def _answered_ms(diff: DiffT) -> int:
-    """Return when Kafka logged the event that a version answers; the version was not sent before."""
+    """Return when Kafka logged the event of a version, which cannot have been sent before."""
     return 0 if diff.source is None else diff.source.timestamp_ms

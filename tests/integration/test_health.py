@@ -153,7 +153,7 @@ def test_ready_follows_the_broker_and_live_does_not(settings: Settings, tmp_path
             return is_ready(worker_port) and is_ready(materializer_port)
 
         harness.until(lambda _: comes_up(), "both to be ready")
-        assert "waiting for the group to let it in" in seen
+        assert "waiting to join the group" in seen
         shown = slate(1)
         harness.events.selection(harness.events.ranking("ann-with-a-name", "films", shown), shown[0]["item_id"])
         harness.events.flush()

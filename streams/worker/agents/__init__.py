@@ -1,1 +1,1 @@
-"""The agents: they read state, call one pure step, and apply its effects."""
+"""Agents, which read state, call one pure step, and apply its effects."""

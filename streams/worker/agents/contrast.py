@@ -1,6 +1,6 @@
 """Agent `contrast`: joins rankings and selections, in any order, to contrasts and abstentions (paper 2.5).
 
-It is two Faust agents over one table, so that one topic can be held back while the other catches up.
+It is two Faust agents over one table, so that one topic can wait while the other catches up.
 """
 
 import asyncio
@@ -32,11 +32,8 @@ CATCH_UP_SECONDS, POLL_SECONDS = 30.0, 0.02
 
 
 def define(worker: Worker) -> None:
-    """Define both agents.
-
-    Each partition has an executor: events that wait for the other topic of their partition cannot block other
-    partitions.
-    """
+    """Define both agents."""
+    # An executor per partition: events that wait for the other topic of their partition cannot block other partitions.
     contrasts, app = ContrastAgent(worker), worker.app
     of_rankings = defaultdict[int, KeyedExecutor](lambda: KeyedExecutor(contrasts.rankings))
     of_selections = defaultdict[int, KeyedExecutor](lambda: KeyedExecutor(contrasts.selections))
@@ -52,7 +49,7 @@ def define(worker: Worker) -> None:
 
 
 class ContrastAgent:
-    """The join: handles rankings and selections."""
+    """Joins rankings and selections."""
 
     def __init__(self, worker: Worker) -> None:
         app, self._tables, self._producer, self._deps = worker
@@ -87,7 +84,7 @@ class ContrastAgent:
         take: Callable[[ContrastState], ContrastEffects | ContrastOutcome],
         other: str,
     ) -> str:
-        """Apply an event to its rings; if that would push an entry out, wait for the other topic to catch up."""
+        """Apply an event to its rings; if they would drop an entry, wait for the other topic to catch up."""
         key = compound_key(record.user_id, slot_of(record.ranking_id))
         lock = self._tables.open_rankings.lock(key)
         give_up, held = time.monotonic() + CATCH_UP_SECONDS, False
@@ -125,10 +122,7 @@ class ContrastAgent:
 
 
 def count(answer: Contrast | Abstention) -> None:
-    """Count Hit@k and NDCG@k online, by domain and policy arm.
-
-    Of several taken items the first counts: one list is one hit or none. Abstentions have a counter of their own.
-    """
+    """Count Hit@k and NDCG@k by domain and policy arm; of several taken items, only the first."""
     domain = metrics.DOMAINS[answer.domain]
     arm = metrics.ARMS[answer.arm or Arm.NO_SKILL.value]
     if isinstance(answer, Abstention):

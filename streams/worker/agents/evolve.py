@@ -1,8 +1,7 @@
 """Agent `evolve`: the only writer of skills (paper 2.5).
 
-For a choice it reads the skill, asks the reasoner, and applies the answer to the newest skill. Signals, corrections,
-abstentions and commands are applied at once. A correction is understood before the skill is locked: a model may be
-asked, which takes long.
+For a choice it reads the skill, calls the reasoner, and applies the answer to the newest skill. Other events are
+applied at once. A correction is read before the skill is locked, as a model may read it.
 """
 
 import asyncio
@@ -42,7 +41,7 @@ from streams.worker.skills import SkillWriter
 from streams.worker.writer import LogIncomplete, OutputTail
 
 READS = (Contrast, Feedback, Correction, Abstention, SkillCommand, ForgetRequest)
-# Events beyond those that may ask a model, as a share of them.
+# Extra events in flight, as a share: without them a slot of the model idles while results are written.
 QUEUED_SHARE = 0.5
 
 
@@ -55,13 +54,13 @@ def define(worker: Worker, reasoning: Reasoning, listener: ListenAgent) -> "Evol
 
 
 def in_flight_limit(settings: Settings) -> int:
-    """Return how many events are processed at once: with a model, more than may ask it, so that it never idles."""
+    """Return the limit of concurrent events: with a model, more than its concurrent calls."""
     asks = settings.reasoner is ReasonerName.LLM
     return settings.in_flight + (math.ceil(settings.in_flight * QUEUED_SHARE) if asks else 0)
 
 
 class EvolveAgent:
-    """Handles the agent's events."""
+    """The handlers of the agent's events."""
 
     def __init__(self, worker: Worker, reasoning: Reasoning, listener: ListenAgent) -> None:
         app, tables, producer, deps = worker
@@ -92,7 +91,7 @@ class EvolveAgent:
         raise TypeError(type(record))
 
     async def visit(self, event: Any, visit: Interaction, item: ItemFacts, position: Position) -> None:
-        """Apply an interaction that is in the profile to a skill that has begun, for the agent `prior`."""
+        """Apply an interaction to a skill that exists already, for the agent `prior`."""
         await self._skills.apply_step(event, visit, lambda state: self._step.visit(state, visit, item, position))
 
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
@@ -103,7 +102,7 @@ class EvolveAgent:
             await locked.enter_async_context(memories.lock(key))
             state = skills.read(contrast, self._tables.receipt(contrast.user_id), memories.read(key))
             begun = self._step.prepare(state, contrast, position, datetime.now(UTC))
-            # Beside the skill: each of the two knows by itself what it has applied, and both wait for the broker.
+            # Concurrently with the skill, as both wait for the broker; each deduplicates on its own.
             remembering = asyncio.create_task(self._remember(event, begun.remembered, locked.pop_all()))
         try:
             if begun.contrast is None:
@@ -136,14 +135,14 @@ class EvolveAgent:
     async def _report(
         self, event: Any, contrast: Contrast, position: Position, nth: int, *, is_repeat: bool = False
     ) -> None:
-        """Send what the user's `nth` choice teaches the weights, once and without the user; its skill is written."""
-        if contrast.features is None:  # the app ranked, by weights of its own
+        """Send the outcome of the user's `nth` choice for the weights, once and without the user's id."""
+        if contrast.features is None:  # the app ranked by its own weights
             return
         used = self._deps.learned_weights.of(contrast.domain)
         outcome = outcome_of(contrast, used.weights, nth, self._deps.graph_limits.secret, used.version)
         if outcome is None:
             return
-        # The same choice may be on its topic twice; its outcome was sent after the user chose, whichever came first.
+        # The same choice may be on its topic twice. Its outcome was sent after the first of them.
         from_ms = min(position.timestamp_ms, int(contrast.occurred_at.timestamp() * 1_000))
         name, partition = outcome.event_id.encode(), partition_of(outcome.domain, self._deps.settings.partitions)
 
@@ -153,7 +152,7 @@ class EvolveAgent:
         async def is_there_now() -> bool:
             return await is_there(time.monotonic())
 
-        # A worker that died may have sent it. The end that was read before may be from before this process sent it.
+        # A dead worker, or this one after the cached end of the topic was read, may have sent it already.
         for ask in (is_there, is_there_now) if is_repeat else ():
             if await self._producer.retry(event, "reading the end of outcomes", ask):
                 return
@@ -173,7 +172,7 @@ class EvolveAgent:
     async def _on_correction(self, event: Any, correction: Correction, position: Position) -> str:
         domain = correction.domain
         wish = self._deps.privacy.opt_out(correction.text)
-        if wish is OptOut.NOT_REMEMBERED:  # no step ever sees it
+        if wish is OptOut.NOT_REMEMBERED:  # no step may see its text
             outcome = wish.value
         else:
             said = correction.model_copy(update={"text": self._deps.redact_instruction(correction.text, domain)})

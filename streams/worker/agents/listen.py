@@ -1,8 +1,7 @@
-"""Agent `listen`: conversations into cards, corrections and requests to forget; the only writer of cards.
+"""Agent `listen`: turns conversations into cards, corrections and erasure requests; the only writer of cards.
 
-Turns wait in the table `conversations` until their chunk is closed. The effects of a closed chunk are found once,
-written down, and applied: the card, its log, corrections and requests to forget. Then the chunk is removed. A successor
-finds the chunk with its effects, and goes on from there.
+Turns wait in the table `conversations` until their chunk is closed. The effects of a chunk are computed once, stored
+with it, applied, and then the chunk is removed. After a crash, a successor applies the stored effects.
 """
 
 import asyncio
@@ -61,17 +60,17 @@ logger = logging.getLogger("sager.listen")
 
 STAGE = "listen"
 READS = (Utterance, CardCommand)
-# Extracts a chunk's statements about the user. Raises ReasonerFailed.
+# Extracts a chunk's statements about the user; raises ReasonerFailed.
 ExtractStatements = Callable[[Sequence[Turn], Card | None, Callable[[str], Sequence[Fact]]], Awaitable[Extraction]]
-# How often within the time of silence the timer looks for silent conversations.
+# Checks for silent conversations per silence limit: a conversation ends at most a tenth late.
 CHECKS_PER_SILENCE = 10
-# The privacy filter reads longer turns in a thread: a hostile one takes it more than a second.
+# Longer turns are filtered in a thread: a hostile one takes more than a second.
 LONG_CHARS = 2_000
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.1, 5.0
 
 
 def define(worker: Worker, understands: ExtractStatements) -> "ListenAgent":
-    """Define the agent, and add its search for silent conversations to the app's tasks."""
+    """Define the agent and its timer for silent conversations."""
     agent = ListenAgent(worker, understands)
     executor = KeyedExecutor(agent.records, worker.deps.settings.in_flight)
     define_agent(worker.app, STAGE, READS, executor.submit, "Writes cards from conversations; no other agent does.")
@@ -80,7 +79,7 @@ def define(worker: Worker, understands: ExtractStatements) -> "ListenAgent":
 
 
 class ListenAgent:
-    """The agent's handlers of utterances and of commands on cards, and the search for silent conversations."""
+    """Handlers of utterances and card commands, and the timer for silent conversations."""
 
     def __init__(self, worker: Worker, understands: ExtractStatements) -> None:
         app, tables, producer, deps = self._app, self._tables, self._producer, self._deps = worker
@@ -112,7 +111,7 @@ class ListenAgent:
             else:
                 taken = self._step.add_turn(state, utterance, position)
             await self._store(event, taken)
-        # Also for a repeat: the worker that died may have closed a chunk, and not processed it.
+        # Also for a repeat: a dead worker may have closed the chunk without processing it.
         await self._process_chunks(event, user_id)
         return taken.outcome.value
 
@@ -124,7 +123,7 @@ class ListenAgent:
             gone = erased_lines(self.cards.read(user_id), diff)
             if command.action is CardAction.REMOVE and outcome is not ListenOutcome.FORGOTTEN:
                 gone.setdefault(command.line_id or "", "")
-            # First: from then on no earlier words bring them back.
+            # First, so that earlier words cannot add the lines again.
             scope = ErasedScope(event_id=command.event_id, until=position.moment, actor=command.actor, done=True)
             await self.erase_lines(event, user_id, gone, scope)
             try:
@@ -136,33 +135,33 @@ class ListenAgent:
         return outcome.value
 
     async def erase_lines(self, event: Any, user_id: str, gone: Mapping[str, str], scope: ErasedScope) -> None:
-        """Erase lines of a card from waiting turns, and ignore earlier words about them from now on.
+        """Erase lines of a card from waiting turns, and ignore earlier words about them.
 
-        For callers that hold the user's lock. `gone` maps the lines' ids to their words, as far as these are known.
+        Callers hold the user's lock. `gone` maps the ids of the lines to their words, or to "" if unknown.
         """
         told = dict.fromkeys(name for each in gone.items() for name in erased_digests(user_id, *each))
         await self.cards.record_erased_lines(event, user_id, tuple(told), scope)
         listening = self.conversations.read(user_id)
         if listening is None or not gone:
             return
-        # In a thread: much may wait.
+        # In a thread, as there may be many turns.
         newer = await asyncio.to_thread(scrub_pending, listening, [value_of_line(*each) for each in gone.items()])
         if newer != listening:
             await self.conversations.write(event, newer)
             await self._tables.conversations.table.scrub()
 
     async def watch_silence(self) -> None:
-        """Look for silent conversations for as long as the worker runs."""
+        """End silent conversations periodically, as long as the worker runs."""
         seconds = self._deps.settings.listen_silence_seconds / CHECKS_PER_SILENCE
         while True:
             await asyncio.sleep(min(max(seconds, SHORTEST_SECONDS), LONGEST_SECONDS))
             try:
                 await self.end_silences(int(time.time() * 1_000))
             except Exception:  # a task that raises ends the worker
-                logger.exception("cannot look for silent conversations")
+                logger.exception("cannot end silent conversations")
 
     async def end_silences(self, now_ms: int) -> None:
-        """Process conversations that have been silent for long, and chunks that a worker that died has closed."""
+        """Process silent conversations, and closed chunks of a dead worker."""
         if not self._reader.flows:
             return
         due = await self.conversations.due(now_ms)
@@ -170,11 +169,11 @@ class ListenAgent:
 
     async def _end_silence(self, user_id: str, partition: int, now_ms: int) -> None:
         async with self._chunk_slots:
-            # An event without a record: time has passed. It has a partition and a generation as others have.
+            # The timer has no record, but writes need an event with a partition and a generation.
             tp = TP(self._deps.settings.topic(Utterance.TOPIC), partition)
             record = SimpleNamespace(offset=0, timestamp=None, key=None, value=None)
             event = ConsumedRecord(PartitionProgress(tp, self._app.consumer_generation_id, self._app), record)
-            # From it a RocksDB table takes the partition of a key, and `Reasoning` whether that is still ours.
+            # RocksDB tables and `Reasoning` read the partition from the current event.
             _current_event.set(weakref.ref(event))
             try:
                 async with self._tables.user_lock(user_id):
@@ -186,7 +185,7 @@ class ListenAgent:
             except (PartitionRevoked, Interrupted):
                 metrics.STALE.labels(STAGE).inc()
             except Exception:
-                logger.exception("a silent conversation is not processed yet")
+                logger.exception("a silent conversation could not be processed; trying again")
             finally:
                 _current_event.set(None)
 
@@ -202,7 +201,7 @@ class ListenAgent:
         return ListenState(self.conversations.read(user_id), self.cards.read(user_id), self._tables.receipt(user_id))
 
     async def _process_chunks(self, event: Any, user_id: str) -> None:
-        """Process a user's closed chunks, one after the other; new turns wait in other chunks."""
+        """Process a user's closed chunks in order."""
         if first_closed(self.conversations.read(user_id)) is None:
             return
         async with self._tables.conversations.lock(user_id.encode()):
@@ -211,7 +210,7 @@ class ListenAgent:
                 if event.generation_id != self._producer.generation():
                     raise PartitionRevoked
                 if not self._reader.flows:
-                    # A rebalance or shutdown would wait for one question after the other.
+                    # A rebalance or shutdown would wait for a model call per chunk.
                     raise Interrupted
                 try:
                     heard = await self._statements(event, user_id, chunk)
@@ -220,12 +219,12 @@ class ListenAgent:
                 except (PartitionRevoked, Interrupted):
                     raise
                 except Exception as error:
-                    # It would fail again with the user's every turn.
+                    # If it stayed, it would fail again with every turn of the user.
                     logger.exception("a chunk of a conversation cannot be processed")
                     await self._drop(event, user_id, chunk, f"{type(error).__name__}: {error}")
 
     async def _statements(self, event: Any, user_id: str, chunk: Chunk) -> Extraction:
-        """Return a chunk's statements; no model is asked if they are known, or if the user said nothing."""
+        """Return a chunk's statements; empty if its effects are stored or it has no turn of the user."""
         card = self.cards.read(user_id)
         if chunk.effects is not None or has_result(card, user_id, chunk) or not has_user_turn(chunk):
             return Extraction()
@@ -243,7 +242,7 @@ class ListenAgent:
         return lambda domain: known.get(domain, ())
 
     async def _commit(self, event: Any, user_id: str, chunk: Chunk, heard: Extraction) -> None:
-        """Find a chunk's effects, unless they are known or the chunk was erased meanwhile, and apply them."""
+        """Compute a chunk's effects, unless they are stored or the chunk was erased meanwhile, and apply them."""
         state = self._state(user_id)
         if state.listening is None or chunk not in state.listening.chunks:
             return
@@ -261,7 +260,7 @@ class ListenAgent:
         await self._apply_effects(event, user_id, chunk)
 
     async def finish_pending(self, event: Any, user_id: str) -> None:
-        """Apply effects that a worker that died has written down, first, for callers that hold the user's lock."""
+        """Apply stored effects of a dead worker; callers hold the user's lock."""
         listening = self.conversations.read(user_id)
         for chunk in () if listening is None else listening.chunks:
             if chunk.effects is not None or has_result(self.cards.read(user_id), user_id, chunk):
@@ -295,21 +294,21 @@ class ListenAgent:
             except (PartitionRevoked, Interrupted):
                 raise
             except Exception:
-                logger.exception("a chunk of a conversation is dropped, and cannot be dead-lettered")
+                logger.exception("a chunk of a conversation is dropped without a dead letter")
             listening = self.conversations.read(user_id)
             if listening is not None:
                 kept = tuple(each for each in listening.chunks if chunk_id(user_id, each) != chunk_id(user_id, chunk))
                 await self.conversations.write(event, listening.model_copy(update={"chunks": kept}))
 
     def _pending(self, user_id: str) -> set[str]:
-        """Return the ids of waiting chunks, whose events are acknowledged."""
+        """Return the ids of waiting chunks; their events are acknowledged."""
         listening: PendingConversations | None = self.conversations.read(user_id)
         return set() if listening is None else {chunk_id(user_id, each) for each in listening.chunks}
 
     async def _dead_letter(
         self, event: Any, user_id: str, chunk: Chunk, detail: str, reason: str = "reasoner-unavailable"
     ) -> None:
-        """Dead-letter a chunk as utterances that can be replayed; applied ones are known by their ids."""
+        """Dead-letter a chunk as utterances, which can be replayed."""
         partition, topic = event.partition, self._deps.settings.topic(Utterance.TOPIC)
         listening = self.conversations.read(user_id)
         heard = () if listening is None else listening.applied
@@ -317,7 +316,7 @@ class ListenAgent:
         position = next((each for each in heard if each.topic == topic), nowhere)
         for utterance in replayable_utterances(user_id, chunk):
             letter = DeadLetter.of(STAGE, position, reason, detail, user_id.encode(), encode(utterance))
-            # Several letters have one position.
+            # Several letters share a position, so their ids also depend on the utterance.
             letter = letter.model_copy(update={"event_id": derived_id(letter.event_id, utterance.event_id)})
             await self._producer.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
         DEAD_LETTERS.labels(STAGE, reason).inc()

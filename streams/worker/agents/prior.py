@@ -19,7 +19,7 @@ def define(worker: Worker, evolve: EvolveAgent) -> None:
     async def on_interaction(event: Any, interaction: Interaction, position: Position) -> str:
         key = compound_key(interaction.user_id, interaction.domain)
         item = deps.facts_of(interaction.domain, interaction.item)
-        # The receipt is read under both locks: an erasure removes memory and profile in another agent.
+        # Read the receipt under both locks: an erasure in another agent removes memory and profile.
         async with tables.memories.lock(key), tables.profiles.lock(key):
             state = PriorState(
                 tables.profiles.read(key), tables.memories.read(key), tables.receipt(interaction.user_id)
@@ -28,7 +28,7 @@ def define(worker: Worker, evolve: EvolveAgent) -> None:
             await remember(tables, producer, event, effects.remembered)
             if effects.profile is not None:
                 await tables.profiles.write(event, key, effects.profile)
-        # Outside of the locks: an erasure takes them while it holds the user's lock.
+        # Outside the locks: an erasure takes them while it holds the user's lock, so this could deadlock.
         if effects.outcome is not PriorOutcome.FORGOTTEN:
             await evolve.visit(event, interaction, item, position)
         return effects.outcome.value

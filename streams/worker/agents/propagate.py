@@ -1,7 +1,7 @@
 """Agent `propagate`: adds takers to items, and writes changed items at intervals (paper 2.2).
 
-A touch is acknowledged when its items are on the log. After a crash the other touches come again; they are states, and
-change nothing twice.
+An update is acknowledged when its items are on the log. After a crash the others come again. They hold states, so
+applying them twice changes nothing.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ logger = logging.getLogger("sager.worker")
 
 STAGE = "propagate"
 POLL_SECONDS, RETRY_SECONDS = 0.1, 1.0
-# Touches that are applied before other tasks run.
+# Updates applied per turn of the event loop.
 UPDATES_PER_TURN = 64
-# Items that are encoded and sent at once.
+# Items encoded and sent concurrently: encoding more would delay heartbeats.
 SENDS_PER_BATCH = 200
-# Unacknowledged touches of a partition, beyond which none are read.
+# Limit of unacknowledged updates per partition, which bounds memory.
 MAX_WAITING = 20_000
 
 
@@ -48,7 +48,7 @@ def define(worker: Worker) -> None:
 
 
 class PropagateAgent:
-    """One owner of items for each of this worker's partitions."""
+    """Routes updates to an `ItemPartition` for each of this worker's partitions."""
 
     def __init__(self, worker: Worker) -> None:
         self._reader, self._producer, self._deps = worker.app.reader, worker.producer, worker.deps
@@ -58,10 +58,10 @@ class PropagateAgent:
         self._unacked = metrics.UNACKED.labels(STAGE)
 
     async def apply(self, batch: RecordBatch) -> None:
-        """Apply touches, one after the other; they are acknowledged when their items are written."""
+        """Apply updates in order; they are acknowledged when their items are written."""
         for number, event in enumerate(batch, 1):
             while not self._reader.flows:  # noqa: ASYNC110 - it has no event
-                # Stale events are dropped if partitions have moved.
+                # A rebalance: events of moved partitions turn stale, and are dropped below.
                 await asyncio.sleep(POLL_SECONDS)
             if event.progress.abandoned_at is not None or not self._reader.begin(event):
                 continue
@@ -93,16 +93,16 @@ class PropagateAgent:
             self._reader.end(event)
 
     async def _owner(self, event: ConsumedRecord) -> "ItemPartition":
-        """Return the owner of the event's partition; a new one begins where the log ends. Raises PartitionRevoked."""
+        """Return the state of the event's partition, read to the end of the log if it is new."""
         partition, generation = event.partition, event.generation_id
         owner = self._owners.get(partition)
         if owner is not None and owner.generation == generation:
             return owner
         self._give_up(partition)
-        if self._flushing is not None:  # a new owner begins behind the records that are being sent
+        if self._flushing is not None:  # sends of the previous owner
             await asyncio.wait([self._flushing])
         owner = ItemPartition(self._reader, self._producer, self._deps, partition, generation, self._acknowledge)
-        # The previous owner's last write is where this one begins.
+        # Otherwise it would overwrite the last items of the previous owner.
         await self._deps.items.reach_end(partition)
         if generation != self._producer.generation():
             raise PartitionRevoked
@@ -126,7 +126,7 @@ class PropagateAgent:
         return "dead-lettered"
 
     async def _apply(self, owner: "ItemPartition", event: ConsumedRecord, touch: ItemUpdate) -> str:
-        """Apply the partition's part of a touch, and forward the rest: its sender counts other partitions."""
+        """Apply the partition's part of an update, and forward the rest to their partitions."""
         parts = split_by_partition(touch, lambda item_id: partition_of(item_id, self._deps.settings.partitions))
         here = parts.pop(owner.partition, None)
         for partition, part in parts.items():
@@ -168,9 +168,9 @@ class PropagateAgent:
 
 
 class ItemPartition:
-    """One partition's items, in one consumer generation.
+    """The items of one partition in one consumer generation.
 
-    It calls `acknowledge` with each event, in order, when its items are on the log.
+    `acknowledge` is called with each event, in order, when its items are on the log.
     """
 
     def __init__(
@@ -185,17 +185,17 @@ class ItemPartition:
         self.generation, self.partition = generation, partition
         self._reader, self._producer, self._settings, self._items = reader, producer, deps.settings, deps.items
         self._acknowledge = acknowledge
-        # Items newer than the log as this worker has read it; None for removed ones.
+        # Items newer than the log that this worker has read; None if removed.
         self._newer: dict[bytes, ItemMemory | None] = {}
         self._dirty: set[bytes] = set()
-        # The last value of each item and its offset: until the follower has read it, the store is behind.
+        # Last written value and offset per item. Until the follower reads it, `_newer` must keep the item.
         self._written: dict[bytes, tuple[bytes | None, int]] = {}
         self.events: deque[ConsumedRecord] = deque()
         self._is_abandoned = False
         self._writing = asyncio.Lock()
 
     def take(self, event: ConsumedRecord, touch: ItemUpdate) -> str:
-        """Apply a touch, which a flush acknowledges; return its outcome."""
+        """Apply an update, which the next flush acknowledges; return its outcome."""
         self._check_active()
         changed = add_taker(lambda item_id, domain: self._item(compound_key(item_id, domain)), touch, datetime.now(UTC))
         for item in changed:
@@ -206,7 +206,7 @@ class ItemPartition:
         return "gathered" if changed else "repeated"
 
     def add(self, event: ConsumedRecord) -> None:
-        """Add an event without items, to be acknowledged in its turn, once."""
+        """Queue an event without items, to be acknowledged in order."""
         self._check_active()
         if not (self.events and self.events[-1] is event):
             self.events.append(event)
@@ -217,7 +217,7 @@ class ItemPartition:
             raise PartitionRevoked
 
     def abandon(self) -> list[ConsumedRecord]:
-        """Drop this owner; return its unacknowledged events."""
+        """Stop this generation's state; return its unacknowledged events."""
         self._is_abandoned = True
         left = list(self.events)
         self.events.clear()
@@ -230,9 +230,9 @@ class ItemPartition:
         return None if known is None else known.item
 
     async def flush(self) -> None:
-        """Write changed items, and acknowledge their events.
+        """Write changed items and acknowledge their events.
 
-        Raises PartitionRevoked if the partition has moved; nothing was acknowledged, and its new owner gets it again.
+        Raises PartitionRevoked, with no event acknowledged, if the partition has moved.
         """
         async with self._writing:
             if not self.events:
@@ -257,7 +257,7 @@ class ItemPartition:
         try:
             for start in range(0, len(dirty), SENDS_PER_BATCH):
                 sends = (self._send(event, key) for key in dirty[start : start + SENDS_PER_BATCH])
-                # All of them, also if one fails: no send may outlive its flush.
+                # Await all, also if one fails: a send that outlives its flush could overwrite a newer value.
                 for result in await asyncio.gather(*sends, return_exceptions=True):
                     if isinstance(result, BaseException):
                         raise result
@@ -273,8 +273,8 @@ class ItemPartition:
         except MessageSizeTooLarge:
             if raw is None:
                 raise
-            # A broker with a lower limit than ours. One item that begins again is better than a partition that stops.
-            logger.warning("an item of partition %d is too large for the broker, and begins again", self.partition)
+            # The broker's limit is below ours. Resetting one item is better than a partition that stops.
+            logger.warning("an item of partition %d is too large for the broker, and is reset", self.partition)
             if self._newer.get(key) is item:
                 self._newer[key] = None
             raw, sent = None, await self._producer.send(event, ItemMemory.TOPIC, key, None, self.partition)
@@ -283,7 +283,7 @@ class ItemPartition:
     def _drop_read_back(self) -> None:
         store, partition = self._items.store, self.partition
         reached = store.position(partition)
-        # A missing item proves nothing before its tombstone is read: the value that it removes may be unread too.
+        # Compare offsets too: a missing item may be one whose value and tombstone are both unread.
         came = [
             key for key, (raw, offset) in self._written.items() if reached > offset and store.get(partition, key) == raw
         ]
@@ -293,7 +293,7 @@ class ItemPartition:
                 self._newer.pop(key, None)
 
     def _keys_over_limit(self) -> Sequence[bytes]:
-        """Return the items that have been silent longest, as many as there are too many."""
+        """Return the least recently written items beyond the configured limit."""
         store, partition = self._items.store, self.partition
         most = -(-self._settings.graph_items // self._settings.partitions)
         count = store.count(partition)
@@ -302,7 +302,7 @@ class ItemPartition:
         return store.oldest(partition, count - most, self._newer) if count > most else ()
 
     async def forget(self, event: ConsumedRecord, touch: ItemUpdate) -> str:
-        """Take a user out of all items at once, and report that on the log.
+        """Remove a user from all items, and report that on the log.
 
         Raises PartitionRevoked if the partition has moved; its new owner does it.
         """
@@ -314,7 +314,7 @@ class ItemPartition:
                 if without is not None:
                     self._newer[key] = without if without.takers else None
                     self._dirty.add(key)
-            # With all earlier changes: they are on the log when the report is.
+            # Write all changes before the report, which promises that they are on the log.
             await self._write(event)
             if touch.forgotten and touch.forgotten != NO_REPLY:
                 await self._producer.send(

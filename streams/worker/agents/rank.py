@@ -1,7 +1,6 @@
 """Agent `rank`: answers rank requests from local state: retrieve, extract, reason (paper 2.2 to 2.4).
 
-It never waits for evolutions. Where a model has no answer for a part, the rule does it, and the ranking records that:
-an app is waiting.
+An app waits for the answer. So it never waits for evolutions, and rules replace a model that has no answer.
 """
 
 from dataclasses import replace
@@ -25,7 +24,7 @@ from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, def
 from streams.worker.skills import current_skill
 from streams.worker.tables import Tables
 
-# How many facets and slim skills are kept for the next request of the same user.
+# Cached facets and slim skills, for the next request of the same user.
 CACHED_ENTRIES = 2_000
 DETERMINISTIC = "deterministic"
 
@@ -48,7 +47,7 @@ def define(worker: Worker, models: Models) -> None:
 
 
 def count(ranking: Ranking) -> None:
-    """Count rankings with a question, and those that probably suit the user badly."""
+    """Count rankings with a clarifying question, and those that probably fit badly."""
     fit = ranking.injected.fit
     if fit is None or (fit.suits and fit.question is None):
         return
@@ -60,7 +59,7 @@ def count(ranking: Ranking) -> None:
 
 
 class RankingPipeline:
-    """The three stages of a ranking."""
+    """Retrieves facets, extracts the slim skill, and ranks."""
 
     def __init__(self, tables: Tables, deps: Deps, models: Models) -> None:
         self._tables, self._deps, self._settings, self._models = tables, deps, deps.settings, models
@@ -69,9 +68,9 @@ class RankingPipeline:
         self._slims: LruCache[tuple[str, ...], tuple[SlimResult, Provenance | None]] = LruCache(CACHED_ENTRIES)
 
     async def rank(self, request: RankRequest) -> tuple[tuple[str, ...], Injected]:
-        """Return the candidates' ids in order, and everything that decided it."""
+        """Return the ids of the candidates in order, and the inputs of the decision."""
         state = self._read(request)
-        # Read together with the state: an answer for a user who is erased meanwhile is never found in the cache again.
+        # Read together with the state, so that the cache never returns an answer from before an erasure.
         epoch = self._tables.erasure_epoch(request.user_id)
         retrieved = self._retrieve(request, state, epoch)
         short, slim_by = await self._extract(request, state, epoch)
@@ -81,7 +80,7 @@ class RankingPipeline:
         session = request.occurred_at, request.session_id
         text = "" if self._step.by is RankSkill.NONE else short.record.text_at(*session)
         task = RankTask(items, request.instruction, retrieved.facets, companions, text, seed=request.request_id)
-        # A model that failed a moment ago would fail again.
+        # Skip a model that has just failed for the slim skill.
         asks = slim_by is None or slim_by.fallback is None
         used = self._deps.learned_weights.of(request.domain)
         heard = self._step.statements_for(
@@ -118,7 +117,7 @@ class RankingPipeline:
         )
 
     def _retrieve(self, request: RankRequest, state: RankState, epoch: str) -> Retrieved:
-        """Return facets of the user's neighbourhood, cached until their memory, one of its items or the day changes."""
+        """Return facets of the user's neighbourhood, cached until their memory, an item or the day changes."""
         if not self._step.retrieves:
             return Retrieved()
         memory, items = state.memory, self._deps.items
@@ -126,7 +125,7 @@ class RankingPipeline:
         name = (request.user_id, epoch, request.domain, str(graph), request.occurred_at.date().isoformat())
         if (known := self._retrieved.get(name)) is not None:
             return known
-        # A domain that uses another one's parser uses its pruning rules too.
+        # A domain with the parser of another one uses its pruning rules too.
         rules = self._settings.parsers.get(request.domain, request.domain)
         found = self._step.retrieve(
             replace(state, neighbourhood=items.neighbourhood(memory)), rules, request.occurred_at
@@ -139,7 +138,7 @@ class RankingPipeline:
     async def _extract(
         self, request: RankRequest, state: RankState, epoch: str
     ) -> tuple[SlimResult, Provenance | None]:
-        """Return the slim skill for this request (paper 2.3), cached per version of the skill if a model chose it."""
+        """Return the slim skill for this request (paper 2.3); a model's choice is cached per version."""
         skill, step = state.skill, self._step
         asked = request.instruction if step.task_slim else ""
         name = (request.user_id, epoch, request.domain, str(skill.version), asked)
@@ -159,7 +158,7 @@ class RankingPipeline:
 
     @property
     def _slim_ranks(self) -> bool:
-        """True if the order depends on the slim skill: by default a sum uses all lines."""
+        """True if the order depends on the slim skill; by default the sum uses all lines."""
         llm = self._models.rank is not None
         return self._step.by is RankSkill.SLIM or (llm and self._step.by is not RankSkill.NONE)
 
@@ -174,8 +173,8 @@ class RankingPipeline:
         *,
         asks: bool,
     ) -> tuple[LlmRanking, Features | None]:
-        """Return the order, by the configured or else by the deterministic ranker, then with its features."""
-        fallback = None if asks or self._models.rank is None else "the model did not answer a question before"
+        """Return the order, by the configured or else the deterministic ranker, which adds features."""
+        fallback = None if asks or self._models.rank is None else "the model did not answer the previous call"
         if self._models.rank is not None and asks:
             try:
                 ranking = await self._models.rank.rank(task)

@@ -1,8 +1,8 @@
 """Agent `weigh`: learns the domains' ranking weights from outcomes; the only writer of weights (paper 2.4).
 
-Outcomes are folded in memory, in the order of their partition, and the weights are written at intervals: a write per
-choice would cost as much as the choice. An outcome is acknowledged when weights with it are on the log. After a crash
-the others come again, and the fence in the weights rejects repeats.
+Outcomes are folded in memory, in partition order. Weights are written at intervals, as a write per choice would cost as
+much as the choice. An outcome is acknowledged when weights with it are on the log; the others come again after a crash,
+and the fence in the weights rejects repeats.
 """
 
 import asyncio
@@ -24,6 +24,7 @@ from streams.worker.tables import StateTable
 
 STAGE = "weigh"
 READS = (RankingOutcome, WeightCommand)
+# Limit of outcomes that wait for a write; half of them start one.
 MAX_WAITING = 512
 POLL_SECONDS = 0.1
 
@@ -35,7 +36,7 @@ def define(worker: Worker) -> None:
 
 
 class WeighAgent:
-    """The agent: one learner per domain of this worker's partitions."""
+    """One learner per domain of this worker's partitions."""
 
     def __init__(self, worker: Worker) -> None:
         self._reader, self._table, self._settings = worker.app.reader, worker.tables.weights, worker.deps.settings
@@ -72,7 +73,7 @@ class WeighAgent:
 
 
 class DomainLearner:
-    """One domain's weights in memory, for one consumer generation; not to be used any more once it `is_closed`."""
+    """The weights of one domain in one consumer generation; unusable once it `is_closed`."""
 
     def __init__(
         self, reader: BatchReader, table: StateTable[Weights], settings: Settings, event: Any, weights: Weights
@@ -87,24 +88,24 @@ class DomainLearner:
         self._is_stale = False
 
     async def apply(self, event: Any, step: Callable[[Weights], Weights]) -> tuple[bool, bool]:
-        """Apply an event, wait until it is on the log, and return whether weights were frozen, and whether it is new.
+        """Apply an event and wait until it is on the log; return (weights were frozen, event is new).
 
         Raises PartitionRevoked if the partition has moved; its new owner gets the event again.
         """
         if self._is_stale:
-            # For the whole generation: weights with this event, without those before it, would skip them.
+            # For the rest of the generation: later weights would skip the events that were not written.
             raise PartitionRevoked
         before = self._weights
         self._weights = step(before)
         is_new = self._weights is not before
-        # A repeat waits too: the event that it repeats may not be on the log yet.
+        # A repeat waits too, as the first one may not be on the log yet.
         if self._weights is not self._written:
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(waiting)
             if len(self._waiting) >= MAX_WAITING // 2:
                 self._full.set()
             if self._writing is None or self._writing.done():
-                # Created here, so that it has Faust's current event, from which a table takes the partition.
+                # Created here, so that the task inherits Faust's current event, which has the partition.
                 self._writing = asyncio.create_task(self._write(event))
             await waiting
         return before.frozen, is_new

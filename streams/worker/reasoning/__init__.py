@@ -1,1 +1,1 @@
-"""The inputs of reasoning: reasoners, models, global skills, weights."""
+"""Reasoners, models, global skills and weights of a worker."""

@@ -1,7 +1,7 @@
-"""The domains' global skills and ranking weights in a worker: copies of compacted topics of a handful of records.
+"""Global skills and ranking weights of the domains, followed on their compacted topics.
 
-They are no Faust GlobalTables: beside tables of another partition count, Faust 0.15.3's assignor never ends, and a
-GlobalTable is recovered at every rebalance.
+They are no Faust GlobalTables: with tables of another partition count, Faust 0.15.3's assignor does not terminate, and
+a GlobalTable is recovered at every rebalance.
 """
 
 import logging
@@ -58,12 +58,12 @@ class GlobalSkills(Follower):
         return self._usual.get(domain.encode(), {})
 
     def popularity(self, domain: str) -> Mapping[str, int]:
-        """Return how many of the domain's users took an item lately, for the most popular items."""
+        """Return the number of users who took an item lately, for the most popular items."""
         skill = self._held.get(domain.encode())
         return cast("Mapping[str, int]", skill.items) if skill else {}
 
     def vocabulary(self, domain: str) -> tuple[Fact, ...]:
-        """Return the facts that words can name: of the template, and of its users' lines and items."""
+        """Return the facts of the template, and of the lines and items of its users."""
         key = domain.encode()
         skill = self._held.get(key)
         if skill is None:
@@ -74,7 +74,7 @@ class GlobalSkills(Follower):
 
 
 def _as_template(line: Attribute) -> Attribute:
-    """Return a line as a newcomer may start from it, whatever the record contains: unconfirmed and unpinned."""
+    """Return a line without evidence, confirmation or pin, whatever the record contains."""
     return line.model_copy(
         update={
             "source": AttributeSource.GLOBAL,
@@ -92,7 +92,7 @@ def _as_template(line: Attribute) -> Attribute:
 
 
 class DomainWeights(NamedTuple):
-    """A domain's weights and their version; 0: nothing was learned."""
+    """A domain's weights and their version, which is 0 before any learning."""
 
     weights: RankWeights
     version: int
@@ -102,7 +102,7 @@ START_WEIGHTS = DomainWeights(DEFAULT_WEIGHTS, 0)
 
 
 class LearnedWeights(Follower):
-    """The newest weights per domain; empty until `start`. Weights without a worker's seal are never used."""
+    """The newest sealed weights per domain; empty until `start`."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, Weights.TOPIC, lambda message: self.take(message.key() or b"", message.value()))
@@ -124,15 +124,13 @@ class LearnedWeights(Follower):
 
 
 def verified_weights(value: bytes, key: bytes) -> Weights | None:
-    """Return the weights in a record; None, and a warning, if they are invalid or their seal is not right."""
+    """Return the weights in a record; None, with a warning, if they or their seal are invalid."""
     try:
         weights = decode(Weights, value)
     except BadRecord as error:
-        logger.warning("weights that cannot be read are not used: %s", error)
+        logger.warning("ignoring invalid weights: %s", error)
         return None
     if (seal := check_seal(weights, key)) is SealState.RIGHT:
         return weights
-    logger.warning(
-        "the weights of %r, version %d, are not used: their seal is %s", weights.domain, weights.version, seal
-    )
+    logger.warning("ignoring the weights of %r, version %d: their seal is %s", weights.domain, weights.version, seal)
     return None

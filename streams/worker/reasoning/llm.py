@@ -1,4 +1,4 @@
-"""The configured reasoner and models, and their clients, whose calls are counted and outages logged."""
+"""Creates the configured reasoner and models, and their LLM clients."""
 
 import asyncio
 import logging
@@ -28,8 +28,8 @@ logger = logging.getLogger("sager.llm")
 
 OPENAI_URL = "https://api.openai.com/v1"
 CONFIGURATION_HINT = (
-    "calls will fail until it is mended: see to SAGER_LLM_API_KEY (401, 403), SAGER_LLM_MODEL (403, 404) and "
-    "SAGER_LLM_BASE_URL (404, or a redirect, which is not followed), and start the worker again"
+    "calls fail until the settings are fixed: check SAGER_LLM_API_KEY (401, 403), SAGER_LLM_MODEL (403, 404) and "
+    "SAGER_LLM_BASE_URL (404, or a redirect, which is not followed), and restart the worker"
 )
 
 _clients: "WeakValueDictionary[tuple[object, ...], LlmClient]" = WeakValueDictionary()
@@ -46,7 +46,7 @@ class Models:
 
 
 def reasoner_of(settings: Settings) -> Reasoner:
-    """Return the configured reasoner: rules, or a model, which is asked only where there is something new to judge."""
+    """Return the configured reasoner: rules, or a model behind a gate."""
     if settings.reasoner is ReasonerName.RULES:
         return without_model(settings.evolve_mode)
     reasoner = LlmReasoner(shared_client(settings), gate=output_gate(settings))
@@ -54,26 +54,26 @@ def reasoner_of(settings: Settings) -> Reasoner:
 
 
 def variant_reasoner(settings: Settings, purpose: str) -> Reasoner:
-    """Return the reasoner of an arm beside the live one, with a client and a circuit breaker of its own."""
+    """Return a reasoner for a what-if variant, with its own client and circuit breaker."""
     reasoner = LlmReasoner(llm_client(settings, purpose), gate=output_gate(settings))
     return GatedReasoner(reasoner) if settings.gate else reasoner
 
 
 def correction_reader(settings: Settings) -> LlmCorrectionReader | None:
-    """Return the reader of corrections that rules do not understand; None without a model."""
+    """Return the model that reads corrections after the rules; None without a model."""
     asks = settings.reasoner is ReasonerName.LLM
     return LlmCorrectionReader(shared_client(settings), gate=output_gate(settings)) if asks else None
 
 
 def conversation_reader(settings: Settings) -> LlmExtractor | None:
-    """Return the reader of conversations beside the rules; None without a model."""
+    """Return the model that reads conversations besides the rules; None without a model."""
     if settings.reasoner is ReasonerName.RULES:
         return None
     return LlmExtractor(shared_client(settings), gate=output_gate(settings), extractor=RULES)
 
 
 def models_of(settings: Settings) -> Models:
-    """Return the models that the settings name for rankings."""
+    """Return the configured models of rankings."""
     ranks = settings.ranker is not RankerName.DETERMINISTIC
     if settings.extract_by is By.RULES and not ranks:
         return Models()
@@ -85,10 +85,7 @@ def models_of(settings: Settings) -> Models:
 
 
 def shared_client(settings: Settings) -> "LlmClient":
-    """Return the one client of these settings.
-
-    Reasoner and ranker share its connections and its circuit breaker. `close_clients` closes it.
-    """
+    """Return the client of these settings, whose connections and circuit breaker all models share."""
     name = tuple(getattr(settings, field) for field in sorted(Settings.model_fields) if field.startswith("llm_"))
     client = _clients.get(name)
     if client is None:
@@ -97,10 +94,9 @@ def shared_client(settings: Settings) -> "LlmClient":
 
 
 def llm_client(settings: Settings, purpose: str = "") -> "LlmClient":
-    """Return a client of the configured endpoint, for the caller alone. Its calls are counted.
+    """Return a new client of the configured endpoint, with metrics.
 
-    A `purpose` beside the live path precedes the prompt's name in the metrics, and the state of such a client's circuit
-    is not exported.
+    A `purpose` other than the live path prefixes the prompt in the metrics, and hides the state of the circuit.
     """
     from streams.llm.client import LlmClient  # noqa: PLC0415 - the openai package takes half a second
 
@@ -133,7 +129,7 @@ def llm_client(settings: Settings, purpose: str = "") -> "LlmClient":
 
 
 async def close_clients() -> None:
-    """Close the connections of all clients, at the end of the event loop that they belong to."""
+    """Close the connections of all clients, in their event loop."""
     for client in list(_open_clients):
         await client.aclose()
 
@@ -157,7 +153,7 @@ def _report_breaker(breaker: CircuitBreaker) -> None:
             metrics.LLM_OPENINGS.labels(failure.outcome.value).inc()
         logger.warning(
             "the LLM endpoint %s, %s: %s; no calls for %.1f s%s",
-            "is still away" if breaker.still_away else "is away",
+            "is still unavailable" if breaker.still_away else "is unavailable",
             failure.outcome.value,
             failure.detail,
             breaker.remaining_seconds,

@@ -1,4 +1,4 @@
-"""Asks the configured reasoner; if it is unavailable, falls back to the rules, waits, or gives up."""
+"""Calls the configured reasoner; without an answer, uses the rules, waits, or fails."""
 
 import asyncio
 import logging
@@ -30,38 +30,38 @@ from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 logger = logging.getLogger("sager.reasoning")
 
 FIRST_WAIT_SECONDS, LAST_WAIT_SECONDS = 1.0, 60.0
-# How soon a waiting event notices that the endpoint is back, or that its partition has moved.
+# Interval at which a waiting event checks the endpoint and its partition.
 POLL_SECONDS = 0.25
-# Events that waited for one endpoint go on this far apart, on average: it gets no 64 calls in its first moment.
+# Average interval between waiting events after an outage: 64 calls at once would fail the endpoint again.
 RESUME_INTERVAL_SECONDS = 0.05
 
 _Answer = TypeVar("_Answer")
 
 
 class ReasonerFailed(Exception):
-    """No reasoner answers for this contrast or chunk; it belongs into the dead letters."""
+    """No reasoner has an answer for this contrast or chunk, so it is dead-lettered."""
 
 
 class LazyInit:
-    """Runs `make` in a thread, once, when it is first needed: it takes a second of CPU that few workers need."""
+    """Runs `make` once in a thread, on first use: it takes a second of CPU."""
 
     def __init__(self, make: Callable[[], None]) -> None:
         self._make = make
         self._making: asyncio.Task[None] | None = None
 
     async def wait(self) -> None:
-        """Wait until it has run."""
+        """Wait until `make` has run."""
         if self._making is None:
             self._making = asyncio.create_task(asyncio.to_thread(self._make))
-        # Shielded: others wait for it too when one of them is cancelled.
+        # Shielded, as the cancellation of one waiter must not cancel it for the others.
         await asyncio.shield(self._making)
 
 
 class Reasoning:
-    """The configured reasoner with its fallback: rules of this `mode`.
+    """The configured reasoner with the rules of `mode` as its fallback.
 
-    `reader` reads corrections that the rules do not understand, `listener` conversations beside the rules. `places` is
-    the most concurrent questions; more events may be processed, so that no place is idle while some are written.
+    `reader` reads corrections that the rules do not understand, `listener` reads conversations besides the rules.
+    `places` limits concurrent calls.
     """
 
     def __init__(
@@ -99,10 +99,10 @@ class Reasoning:
         vocabulary: Sequence[Fact],
         as_said: str = "",
     ) -> Interpretation:
-        """Read a correction by rules, or by a model if the rules understand nothing.
+        """Read a correction by rules, or by a model if the rules find nothing.
 
-        The user waits for the answer, so an unavailable model is not awaited. `vocabulary` are facts besides those of
-        the items that the words can name; `as_said` is the text before the privacy filter, for the rules alone.
+        The user waits, so an unavailable model is not retried. `vocabulary` holds facts, besides those of the items,
+        that the words can name; `as_said` is the text before the privacy filter, which only the rules may read.
         """
         await self._corrections.wait()
         read = understand(correction, items, skill, vocabulary, as_said, reader=language.RULES, privacy=self._privacy)
@@ -119,7 +119,7 @@ class Reasoning:
     async def listen(
         self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]
     ) -> Extraction:
-        """Return what users state about themselves in a chunk: by rules, and by the model if there is one.
+        """Extract the user's statements about themselves from a chunk, by rules and by the model if configured.
 
         `vocabulary` returns the facts of a domain that the words can name. Raises as `_retry` does.
         """
@@ -132,7 +132,7 @@ class Reasoning:
             try:
                 return combine(by_rules, await listener.listen(turns, card, vocabulary))
             except ReasonerUnavailable as error:
-                # A wish to forget waits for no endpoint.
+                # A request to forget must not wait for an endpoint.
                 forgets = any(finding.effect is Effect.FORGETS for finding in by_rules.findings)
                 if self.on_failure is OnLlmFailure.RULES or not forgets:
                     raise
@@ -144,7 +144,7 @@ class Reasoning:
         )
 
     async def _retry(self, ask: Callable[[], Awaitable[_Answer]], by_rules: Callable[[Provenance], _Answer]) -> _Answer:
-        """Ask until there is an answer, or let the rules answer.
+        """Call `ask` until it answers, or return the answer of the rules.
 
         Raises ReasonerFailed if the settings dead-letter events without an answer, and PartitionRevoked or Interrupted
         if the event's partition moves.
@@ -184,7 +184,7 @@ class Reasoning:
                 return
 
     async def _pause(self, seconds: float) -> None:
-        """Sleep, and show the watchdog that the worker is alive; raises as `_check_partition` does."""
+        """Sleep, report progress to the watchdog, and check the partition."""
         until = time.monotonic() + seconds
         while (remaining := until - time.monotonic()) > 0:
             self.touch()
@@ -193,10 +193,9 @@ class Reasoning:
 
 
 class ConcurrencyLimit:
-    """Limits concurrent questions (first in, first out).
+    """Limits concurrent model calls (FIFO).
 
-    An event that had to wait while a rebalance or shutdown began raises `PartitionRevoked` or `Interrupted`: it has
-    asked nothing yet, and both would wait for one more call.
+    Raises PartitionRevoked or Interrupted if a rebalance or shutdown began while an event waited.
     """
 
     def __init__(self, count: int) -> None:

@@ -1,1 +1,1 @@
-"""The run of agents: dispatch, executor, fence, producer, state, recovery with repairs of Faust, watchdog."""
+"""Dispatch, execution, fencing, producing, state, recovery and the watchdog of a worker."""

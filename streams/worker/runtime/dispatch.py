@@ -1,13 +1,8 @@
-"""Dispatch of records: a stream element is a batch, all records that one fetch brought of one partition.
+"""Dispatches fetched records to agents in batches, and tracks the offsets to commit.
 
-A conductor, a queue and a stream cost 0.3 CPU ms per element, a quarter of a choice if each record is one. So the
-consumer makes a batch of a partition's records and puts it on the queue of its agent's channel. Faust keeps the group,
-the assignment, the fetching, the streams, the tables, their recovery and the commits:
-
-- `BatchTopic` is the channel of an agent: `@app.agent(batches_of(app, Contrast, Feedback))`;
-- `BatchConsumer` takes these topics' records out of a fetch, and commits the offsets of the reader;
-- `BatchReader` makes batches, drops records that it has dispatched already, and counts a partition as done up to its
-  first unfinished event.
+A Faust stream costs 0.3 CPU ms per element, so an element is a batch: all records of one partition in one fetch.
+`BatchConsumer` passes them to the `BatchReader`, which queues them on the `BatchTopic` of their agent. Faust still does
+the group, the assignment, the fetching, the tables and the commits.
 """
 
 import asyncio
@@ -24,16 +19,15 @@ from mode.utils.queues import FlowControlEvent, ThrowableQueue
 from schemas import Event, ItemUpdate, Position
 from streams.worker import metrics
 
-# Events of a partition that may wait before no more are fetched: enough to be busy until the next fetch.
+# A partition with so many waiting events is paused. Fewer would leave the worker idle until the next fetch.
 MAX_WAITING = 256
 
 
 class PartitionProgress:
-    """One partition in one consumer generation: records are dispatched up to `dispatched`, and finished up to `done`.
+    """Progress of one partition in one consumer generation.
 
-    `abandoned_at` is the first abandoned offset: it comes again with all records behind it, and no more events begin
-    here. Running events before it are finished as usual. `waiting` is the number of dispatched events that have not
-    begun.
+    Records are dispatched up to `dispatched` and finished up to `done`; `waiting` of them have not begun. From
+    `abandoned_at` on, Kafka delivers the records again, so no more events begin here.
     """
 
     __slots__ = ("abandoned_at", "app", "dispatched", "done", "generation", "is_paused", "pending", "tp", "waiting")
@@ -47,12 +41,12 @@ class PartitionProgress:
         self.pending: deque[ConsumedRecord] = deque()
 
     def abandon(self, event: "ConsumedRecord") -> None:
-        """Abandon an event."""
+        """Commit neither this event nor a later one in this generation."""
         self.abandoned_at = event.offset if self.abandoned_at is None else min(self.abandoned_at, event.offset)
 
 
 class ConsumedRecord:
-    """A record as handlers see it: a Faust event and its message in one; `timestamp` is in seconds since 1970."""
+    """A Faust event and its message in one; `timestamp` is in seconds since 1970."""
 
     __slots__ = (
         "__weakref__",
@@ -83,44 +77,41 @@ class ConsumedRecord:
 
     @property
     def message(self) -> "ConsumedRecord":
-        """Itself, as a Faust event has a message."""
+        """This record, for Faust's `event.message`."""
         return self
 
     @property
     def app(self) -> Any:
-        """The app, by which long waits check that the partition has not moved."""
+        """The app, for `reasoner._check_partition`."""
         return self.progress.app
 
 
-# Events of one partition, in its order.
+# Records of one partition, in order.
 RecordBatch = list[ConsumedRecord]
 
 
 class RegisteredTopic(faust.Topic):
-    """A topic of the registry: bytes, which we decode ourselves, and made by `topics.ensure` instead of Faust."""
+    """A topic of the registry, with raw bytes."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raw = {"key_type": bytes, "value_type": bytes, "key_serializer": "raw", "value_serializer": "raw"}
         super().__init__(*args, **{**kwargs, **raw})
 
     async def declare(self) -> None:
-        """Do nothing: with more partitions or another cleanup policy a user's events and state would part."""
+        """Do nothing: `topics.ensure` creates the topic."""
+        # Faust would create it with its own partition count, and a user's events and state would be on different ones.
 
 
 class BatchTopic(RegisteredTopic):
-    """The channel of an agent whose stream elements are batches.
-
-    All clones share one queue, which no flow control clears: a batch that is dropped within a generation is lost until
-    the worker restarts. Stale events are dropped when they are about to begin. A batch is no Faust event, so a stream
-    acknowledges nothing; the reader does.
-    """
+    """The channel of an agent whose stream elements are batches; the reader acknowledges their records."""
 
     _queue: ThrowableQueue | None
 
     @property
     def queue(self) -> ThrowableQueue:
-        """The queue, made on first use. Its length is bounded by the reader, which pauses partitions."""
+        """The queue of all clones, created on first use. The reader bounds it by pausing partitions."""
         if self._queue is None:
+            # Without flow control: if Faust cleared the queue within a generation, its records would never come again.
             self._queue = ThrowableQueue(flow_control=FlowControlEvent(initially_suspended=False))
         return self._queue
 
@@ -128,28 +119,28 @@ class BatchTopic(RegisteredTopic):
         return {**super()._clone_args(), "queue": self.queue}
 
     def get_topic_name(self) -> str:
-        """Return the topics' names, for `faust agents`."""
+        """Return the names of the topics, for `faust agents`."""
         return ", ".join(self.topics)
 
     async def send(self, **record: Any) -> Any:
-        """Send a record; of several topics it would go to none."""
+        """Send a record to the only topic; raise ValueError if there are several."""
         if len(self.topics) > 1:
             raise ValueError(f"the agent reads {self}: send to one of these topics by its name")
         return await super().send(**record)
 
 
 def batches_of(app: Any, *models: type[Event | ItemUpdate]) -> BatchTopic:
-    """Return the channel of the topics of these models, for an agent of this worker."""
+    """Return the channel of an agent that reads the topics of these models."""
     topic = BatchTopic(app, topics=[app.settings.topic(model.TOPIC) for model in models])
     app.reader.channels.update(dict.fromkeys(topic.topics, topic))
     return topic
 
 
 class BatchReader:
-    """Dispatches fetched records to the `channels` of their topics.
+    """Dispatches fetched records to the channels of their topics, and tracks finished events.
 
-    `progressed` is the last moment at which an event was finished, by the monotonic clock, for the watchdog.
-    `newest_ms` is the newest Kafka timestamp of the events that the worker has read, without requests to forget.
+    `progressed` is when an event was last finished (monotonic seconds). `newest_ms` is the newest Kafka timestamp of
+    all events read, except erasure requests.
     """
 
     def __init__(self, app: Any) -> None:
@@ -163,12 +154,12 @@ class BatchReader:
         self.newest_ms = 0
 
     def dispatch(self, where: tuple[str, int], records: Iterable[Any]) -> None:
-        """Put the fetched records of a partition on the queue of its agent, each once per generation."""
+        """Queue the fetched records of a partition for its agent, each once per generation."""
         if batch := self.batch(TP(*where), records):
             self.channels[where[0]].queue.put_nowait(batch)
 
     def batch(self, tp: TP, records: Iterable[Any]) -> RecordBatch:
-        """Return events of the records that were not dispatched yet in this generation."""
+        """Return the records that were not dispatched yet in this generation."""
         generation = self.app.consumer_generation_id
         progress = self._progress.get(tp)
         if progress is None or progress.generation != generation:
@@ -180,17 +171,17 @@ class BatchReader:
             progress.waiting += len(events)
             if progress.waiting >= MAX_WAITING and not progress.is_paused:
                 progress.is_paused = True
-                # Records that are fetched already still come.
+                # Records that the fetcher holds already still arrive.
                 self.app.consumer.on_buffer_full(tp)
         return events
 
     @property
     def flows(self) -> bool:
-        """True if events may begin: not during a rebalance, a recovery or shutdown."""
+        """True if events may begin: no rebalance, recovery or shutdown is in progress."""
         return bool(self.app.flow_control.is_active())
 
     def begin(self, event: ConsumedRecord) -> bool:
-        """Count an event as running, so that a rebalance waits for it; false if it is stale."""
+        """Count an event as running, so that a rebalance waits for it; return false if it is stale."""
         progress = event.progress
         if progress.generation != self.app.consumer_generation_id:
             return False
@@ -203,7 +194,7 @@ class BatchReader:
         return True
 
     def end(self, event: ConsumedRecord) -> int:
-        """Count an event that ran as finished or cancelled; return how many of its partition are acknowledged by it."""
+        """Count an event as finished or cancelled; return how many events leave the pending queue."""
         self.touch()
         self._unfinished -= 1
         if not self._unfinished:
@@ -216,7 +207,7 @@ class BatchReader:
         return before - len(progress.pending)
 
     def acknowledge(self, event: ConsumedRecord) -> None:
-        """Count an event as acknowledged: events of a partition come in its order."""
+        """Acknowledge an event; callers keep the order of its partition."""
         self._next_offset[event.tp] = event.progress.done = event.offset + 1
 
     def _is_stale(self, progress: PartitionProgress) -> bool:
@@ -233,21 +224,21 @@ class BatchReader:
         return {tp: offset for tp, offset in found if offset is not None}
 
     def touch(self) -> None:
-        """Note that this worker is alive and working."""
+        """Record progress for the watchdog."""
         self.progressed = time.monotonic()
         metrics.PROGRESS.set_to_current_time()
 
     def is_acknowledged(self, source: Position) -> bool:
-        """Return true if no worker will be given the event at this position again; false for others' partitions."""
+        """Return true if Kafka will not deliver this position again; false for partitions of other workers."""
         tp = TP(source.topic, source.partition)
         return source.offset < max(self._next_offset.get(tp, 0), self._committed(tp))
 
     def has_more(self, topic: str, partition: int) -> bool:
-        """Return true if a partition holds unfinished records, as of the last fetch."""
+        """Return true if a partition had unfinished records at the last fetch."""
         tp = TP(topic, partition)
         try:
             end = self.app.consumer.highwater(tp)
-        except (AssertionError, LookupError):  # not assigned to this worker, or not any more
+        except (AssertionError, LookupError):  # the partition is not assigned to this worker
             return False
         if end is None:
             return True
@@ -257,12 +248,12 @@ class BatchReader:
         return int(self.app.consumer._committed_offset.get(tp) or 0)
 
     async def wait_empty(self) -> None:
-        """Wait until no event runs."""
+        """Wait until no event is running."""
         await self._idle.wait()
 
 
 class BatchConsumer(driver.Consumer):
-    """Faust's consumer, which passes records to the reader and commits the reader's offsets."""
+    """A Faust consumer that passes records to the reader and commits the reader's offsets."""
 
     async def _wait_next_records(self, timeout: float) -> Any:  # noqa: ASYNC109 - Faust's own name
         records, active = await super()._wait_next_records(timeout)
@@ -276,7 +267,7 @@ class BatchConsumer(driver.Consumer):
         return records, active
 
     async def wait_empty(self) -> None:
-        """Wait for running events, then commit. Called before partitions move, and at shutdown."""
+        """Wait for running events, then commit; Faust calls this before partitions move and at shutdown."""
         await self.app.reader.wait_empty()
         await super().wait_empty()
 

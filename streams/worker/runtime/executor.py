@@ -1,11 +1,10 @@
-"""Executors: one user's events one after another, many users at once, acknowledged in the order of offsets.
+"""Runs handlers: each user's events in order, many users concurrently.
 
-Faust's own `concurrency=N` loses table updates (the documentation forbids it), and acknowledging out of order lets a
-commit pass over an event in flight (faust-streaming #606). So a task per user works off that user's events, and a
-partition counts as done up to its first unfinished event (`dispatch.Reader`).
+Faust's `concurrency=N` loses table updates, and a commit can pass over an event in flight (faust-streaming #606). Here
+a task per user processes that user's events, and `BatchReader` commits up to the first unfinished one.
 
-A handler gets events of the right type on the right partition, not from the future and not erased. Other records are
-re-routed (invariant 13), dead-lettered (invariant 9) or dropped.
+Handlers get valid events on the right partition, neither from the future nor erased. Other records are re-routed
+(invariant 13), dead-lettered (invariant 9) or dropped.
 """
 
 import asyncio
@@ -34,25 +33,25 @@ from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
 
 logger = logging.getLogger("sager.executor")
 
-# Takes the consumed record, the event in it and its position; returns the outcome for the metrics.
+# Takes the record, its event and its position; returns the outcome, a label of the metrics.
 Handler = Callable[[Any, Any, Position], Awaitable[str]]
-# Events that run at once, unless an agent asks for another number.
+# Concurrent events of an agent by default.
 DEFAULT_IN_FLIGHT = 256
-# Events that begin before other tasks run: each is decoded then, which takes a while.
+# Decoding a record takes 0.1 ms: more starts in one turn would delay heartbeats.
 STARTS_PER_TURN = 16
 RETRY_SECONDS, CLIPPED_BYTES = 0.05, 4_096
 AHEAD_DETAIL = f"its time is more than {TOLERANCE.seconds // 60} minutes ahead of its record's or of the worker's clock"
 
 
 class RoutedEvent(NamedTuple):
-    """The handler of an event, and its owner: an owner's events run one at a time. None: no owner."""
+    """The handler of an event and its owner, whose events run one at a time; None for no owner."""
 
     key: str | None
     handle: Callable[[], Awaitable[None]]
 
 
 class DeadLetterWriter:
-    """Keeps records that a stage cannot process."""
+    """Sends records that a stage cannot process to the dead letters."""
 
     def __init__(self, producer: Producer, settings: Settings, stage: str) -> None:
         self.stage = stage
@@ -67,23 +66,22 @@ class DeadLetterWriter:
         try:
             await self._send_letter(event, DeadLetter.of(self.stage, position, reason, detail, event.key, value))
         except MessageSizeTooLarge:
-            # A broker with a lower limit than ours. Position and beginning are better than a partition that stops here.
+            # The broker's limit is below ours. A clipped letter is better than a partition that stops here.
             small = DeadLetter.of(self.stage, position, reason, detail, event.key, value, limit=CLIPPED_BYTES)
             await self._send_letter(event, small)
         DEAD_LETTERS.labels(self.stage, reason).inc()
         metrics.EVENTS.labels(self.stage, "dead-lettered").inc()
 
     async def _send_letter(self, event: Any, letter: DeadLetter) -> None:
-        # Not by the key: hashing a hostile one takes 0.7 s a megabyte, and all agents would wait.
+        # Not by key: hashing a hostile key takes 0.7 s per megabyte, and blocks all agents.
         partition = letter.source.partition
         await self._producer.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
 
 
 class RecordDispatcher(DeadLetterWriter):
-    """The records of one agent, its `stage` in metrics and dead letters: decodes and checks them for its handler.
+    """Decodes and checks the records of one agent, and routes them to its handler.
 
-    An owner's events run one after another. Without `by_owner` each begins in its turn, runs to its first wait, and
-    then they overlap.
+    `stage` names the agent in metrics and dead letters. Without `by_owner`, an owner's events may overlap.
     """
 
     def __init__(
@@ -97,7 +95,7 @@ class RecordDispatcher(DeadLetterWriter):
         self._topics = {settings.topic(model.TOPIC): TOPICS[model.TOPIC] for model in models}
 
     def route(self, event: ConsumedRecord) -> RoutedEvent:
-        """Return the owner of a record's event, and the handler to run."""
+        """Return the handler to run for a record, with the owner of its event."""
         topic = self._topics[event.topic]
         position = event.position
         if topic.model is not ForgetRequest:
@@ -152,10 +150,7 @@ class RecordDispatcher(DeadLetterWriter):
 
 
 class KeyedExecutor:
-    """Runs one agent's handlers, at most `in_flight` at once.
-
-    `records` returns an event's owner and handler, and dead-letters an event whose handler raised.
-    """
+    """Runs one agent's handlers, at most `in_flight` at once, and one at a time per owner."""
 
     def __init__(self, records: RecordDispatcher, in_flight: int = DEFAULT_IN_FLIGHT) -> None:
         self._records, self._reader, self._limit = records, records.reader, in_flight
@@ -171,7 +166,7 @@ class KeyedExecutor:
         self._seconds = metrics.STAGE_SECONDS.labels(stage)
 
     def submit(self, batch: RecordBatch) -> None:
-        """Take events of a partition, and begin as many as there is room for."""
+        """Queue events of a partition, and start as many as the limit allows."""
         self._backlog.extend(batch)
         self._queued.inc(len(batch))
         self._start_ready()
@@ -181,7 +176,7 @@ class KeyedExecutor:
             if self._in_flight >= self._limit or not self._backlog:
                 return
             if number == 0 and not self._reader.app.flow_control.is_active():
-                # Stale events are dropped if partitions have moved.
+                # A rebalance: events of moved partitions turn stale, and are dropped later.
                 self._schedule_start(RETRY_SECONDS)
                 return
             self._start_one()
@@ -227,14 +222,14 @@ class KeyedExecutor:
         try:
             while queue:
                 event, task = queue[0]
-                # From it a RocksDB table takes the partition of a key.
+                # A RocksDB table takes the partition of a key from the current event.
                 _current_event.set(weakref.ref(event))
                 self._queued.dec()
                 with self._running.track_inprogress():
                     began = time.perf_counter()
                     await self._guarded(event, task)
                     self._seconds.observe(time.perf_counter() - began)
-                # Not in the finally: an event that was cancelled must come again after the restart.
+                # Not in `finally`: a cancelled event must come again after the restart.
                 event.is_done = True
                 queue.popleft()
                 self._end(event)
@@ -242,7 +237,7 @@ class KeyedExecutor:
         finally:
             if key is not None:
                 self._queues.pop(key, None)
-            for event, _ in queue:  # cancelled: none of them is done
+            for event, _ in queue:  # only after a cancellation
                 self._end(event)
 
     def _end(self, event: ConsumedRecord) -> None:
@@ -257,7 +252,7 @@ class KeyedExecutor:
                 raise Interrupted
             await task.handle()
         except (PartitionRevoked, Interrupted):
-            # Also where its partition has not moved yet: it is not done, and must not be committed in this generation.
+            # Also if the partition has not moved yet: a commit in this generation would lose the unfinished event.
             self._stale.inc()
             event.progress.abandon(event)
         except Exception as error:

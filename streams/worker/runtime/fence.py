@@ -1,15 +1,12 @@
-"""Group membership as a fence: a frozen worker that resumes writes nothing stale.
+"""Fences writes by group membership, so that a frozen worker that resumes writes nothing stale.
 
-A worker that stood still for longer than its session (a paused machine, a lost network) has been replaced, and cannot
-know it. Kafka refuses its commits, but accepts its records: until its next heartbeat is refused, it would write skills
-that its successor has evolved already. So the worker writes only if the group has confirmed its membership within the
-session. Otherwise it waits for the next heartbeat's answer. If the group has removed the worker, the worker drops the
-write, and the successor repeats it.
+A worker that froze for longer than its session has been replaced without knowing it. Kafka refuses its commits but
+accepts its records. So the worker writes only if the group confirmed its membership within the session; otherwise it
+waits for the next heartbeat. If the group has removed it, it drops the write, and its successor repeats it.
 
-A record may be under way for a while, and a producer that was frozen sends its queue when it wakes. So the producer
-gives a record up after `delivery_seconds`, and membership has to be certain for that much longer. One gap is left: a
-request that is in the network when the process freezes. Only transactions would close it; `sager rebuild` finds its
-traces in the log and repairs them.
+A frozen producer sends its queue when it wakes, so a record expires after `delivery_seconds`, and membership must be
+certain for that much longer. One gap is left: a request in the network when the process freezes. Only transactions
+would close it; `sager rebuild` finds and repairs its traces.
 """
 
 import asyncio
@@ -18,23 +15,23 @@ from typing import Any
 
 POLL_SECONDS = 0.05
 
-# Unlike the monotonic clock it goes on while the machine sleeps.
+# The monotonic clock stops while the machine sleeps, and would extend the session by the sleep.
 CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class PartitionRevoked(Exception):
-    """The event's partition has moved: another worker processes it, and this one must not write."""
+    """The event's partition has moved to another worker, so this one must not write."""
 
 
 class Interrupted(Exception):
-    """The event is unfinished, although its partition has not moved yet: it comes again, here or elsewhere."""
+    """A rebalance or shutdown waits for this event, so it stops unfinished and is delivered again."""
 
 
 class Membership:
     """The worker's membership. The consumer's thread updates it; other threads read it.
 
-    The group forgets a member after `session_seconds` without a heartbeat, and goes on after `rebalance_seconds`
-    without one that has not joined a rebalance. `delivery_seconds` is how long a record may be under way.
+    The group removes a member after `session_seconds` without a heartbeat, or after `rebalance_seconds` in a rebalance
+    that it has not joined. A record may be under way for `delivery_seconds`.
     """
 
     def __init__(self, session_seconds: float, rebalance_seconds: float, delivery_seconds: float = 0.0) -> None:
@@ -43,24 +40,24 @@ class Membership:
         self._lost = False
 
     def confirm(self, asked_at: float, *, rebalancing: bool = False) -> None:
-        """Note that the group confirmed a request of that time, perhaps during a rebalance."""
+        """Record that the group confirmed a request that was sent at this time."""
         self._confirmed_at, self._lost = asked_at, False
         if not rebalancing:
             self._settled_at = asked_at
         self.send_until = min(asked_at + self._session, self._settled_at + self._rebalance) - self._delivery
 
     def lose(self) -> None:
-        """Note that the group has removed the worker, until it joins again."""
+        """Record that the group has removed the worker, until it joins again."""
         self._lost, self.send_until = True, float("-inf")
 
     @property
     def is_sure(self) -> bool:
-        """True if no other worker can have taken our place."""
+        """True if no other worker can own our partitions yet."""
         return now() - self._delivery < self.send_until
 
     @property
     def may_send(self) -> bool:
-        """True if no other worker can take our place before a send has arrived or is given up."""
+        """True if no other worker can own our partitions before a send arrives or expires."""
         return now() < self.send_until
 
     @property
@@ -70,11 +67,9 @@ class Membership:
         return at - self._confirmed_at < self._session and at - self._settled_at >= self._rebalance
 
     async def wait_confirmed(self) -> bool:
-        """Wait until a send is allowed; false if the group has removed us, or may at any moment.
-
-        A rebalance waits for running events. An event that is unfinished when the rebalance has lasted too long must be
-        given up: the two would wait for each other for ever on a broker that removes no member.
-        """
+        """Wait until a send is allowed; return false if the group has removed us, or may at any moment."""
+        # A rebalance waits for running events. On a broker that removes no member, an event that waited for the end of
+        # the rebalance would wait for ever.
         while not self.may_send:
             if self._lost or self._is_overdue:
                 return False
@@ -83,7 +78,7 @@ class Membership:
 
 
 def now() -> float:
-    """Return seconds on a clock that counts pauses of the process and sleep of the machine."""
+    """Return seconds on a clock that also counts sleep of the machine."""
     return time.clock_gettime(CLOCK)
 
 

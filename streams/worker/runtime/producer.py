@@ -1,16 +1,11 @@
-"""The producer of all of a worker's records, its tables' changelogs included.
+"""Sends a worker's records, including the changelogs of its tables, behind the fence.
 
-Faust's own producer costs a CPU millisecond and a half per choice: a buffer, a task and a wake-up per record. Ours is
-librdkafka's, with a future per record. While any is open, the event loop polls it every few milliseconds.
+Faust's producer costs 1.5 CPU ms per choice: a buffer, a task and a wake-up per record. This one is librdkafka's with a
+future per record, which the event loop polls while any is open. Agents and tables of users keep Faust's producer.
 
-**The fence.** The sender has checked its `membership`. After a freeze the producer would still send its queued records,
-behind those that a successor has written since. So a record that is not delivered within `delivery_seconds` is dropped,
-and membership must be certain for that much longer.
-
-Agents and tables that a user adds send through Faust's own producer: at least once, and without the fence.
-
-A dropped record may be in the log all the same, if only its acknowledgement was lost. Sending it again is harmless
-where a newer value replaces an older one, and `evolve` looks for a diff in the log first.
+A record that is not delivered within `delivery_seconds` is dropped (see `fence`). It may be in the log nevertheless, if
+only its acknowledgement was lost. Sending it again is harmless on compacted topics; for diffs, the writer reads the end
+of the log first.
 """
 
 import asyncio
@@ -33,12 +28,13 @@ from streams.worker.runtime.fence import CLOCK, Membership, PartitionRevoked
 logger = logging.getLogger("sager.producer")
 
 SESSION_SHARE, POLL_SECONDS = 0.7, 0.002
-# No more than the smallest limit of a topic: a batch that is refused is refused with all its records.
+# At most the smallest limit of a topic: the broker refuses a batch with all its records.
 BATCH_BYTES = 256 * 1024
 QUEUE_KIBIBYTES = 64 * 1024
-# Levels of compression: gzip's highest take five times the CPU.
+# gzip's default level takes five times the CPU of its fastest.
 FASTEST_LEVEL, DEFAULT_LEVEL = 1, -1
-# After these a producer delivers nothing more. The embedded broker answers the second after any dropped record.
+# After these errors a producer delivers nothing more. The embedded broker answers PRODUCER_FENCED after any dropped
+# record.
 FATAL_CODES = frozenset(
     {
         KafkaError._FATAL,
@@ -54,34 +50,31 @@ _Result = TypeVar("_Result")
 
 
 class RecordPosition(NamedTuple):
-    """The place of a record in its log."""
+    """The partition and offset of a delivered record."""
 
     topic_partition: TP
     offset: int
 
 
 class DeliveryFailed(Exception):
-    """A record was not acknowledged in time, or was refused; it may be sent again."""
+    """A record was refused or not acknowledged in time; it may be sent again."""
 
 
 class MessageSizeTooLarge(Exception):
-    """A record is larger than the topic takes, so another attempt would fail too."""
+    """A record exceeds the topic's limit, so another attempt would fail too."""
 
 
 class QueueFull(Exception):
-    """The producer's queue is full: retry after checking the fence again."""
+    """The producer's queue is full. Retry after re-checking the fence."""
 
 
 def delivery_seconds(session_seconds: float) -> float:
-    """Return how long a record may take: it expires, with the lease that it was sent under, before the session."""
+    """Return after how many seconds a record expires: before the session that it was sent in."""
     return SESSION_SHARE * session_seconds
 
 
 class KafkaProducer:
-    """A librdkafka producer per codec, bound to the event loop of its first use.
-
-    `more` are further librdkafka settings.
-    """
+    """One librdkafka producer per codec; `more` are further librdkafka settings."""
 
     def __init__(self, settings: Settings, **more: Any) -> None:
         self._codecs = {
@@ -103,7 +96,7 @@ class KafkaProducer:
         self._polls = False
 
     def producer_of(self, topic: str) -> confluent_kafka.Producer:
-        """Return the librdkafka producer that compresses as this topic does, made on first use."""
+        """Return the librdkafka producer for the codec of this topic, created on first use."""
         codec = self._codecs.get(topic, self._settings.compression)
         if codec not in self._producers:
             level = FASTEST_LEVEL if codec is Compression.GZIP else DEFAULT_LEVEL
@@ -115,12 +108,10 @@ class KafkaProducer:
     def send(
         self, topic: str, partition: int, key: bytes | None, value: bytes | None, **more: Any
     ) -> "asyncio.Future[RecordPosition]":
-        """Send a record; the future is done once all replicas have it, or fails with one of the errors below.
+        """Send a record; the future resolves once all replicas have it, or fails with one of the errors below.
 
-        `more` are a timestamp and headers.
-
-        Raises QueueFull if nothing was sent, MessageSizeTooLarge if no topic of ours takes it, and DeliveryFailed if
-        the producer is broken; the next record goes to a new one.
+        Raises QueueFull if nothing was sent, MessageSizeTooLarge if no topic accepts the record, and DeliveryFailed if
+        the producer is broken; the next record goes to a new one. `more` are a timestamp and headers.
         """
         loop = asyncio.get_running_loop()
         producer = self.producer_of(topic)
@@ -168,7 +159,7 @@ class KafkaProducer:
         if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
             return MessageSizeTooLarge(error.str())
         if producer not in self._retired and (error.fatal() or error.code() in FATAL_CODES):
-            logger.warning("a new producer takes the place of one that is broken: %s", error.str())
+            logger.warning("replacing a broken producer: %s", error.str())
             self._producers = {codec: each for codec, each in self._producers.items() if each is not producer}
             self._retired.append(producer)
             producer.purge(in_queue=True, in_flight=True, blocking=False)
@@ -176,7 +167,7 @@ class KafkaProducer:
 
 
 class Producer:
-    """All sends of a worker."""
+    """Sends a worker's records while its partitions are certainly its own."""
 
     def __init__(self, app: Any, settings: Settings) -> None:
         self._app = app
@@ -197,10 +188,10 @@ class Producer:
         partition: int | None = None,
         is_logged: Callable[[], Awaitable[bool]] | None = None,
     ) -> RecordPosition:
-        """Produce a record, or a tombstone, on the topic `base`, and wait through outages until the broker has it.
+        """Send a record or a tombstone to the topic `base`, and retry through outages until the broker has it.
 
-        `partition` is by default that of the key. `is_logged`, for a record that must not be in the log twice, is
-        called before another attempt: true if the log has it already. Raises as `retry` does.
+        `partition` defaults to that of the key. For a record that must not be in the log twice, `is_logged` is called
+        before each further attempt and returns true if the log has it. Raises as `retry` does.
         """
         if partition is None:
             partition = partition_of((key or b"").decode(), TOPICS[base].partitions(self.partitions))
@@ -219,14 +210,12 @@ class Producer:
         return sent
 
     async def retry(self, event: Any, purpose: str, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
-        """Return the result of an attempt that needs the broker, repeated while it fails.
+        """Repeat an attempt that needs the broker until it succeeds, and return its result.
 
-        Raises PartitionRevoked if the event's partition has moved, and MessageSizeTooLarge if the topic takes no such
-        record.
+        Raises PartitionRevoked if the event's partition has moved, and MessageSizeTooLarge.
         """
         delay = FIRST_RETRY_SECONDS
         while True:
-            # Only while the partition is certainly ours.
             member: Membership = self._app.membership
             if time.clock_gettime(CLOCK) >= member.send_until and not await member.wait_confirmed():
                 raise PartitionRevoked

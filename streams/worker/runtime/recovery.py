@@ -4,7 +4,7 @@
    are cleared, and records fetched in between are lost. Flow is stopped before recovery completes
    (`BatchRecovery`).
 2. The embedded broker's ListOffsets reports the base offset of the last batch plus one, so that recovery stops
-   short of the last records. The high watermark of a fetch response is right, and is used instead.
+   short of the last records. The high watermark of a fetch response is right, so `EmbeddedConsumerThread` uses that.
 3. When the flow stops during a fetch (at every rebalance, and by repair 1), Faust drops the fetched records and relies
    on a seek to the committed offsets to get them again. aiokafka does nothing for a partition that has none, or 0: a
    fresh group could skip all records from before the worker joined. Such partitions are read from their beginning.
@@ -17,11 +17,8 @@
    a minute. During a seek it dies of an assertion in aiokafka and takes the worker with it. It is off: our own watchdog
    acts on lag without progress.
 
-Recovery of our tables: records of their changelogs go from a fetch straight into the stores, in batches. Faust makes a
-message and an event of each record, and passes them through two queues: 180 us a record, and 4 this way. Faust still
-decides on assignment, start offsets and the end of recovery. A record is applied while its partition is this worker's,
-active or standby, even if the flow has stopped meanwhile: the next fetch goes on behind it. Records that are fetched
-twice are skipped by their offset.
+Changelog records of our tables go from a fetch straight into the stores, in batches: 4 us per record instead of 180 in
+Faust, which passes each through two queues. Faust still decides on assignment, start offsets and the end of recovery.
 """
 
 import asyncio
@@ -55,7 +52,7 @@ SHORTEST_WAIT_MS, LONGEST_WAIT_MS = 1, 512
 
 
 class BatchRecovery(Recovery):
-    """Recovery in batches; by repair 1 it fetches no records between its end and the clearing of the queues."""
+    """Recovery in batches, with repair 1."""
 
     _assigned_at = 0.0
     _first_at = 0.0
@@ -64,7 +61,7 @@ class BatchRecovery(Recovery):
     _applied = 0
 
     async def on_rebalance(self, *args: Any, **kwargs: Any) -> None:
-        """Record when partitions were assigned, then let Faust recover their tables."""
+        """Record the time of the assignment, then let Faust recover the tables."""
         self._assigned_at = time.monotonic()
         self._total = self._applied = 0
         metrics.REBALANCES.inc()
@@ -76,7 +73,7 @@ class BatchRecovery(Recovery):
         super()._set_recovery_started()
 
     async def apply_changelog(self, changes: Records) -> None:
-        """Apply records of changelogs to their tables' stores; skip those of others' partitions."""
+        """Apply changelog records of this worker's partitions to the stores, each offset once."""
         if not self._applied:
             self._first_at = time.monotonic()
         for tp, records in changes.items():
@@ -105,7 +102,7 @@ class BatchRecovery(Recovery):
             self.tables.on_standbys_ready()
 
     async def on_recovery_completed(self, generation_id: int = 0) -> None:
-        """Stop the flow, then let Faust resume it at the committed offsets."""
+        """Stop the flow (repair 1), then let Faust resume it at the committed offsets."""
         if self._applied:
             seconds = time.monotonic() - self._first_at
             logger.info("tables recovered: %s records in %.1f s", f"{self._applied:,}", seconds)
@@ -125,24 +122,24 @@ class BatchRecovery(Recovery):
 
 
 class BatchTableManager(TableManager):
-    """The table manager that recovers by `BatchRecovery`."""
+    """A table manager with `BatchRecovery`."""
 
     _recovery: Recovery | None
 
     @property
     def recovery(self) -> Recovery:
-        """The recovery service, made on first use."""
+        """The recovery service, created on first use."""
         if self._recovery is None:
             self._recovery = BatchRecovery(self.app, self, beacon=self.beacon, loop=self.loop)
         return self._recovery
 
 
 class ChangelogConsumer(driver.Consumer):
-    """A consumer whose fetches pass changelog records of our tables to the recovery, and return only the others."""
+    """A consumer that passes changelog records of our tables from a fetch to the recovery."""
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Records:  # noqa: ASYNC109 - Faust's
         records: Records = await super()._getmany(active_partitions, timeout)
-        # A user's own table is recovered Faust's way: it knows how to decode its keys and values.
+        # Tables that users add are recovered by Faust, which can decode their keys and values.
         tables = self.app.tables._changelogs
         changes = {
             tp: batch for tp, batch in records.items() if batch and isinstance(tables.get(tp.topic), LogFirstTable)
@@ -153,7 +150,7 @@ class ChangelogConsumer(driver.Consumer):
 
 
 class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
-    """Repairs 3 and 6: a partition without a committed offset is read again from its beginning."""
+    """Repair 3: reads a partition without a committed offset from its beginning. Repair 6."""
 
     async def on_start(self) -> None:
         """Start the consumer and watch its group membership."""
@@ -161,7 +158,7 @@ class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
         watch(self._consumer, self.app.membership)
 
     async def seek_to_committed(self) -> Mapping[Any, int]:
-        """Seek every partition to its committed offset, or to its beginning if there is none."""
+        """Seek every partition to its committed offset, or to its beginning without one."""
         consumer = self._ensure_consumer()
         committed: Mapping[Any, int] = await self.call_thread(consumer.seek_to_committed)
         fresh = [tp for tp, offset in committed.items() if not offset and not self.consumer._is_changelog_tp(tp)]
@@ -170,10 +167,10 @@ class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
         return committed
 
     def verify_event_path(self, now: float, tp: Any) -> None:
-        """Repair 6: Faust's livelock detector is off."""
+        """Do nothing (repair 6)."""
 
     def verify_recovery_event_path(self, now: float, tp: Any) -> None:
-        """Repair 6: off during recovery too."""
+        """Do nothing (repair 6)."""
 
 
 class SeekingConsumer(BatchConsumer, ChangelogConsumer):
@@ -192,11 +189,10 @@ class SeekingTransport(driver.Transport):
 
 
 class PacedFetches:
-    """Fetches of the embedded broker, with a pause after each that finds no record; replaces `_proc_fetch_request`.
+    """Replaces aiokafka's `_proc_fetch_request`: pauses after each fetch from the embedded broker without records.
 
-    The broker looks at all partitions again and again until a fetch's wait is over, which takes a fifth of a core at
-    50 ms. So a fetch waits 1 ms, and the pause is ours. On a busy machine the broker does not reach a partition with
-    records within 1 ms and answers with none: the next fetch then waits twice as long, or the worker would stand still.
+    The broker polls its partitions until a fetch's wait is over, which takes a fifth of a core. So a fetch waits only
+    1 ms. A busy broker may not reach a partition with records within 1 ms: then the next fetch waits twice as long.
     """
 
     def __init__(self, fetcher: Any) -> None:
@@ -205,7 +201,7 @@ class PacedFetches:
         fetcher._fetch_max_wait_ms = SHORTEST_WAIT_MS
 
     async def __call__(self, assignment: Any, node_id: int, request: Any) -> bool:
-        """Fetch, and pause where there is no record; true where records came."""
+        """Fetch, pause if there was no record, and return true if there was one."""
         if await self._fetch(assignment, node_id, request):
             self._pause = SHORTEST_PAUSE_SECONDS
             return True
@@ -217,7 +213,7 @@ class PacedFetches:
         try:
             await asyncio.sleep(self._pause)
         except asyncio.CancelledError:
-            return False  # as aiokafka's own fetch answers: whoever closes the fetcher awaits it
+            return False  # as aiokafka's own fetch: closing the fetcher awaits it
         self._pause = min(LONGEST_PAUSE_SECONDS, self._pause * PAUSE_GROWTH)
         return False
 
@@ -231,10 +227,10 @@ def _are_records_left(assignment: Any, request: Any) -> bool:
 
 
 class EmbeddedConsumerThread(SeekingConsumerThread):
-    """Repair 2: the end of a partition, by a fetch."""
+    """Repair 2: reads the end of a partition from a fetch."""
 
     async def on_start(self) -> None:
-        """Start the consumer, and pace its fetches."""
+        """Start the consumer with paced fetches."""
         await super().on_start()
         fetcher = self._ensure_consumer()._fetcher
         fetcher._proc_fetch_request = PacedFetches(fetcher)
@@ -273,23 +269,20 @@ class EmbeddedTransport(SeekingTransport):
 
 
 class WorkerApp(faust.App):
-    """The Faust app of a worker, with the repairs.
-
-    `prepare` runs once, before the app joins its group. Commands that only describe the app skip it.
-    """
+    """The Faust app of a worker, with the repairs; `prepare` runs once, before it joins its group."""
 
     prepare: Callable[[], None]
 
     def __init__(self, settings: Settings, membership: Membership, **options: Any) -> None:
         super().__init__(settings.app_id, **options)
-        # `faust worker` would switch it on: it shows tables, people and all, without a token.
+        # `faust worker` would start it: it shows tables with user data, without a token.
         self.boot_strategy.enable_web = False
         self.settings, self.membership = settings, membership
         self.health = WorkerHealth()
         self.reader = BatchReader(self)
 
     async def on_first_start(self) -> None:
-        """Prepare, unless the app only sends or asks."""
+        """Prepare, unless a command only describes the app or sends."""
         await super().on_first_start()
         if not (self.client_only or self.producer_only):
             await asyncio.to_thread(self.prepare)

@@ -1,7 +1,6 @@
-"""Stores of tables, filled in batches, each batch with the offset that it reaches.
+"""Tables that write their changelog first, over stores that know the offset up to which they are complete.
 
-A store knows up to which offset of each partition of its changelog it is complete. Recovery goes on from there: after a
-start on a kept disk, after a rebalance, and where a standby takes over.
+Recovery continues from that offset: after a start on an existing disk or a rebalance, and when a standby takes over.
 """
 
 import asyncio
@@ -25,10 +24,7 @@ KEYS_PER_TURN = 20_000
 
 
 class MemoryStore(memory.Store[bytes, bytes]):
-    """Values in a dictionary; those of standby partitions in others, as no agent may see them.
-
-    Each value is compressed on its own.
-    """
+    """Compressed values in a dictionary. Standby partitions have their own, which no agent reads."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -43,7 +39,7 @@ class MemoryStore(memory.Store[bytes, bytes]):
         self.data[key] = compressed(value)
 
     def stored_bytes(self, key: bytes) -> bytes | None:
-        """Return a value as it is stored: equal if and only if the value is."""
+        """Return the stored form of a value, for comparisons."""
         found: bytes | None = self.data.get(key)
         return found
 
@@ -60,13 +56,13 @@ class MemoryStore(memory.Store[bytes, bytes]):
         self._reached[tp.partition] = offset
 
     def size(self) -> tuple[int, int]:
-        """Return the number of entries, and their bytes as estimated from a sample."""
+        """Return the number of entries, and their bytes estimated from a sample."""
         entries = len(self.data)
         sample = [len(key) + len(value) for key, value in islice(self.data.items(), SAMPLE_ENTRIES)]
         return entries, round(entries * sum(sample) / len(sample)) if sample else 0
 
     def store_value(self, tp: TP, key: bytes, value: bytes | None, reached: int | None) -> None:
-        """Set or drop a value, and the offset up to which the partition is complete now."""
+        """Set or drop a value, and the offset up to which the partition is complete."""
         keys = self._keys.setdefault(tp.partition, set())
         if value is None:
             self.data.pop(key, None)
@@ -108,7 +104,7 @@ class MemoryStore(memory.Store[bytes, bytes]):
             self._keys[partition] = set(taken_over)
 
     async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
-        """Do nothing: Faust would drop the values of standby partitions, and `assign` has dropped the others."""
+        """Do nothing: Faust would drop the values of standby partitions."""
 
 
 class RocksdbStore(rocksdb.Store):
@@ -127,7 +123,7 @@ class RocksdbStore(rocksdb.Store):
         return entries, size
 
     def store_value(self, tp: TP, key: bytes, value: bytes | None, reached: int | None) -> None:
-        """Set or drop a value, and the offset up to which the partition is complete now: both or none."""
+        """Set or drop a value and the offset up to which the partition is complete, atomically."""
         batch = rocksdb.WriteBatch(raw_mode=True)
         if value is None:
             batch.delete(key)
@@ -139,7 +135,7 @@ class RocksdbStore(rocksdb.Store):
         self._db_for_partition(tp.partition).write(batch)
 
     def apply_changelog(self, tp: TP, records: Sequence[Any]) -> None:
-        """Apply records of the changelog, and their last offset: all or nothing."""
+        """Apply records of the changelog and their last offset, atomically."""
         batch = rocksdb.WriteBatch(raw_mode=True)
         for record in records:
             if record.key is None:
@@ -152,19 +148,19 @@ class RocksdbStore(rocksdb.Store):
         self._db_for_partition(tp.partition).write(batch)
 
     def assign(self, active: set[int], standby: set[int]) -> None:
-        """Do nothing: a partition that is gone stays on disk, and is complete up to its offset when it comes back."""
+        """Do nothing: a revoked partition stays on disk, and recovery continues there if it is assigned again."""
 
 
 _NO_OFFSET = -1
-# By the scheme of Faust's setting `store`.
+# Keys are schemes of Faust's setting `store`.
 STORES = {"memory": MemoryStore, "rocksdb": RocksdbStore}
 
 
 class InflightWrites:
-    """The writes that are being sent to one partition of a changelog.
+    """Tracks writes in flight to one partition of a changelog.
 
-    A store is complete up to an offset only once it has everything before: of two writes the later one can be
-    acknowledged first. A write comes behind every write that was acknowledged before it began.
+    The later of two writes can be acknowledged first, so the store may be complete only up to an earlier offset: the
+    newest one acknowledged before the oldest open write began.
     """
 
     def __init__(self) -> None:
@@ -172,13 +168,13 @@ class InflightWrites:
         self._behind: dict[bytes, int] = {}
 
     def begin(self, key: bytes) -> None:
-        """Note that a value of this key is about to be sent, perhaps again."""
+        """Record that a value of this key is about to be sent."""
         self._behind.setdefault(key, self._newest)
 
     def complete(self, key: bytes, offset: int) -> int | None:
-        """Return the offset up to which the store is complete, now that it has this value; None if that is unknown.
+        """Return the offset up to which the store is complete with this value; None if unknown.
 
-        Nothing follows from a write that began before a rebalance.
+        It is unknown for a write that began before a rebalance.
         """
         if self._behind.pop(key, None) is None:
             return None
@@ -187,12 +183,12 @@ class InflightWrites:
         return None if reached == _NO_OFFSET else reached
 
     def cancel(self, key: bytes) -> None:
-        """Note that a value will not be on the changelog: the broker accepts none of its size."""
+        """Drop a write that the broker refused for its size."""
         self._behind.pop(key, None)
 
 
 class LogFirstTable(faust.Table):
-    """Repair 4: a table that never holds a value that its changelog does not; its store is one of ours."""
+    """Repair 4: a table whose values are all on its changelog already."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -214,7 +210,7 @@ class LogFirstTable(faust.Table):
         )
 
     async def on_rebalance(self, assigned: Any, revoked: Any, newly_assigned: Any, generation_id: int = 0) -> None:
-        """Keep the values of this worker's partitions; writes that were being sent are read again, if they arrived."""
+        """Keep the values of this worker's partitions; recovery reads writes in flight that arrived."""
         active, standby = (
             {tp.partition for tp in tps if tp.topic == self.changelog_topic_name}
             for tps in (self.app.assignor.assigned_actives(), self.app.assignor.assigned_standbys())
@@ -226,33 +222,33 @@ class LogFirstTable(faust.Table):
         await super().on_rebalance(assigned, revoked, newly_assigned, generation_id)
 
     def apply_changelog(self, tp: TP, records: Sequence[Any]) -> bool:
-        """Apply records of the changelog; return false if the partition is another worker's now."""
+        """Apply records of the changelog; return false if another worker owns the partition."""
         if tp.partition in self._lost:
             return False
         self.data.apply_changelog(tp, records)
         return True
 
     def stored_bytes(self, key: bytes) -> bytes | None:
-        """Return a value as its store has it: enough to see whether it has changed."""
+        """Return the stored form of a value, to see if it has changed."""
         found: bytes | None = self.data.stored_bytes(key)
         return found
 
     def begin_write(self, partition: int, key: bytes) -> None:
-        """Note that a value or a tombstone is about to be sent to the changelog."""
+        """Record that a value or a tombstone is about to be sent to the changelog."""
         self._writes[partition].begin(key)
 
     def cancel_write(self, partition: int, key: bytes) -> None:
-        """Note that it will not be on the changelog."""
+        """Drop a write that the broker refused for its size."""
         self._writes[partition].cancel(key)
 
     def store_value(self, key: bytes, value: bytes | None, sent: RecordPosition) -> None:
-        """Set or drop a value that is in the changelog, unless its partition is another worker's, or a standby here."""
+        """Set or drop a value that is on the changelog, if the partition is active here."""
         tp, offset = sent
         if tp.partition not in self._lost and tp.partition not in self._standby:
             self.data.store_value(tp, key, value, self._writes[tp.partition].complete(key, offset))
 
     async def keys_of(self, owner: str) -> list[bytes]:
-        """Return the keys `[owner, ...]`, by a scan: tables have neither order nor index."""
+        """Return the keys `[owner, ...]`, by a scan, as tables have no index."""
         start, found = key_start(owner), []
         for number, key in enumerate(tuple(self.data), 1):
             if key.startswith(start):
@@ -262,7 +258,7 @@ class LogFirstTable(faust.Table):
         return found
 
     async def scrub(self) -> None:
-        """Compact RocksDB, so that deleted values leave the disk: until then they are only marked."""
+        """Compact RocksDB, so that deleted values leave the disk."""
         for database in list(getattr(self.data, "_dbs", {}).values()):
             await asyncio.to_thread(_compact, database)
 
@@ -271,7 +267,7 @@ def _compact(database: Any) -> None:
     from rocksdict import BottommostLevelCompaction, CompactOptions  # noqa: PLC0415 - an optional extra
 
     options = CompactOptions()
-    # By default files of the last level are moved, and deleted values stay in them.
+    # By default RocksDB moves files to the last level without rewriting them, and deleted values stay on disk.
     options.set_bottommost_level_compaction(BottommostLevelCompaction.force())
     database.flush()
     database.compact_range(None, None, options)

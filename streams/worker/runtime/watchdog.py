@@ -1,9 +1,7 @@
-"""The watchdog: a worker that has work and finishes nothing ends itself.
+"""Ends a worker that has lag and makes no progress, and reports the worker's health.
 
 Faust can stop fetching silently (aiokafka #625, #720, #1187; faust-streaming #175, #594). The watchdog reads the lag
-with a client of its own, so that it does not depend on the part that it watches.
-
-Health, for liveness and readiness: the event loop, the group membership, the watchdog.
+with its own client, so that it does not depend on the consumer that it watches.
 """
 
 import asyncio
@@ -30,18 +28,18 @@ from streams.worker import metrics
 logger = logging.getLogger("sager.watchdog")
 
 REQUEST_SECONDS, OLDEST_SECONDS = 10.0, 2.0
-# How often the event loop beats on a machine that is not busy.
+# Interval of the event loop's heartbeat on an idle machine.
 BEAT_SECONDS = 1.0
-# An event loop that has not turned for so long answers no heartbeat, no signal and no event.
+# A blocked event loop sends no heartbeat and handles no signal; a long garbage collection takes less.
 LOOP_SECONDS = 30.0
 
 
 def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = WORKED_OFF) -> dict[TopicPartition, int]:
-    """Return the number of uncommitted records per source partition; the keys' offset is the committed one."""
+    """Return the number of uncommitted records per source partition; the keys hold the committed offset."""
     partitions = [
         TopicPartition(settings.topic(base), partition) for base in sources for partition in range(settings.partitions)
     ]
-    # The ends last: the records that an event leads to are on the broker before it is committed.
+    # Ends are read last: an event's results are on the broker before its offset is committed.
     done = group.committed(settings, partitions)
     ends = client.list_offsets({tp: OffsetSpec.latest() for tp in partitions}, request_timeout=REQUEST_SECONDS)
     waiting = {}
@@ -68,7 +66,7 @@ class OldestRecordProbe:
         self._consumer = Consumer(client_config(settings, **no_group("oldest"), **config))
 
     def timestamps(self, late: Sequence[TopicPartition]) -> dict[tuple[str, int], float]:
-        """Return the Kafka timestamps of the records at these offsets, in seconds since 1970, as far as they answer."""
+        """Return the Kafka timestamps at these offsets, in seconds since 1970, as far as brokers answer in time."""
         found: dict[tuple[str, int], float] = {}
         if not late:
             return found
@@ -85,10 +83,10 @@ class OldestRecordProbe:
 
 
 class StallDetector:
-    """Counts how long nothing has changed, in time in which the worker could have moved: a busy machine is no verdict.
+    """Measures how long a state has not changed, in time in which the worker could have run.
 
-    The clock is the event loop's own beat, of about a second each. An event loop that does not beat at all is stuck in
-    one handler: then the looks of the watchdog, `look_seconds` apart at most, are counted instead.
+    The clock is the event loop's heartbeat, so that a busy machine does not count as a stall. If a handler blocks the
+    loop, the watchdog's own checks are counted, at most `look_seconds` each.
 
     >>> stall = StallDetector(seconds=2, look_seconds=1)
     >>> [stall.has_expired("same", now=float(at), beats=at) for at in range(4)]
@@ -103,12 +101,12 @@ class StallDetector:
         self._stalled = self._unbeaten = 0.0
 
     def renew(self) -> None:
-        """Start again: there is nothing to do, or the lag is unknown."""
+        """Reset: there is no lag, or it is unknown."""
         self._last = None
         self._stalled = self._unbeaten = 0.0
 
     def has_expired(self, state: Hashable, now: float, beats: int) -> bool:
-        """Return true if `state`, which changes with all progress, has been the same for too long."""
+        """Return true if `state`, which changes with any progress, has been the same for too long."""
         if self._last is None or self._last[0] != state:
             self.renew()
             self._last = (state, now, beats)
@@ -124,11 +122,11 @@ class StallDetector:
 
 
 class Watchdog(threading.Thread):
-    """Ends the process when there has been lag and no progress for `settings.watchdog_seconds`.
+    """Ends the process after `settings.watchdog_seconds` of lag without progress.
 
-    `progressed` returns when the worker last finished an event, by the monotonic clock; `state` its place in its
-    group and its recovery, of which every change renews the patience; `beats` how often the event loop has beaten so
-    far. `end` ends the process; by default at once with code 70, for its supervisor to start it again.
+    `progressed` returns when an event was last finished (monotonic seconds), `state` the state of the group membership
+    and the recovery, `beats` the number of heartbeats of the event loop. `end` is called with exit code 70, which makes
+    a supervisor restart the process.
     """
 
     def __init__(
@@ -158,25 +156,22 @@ class Watchdog(threading.Thread):
         while not self.is_stuck():
             time.sleep(self._pause)
         logger.critical(
-            "nothing finished for %.0f s although records wait: giving up, so that a new process takes over",
+            "no event finished for %.0f s although records wait: exiting, so that a new process takes over",
             self._settings.watchdog_seconds,
         )
         self._end(EXIT_CODE)
 
     def is_stuck(self) -> bool:
-        """Return true if records have waited on our partitions for too long without any progress.
-
-        The time since the last progress alone does not count: an idle worker whose first record in hours arrives is not
-        stuck.
-        """
+        """Return true if records have waited on our partitions for too long without progress."""
+        # The time since the last progress does not decide: an idle worker may get its first record in hours.
         before = self._state(), self._progressed()
         try:
             waiting = lag(self._settings, self._client)
         except (KafkaException, TimeoutError) as error:
             # A worker that waits for Kafka to come back is not stuck.
-            logger.warning("cannot ask for lag: %s", str(error) or "no answer in time")
+            logger.warning("cannot read the lag: %s", str(error) or "no answer in time")
             self._stall.renew()
-            # librdkafka's admin client asks a partition's former leader again and again: FENCED_LEADER_EPOCH, for ever.
+            # librdkafka's admin client keeps requesting from a former leader: FENCED_LEADER_EPOCH, for ever.
             self._client = AdminClient(client_config(self._settings))
             return False
         assigned = self._assigned()
@@ -187,7 +182,7 @@ class Watchdog(threading.Thread):
             return False
         committed = frozenset((tp.topic, tp.partition, tp.offset) for tp in ours)
         now = self._state(), self._progressed()
-        if now != before:  # while the broker was being asked
+        if now != before:  # progress during the request
             self._stall.renew()
         return self._stall.has_expired((now, committed), time.monotonic(), self._beats())
 
@@ -209,14 +204,14 @@ class Watchdog(threading.Thread):
 def recovery_state(app: Any) -> Hashable:
     """Return a value that changes with every step of a worker's rebalance or table recovery."""
     recovery = getattr(app.tables, "_recovery", None)
-    # Copied at once: the event loop's thread goes on while the watchdog's reads.
+    # `list` copies at once: the event loop's thread changes the dictionary meanwhile.
     recovered = sum(list(recovery.active_offsets.values())) if recovery is not None else 0
     settled = bool(app.rebalancing), bool(app.tables.actives_ready), bool(app.flow_control.is_active())
     return app.consumer_generation_id, settled, recovered, frozenset(app.consumer.assignment())
 
 
 class WorkerHealth:
-    """Updated by the worker as it starts and stops; read by the HTTP server's threads."""
+    """Liveness and readiness of a worker, for the HTTP server's threads."""
 
     def __init__(self, loop_seconds: float = LOOP_SECONDS) -> None:
         self._loop_seconds = loop_seconds
@@ -232,19 +227,19 @@ class WorkerHealth:
         self._activity = activity
 
     def set_running(self, app: Any) -> None:
-        """Note that the worker is about to join its group."""
+        """Set the app, which is about to join its group."""
         self._app, self._activity = app, ""
 
     def set_ending(self) -> None:
-        """Note that shutdown has begun."""
+        """Record that shutdown has begun."""
         self._is_ending = True
 
     def set_watchdog(self, watchdog: threading.Thread) -> None:
-        """Set the running watchdog; its thread ends only if the worker is stuck or the watchdog has failed."""
+        """Set the running watchdog, whose thread ends if the worker is stuck or the watchdog fails."""
         self._watchdog = watchdog
 
     def start_heartbeat(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Measure the event loop's delay every second from now on."""
+        """Measure the delay of the event loop every second from now on."""
         now = time.monotonic()
         if self._beat_at is not None:
             metrics.LOOP_DELAY.observe(max(0.0, now - self._beat_at - BEAT_SECONDS))
@@ -253,16 +248,16 @@ class WorkerHealth:
         loop.call_later(BEAT_SECONDS, self.start_heartbeat, loop)
 
     def why_not_live(self) -> list[str]:
-        """Return reasons to restart this worker; none if it is live."""
+        """Return reasons to restart this worker."""
         reasons = []
         if self._beat_at is not None and (still := time.monotonic() - self._beat_at) > self._loop_seconds:
             reasons.append(f"the event loop has not turned for {still:.0f} s")
         if self._watchdog is not None and not self._watchdog.is_alive():
-            reasons.append("the watchdog has ended: it found the worker stuck, or cannot find that any more")
+            reasons.append("the watchdog has ended: the worker is stuck, or the watchdog failed")
         return reasons
 
     def why_not_ready(self) -> list[str]:
-        """Return reasons why it processes no events; none if it is ready."""
+        """Return reasons why this worker processes no events."""
         reasons = self.why_not_live()
         if self._is_ending:
             reasons.append("shutting down")
@@ -272,9 +267,9 @@ class WorkerHealth:
             return reasons
         app = self._app
         if not app.rebalancing_count:
-            reasons.append("waiting for the group to let it in")
+            reasons.append("waiting to join the group")
         elif app.rebalancing or not app.tables.actives_ready:
-            reasons.append("the group rebalances, or tables are being recovered")
+            reasons.append("the group is rebalancing, or tables are being recovered")
         if not app.membership.is_sure:
-            reasons.append("the group has not confirmed this worker for a while: does a broker answer?")
+            reasons.append("the group has not confirmed this worker's membership: does a broker answer?")
         return reasons
