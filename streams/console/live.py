@@ -118,7 +118,7 @@ async def live_page(ctx: PageContext) -> Response:
 def process(reading: ProcessMetrics) -> tuple[str, str, str, str]:
     """Return the address, role, state and version of a process."""
     if reading.unreachable:
-        return reading.source, "?", "away", reading.unreachable
+        return reading.source, "?", "unreachable", reading.unreachable
     names = {name for name, _ in reading.samples}
     role = (
         "API and console"

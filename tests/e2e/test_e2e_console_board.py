@@ -65,7 +65,7 @@ def open_(page: Page, board: Board, path: str) -> None:
     page.goto(f"{board.url}/{path}")
 
 
-def test_a_query_is_put_together_and_run_by_keyboard(page, board):
+def test_a_query_is_written_and_run_by_keyboard(page, board):
     open_(page, board, "query")
     page.get_by_role("button", name="attribute_adoption").click()
     box = page.get_by_label("SQL", exact=True)
@@ -96,7 +96,7 @@ def test_the_live_page_is_accessible(page, board):
 
 
 @pytest.mark.thorough
-def test_a_dead_letter_is_looked_at_and_sent_again(world, browser):
+def test_a_dead_letter_is_opened_and_replayed(world, browser):
     """Before a real pipeline: a ranking that no stage can read is refused, and is refused again."""
     from confluent_kafka import Producer  # noqa: PLC0415 - where there is a broker
 

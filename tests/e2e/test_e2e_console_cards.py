@@ -7,8 +7,7 @@ from playwright.sync_api import Page, expect
 
 from streams.settings import Settings
 from tests.browser import PHONE, Browser, accessible, chromium, fits, screenshot
-from tests.unit.http.card_world import CORIANDER, CardWorker, card_of, follow, published_cards, talks
-from tests.unit.http.http_world import Served, Tokens
+from tests.unit.http.http_world import CORIANDER, CardWorker, Served, Tokens, card_of, follow, published_cards, talks
 from tests.waiting import WAIT_SECONDS
 
 expect.set_options(timeout=WAIT_SECONDS * 1000)
@@ -27,9 +26,9 @@ def served(tmp_path) -> Iterator[Served]:
         duckdb=published_cards(), http_tokens=tokens.path, data_dir=tmp_path, http_rate=10_000, http_burst=10_000
     )
     with Served(settings, console=True) as running:
-        running.api.live._ready.set()
+        running.api.cache._ready.set()
         for user in ("ann", "zoe"):
-            follow(running.api.live, card_of(talks(user)))
+            follow(running.api.cache, card_of(talks(user)))
         running.api.sender = CardWorker(running)
         running.secret = tokens.make("read-all", "change-user", user="*")  # type: ignore[attr-defined]
         yield running

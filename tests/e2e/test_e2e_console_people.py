@@ -38,7 +38,7 @@ def open_(page: Page, world: World, path: str) -> None:
 
 
 @pytest.mark.thorough
-def test_forgetting_shows_what_goes_and_wants_the_id_typed(page, world):
+def test_erasure_shows_its_reach_and_requires_the_typed_id(page, world):
     open_(page, world, "/person?user=fay")
     page.get_by_role("link", name="Forget…").click()
     expect(page.get_by_text("This erases all of fay: 1 skill, ")).to_be_visible()
@@ -55,18 +55,18 @@ def test_forgetting_shows_what_goes_and_wants_the_id_typed(page, world):
     assert page.locator("details table").evaluate(BROKEN_WORDS) == []
     page.set_viewport_size({"width": 1200, "height": 760})
 
-    page.get_by_label("Type fay to go on", exact=True).fill("someone")
+    page.get_by_label("Type fay to continue", exact=True).fill("someone")
     page.get_by_role("button", name="Forget everything").click()
-    expect(page.get_by_role("alert")).to_contain_text("Nothing was forgotten")
-    page.get_by_label("Type fay to go on", exact=True).fill("fay")
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was erased")
+    page.get_by_label("Type fay to continue", exact=True).fill("fay")
     page.get_by_role("button", name="Forget everything").click()
-    expect(page.locator(".said")).to_contain_text("Forgotten.")
+    expect(page.locator(".said")).to_contain_text("Erased.")
     until(lambda: world.versions("fay") == 0, "a snapshot without fay")
     open_(page, world, "/people?user=fay")
     expect(page.get_by_text("No id starts like this")).to_be_visible()
 
 
-def test_all_of_it_by_keyboard_alone(playwright, world, tmp_path):
+def test_all_pages_work_by_keyboard(playwright, world, tmp_path):
     with chromium(playwright, tmp_path / "profile") as fresh:
         page = fresh.page()
         page.goto(f"{world.url}/console/")

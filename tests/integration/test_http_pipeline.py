@@ -60,7 +60,7 @@ def choices(count: int) -> list[dict[str, Any]]:
     return found
 
 
-def test_what_comes_in_over_http_is_learned_once_and_goes_out_over_http(harness: Harness) -> None:
+def test_events_sent_over_http_are_learned_once(harness: Harness) -> None:
     secret, known = tokens.new_token("app", ["produce", "read-slim", "change-user"], "*", None)
     file = harness.settings.data_dir / "tokens.toml"
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.broker
 
 @pytest.mark.on("kafka")
 @pytest.mark.thorough
-def test_a_late_second_worker_loses_nothing(harness: Harness) -> None:
+def test_a_second_worker_that_joins_late_loses_nothing(harness: Harness) -> None:
     """Repair 1, faust-streaming #596: without it, most such runs lose events when recovery ends."""
     harness.worker("first")
     total = 240
@@ -41,7 +41,7 @@ def test_a_late_second_worker_loses_nothing(harness: Harness) -> None:
 
 
 @pytest.mark.skipif(APACHE, reason="Apache Kafka reports true ends: this repair is for the embedded broker")
-async def test_the_true_end_is_read_where_the_broker_tells_too_low_a_one(harness: Harness) -> None:
+async def test_a_partition_is_read_to_its_true_end(harness: Harness) -> None:
     """Repair 2. If the first assertion fails, the broker has learned to tell, and the repair can go."""
     topic = harness.settings.topic("contrasts")
     for batch in (1, 10, 5, 100):

@@ -47,7 +47,7 @@ def private(file: Path, text: str) -> Path:
 
 
 @pytest.mark.thorough
-def test_people_are_told_of_taken_along_and_forgotten(harness: Harness) -> None:
+def test_explanations_export_and_erasure_work_over_http(harness: Harness) -> None:
     token, known = tokens.new_token("the desk", ["read-user", "change-user", "forget-user"], "*", None)
     folder, port = harness.settings.data_dir, free_port()
 

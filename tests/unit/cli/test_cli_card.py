@@ -8,7 +8,7 @@ from streams.cli import app
 from streams.local.broker import free_port
 from streams.local.children import environment
 from streams.settings import Settings
-from tests.unit.http.card_world import CORIANDER, FIRST, published_cards
+from tests.unit.http.http_world import CORIANDER, FIRST, published_cards
 
 
 def sager(*words: str, duckdb: Path | None = None) -> Result:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.unit.console.browserless import Visitor
+from tests.unit.console.console_world import Visitor
 from tests.unit.http.http_world import Served, Tokens
 
 

@@ -92,7 +92,7 @@ def harmless(text: str) -> None:
         (("operate", "read-all"), None, (*OPERATE, *ANALYSE)),
     ],
 )
-def test_a_token_opens_the_pages_of_its_scopes_and_sees_no_others(signed_in, kafka, scopes, user, may):
+def test_a_token_opens_only_the_pages_of_its_scopes(signed_in, kafka, scopes, user, may):
     browser = signed_in(*scopes, user=user)
     seen = ""
     for path in (*OPERATE, *ANALYSE):
@@ -112,7 +112,7 @@ def test_a_token_opens_the_pages_of_its_scopes_and_sees_no_others(signed_in, kaf
 # --- dead letters
 
 
-def test_dead_letters_are_shown_so_that_they_do_nothing(signed_in, kafka):
+def test_dead_letters_are_shown_as_inert_text(signed_in, kafka):
     there, _ = kafka
     browser = signed_in("operate")
     listed = browser.get("/console/letters").text
@@ -124,7 +124,7 @@ def test_dead_letters_are_shown_so_that_they_do_nothing(signed_in, kafka):
     assert browser.get("/console/letters/one?id=nothing").status == 404
 
 
-def test_letters_are_sent_again_only_after_a_look_at_what_would_be(signed_in, kafka):
+def test_dead_letters_are_replayed_only_after_a_preview(signed_in, kafka):
     there, asked = kafka
     browser = signed_in("operate")
     csrf = browser.csrf("/console/letters")
@@ -157,12 +157,12 @@ def snapshot(tmp_path):
         ("SELECT length(repeat('x', 4000000000))", "memory"),
     ],
 )
-async def test_a_refused_query_states_the_reason(snapshot, query, reason):
+async def test_a_rejected_query_states_the_reason(snapshot, query, reason):
     with pytest.raises(QueryFailed, match=reason):
         await query_as_csv(snapshot, "sager.", query)
 
 
-async def test_a_query_that_sleeps_is_ended_with_its_process_while_others_are_answered(snapshot, monkeypatch):
+async def test_a_query_over_its_time_is_killed_while_others_run(snapshot, monkeypatch):
     pids: list[int] = []
     start = asyncio.create_subprocess_exec
 
@@ -191,7 +191,7 @@ def ended(pid: int) -> bool:
         return True
 
 
-def test_what_a_query_gives_is_shown_so_that_it_does_nothing(signed_in):
+def test_query_results_are_shown_as_inert_text(signed_in):
     browser = signed_in("read-all")
     csrf = browser.csrf("/console/query")
     evil = EVIL.replace("'", "''")
@@ -217,7 +217,7 @@ def test_a_page_of_a_large_result_is_bounded_and_states_the_omitted_rows(signed_
     assert "1 more columns are left out" in reply.text
 
 
-async def test_few_queries_run_at_once_and_one_of_each_token(signed_in, monkeypatch):
+async def test_a_token_runs_one_query_at_a_time(signed_in, monkeypatch):
     browser = signed_in("read-all")
     csrf = browser.csrf("/console/query")
     asked = {"csrf": csrf, "query": "SELECT 1"}

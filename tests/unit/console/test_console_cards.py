@@ -7,9 +7,8 @@ import pytest
 
 from schemas import CardAction
 from streams.settings import Settings
-from tests.unit.console.browserless import Visitor, page
-from tests.unit.http.card_world import CORIANDER, CardWorker, card_of, follow, published_cards, talks
-from tests.unit.http.http_world import Reply, Served
+from tests.unit.console.console_world import Visitor, page
+from tests.unit.http.http_world import CORIANDER, CardWorker, Reply, Served, card_of, follow, published_cards, talks
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +65,9 @@ def test_the_log_of_another_persons_card_is_not_shown(ann: Visitor) -> None:
     ("action", "button", "told"),
     [("pin", "Pin it", "Pinned"), ("remove", "Remove it", "Removed, and its words are gone")],
 )
-def test_a_button_leads_to_a_preview_and_that_sends(ann: Visitor, worker, action: str, button: str, told: str) -> None:
+def test_a_change_of_a_card_is_sent_only_after_its_preview(
+    ann: Visitor, worker, action: str, button: str, told: str
+) -> None:
     before = ann.get(page("/card/line", user="ann", line=CORIANDER, action=action))
     assert (before.status, worker.sent) == (200, [])
     assert "Nothing has been changed yet" in words_of(before.text)
@@ -116,7 +117,7 @@ def test_a_line_is_corrected_where_it_holds(signed_in, served, worker) -> None:
         ({"user": "zoe", "line": "", "stance": "prefers", "value": "tea"}, 403, ""),
     ],
 )
-def test_what_a_card_cannot_hold_is_not_written(ann, worker, fields, status, told) -> None:
+def test_private_data_is_not_written_to_a_card(ann, worker, fields, status, told) -> None:
     done = write(ann, **fields)
 
     assert (done.status, worker.sent) == (status, [])

@@ -10,8 +10,7 @@ import pytest
 from schemas import PolicySkill, compound_key, encode
 from streams.http.topic_cache import CachedRecord
 from streams.settings import Settings
-from tests.unit.console.browserless import Visitor, page
-from tests.unit.console.hostile_world import DOMAIN, HOSTILE, USERS, person, published
+from tests.unit.console.console_world import DOMAIN, HOSTILE, USERS, Visitor, page, person, published
 from tests.unit.http.http_world import Served
 
 URLS = ("href", "src", "action")
@@ -81,7 +80,7 @@ def visited(visitor: Visitor, start: str) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("user", USERS)
-def test_whatever_people_and_things_are_called_it_is_text_and_every_link_leads_there(advocate, user):
+def test_hostile_names_are_shown_as_text_and_their_links_work(advocate, user):
     pages = dict(visited(advocate, page("/person", user=user)))
 
     kinds = {path.partition("?")[0].removeprefix("/console/") for path in pages}
@@ -92,7 +91,7 @@ def test_whatever_people_and_things_are_called_it_is_text_and_every_link_leads_t
     assert len(lines) == len(HOSTILE) + 1
 
 
-def test_what_was_said_in_the_last_seconds_has_a_page_before_the_snapshot_has_its_version(served, advocate):
+def test_a_statement_newer_than_the_snapshot_has_a_page(served, advocate):
     skill, _, _ = person("eve", DOMAIN)
     [told] = skill.stated
     said = told.model_copy(update={"statement_id": "avoids:new", "dimension": "genre", "value": "horror"})
@@ -107,7 +106,7 @@ def test_what_was_said_in_the_last_seconds_has_a_page_before_the_snapshot_has_it
     assert "Take it back" in shown.text
 
 
-def test_what_is_asked_for_is_not_repeated_as_more_than_text(advocate):
+def test_query_parameters_are_shown_as_text(advocate):
     for text in HOSTILE:
         for path in (page("/people", user=text), page("/person", user=f"no {text}"),
                      page("/person", user="ann", domain=f"x{text[:30]}"),
@@ -122,7 +121,7 @@ def test_what_is_asked_for_is_not_repeated_as_more_than_text(advocate):
 @pytest.mark.parametrize(
     "query", ["", "user=", "user=a&user=b", "user=%00", "user=" + "a" * 2_000, "user=ann&domain=%0a", "user=%ff"]
 )
-def test_an_address_that_can_be_read_in_two_ways_or_not_at_all_is_refused(advocate, query):
+def test_an_ambiguous_address_is_refused(advocate, query):
     assert advocate.get(f"/console/person?{query}").status == 400
 
 
@@ -140,7 +139,7 @@ def test_an_address_that_can_be_read_in_two_ways_or_not_at_all_is_refused(advoca
         ({"read-slim", "produce"}, "*", 403, 403),
     ],
 )
-def test_a_token_opens_the_pages_of_its_scopes_and_of_its_person(signed_in, served, scopes, user, own, others):
+def test_a_token_opens_the_pages_of_its_user_only(signed_in, served, scopes, user, own, others):
     visitor = signed_in(*scopes, user=user)
 
     for who, status in (("ann", own), ("..", others)):
@@ -154,7 +153,7 @@ def test_a_token_opens_the_pages_of_its_scopes_and_of_its_person(signed_in, serv
     assert others != 403 or visitor.get(page("/person", user="nobody")).status == 403
 
 
-def test_a_person_with_a_token_of_their_own_goes_to_their_page_and_gets_no_list(signed_in):
+def test_a_persons_token_opens_their_page_instead_of_the_search(signed_in):
     visitor = signed_in("read-user", user="ann")
 
     reply = visitor.get("/console/people?user=")
@@ -170,7 +169,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("path", FORMS)
-def test_changes_need_their_scope_for_that_person_and_the_sessions_own_proof(signed_in, served, sent, path):
+def test_changes_need_the_scope_and_the_sessions_csrf_secret(signed_in, served, sent, path):
     fields = FORMS[path]
     may = signed_in("read-all", "change-user", user="ann")
     reads = signed_in("read-all")
@@ -205,7 +204,7 @@ def test_changes_need_their_scope_for_that_person_and_the_sessions_own_proof(sig
         {"action": "pin", "attribute_id": "a" * 999},
     ],
 )
-def test_a_form_that_is_not_one_of_ours_changes_nothing(advocate, sent, fields):
+def test_an_unknown_form_changes_nothing(advocate, sent, fields):
     form = {"user": "ann", "domain": DOMAIN, "csrf": advocate.csrf(page("/person", user="ann")), **fields}
 
     assert advocate.post("/console/change", form).status in (400, 409, 422)

@@ -13,7 +13,7 @@ from streams.console.session import Sessions
 from streams.http.limits import Gate
 from streams.http.tokens import TokensFile, find_token
 from streams.settings import Settings
-from tests.unit.console.browserless import Visitor
+from tests.unit.console.console_world import Visitor
 from tests.unit.http.http_world import Served, published
 
 
@@ -53,7 +53,7 @@ def at(reply):
 # --- signing in and out
 
 
-def test_a_token_begins_a_session_whose_cookie_no_script_and_no_other_page_gets(visitor, file):
+def test_signing_in_sets_a_cookie_that_scripts_and_other_sites_cannot_read(visitor, file):
     reply = visitor.sign_in(file.make("read-all"))
 
     assert at(reply) == (303, "/console/")
@@ -63,7 +63,7 @@ def test_a_token_begins_a_session_whose_cookie_no_script_and_no_other_page_gets(
     assert "ann" in visitor.get("/console/people").text
 
 
-def test_a_cookie_is_for_tls_alone_where_a_network_is_between(visitor, file):
+def test_the_cookie_requires_tls_off_the_loopback(visitor, file):
     reply = visitor.post(
         "/console/login", {"token": file.make("read-all")}, Host="console.example", Origin="https://console.example"
     )
@@ -72,7 +72,7 @@ def test_a_cookie_is_for_tls_alone_where_a_network_is_between(visitor, file):
 
 
 @pytest.mark.parametrize("token", ["", "sager_" + "a" * 43, "Bearer x", "sager_\r\nX: y", "é" * 50])
-def test_a_wrong_token_begins_nothing_and_is_not_repeated(visitor, token):
+def test_a_wrong_token_begins_no_session_and_is_not_shown(visitor, token):
     reply = visitor.sign_in(token)
 
     assert reply.status == 401
@@ -80,7 +80,7 @@ def test_a_wrong_token_begins_nothing_and_is_not_repeated(visitor, token):
     assert not token or token not in reply.text
 
 
-def test_without_a_session_every_page_leads_to_the_form(visitor, served):
+def test_without_a_session_every_page_redirects_to_sign_in(visitor, served):
     pages = PAGES
 
     assert pages
@@ -103,7 +103,7 @@ def test_a_session_ends_when_its_token_is_removed(visitor, file):
     assert at(visitor.get("/console/people")) == (303, "/console/login")
 
 
-def test_a_session_ends_with_signing_out_for_whoever_has_its_cookie(visitor, served, file):
+def test_signing_out_ends_the_session_for_copies_of_its_cookie(visitor, served, file):
     visitor.sign_in(file.make("read-all"))
     stolen = Visitor(served, visitor.cookie)
 
@@ -149,7 +149,7 @@ def test_another_sites_link_signs_no_browser_in(visitor, served, file):
     assert "You are signed in as “ann”. That session ends." in followed.text
 
 
-def test_sessions_and_links_end_by_themselves(settings, file):
+def test_sessions_and_links_expire(settings, file):
     now = 0.0
     sessions = Sessions(Gate(TokensFile(file.path), settings), lambda: now)
     token = made(file)
@@ -167,7 +167,7 @@ def test_sessions_and_links_end_by_themselves(settings, file):
     assert sessions.find(used) is None
 
 
-def test_memory_is_bounded(settings, file):
+def test_the_number_of_sessions_is_limited(settings, file):
     sessions = Sessions(Gate(TokensFile(file.path), settings))
     token = made(file)
     first = sessions.begin(token)
@@ -177,7 +177,7 @@ def test_memory_is_bounded(settings, file):
     assert sessions.find(last)
 
 
-def test_guesses_are_limited(file):
+def test_guessed_tokens_are_limited(file):
     few = Settings(duckdb=published(), http_tokens=file.path, data_dir=file.path.parent, http_failures=2)
     with Served(few, console=True) as api:
         visitor = Visitor(api)
@@ -221,7 +221,7 @@ def test_a_form_of_another_page_is_refused(visitor, file, path, headers):
     assert visitor.get("/console/people").status == 200
 
 
-def test_what_is_no_form_or_is_read_in_two_ways_is_refused(visitor):
+def test_malformed_and_ambiguous_forms_are_refused(visitor):
     def told(body, kind="application/x-www-form-urlencoded"):
         sent = {"Origin": visitor.origin, "Content-Type": kind}
         return visitor.served.request("/console/login", method="POST", body=body, **sent).status
@@ -253,12 +253,12 @@ def test_what_is_no_form_or_is_read_in_two_ways_is_refused(visitor):
         ("0x7f000001", 421),
     ],
 )
-def test_it_answers_to_its_own_names_only(visitor, host, status):
+def test_only_known_host_names_are_served(visitor, host, status):
     assert visitor.get("/console/login", Host=host).status == status
     assert visitor.get("/console/static/console.css", Host=host).status == status
 
 
-def test_every_answer_carries_the_policy(visitor, file):
+def test_every_response_has_the_security_headers(visitor, file):
     visitor.sign_in(file.make("read-user", user="ann"))
     for path in ("/console/login", "/console/people?user=x", "/console/nowhere", "/console/static/console.js"):
         reply = visitor.get(path)
@@ -270,7 +270,7 @@ def test_every_answer_carries_the_policy(visitor, file):
     assert "*" not in POLICY
 
 
-def test_templates_bring_no_style_and_no_script_of_their_own():
+def test_templates_have_no_inline_styles_or_scripts():
     for template in (STATIC.parent / "templates").rglob("*.html"):
         text = template.read_text()
         assert not re.search(r"\sstyle=|<style|\son[a-z]+=|<script(?! src=)|javascript:|https?:|\|\s*safe\b", text), (
@@ -278,7 +278,7 @@ def test_templates_bring_no_style_and_no_script_of_their_own():
         )
 
 
-def test_the_library_is_its_makers():
+def test_htmx_matches_its_published_digest():
     told = (STATIC / "vendor" / "README.md").read_text()
 
     assert hashlib.sha256((STATIC / HTMX).read_bytes()).hexdigest() in told

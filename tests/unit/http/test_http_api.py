@@ -56,7 +56,7 @@ def assert_problem(reply, status):
 # --- what there is
 
 
-def test_a_users_skills_and_their_log_are_those_of_the_snapshot(api, file):
+def test_skills_and_their_log_come_from_the_snapshot(api, file):
     token = file.make("read-all")
 
     skills = api.request("/v1/users/ann/skills", token)
@@ -79,7 +79,7 @@ def test_a_users_skills_and_their_log_are_those_of_the_snapshot(api, file):
     }
 
 
-def test_a_newer_snapshot_is_read_and_one_of_another_tenant_is_not(file, tmp_path):
+def test_a_newer_snapshot_replaces_the_open_one_unless_it_is_another_tenants(file, tmp_path):
     own = publish(tmp_path / "own.duckdb", users=("ann",))
     token = file.make("read-all")
     with Served(Settings(duckdb=own, http_tokens=file.path)) as api:
@@ -93,7 +93,7 @@ def test_a_newer_snapshot_is_read_and_one_of_another_tenant_is_not(file, tmp_pat
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
-def test_a_snapshot_that_was_replaced_is_closed(settings, tmp_path):
+def test_a_replaced_snapshot_is_closed(settings, tmp_path):
     def held():
         links = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
         return [link for link in links if link.startswith(str(tmp_path))]
@@ -116,7 +116,7 @@ def test_a_snapshot_that_was_replaced_is_closed(settings, tmp_path):
 
 
 @pytest.mark.parametrize("scope", list(Scope))
-def test_each_scope_is_good_for_its_own_endpoints_and_no_other(api, file, scope):
+def test_each_scope_opens_its_own_endpoints_only(api, file, scope):
     about = {"user": "ann"} if scope in USER_SCOPES else {}
     token = file.make(scope, **about)
 
@@ -128,7 +128,7 @@ def test_each_scope_is_good_for_its_own_endpoints_and_no_other(api, file, scope)
     assert changed == (422 if scope is Scope.CHANGE_USER else 403)
 
 
-def test_a_token_of_one_user_learns_nothing_of_others_not_even_whether_there_are_any(api, file):
+def test_a_users_token_cannot_tell_whether_other_users_exist(api, file):
     token = file.make("read-user", "change-user", user="ann")
 
     there, nowhere = api.request("/v1/users/bob/skills", token), api.request("/v1/users/nobody/skills", token)
@@ -141,7 +141,7 @@ def test_a_token_of_one_user_learns_nothing_of_others_not_even_whether_there_are
     assert [api.request(each, file.make("read-user", user="*")).status for each in (ANN, BOB)] == [200, 200]
 
 
-def test_who_has_no_good_token_is_told_so_and_nothing_else(api, file):
+def test_a_request_without_a_valid_token_gets_401_on_every_path(api, file):
     good = file.make("read-all")
     expired = file.make("read-all", expires=datetime(2026, 1, 1, tzinfo=UTC))
 
@@ -171,7 +171,7 @@ def test_a_token_is_revoked_without_a_restart(api, file):
 # --- how often
 
 
-def test_whoever_comes_too_often_is_told_when_to_come_again(file, tmp_path):
+def test_a_client_over_its_rate_gets_429_with_the_time_to_wait(file, tmp_path):
     limited = Settings(duckdb=published(), http_tokens=file.path, http_rate=0.1, http_burst=2, http_failures=3)
     token, other = file.make("operate"), file.make("operate")
     with Served(limited) as api:
@@ -189,7 +189,7 @@ def test_whoever_comes_too_often_is_told_when_to_come_again(file, tmp_path):
 # --- what is refused
 
 
-def test_what_is_not_there_or_not_valid_is_told_as_a_problem(api, file):
+def test_unknown_and_invalid_requests_get_a_problem(api, file):
     token = file.make("read-all", "change-user", "operate", user="*")
 
     for path in ("/v1/users/nobody/skills", f"{ANN}?domain=music", "/v1/users/nobody/log", "/v1/users", "/v2"):
@@ -223,12 +223,12 @@ def test_what_is_not_there_or_not_valid_is_told_as_a_problem(api, file):
         (b'{"reason": "' + b"x" * 20_000 + b'"}', 413),
     ],
 )
-def test_a_body_that_asks_for_nothing_possible_is_refused(api, file, body, status):
+def test_an_invalid_command_is_refused(api, file, body, status):
     assert_problem(api.request(COMMANDS, file.make("change-user", user="ann"), "POST", body), status)
 
 
 @pytest.mark.parametrize("field", ["actor", "user_id", "event_id", "occurred_at", "lines", "schema_version"])
-def test_nobody_says_who_they_are_or_whom_they_mean_but_by_token_and_path(api, file, field):
+def test_a_body_cannot_set_the_fields_of_the_server(api, file, field):
     body = {"action": "freeze", "domain": "films", field: "somebody else"}
 
     reply = api.request(COMMANDS, file.make("change-user", user="ann"), "POST", json.dumps(body).encode())
@@ -237,7 +237,7 @@ def test_nobody_says_who_they_are_or_whom_they_mean_but_by_token_and_path(api, f
     assert [each["what"] for each in reply.body["errors"]] == ["Extra inputs are not permitted"]
 
 
-def test_a_command_is_in_the_name_of_the_token_and_a_roll_back_takes_its_lines_from_the_log():
+def test_a_command_names_its_token_and_a_roll_back_reads_its_lines_from_the_log():
     diffs = history("ann", "films")[1]
     body = {"action": "roll-back", "domain": "films", "to_version": 1, "reason": "so wished"}
 
@@ -302,7 +302,7 @@ def test_a_body_of_another_type_is_refused(api, file, kind):
     assert api.request(COMMANDS, token, "POST", b"{}", **{"Content-Type": kind}).status == 415
 
 
-def test_no_page_of_another_site_reads_an_answer(api, file):
+def test_no_page_of_another_site_can_read_a_response(api, file):
     token, origin = file.make("read-all"), {"Origin": "https://evil.example"}
     preflight = api.request(ANN, "", "OPTIONS", **origin, **{"Access-Control-Request-Method": "GET"})
     rebound = api.request(ANN, "", Host="evil.example", Cookie=f"token={token}", **origin)
@@ -317,14 +317,14 @@ def test_no_page_of_another_site_reads_an_answer(api, file):
 # --- the API's document
 
 
-def test_the_document_needs_no_token_and_is_the_exported_one(api):
+def test_the_openapi_document_is_public_and_equals_the_exported_one(api):
     reply = api.request("/openapi.json")
 
     assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
     assert reply.body == json.loads(json.dumps(document()))
 
 
-def test_every_part_of_the_page_comes_from_here(api):
+def test_the_documentation_page_loads_nothing_from_other_hosts(api):
     page = api.request("/docs")
 
     assert page.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'; style-src 'self'")

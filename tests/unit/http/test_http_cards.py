@@ -8,8 +8,7 @@ import pytest
 from schemas import Card
 from streams.http.topic_cache import CachedRecord
 from streams.settings import Settings
-from tests.unit.http.card_world import LATE_RUNS, card_of, follow, published_cards, talks
-from tests.unit.http.http_world import Reply, Served, Tokens
+from tests.unit.http.http_world import LATE_RUNS, Reply, Served, Tokens, card_of, follow, published_cards, talks
 
 CARD = "/v1/users/ann/card"
 
@@ -41,7 +40,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield World(served, tokens)
 
 
-def test_a_card_is_told_line_by_line_with_the_reason_and_what_was_overtaken(world: World) -> None:
+def test_a_card_has_reasons_for_its_lines_and_the_replaced_ones(world: World) -> None:
     body = world.get().body
 
     assert (body["user_id"], body["version"]) == ("ann", 2)
@@ -59,7 +58,7 @@ def test_a_card_is_told_line_by_line_with_the_reason_and_what_was_overtaken(worl
     assert (past["says"], past["overtaken_by"]) == ("likes morning runs", LATE_RUNS)
 
 
-def test_a_request_brings_what_it_is_about_first_and_a_budget_bounds_it(world: World) -> None:
+def test_lines_that_match_the_request_come_first_within_the_budget(world: World) -> None:
     food = world.get(request="something vegetarian to eat").body
     little = world.get(budget_tokens=6).body
 
@@ -68,7 +67,7 @@ def test_a_request_brings_what_it_is_about_first_and_a_budget_bounds_it(world: W
     assert little["left_out"] == 2
 
 
-def test_text_for_a_prompt_takes_no_more_than_read_slim_and_stays_in_its_budget(world: World) -> None:
+def test_text_for_a_prompt_needs_read_slim_only_and_stays_within_the_budget(world: World) -> None:
     text = world.get(world.slim, format="text", request="dinner")
     tight = world.get(world.slim, format="text", budget_tokens=1)
 
@@ -80,20 +79,20 @@ def test_text_for_a_prompt_takes_no_more_than_read_slim_and_stays_in_its_budget(
     assert world.get(format="skill").status == 422
 
 
-def test_a_token_of_one_person_reads_theirs_and_nobody_elses(world: World) -> None:
+def test_a_persons_token_reads_their_card_only(world: World) -> None:
     assert world.get(world.ann).status == 200
     assert world.get(world.bob).status == 403
     assert world.served.request("/v1/users/nobody/card", world.reader).status == 404
 
 
-def test_the_snapshot_answers_where_no_topic_is_followed(world: World) -> None:
+def test_the_snapshot_is_read_if_topics_are_not_followed(world: World) -> None:
     world.served.api.cache._ready.clear()
     world.served.api.cache.apply(Card.TOPIC, b"ann", CachedRecord(None, 0, 9, 0))
 
     assert world.get().body["version"] == 2
 
 
-def test_a_card_that_is_forgotten_is_gone_at_once(world: World) -> None:
+def test_an_erased_card_disappears_at_once(world: World) -> None:
     world.served.api.cache.apply(Card.TOPIC, b"ann", CachedRecord(None, 0, 9, 0))
 
     assert world.get().status == 404

@@ -87,7 +87,7 @@ def a_selection(name: str = "r1", item: str | None = "arrival", **more: Any) -> 
     return an_event("selections", f"from-{name}", ranking_id=name, item_id=item, **more)
 
 
-def test_events_reach_kafka_as_the_pipeline_writes_them(world: World) -> None:
+def test_events_reach_kafka_in_the_form_of_the_pipeline(world: World) -> None:
     item = an_event("items", "i", user_id=None, domain="films", item=A)
     reply = world.send(a_ranking(), a_selection(user_id="bob"), item)
 
@@ -105,7 +105,7 @@ def test_events_reach_kafka_as_the_pipeline_writes_them(world: World) -> None:
         assert each.partition == partition_of(key, Settings().partitions)
 
 
-def test_bad_events_are_refused_one_by_one_and_nothing_of_them_is_quoted(world: World) -> None:
+def test_invalid_events_are_refused_one_by_one_without_quoting_values(world: World) -> None:
     ahead = (NOW + timedelta(hours=1)).isoformat()
     deep = {"item_id": "a", "metadata": {"secret": [[[[[[1]]]]]]}}
     bad = [
@@ -146,7 +146,7 @@ def test_bad_events_are_refused_one_by_one_and_nothing_of_them_is_quoted(world: 
     assert "1234" not in errors
 
 
-def test_a_persons_token_sends_that_persons_events_and_nobody_elses(world: World) -> None:
+def test_a_persons_token_sends_their_events_only(world: World) -> None:
     item = an_event("items", "i", user_id=None, domain="films", item=A)
     reply = world.send(a_selection(), a_selection("r2", user_id="bob"), item, token=world.of_ann)
 
@@ -158,7 +158,7 @@ def test_a_persons_token_sends_that_persons_events_and_nobody_elses(world: World
     assert world.kafka.sent == []
 
 
-def test_an_outage_says_that_the_batch_may_be_sent_again_as_it_is(world: World) -> None:
+def test_an_outage_gets_503_and_the_batch_can_be_sent_again(world: World) -> None:
     world.kafka.is_there = False
     try:
         reply = world.send(a_selection())
@@ -184,7 +184,7 @@ def test_an_outage_says_that_the_batch_may_be_sent_again_as_it_is(world: World) 
         (b'{"events": [' + b"[]," * 100_000 + b"0]}", 422),
     ],
 )
-def test_what_is_no_batch_is_refused_whole(world: World, body: bytes, status: int) -> None:
+def test_a_malformed_batch_is_refused(world: World, body: bytes, status: int) -> None:
     for path in ("/v1/events", "/v1/events/lint"):
         assert world.served.request(path, world.token, "POST", body).status == status
 
@@ -193,13 +193,13 @@ def test_what_is_no_batch_is_refused_whole(world: World, body: bytes, status: in
     ("scope", "size", "status"),
     [("produce", 2**20 + 1, 413), ("produce", 2**20, 400), ("read-slim", 2**15, 413), ("", 2**15, 401)],
 )
-def test_a_body_of_a_mebibyte_needs_a_token_that_may_send_it(world: World, scope: str, size: int, status: int) -> None:
+def test_only_a_token_that_sends_events_may_send_a_large_body(world: World, scope: str, size: int, status: int) -> None:
     token = world.tokens.make(scope, user="*") if scope else ""
 
     assert world.served.request("/v1/events", token, "POST", b"x" * size).status == status
 
 
-def test_lint_tells_what_a_batch_will_teach_by_the_steps_themselves(world: World) -> None:
+def test_lint_lists_the_lessons_of_a_batch(world: World) -> None:
     choice, ranking, late, bare, unknown = world.lint(
         a_selection(),
         a_ranking("r1", A, {**B, "genre": "Animation"}, instruction="mail me at ann@example.org"),
@@ -217,7 +217,7 @@ def test_lint_tells_what_a_batch_will_teach_by_the_steps_themselves(world: World
     assert "sets no weight" in unknown["warnings"][0]
 
 
-def test_lint_lists_a_visit_and_says_why_an_event_is_refused(world: World) -> None:
+def test_lint_lists_a_visit_and_the_errors_of_a_refused_event(world: World) -> None:
     item = {"item_id": "a", "metadata": {"genres": ["Drama"]}}
     visit, refused = world.lint(an_event("interactions", domain="films", item=item), an_event("items"))
 
@@ -285,7 +285,7 @@ any_entry = json_values | st.fixed_dictionaries({"topic": topics | json_values, 
 
 
 @given(st.lists(any_entry, max_size=6))
-def test_no_batch_raises_and_each_event_passes_as_at_a_worker(entries: list[Any]) -> None:
+def test_check_event_never_raises_and_accepts_the_events_that_workers_accept(entries: list[Any]) -> None:
     for entry in entries:
         each = check_event(entry, lambda user: True, NOW)
         json.dumps([each.event_id, each.status, each.errors])

@@ -99,7 +99,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield World(served, tokens, worker)
 
 
-def test_a_ranking_is_waited_for_and_brings_its_question(world: World) -> None:
+def test_a_rank_request_returns_the_ranking_with_its_question(world: World) -> None:
     reply = world.post("/v1/rank", world.app, {**RANK, "clarify": True, "instruction": "something calm"})
 
     assert reply.status == 200
@@ -113,7 +113,7 @@ def test_a_ranking_is_waited_for_and_brings_its_question(world: World) -> None:
     assert (request.request_id, request.instruction) == (reply.body["ranking_id"], "something calm")
 
 
-def test_a_ranking_that_does_not_come_is_a_504_that_names_the_request(world: World) -> None:
+def test_a_missing_ranking_gets_504_with_the_request_id(world: World) -> None:
     world.worker.is_there = False
     try:
         reply = world.post("/v1/rank", world.app, {**RANK, "request_id": "mine"})
@@ -125,7 +125,7 @@ def test_a_ranking_that_does_not_come_is_a_504_that_names_the_request(world: Wor
     assert world.served.api.replies._awaited == {}, "who has given up waits no more"
 
 
-def test_one_token_leaves_room_for_another_while_no_worker_answers(world: World) -> None:
+def test_waiting_calls_of_one_token_leave_room_for_others(world: World) -> None:
     waiting = world.served.api._waiting
     with ExitStack() as held:
         for _ in range(WAITING_CALLS // 2):
@@ -149,21 +149,21 @@ def test_a_persons_token_ranks_for_that_person_only(world: World) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"candidates": []}, {"candidates": [A] * 101}, {"domain": "A B"}, {"actor": "me"}, {"clarify": 1}]
 )
-def test_a_request_that_is_none_is_refused(world: World, wrong: dict[str, Any]) -> None:
+def test_an_invalid_rank_request_is_refused(world: World, wrong: dict[str, Any]) -> None:
     reply = world.post("/v1/rank", world.app, {**RANK, **wrong})
 
     assert (reply.status, world.worker.sent) == (422, [])
     assert reply.body["errors"][0]["field"] in (*wrong, "?")
 
 
-def test_what_is_not_to_be_remembered_is_not_even_sent(world: World) -> None:
+def test_words_that_ask_not_to_be_remembered_are_not_sent(world: World) -> None:
     reply = world.post(CORRECT, world.advocate, {"text": "do not remember this: horror"})
 
     assert (reply.status, reply.body["why"], reply.body["carried_out"]) == (200, "not-remembered", False)
     assert world.worker.sent == []
 
 
-def test_a_correction_that_no_worker_answers_is_kept(world: World) -> None:
+def test_a_correction_without_a_reply_gets_202(world: World) -> None:
     world.worker.is_there = False
     try:
         reply = world.post(CORRECT, world.advocate, {"text": "no horror"})
@@ -183,7 +183,7 @@ def test_a_correction_that_no_worker_answers_is_kept(world: World) -> None:
         ({"text": "a", "language": "!"}, "language"),
     ],
 )
-def test_a_correction_that_says_nothing_is_refused(world: World, body: dict[str, Any], field: str) -> None:
+def test_an_empty_correction_is_refused(world: World, body: dict[str, Any], field: str) -> None:
     reply = world.post(CORRECT, world.advocate, body)
 
     assert (reply.status, reply.body["errors"][0]["field"], world.worker.sent) == (422, field, [])

@@ -59,7 +59,7 @@ def post(api: Served, path: str, token: str, body: dict[str, Any]) -> Any:
         ("/v1/users/ann/import", "POST", {"change-user"}, b"PK"),
     ],
 )
-def test_each_takes_its_scope_for_its_user_and_no_other(api, file, monkeypatch, path, method, scope, body):
+def test_each_right_needs_its_scope_for_its_user(api, file, monkeypatch, path, method, scope, body):
     def unreachable(*_: object, **__: object) -> None:
         raise BrokerUnreachable("no Kafka")
 
@@ -76,7 +76,7 @@ def test_each_takes_its_scope_for_its_user_and_no_other(api, file, monkeypatch, 
 # --- explaining
 
 
-def test_a_line_is_explained_as_the_command_line_does(api, file):
+def test_a_line_is_explained_as_on_the_command_line(api, file):
     user, domain = "person-003", "books"
     line = analytics_world.build().skills[user, domain].attributes[0]
 
@@ -90,7 +90,7 @@ def test_a_line_is_explained_as_the_command_line_does(api, file):
 
 
 @pytest.mark.parametrize("path", ["person-003/domains/books/lines/nothing", "person-00/domains/books/lines/x"])
-def test_what_is_not_there_is_404_and_names_nobody_else(api, file, path):
+def test_an_unknown_line_gets_404_without_naming_other_users(api, file, path):
     reply = api.request(f"/v1/users/{path}", file.make("read-all"))
 
     assert reply.status == 404
@@ -119,7 +119,7 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
     return sent
 
 
-def test_forgetting_has_a_preview_and_takes_the_users_id_again(api, file, forgets):
+def test_erasure_has_a_preview_and_requires_the_users_id(api, file, forgets):
     token = file.make("forget-user", user="ann", name="ann's app")
 
     preview = post(api, "/v1/users/ann/forget", token, EVERYTHING)
@@ -146,7 +146,7 @@ def an_export() -> bytes:
     return gzip.compress(b"\n".join([encode(header), to_json(skill), b'{"end": {}}', b""]), mtime=0)
 
 
-def test_an_import_has_a_preview_and_takes_the_users_id_again(api, file, monkeypatch):
+def test_import_has_a_preview_and_requires_the_users_id(api, file, monkeypatch):
     orders = []
 
     def import_bundle(
@@ -172,14 +172,14 @@ def test_an_import_has_a_preview_and_takes_the_users_id_again(api, file, monkeyp
 
 
 @pytest.mark.parametrize("body", [b"", b"no gzip", gzip.compress(b"{}\n", mtime=0), an_export()[:-5]])
-def test_a_file_that_is_no_export_is_refused(api, file, body):
+def test_an_invalid_export_file_is_refused(api, file, body):
     token = file.make("change-user", user="ann")
 
     assert api.request("/v1/users/ann/import", token, "POST", body, **GZIP).status == 422
     assert api.request("/v1/users/ann/import", token, "POST", b"{}").status == 415
 
 
-def test_an_export_comes_as_one_file(api, file, monkeypatch):
+def test_an_export_is_one_file(api, file, monkeypatch):
     def export(_: object, user: str, out: BinaryIO) -> exporting.ExportCounts:
         out.write(an_export())
         return exporting.ExportCounts({"skills": 1} if user == "ann" else {})

@@ -26,8 +26,7 @@ from streams.local.broker import free_port
 from streams.local.children import environment
 from streams.settings import Settings
 from tests import probes
-from tests.unit.http.http_world import Served, Tokens, published
-from tests.unit.http.raw import Raw, ask
+from tests.unit.http.http_world import Raw, Served, Tokens, ask, published
 from tests.waiting import WAIT_SECONDS, until
 
 HOST = b"Host: localhost\r\n"
@@ -98,7 +97,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_a_malformed_request_is_a_problem_and_the_end_of_its_connection(api, name, caplog):
+def test_a_malformed_request_gets_400_and_closes_the_connection(api, name, caplog):
     caplog.set_level(logging.DEBUG)
     before = count("malformed")
     with Raw(api.port) as raw:
@@ -113,7 +112,7 @@ def test_a_malformed_request_is_a_problem_and_the_end_of_its_connection(api, nam
     assert (count("malformed"), caplog.text) == (before + 1, "")
 
 
-def test_no_log_and_no_answer_quotes_a_request(api, token, caplog):
+def test_neither_logs_nor_responses_quote_a_request(api, token, caplog):
     caplog.set_level(logging.DEBUG)
     good = bearer(token) + b"Content-Type: application/json\r\n"
     heads = (
@@ -147,7 +146,7 @@ def test_no_log_and_no_answer_quotes_a_request(api, token, caplog):
     assert "uvicorn" not in answers.lower()
 
 
-def test_bodies_stay_within_their_requests_and_answers_in_their_order(api, token):
+def test_pipelined_bodies_are_not_parsed_as_requests(api, token):
     good = bearer(token) + b"Content-Type: application/json\r\n"
     inner = GET + good + b"\r\n"
     outer = POST + good + b"Content-Length: %d\r\n\r\n" % len(inner) + inner
@@ -160,7 +159,7 @@ def test_bodies_stay_within_their_requests_and_answers_in_their_order(api, token
     assert [reply.status for reply in replies] == [200, 400, 422, 200]
 
 
-def test_a_body_does_not_wait_for_the_acknowledgement_of_its_head(api):
+def test_the_listening_socket_disables_nagles_algorithm(api):
     assert api.listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
@@ -175,7 +174,7 @@ HALVES = {
 }
 
 
-def test_half_a_request_is_answered_by_408(slow, token):
+def test_an_incomplete_request_gets_408(slow, token):
     before = count("too-slow")
     halves = [half.replace(b"%s", bearer(token)) for half in HALVES.values()]
     with ThreadPoolExecutor(len(halves)) as clients:
@@ -187,7 +186,7 @@ def test_half_a_request_is_answered_by_408(slow, token):
 
 
 @pytest.mark.parametrize("drop", [(GET, b"X-One: 1\r\n"), (POST + b"Content-Length: 10000\r\n%s\r\n", b"x")])
-def test_a_byte_now_and_then_buys_no_time(slow, token, drop):
+def test_dripping_bytes_does_not_extend_the_deadline(slow, token, drop):
     ended = threading.Event()
     with Raw(slow.port) as raw:
         raw.send(drop[0].replace(b"%s", bearer(token)))
@@ -213,7 +212,7 @@ def test_an_idle_connection_is_closed_between_requests(slow, token):
         assert raw.is_closed()
 
 
-def test_a_client_that_does_not_read_is_cut_off(file, token):
+def test_a_client_that_does_not_read_is_disconnected(file, token):
     with Served(settings_of(file, http_idle_seconds=0.4, http_connections=1)) as api:
         api.listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
         before = count("not-read")
@@ -237,7 +236,7 @@ def test_a_client_that_does_not_read_is_cut_off(file, token):
 # --- too many connections
 
 
-def test_connections_over_the_share_of_an_address_are_turned_away_until_there_is_room(file, token):
+def test_connections_over_an_addresss_share_get_503_until_one_closes(file, token):
     asked, reason = GET + bearer(token) + b"\r\n", "full"
     with Served(settings_of(file, http_connections=10)) as api:
         held = [Raw(api.port) for _ in range(5)]
@@ -266,7 +265,7 @@ def refused(**settings):
     return done.stderr
 
 
-def test_it_does_not_start_without_good_tokens_or_with_a_bad_certificate(tmp_path):
+def test_serve_refuses_to_start_with_invalid_tokens_or_certificates(tmp_path):
     file = Tokens(tmp_path)
     assert "sager token new" in refused()
     assert "No such file" in refused(http_tokens=tmp_path / "nowhere.toml")
@@ -277,7 +276,7 @@ def test_it_does_not_start_without_good_tokens_or_with_a_bad_certificate(tmp_pat
     assert "chmod" in refused(http_tokens=file.path)
 
 
-def test_it_serves_over_tls_and_ends_in_order(file, token, tmp_path):
+def test_serve_speaks_tls_and_exits_cleanly_on_sigterm(file, token, tmp_path):
     try:
         files = Secured(tmp_path / "pem", {})
     except OpensslUnavailable as why:
@@ -339,7 +338,7 @@ def test_metrics_and_reasons_need_the_scope_operate(tmp_path):
         health(http_tokens=file.path)
 
 
-def test_guesses_are_limited_and_without_a_tokens_file_all_is_open(tmp_path):
+def test_guessed_tokens_are_limited_and_metrics_are_open_without_a_tokens_file(tmp_path):
     file = Tokens(tmp_path)
     port = health(http_tokens=file.path, http_failures=2)
 

@@ -96,7 +96,7 @@ class Stream:
         return [(name, data.get("user_id"), data.get("text")) for name, data in found]
 
 
-def test_a_slim_skill_is_that_of_the_topic_with_a_tag_that_spares_it(api, topic, file):
+def test_an_unchanged_slim_skill_gets_304(api, topic, file):
     token = file.make("read-slim", user="ann")
     topic.put("ann", "likes: noir")
 
@@ -115,7 +115,7 @@ def test_a_slim_skill_is_that_of_the_topic_with_a_tag_that_spares_it(api, topic,
     assert first.headers["cache-control"] == "private, no-cache"
 
 
-def test_nobody_gets_the_slim_skill_of_another_and_nobodys_is_not_found(api, topic, file):
+def test_a_token_reads_no_other_users_slim_skill(api, topic, file):
     topic.put("bob", "likes: noir")
     ann, everybody = file.make("read-slim", user="ann"), file.make("read-slim", user="*")
 
@@ -128,7 +128,7 @@ def test_nobody_gets_the_slim_skill_of_another_and_nobodys_is_not_found(api, top
     assert api.request("/v1/users/bob/domains/films/slim", everybody).status == 404
 
 
-def test_within_a_session_the_text_has_what_it_adds_and_outside_of_it_nothing_of_it_is_told(api, topic, file):
+def test_the_lines_of_a_session_appear_within_it_only(api, topic, file):
     token = file.make("read-slim", user="ann")
     more = {"session_id": "s1", "session_text": "likes: noir | now: jazz", "now": ("jazz",)}
     topic.put("ann", "likes: noir", session_until=NOW + timedelta(days=36_500), **more)
@@ -145,7 +145,7 @@ def test_within_a_session_the_text_has_what_it_adds_and_outside_of_it_nothing_of
         assert not {"now", "session_id", "session_until"} & set(each)
 
 
-def test_records_that_are_none_or_under_the_key_of_another_are_nobodys_slim_skill(api, topic, file):
+def test_unreadable_records_and_foreign_keys_are_no_slim_skills(api, topic, file):
     token = file.make("read-slim", user="*")
     live = api.api.cache
     topic.put("bob", "likes: noir")
@@ -159,7 +159,7 @@ def test_records_that_are_none_or_under_the_key_of_another_are_nobodys_slim_skil
         assert [user for _, user, _ in stream.until_position()] == ["bob"]
 
 
-def test_a_users_stream_begins_with_what_is_and_tells_each_change(api, topic, file):
+def test_a_users_stream_starts_with_the_current_state_and_sends_each_change(api, topic, file):
     token = file.make("read-slim", user="ann")
     topic.put("ann", "likes: noir")
     with Stream(api, f"{SLIM}/stream", token) as stream:
@@ -172,7 +172,7 @@ def test_a_users_stream_begins_with_what_is_and_tells_each_change(api, topic, fi
         assert stream.until_position() == [("forgotten", "ann", None)]
 
 
-def test_a_stream_of_all_resumes_where_it_ended_and_misses_no_one_who_was_forgotten(api, topic, file):
+def test_a_stream_of_all_resumes_without_missing_an_erasure(api, topic, file):
     token = file.make("read-slim", user="*")
     for user in ("ann", "bob", "cleo"):
         topic.put(user, "likes: noir")
@@ -202,13 +202,13 @@ def test_a_stream_of_all_resumes_where_it_ended_and_misses_no_one_who_was_forgot
     ],
     ids=["nonsense", "much of it", "too old", "ahead of the topic", "of another broker"],
 )
-def test_a_stream_that_may_have_missed_an_erasure_begins_again(api, topic, file, last):
+def test_a_stream_that_may_have_missed_an_erasure_is_reset(api, topic, file, last):
     topic.put("ann", "likes: noir")
     with Stream(api, "/v1/slim/stream", file.make("read-slim", user="*"), str(last)) as stream:
         assert stream.until_position() == [("reset", None, None), ("slim", "ann", "likes: noir")]
 
 
-def test_changes_are_held_no_longer_than_streams_resume(api, topic, monkeypatch):
+def test_changes_are_dropped_when_no_stream_can_resume_from_them(api, topic, monkeypatch):
     live, now = api.api.cache, int(time.time() * 1000)
     live.apply(SlimSkill.TOPIC, compound_key("ann", "films"), CachedRecord(None, 0, 0, now - CHANGES_MS - 1))
     live.apply(SlimSkill.TOPIC, compound_key("bob", "films"), CachedRecord(None, 0, 1, now))
@@ -221,7 +221,7 @@ def test_changes_are_held_no_longer_than_streams_resume(api, topic, monkeypatch)
     assert (live.keys_changed_after(2), live.keys_changed_after(1)) == ([compound_key("cleo", "films")], None)
 
 
-def test_a_users_stream_that_resumes_begins_with_what_is(api, topic, file):
+def test_a_resumed_users_stream_starts_with_the_current_state(api, topic, file):
     token = file.make("read-slim", user="ann")
     with Stream(api, f"{SLIM}/stream", token) as stream:
         assert stream.until_position() == []
@@ -247,7 +247,7 @@ def test_a_stream_ends_soon_after_its_token(api, topic, file, monkeypatch):
 
 
 @pytest.mark.parametrize("has_news", [False, True])
-def test_a_stream_ends_with_its_scope_however_much_news_there_is(api, topic, file, monkeypatch, has_news):
+def test_a_busy_stream_ends_when_its_token_loses_the_scope(api, topic, file, monkeypatch, has_news):
     monkeypatch.setattr("streams.http.slim_routes.HEARTBEAT_SECONDS", 0.0 if has_news else 0.05)
     token = file.make("read-slim", user="*")
     with Stream(api, "/v1/slim/stream", token) as stream:
@@ -260,7 +260,7 @@ def test_a_stream_ends_with_its_scope_however_much_news_there_is(api, topic, fil
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_server_that_follows_nothing_any_more_says_so_and_tells_nothing_old(file, monkeypatch):
+def test_a_crashed_topic_reader_makes_the_server_unready(file, monkeypatch):
     class Broken(Consumer):
         def poll(self, *_):
             raise RuntimeError
@@ -285,7 +285,7 @@ def status_of_a_stream(api, token):
         return stream.reply.status
 
 
-def test_the_streams_of_one_token_leave_connections_to_others(file):
+def test_the_streams_of_one_token_leave_connections_for_others(file):
     of_ann, of_all = (file.make("read-slim", user=user, name=user) for user in ("ann", "*"))
     settings = Settings(
         duckdb=published(), http_tokens=file.path, http_rate=1_000, http_burst=1_000, http_connections=16

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from schemas import Utterance, decode
-from tests.unit.http.card_world import card_of, follow, talks
+from tests.unit.http.http_world import card_of, follow, talks
 from tests.unit.http.test_http_events import Kafka
 from tests.unit.mcp.mcp_world import World, a_world, over_stdio
 

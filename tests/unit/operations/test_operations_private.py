@@ -42,7 +42,7 @@ def modes(folder: Path) -> dict[str, str]:
     return {path.name: oct(stat.S_IMODE(path.lstat().st_mode)) for path in (folder, *folder.rglob("*"))}
 
 
-def test_nothing_in_a_data_folder_is_more_open_than_promised(tmp_path):
+def test_all_files_in_a_data_folder_are_private(tmp_path):
     settings = Settings(data_dir=tmp_path / "made" / "data", duckdb=tmp_path / "public" / "sager.duckdb")
     fill(settings)
     assert not list(permissions.exposed(settings.data_dir)), modes(settings.data_dir)
@@ -51,7 +51,7 @@ def test_nothing_in_a_data_folder_is_more_open_than_promised(tmp_path):
 
 
 @pytest.mark.parametrize("umask", [0], indirect=True)
-def test_a_folder_that_others_use_too_stays_open_and_so_does_what_is_theirs(tmp_path, caplog):
+def test_foreign_files_in_a_shared_folder_keep_their_permissions(tmp_path, caplog):
     tmp_path.chmod(0o755)
     thesis = tmp_path / "thesis"
     thesis.mkdir(mode=0o755)
@@ -72,7 +72,7 @@ def test_a_folder_that_others_use_too_stays_open_and_so_does_what_is_theirs(tmp_
     assert stat.S_IMODE(sticky.stat().st_mode) == 0o1777
 
 
-def test_a_group_may_read_and_nobody_else(tmp_path):
+def test_only_the_configured_group_may_read(tmp_path):
     others = [number for number in os.getgroups() if number != os.getegid()]
     group = 54321 if os.geteuid() == 0 else next(iter(others), os.getegid())
     settings = Settings(data_dir=tmp_path / "data", group=str(group))
@@ -84,7 +84,7 @@ def test_a_group_may_read_and_nobody_else(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes other users")
-def test_another_user_reads_nothing_unless_of_the_group(tmp_path):
+def test_another_user_reads_files_only_in_the_group(tmp_path):
     with TemporaryDirectory(prefix="sager-private-") as name:
         Path(name).chmod(0o755)
         settings = Settings(data_dir=Path(name) / "data", group="54321")
@@ -99,14 +99,14 @@ def test_another_user_reads_nothing_unless_of_the_group(tmp_path):
 
 
 @pytest.mark.parametrize("umask", [0], indirect=True)
-def test_the_journal_is_private_too(tmp_path):
+def test_the_journal_is_private(tmp_path):
     settings = Settings(data_dir=tmp_path / "data")
     journal.write(settings, journal.JournalContents())
     assert not list(permissions.exposed(tmp_path / "data" / "journal"))
 
 
 @pytest.mark.parametrize("umask", [0], indirect=True)
-def test_a_process_of_ours_starts_with_a_private_umask(tmp_path, umask):
+def test_processes_start_with_a_private_umask(tmp_path, umask):
     code = f"import os; from streams.cli import main; os.umask({umask}); main()"
     words = ["schemas", "export", "--out", str(tmp_path / "out")]
     subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True)

@@ -26,7 +26,7 @@ def a_statement(value: str, **more: Any) -> Statement:
     return Statement(**known | more)
 
 
-def test_a_skill_is_told_without_what_nothing_vouches_for_and_says_how_much_that_is() -> None:
+def test_a_skill_for_models_counts_its_withheld_lines() -> None:
     lines = [an_attribute("genre: film noir"), an_attribute(f"genre: {ORDER}")]
     skill = a_skill(*lines, stated=(a_statement("horror"), a_statement(ORDER)))
 
@@ -39,7 +39,7 @@ def test_a_skill_is_told_without_what_nothing_vouches_for_and_says_how_much_that
     assert "everybody" not in told.model_dump_json(), "nobody's own words"
 
 
-def test_what_is_silent_or_over_or_of_a_session_is_not_told() -> None:
+def test_silent_expired_and_session_lines_are_left_out_for_models() -> None:
     silent = an_attribute("genre: film noir").model_copy(update={"tier": Tier.SILENT})
     over = a_statement("horror", until=NOW)
     passing = a_statement("western", session_id="s1", scope=Scope.SESSION)

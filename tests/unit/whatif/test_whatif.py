@@ -49,7 +49,7 @@ def test_with_the_same_settings_a_replay_is_the_fold_of_the_log(
     assert told.missing == 0
 
 
-def test_other_limits_lead_to_another_skill_and_leave_the_live_one_alone() -> None:
+def test_other_limits_change_the_other_skill_only() -> None:
     live = played(["farce"] * 8)
 
     last = replayed(live.series(), an_arm(MergeLimits(attributes=2)))[-1]
@@ -96,7 +96,7 @@ def test_swapping_the_sides_swaps_the_difference(choices: list[tuple[str, int, i
         assert (found.better, found.worse) == (other.worse, other.better)
 
 
-def test_the_interval_counts_users_and_not_choices() -> None:
+def test_the_confidence_interval_samples_users() -> None:
     few = differences([("ann", 1, 3), ("bob", 3, 1)] * 50)["hit_at_1"]
     many = differences([(f"{name}-{n}", *both) for n in range(50) for name, both in (("a", (1, 3)), ("b", (3, 1)))])
     narrow = many["hit_at_1"]
@@ -125,6 +125,6 @@ def test_settings_limits_and_rules_are_changed_by_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["privacy", "sensitive", "statinit", "prefix", "weaken_window", "merge.nothing"])
-def test_an_unknown_name_is_refused_with_all_that_are_known(name: str) -> None:
+def test_an_unknown_name_is_refused_with_the_known_ones(name: str) -> None:
     with pytest.raises(InvalidVariant, match=r"merge\.weaken_window"):
         variant_of(Settings(), [f"{name}=1"])

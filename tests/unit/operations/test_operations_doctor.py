@@ -44,7 +44,7 @@ def process(settings: Settings, names: tuple[str, ...]) -> Iterator[str]:
         server.shutdown()
 
 
-def test_the_setting_that_differs_is_named_and_its_value_is_not() -> None:
+def test_a_differing_setting_is_named_without_its_value() -> None:
     worker = Settings(chain_key=KEY, sensitive={"books": ["religion"]})
     materializer = worker.model_copy(update={"chain_key": None})
     with process(worker, agreement.ALL) as one, process(materializer, agreement.FILTERS) as other:
@@ -55,7 +55,7 @@ def test_the_setting_that_differs_is_named_and_its_value_is_not() -> None:
     assert KEY not in f"{found}"
 
 
-def test_a_command_with_another_key_than_the_processes_is_warned() -> None:
+def test_a_command_with_a_different_key_is_a_warning() -> None:
     with process(Settings(chain_key=KEY), agreement.ALL) as one:
         found = list(security.settings_agree(Settings(console_metrics=one)))
 
@@ -82,7 +82,7 @@ def only(findings) -> DoctorFinding:
     return found
 
 
-def test_a_deployment_without_a_key_or_tokens_is_warned_and_one_persons_machine_is_not(tmp_path):
+def test_a_deployment_without_key_or_tokens_is_a_warning_except_on_the_embedded_broker(tmp_path):
     tokens = tmp_path / "tokens.toml"
     for check, good in (
         (security.chain_key, {"chain_key": "0123456789abcdef" * 2}),
@@ -94,7 +94,7 @@ def test_a_deployment_without_a_key_or_tokens_is_warned_and_one_persons_machine_
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "nested", "snapshot"])
-def test_whatever_others_can_read_is_found(tmp_path, kind):
+def test_data_that_other_users_can_read_is_found(tmp_path, kind):
     settings = Settings(
         data_dir=permissions.make(tmp_path / "data"), duckdb=tmp_path / "elsewhere.duckdb", embedded=True
     )
@@ -114,7 +114,7 @@ def test_whatever_others_can_read_is_found(tmp_path, kind):
 
 @pytest.mark.parametrize("setting", ["http_tokens", "http_key", "kafka_ssl_key", "SAGER_CONFIG"])
 @pytest.mark.parametrize(("mode", "told"), [(0o600, False), (0o640, False), (0o644, True), (0o660, True)])
-def test_a_secret_that_others_can_read_or_change_is_found(tmp_path, monkeypatch, setting, mode, told):
+def test_a_secret_that_other_users_can_access_is_found(tmp_path, monkeypatch, setting, mode, told):
     file = tmp_path / "secret"
     file.touch()
     file.chmod(mode)
@@ -161,7 +161,7 @@ def rule(principal: str, name: str = "sager.skills") -> AclBinding:
         ([rule("User:*")], {"embedded": True}, Status.OK, "embedded"),
     ],
 )
-def test_what_brokers_tell_of_their_rules(answer, more, status, told):
+def test_the_brokers_acls_are_checked(answer, more, status, told):
     found = only(security.rules(Settings(**more), Brokers(answer)))
     assert (found.status, told in found.found) == (status, True), found
 
@@ -182,11 +182,11 @@ def a_letter(value: bytes | None = b"x", key: bytes | None = b"ann", detail: str
     ],
     ids=["whole", "none", "just whole", "cut", "only quoted"],
 )
-def test_only_a_whole_original_can_be_sent_again(letter: DeadLetter, clipped: bool) -> None:
+def test_a_clipped_original_cannot_be_replayed(letter: DeadLetter, clipped: bool) -> None:
     assert is_clipped(letter) is clipped
 
 
-def test_a_check_that_hangs_is_an_error_after_its_time_and_not_waited_for() -> None:
+def test_a_hanging_check_is_an_error_after_its_time_limit() -> None:
     released = threading.Event()
 
     def hangs() -> Iterator[DoctorFinding]:
@@ -200,7 +200,7 @@ def test_a_check_that_hangs_is_an_error_after_its_time_and_not_waited_for() -> N
     assert "no answer within" in found.found
 
 
-def test_a_check_that_fails_is_an_error_and_keeps_nobody_else_from_looking() -> None:
+def test_a_failing_check_is_an_error_and_the_others_run() -> None:
     def fails() -> Iterator[DoctorFinding]:
         yield ok("fails", "so far")
         raise RuntimeError("a defect")
