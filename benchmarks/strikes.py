@@ -40,7 +40,7 @@ from benchmarks.processes import children_of, end_in_order
 from operators.admission import contrast_id
 from schemas import DeadLetter, Ranking, Selection, SkillDiff, decode, encode
 from schemas.topics import TOPICS
-from streams.exceptions import BrokerUnreachable
+from streams.exceptions import KafkaUnreachable
 from streams.kafka.clients import PARTITIONER
 from streams.local import batches
 from streams.local.broker import free_port
@@ -319,7 +319,7 @@ class Diffs:
                             evidence = decode(SkillDiff, record.value).evidence
                             self.found |= {evidence.event_id: None} if evidence is not None else {}
                     self._at[partition] = batches.bounds(batch)[1]
-        except BrokerUnreachable:
+        except KafkaUnreachable:
             self._wire = None
         return self.found
 

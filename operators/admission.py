@@ -21,7 +21,7 @@ from schemas import (
     SkillDiff,
     Utterance,
     derived_id,
-    known_as,
+    event_digest,
 )
 from schemas.events import Abstention, Contrast, Feedback, Interaction, Ranking, RankRequest, Selection
 
@@ -163,7 +163,7 @@ def reject_reason(
     """Return the reason to refuse an event; None to admit it."""
     if receipt is not None and receipt.known:
         name = event_id_of(event)
-        if name is not None and known_as(event.user_id, name, secret) in receipt.known:  # type: ignore[attr-defined]
+        if name is not None and event_digest(event.user_id, name, secret) in receipt.known:  # type: ignore[attr-defined]
             return RejectReason.FORGOTTEN
     if not isinstance(event, _BY_APPS) or not is_ahead(event.occurred_at, logged_at or now):
         return None

@@ -14,7 +14,7 @@ from operators.learning.statements import StatementSubject
 from operators.redaction import is_placeholder
 from operators.stated import statement_id
 from schemas.cards import MAX_PENDING, Card, CardLine, PendingConversations
-from schemas.codec import line_of
+from schemas.codec import line_digest
 from schemas.commands import SkillCommand
 from schemas.diffs import PolicySkill
 from schemas.forgetting import MAX_DOMAINS, MAX_KNOWN, MAX_LINES, ErasedScope, ForgetRequest, Receipt
@@ -150,7 +150,9 @@ def without_erased_facts(
     if not receipt.lines:
         return item
     at = min(moments)
-    kept = tuple(fact for fact in item.facts if not receipt.covers_line(line_of(user_id, domain, fact_id(fact)), at))
+    kept = tuple(
+        fact for fact in item.facts if not receipt.covers_line(line_digest(user_id, domain, fact_id(fact)), at)
+    )
     return item if kept == item.facts else item.model_copy(update={"facts": kept})
 
 
@@ -168,7 +170,7 @@ def restorable(command: SkillCommand, skill: PolicySkill, receipt: Receipt | Non
         line
         for line in command.lines
         if not is_placeholder(line.attribute_id)
-        and (line.attribute_id in states or line_of(skill.user_id, skill.domain, line.attribute_id) not in erased)
+        and (line.attribute_id in states or line_digest(skill.user_id, skill.domain, line.attribute_id) not in erased)
     )
     return command.model_copy(update={"lines": kept})
 
@@ -184,7 +186,7 @@ def without_erased_directives(
     def is_forgotten(read: ReadDirective) -> bool:
         told = StatementSubject.of(read.directive, {})
         names = (told.attribute_id, told.over, statement_id(read.directive.stance, told.attribute_id))
-        return any(receipt.covers_line(line_of(user_id, domain, name), at) for name in names if name is not None)
+        return any(receipt.covers_line(line_digest(user_id, domain, name), at) for name in names if name is not None)
 
     return replace(
         understood, says=tuple(replace(read, words="") for read in understood.says if not is_forgotten(read))
@@ -193,12 +195,12 @@ def without_erased_directives(
 
 def card_line_digest(user_id: str, line_id: str) -> str:
     """Return the digest of a card's line in a receipt."""
-    return line_of(user_id, "", line_id)
+    return line_digest(user_id, "", line_id)
 
 
 def words_digest(user_id: str, words: WordSet) -> str:
     """Return the digest of all lines with these words, in any stance or order."""
-    return line_of(user_id, "", f"about {' '.join(sorted({word[:SAME_LETTERS] for word in words}))}")
+    return line_digest(user_id, "", f"about {' '.join(sorted({word[:SAME_LETTERS] for word in words}))}")
 
 
 def erased_digests(user_id: str, line_id: str, value: str = "") -> tuple[str, str]:
@@ -218,7 +220,7 @@ def line_digests(user_id: str, line: CardLine) -> tuple[str, ...]:
         return (own,)
     fact = fact_id(Fact(dimension=line.dimension, value=line.value))
     told = (line.line_id, fact, statement_id(line.stance, fact))
-    return (own, *(line_of(user_id, line.domain, name) for name in told))
+    return (own, *(line_digest(user_id, line.domain, name) for name in told))
 
 
 def lines_in_scope(card: Card, domain: str | None, line: str | None) -> tuple[str, ...]:
@@ -246,7 +248,7 @@ def scrub_profile(profile: Profile, line: str) -> Profile:
     """Return the profile without the counts of a line."""
 
     def is_meant(fact: Fact) -> bool:
-        return line_of(profile.user_id, profile.domain, fact_id(fact)) == line
+        return line_digest(profile.user_id, profile.domain, fact_id(fact)) == line
 
     older = {
         dimension: {
@@ -262,7 +264,7 @@ def scrub_memory(memory: Memory, line: str) -> Memory:
     """Return the memory without the fact of a line."""
 
     def left(facts: Sequence[Fact]) -> tuple[Fact, ...]:
-        return tuple(fact for fact in facts if line_of(memory.user_id, memory.domain, fact_id(fact)) != line)
+        return tuple(fact for fact in facts if line_digest(memory.user_id, memory.domain, fact_id(fact)) != line)
 
     taken = tuple(each.model_copy(update={"facts": left(each.facts)}) for each in memory.taken)
     return memory.model_copy(update={"taken": taken, "seen": left(memory.seen), "version": memory.version + 1})

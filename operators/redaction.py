@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from operators.attributes import fact_id
 from operators.habit_directions import DIRECTIONS
-from schemas import Attribute, CountDelta, Evidence, SkillChange, SkillDiff, Statement, StatementChange, line_of
+from schemas import Attribute, CountDelta, Evidence, SkillChange, SkillDiff, Statement, StatementChange, line_digest
 
 FORGOTTEN = "forgotten"
 
@@ -44,7 +44,7 @@ def _stated_of(diffs: Sequence[SkillDiff], line: str) -> frozenset[str]:
         each.statement_id
         for diff in diffs
         for each in diff.stated
-        if each.statement is not None and line_of(diff.user_id, diff.domain, each.statement.attribute_id) == line
+        if each.statement is not None and line_digest(diff.user_id, diff.domain, each.statement.attribute_id) == line
     )
 
 
@@ -58,7 +58,7 @@ def names_line(diff: SkillDiff, line: str) -> bool:
     named += [name for each in diff.stated for name in _names_of(each)]
     named += [each.attribute_id for each in diff.session.lines] if diff.session is not None else []
     named += diff.slim_lines or ()
-    return any(line_of(diff.user_id, diff.domain, name) == line for name in named)
+    return any(line_digest(diff.user_id, diff.domain, name) == line for name in named)
 
 
 def redact_attribute(attribute: Attribute, line: str) -> Attribute:
@@ -84,7 +84,7 @@ def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
     instead = placeholder(line)
 
     def is_meant(name: str) -> bool:
-        return line_of(diff.user_id, diff.domain, name) == line
+        return line_digest(diff.user_id, diff.domain, name) == line
 
     def name_of(name: str) -> str:
         return instead if is_meant(name) else name
@@ -127,7 +127,7 @@ def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
 
 def _statement_without(change: StatementChange, diff: SkillDiff, line: str, about: frozenset[str]) -> StatementChange:
     def digest(name: str) -> str:
-        return line_of(diff.user_id, diff.domain, name)
+        return line_digest(diff.user_id, diff.domain, name)
 
     statement = change.statement and change.statement.model_copy(update={"words": ""})
     if change.statement_id not in about and line not in map(digest, _names_of(change)):

@@ -22,9 +22,9 @@ from operators.seals import derived_key
 from schemas import Contrast, Event, Position, derived_id
 from schemas.weights import (
     FEATURE_ONE,
+    MAX_FEATURE,
     MAX_WEIGHED_DIMENSIONS,
     WEIGHT_ONE,
-    WIDEST,
     Features,
     LearnedWeight,
     Mix,
@@ -156,7 +156,7 @@ NameT = TypeVar("NameT", bound=str)
 # So many choices of a person count fully, and the k-th one after them `FULL_CHOICES / k`.
 FULL_CHOICES = 32
 _HABIT_DIMENSIONS = frozenset({UNKNOWN, *(direction.dimension for direction in DIRECTIONS)})
-_MAX_FIXED_SLOPE, _MAX_FIXED_VARIANCE = 2 * WIDEST * FEATURE_ONE, WIDEST * WIDEST * FEATURE_ONE
+_MAX_FIXED_SLOPE, _MAX_FIXED_VARIANCE = 2 * MAX_FEATURE * FEATURE_ONE, MAX_FEATURE * MAX_FEATURE * FEATURE_ONE
 
 
 def evidence_of(

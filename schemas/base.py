@@ -139,7 +139,7 @@ MIN_INT, MAX_INT = -(2**63), 2**63 - 1
 # True for an absent value, where 0 has a meaning.
 is_none = partial(is_, None)
 # True for an empty value. Serialization calls it for many fields of each line, so it is a C function.
-is_nothing = not_
+is_empty = not_
 
 _slots = vars(BaseModel)
 _set_values, _set_known = _slots["__dict__"].__set__, _slots["__pydantic_fields_set__"].__set__
@@ -168,11 +168,11 @@ def _is_known(version: int) -> int:
     return version
 
 
-def _settle(schema: Any, handler: GetCoreSchemaHandler) -> None:
+def _make_strict(schema: Any, handler: GetCoreSchemaHandler) -> None:
     """Make a schema and all its parts strict and cheap."""
     if isinstance(schema, list | tuple):
         for part in schema:
-            _settle(part, handler)
+            _make_strict(part, handler)
     elif isinstance(schema, dict):
         kind = schema.get("type")
         if kind in ("dict", "tuple"):
@@ -189,13 +189,13 @@ def _settle(schema: Any, handler: GetCoreSchemaHandler) -> None:
         elif kind == "definition-ref":
             referred = cast("dict[str, Any]", handler.resolve_ref_schema(cast("CoreSchema", schema)))
             if referred["type"] == "dataclass":
-                _settle(referred["schema"], handler)
+                _make_strict(referred["schema"], handler)
             elif referred["type"] == "enum" and referred.get("sub_type") == "str":
                 # A member is a text: written as one it takes a tenth of the time that asking for its value does.
                 referred["serialization"] = core_schema.simple_ser_schema("str")
         for name, part in schema.items():
             if name != "metadata":
-                _settle(part, handler)
+                _make_strict(part, handler)
 
 
 class Model(BaseModel):
@@ -208,7 +208,7 @@ class Model(BaseModel):
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Return the schema with numbers and truth values read strictly."""
         schema = handler(source)
-        _settle(schema, handler)
+        _make_strict(schema, handler)
         return schema
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:

@@ -16,8 +16,8 @@ from .base import (
     Provenance,
     UserIdField,
     UtcDatetime,
+    is_empty,
     is_none,
-    is_nothing,
 )
 from .corrections import MAX_TURN, MAX_UTTERANCE_CHARS, Correction, Speaker
 from .forgetting import Digest, ForgetRequest
@@ -58,13 +58,13 @@ class CardLine(Model):
     strength: Strength = Strength.SAID
     words: Annotated[str, Field(max_length=MAX_WORDS)] = Field("", description="Without personal data.")
     weight: Count
-    against: Count = Field(0, exclude_if=is_nothing)
+    against: Count = Field(0, exclude_if=is_empty)
     since: UtcDatetime
     confirmed_at: UtcDatetime
     version: int = Field(ge=1, description="The card's version that brought it.")
     times: int = Field(1, ge=1, le=1_000_000, description="How often the person stated it.")
     evidence: tuple[Identifier, ...] = Field((), max_length=MAX_LINE_EVIDENCE, description="Events, newest last.")
-    pinned: bool = Field(False, exclude_if=is_nothing)
+    pinned: bool = Field(False, exclude_if=is_empty)
     overtaken_by: AttributeId | None = Field(None, exclude_if=is_none)
     overtaken_at: UtcDatetime | None = Field(None, exclude_if=is_none)
 
@@ -96,7 +96,7 @@ class CardChange(Model):
     kind: CardChangeKind
     line_id: AttributeId
     line: CardLine | None = Field(None, description="As it is now; none: it is gone.")
-    reason: Annotated[str, Field(max_length=300)] = Field("", exclude_if=is_nothing)
+    reason: Annotated[str, Field(max_length=300)] = Field("", exclude_if=is_empty)
 
 
 class NotKept(Model):
@@ -117,7 +117,7 @@ class CardDiff(Event):
     version: int = Field(ge=1)
     conversation_id: Identifier | None = Field(None, exclude_if=is_none)
     changes: tuple[CardChange, ...] = Field((), max_length=MAX_CARD_CHANGES)
-    not_kept: tuple[NotKept, ...] = Field((), max_length=32, exclude_if=is_nothing)
+    not_kept: tuple[NotKept, ...] = Field((), max_length=32, exclude_if=is_empty)
     reasoned_by: Provenance = Field(default_factory=Provenance)
     source: Position | None = None
     chain: Digest | None = Field(None, exclude_if=is_none, description="Seals this version and all earlier ones.")
@@ -212,7 +212,7 @@ class Chunk(Model):
     turns: tuple[Turn, ...] = Field((), max_length=MAX_PENDING)
     tokens: int = Field(0, ge=0)
     last_turn_ms: int = Field(0, ge=0)
-    is_closed: bool = Field(False, exclude_if=is_nothing, description="True if it takes no more turns.")
+    is_closed: bool = Field(False, exclude_if=is_empty, description="True if it takes no more turns.")
     effects: ChunkEffects | None = Field(None, exclude_if=is_none, description="Its effects, once they are known.")
 
 

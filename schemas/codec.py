@@ -68,10 +68,10 @@ def _bad_record(error: ValidationError) -> BadRecord:
     if "json_invalid" in kinds:
         return BadRecord("not-json", errors[0]["msg"])
     reason = "unknown-version" if "unknown_version" in kinds else "invalid"
-    return BadRecord(reason, "; ".join(f"{_place(each['loc'])}: {each['msg']}" for each in errors[:5]))
+    return BadRecord(reason, "; ".join(f"{_path(each['loc'])}: {each['msg']}" for each in errors[:5]))
 
 
-def _place(path: tuple[int | str, ...]) -> str:
+def _path(path: tuple[int | str, ...]) -> str:
     # It is logged, and a record's keys are as hostile as its values.
     return ".".join(str(part)[:MAX_KEY_CHARS].encode("unicode_escape").decode() for part in path) or "record"
 
@@ -89,7 +89,7 @@ def derived_id(*parts: str) -> str:
     return digest.hexdigest()
 
 
-def subject_of(user_id: str) -> str:
+def subject_digest(user_id: str) -> str:
     """Return the digest of a person in a receipt: one-way, the same everywhere, and computable in DuckDB.
 
     It hides the id, but anyone with a list of ids can still match them.
@@ -97,12 +97,12 @@ def subject_of(user_id: str) -> str:
     return hashlib.sha256(b"sager " + user_id.encode()).hexdigest()
 
 
-def line_of(user_id: str, domain: str, attribute_id: str) -> str:
+def line_digest(user_id: str, domain: str, attribute_id: str) -> str:
     """Return the digest of a line to forget, so that the line is not quoted."""
     return hashlib.sha256(to_json([user_id, domain, attribute_id])).hexdigest()
 
 
-def known_as(user_id: str, event_id: str, secret: bytes = b"") -> str:
+def event_digest(user_id: str, event_id: str, secret: bytes = b"") -> str:
     """Return the digest of an erased event or of a completed request in a receipt.
 
     Without the deployment's secret, guessed ids cannot be tested against it.

@@ -24,14 +24,14 @@ class Action(StrEnum):
     IMPORT = "import"
 
 
-def _is_said(tier: Tier) -> Tier:
+def _not_silent(tier: Tier) -> Tier:
     if tier is Tier.SILENT:
         raise ValueError("must be 'low', 'medium' or 'high': to say nothing of it, remove the line")
     return tier
 
 
 # A tier that a person may give a line.
-AssignableTier = Annotated[Tier, AfterValidator(_is_said)]
+AssignableTier = Annotated[Tier, AfterValidator(_not_silent)]
 
 
 class SkillLineInput(Model):

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from .base import DomainField, Event, Identifier, Instruction, ItemIdField, Label, Model, UserIdField
-from .events import MAX_CANDIDATES, distinct
+from .events import MAX_CANDIDATES, check_distinct
 from .items import Candidate
 from .statements import Bound, Scope, Stance
 
@@ -61,7 +61,7 @@ class Correction(Event):
 
     @model_validator(mode="after")
     def _states_something(self) -> Self:
-        distinct(self.items)
+        check_distinct(self.items)
         if not (self.text.strip() or self.directives or self.acceptable):
             raise PydanticCustomError("says_nothing", "a correction needs text, directives or acceptable items")
         shown = {item.item_id for item in self.items}

@@ -19,8 +19,8 @@ from .base import (
     UserIdField,
     UtcDatetime,
     array_schema,
+    is_empty,
     is_none,
-    is_nothing,
 )
 from .events import MAX_CANDIDATES, SignalName
 from .fit import Beliefs
@@ -100,7 +100,7 @@ class SkillChange(Model):
     before: Tier | None = None
     after: Tier | None = None
     discovered: Attribute | None = Field(None, description="The new line: discovered, added, reworded or restored.")
-    counts: tuple[Count, Count] | None = Field(None, exclude_if=is_nothing)
+    counts: tuple[Count, Count] | None = Field(None, exclude_if=is_empty)
     reason: Annotated[str, Field(max_length=300)] = ""
 
 
@@ -119,18 +119,18 @@ class CountDelta(Model):
 
     forget: int = Field(0, ge=0, le=1_024, description="What part of each count is forgotten; 0: nothing.")
     begun: dict[AttributeId, tuple[Count, Count]] = Field(
-        default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_nothing
+        default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_empty
     )
     lines: dict[AttributeId, Added] = Field(default_factory=dict, max_length=MAX_ATTRIBUTES)
     places: dict[AttributeId, Annotated[int, Field(ge=-MAX_CANDIDATES * ONE, le=MAX_CANDIDATES * ONE)]] = Field(
-        default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_nothing
+        default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_empty
     )
-    aged: int = Field(0, ge=0, le=256, exclude_if=is_nothing)
+    aged: int = Field(0, ge=0, le=256, exclude_if=is_empty)
     drift: dict[AttributeId, Annotated[int, Field(ge=0, le=64 * ONE)]] = Field(
-        default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_nothing
+        default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_empty
     )
-    habits_forget: int = Field(0, ge=0, le=1_024, exclude_if=is_nothing)
-    habits: dict[HabitName, HabitAdded] = Field(default_factory=dict, max_length=MAX_HABITS, exclude_if=is_nothing)
+    habits_forget: int = Field(0, ge=0, le=1_024, exclude_if=is_empty)
+    habits: dict[HabitName, HabitAdded] = Field(default_factory=dict, max_length=MAX_HABITS, exclude_if=is_empty)
 
 
 class RefusalReason(StrEnum):
@@ -189,13 +189,13 @@ class DiffTrigger(Model):
     """
 
     what: SignalName = Field(description="The signal, or `correction`, or `abstention`.")
-    words: Annotated[str, Field(max_length=MAX_WORDS)] = Field("", exclude_if=is_nothing)
+    words: Annotated[str, Field(max_length=MAX_WORDS)] = Field("", exclude_if=is_empty)
     value: float | None = Field(None, exclude_if=is_none)
     understood: bool = True
-    by_pattern: Annotated[str, Field(max_length=80)] = Field("", exclude_if=is_nothing)
+    by_pattern: Annotated[str, Field(max_length=80)] = Field("", exclude_if=is_empty)
     why: NotUnderstood | None = Field(None, exclude_if=is_none, description="Why a correction changes nothing.")
-    explanation: Annotated[str, Field(max_length=400)] = Field("", exclude_if=is_nothing)
-    not_kept: tuple[Label, ...] = Field((), max_length=16, exclude_if=is_nothing)
+    explanation: Annotated[str, Field(max_length=400)] = Field("", exclude_if=is_empty)
+    not_kept: tuple[Label, ...] = Field((), max_length=16, exclude_if=is_empty)
 
 
 class SkillDiff(Event):
@@ -212,15 +212,15 @@ class SkillDiff(Event):
     base_version: int = Field(ge=0)
     version: int = Field(ge=1)
     seed: tuple[Attribute, ...] | None = Field(None, max_length=MAX_ATTRIBUTES)
-    seeded_from: tuple[Position, ...] = Field((), max_length=4, exclude_if=is_nothing)
-    counted_until: UtcDatetime | None = Field(None, exclude_if=is_nothing)
+    seeded_from: tuple[Position, ...] = Field((), max_length=4, exclude_if=is_empty)
+    counted_until: UtcDatetime | None = Field(None, exclude_if=is_empty)
     changes: tuple[SkillChange, ...] = Field((), max_length=4 * MAX_ATTRIBUTES)
     count_delta: CountDelta | None = Field(None, description="What it added to the counts; none: nothing.")
-    stated: tuple[StatementChange, ...] = Field((), max_length=2 * MAX_STATEMENTS, exclude_if=is_nothing)
-    shifted: bool = Field(False, exclude_if=is_nothing, description="The taste may have changed.")
-    beliefs: Beliefs | None = Field(None, exclude_if=is_nothing)
-    session: SkillSession | None = Field(None, exclude_if=is_nothing, description="The session as it is now.")
-    trigger: DiffTrigger | None = Field(None, exclude_if=is_nothing)
+    stated: tuple[StatementChange, ...] = Field((), max_length=2 * MAX_STATEMENTS, exclude_if=is_empty)
+    shifted: bool = Field(False, exclude_if=is_empty, description="The taste may have changed.")
+    beliefs: Beliefs | None = Field(None, exclude_if=is_empty)
+    session: SkillSession | None = Field(None, exclude_if=is_empty, description="The session as it is now.")
+    trigger: DiffTrigger | None = Field(None, exclude_if=is_empty)
     slim_lines: tuple[AttributeId, ...] | None = Field(None, max_length=MAX_SLIM_LINES, exclude_if=is_none)
     refused: tuple[RefusedProposal, ...] = Field((), max_length=4 * MAX_ATTRIBUTES)
     evidence: Evidence
@@ -249,17 +249,17 @@ class PolicySkill(Event):
     version: int = Field(0, ge=0)
     contrasts: int = Field(0, ge=0, description="How many contrasts it has learned from.")
     attributes: tuple[Attribute, ...] = Field((), max_length=MAX_ATTRIBUTES)
-    habits: dict[HabitName, HabitCounts] = Field(default_factory=dict, max_length=MAX_HABITS, exclude_if=is_nothing)
-    stated: tuple[Statement, ...] = Field((), max_length=MAX_STATEMENTS, exclude_if=is_nothing)
-    shifted: int = Field(0, ge=0, exclude_if=is_nothing, description="The version of the last change.")
-    beliefs: Beliefs | None = Field(None, exclude_if=is_nothing)
-    sessions: tuple[SkillSession, ...] = Field((), max_length=MAX_SESSIONS, exclude_if=is_nothing)
-    slim_lines: tuple[AttributeId, ...] = Field((), max_length=MAX_SLIM_LINES, exclude_if=is_nothing)
+    habits: dict[HabitName, HabitCounts] = Field(default_factory=dict, max_length=MAX_HABITS, exclude_if=is_empty)
+    stated: tuple[Statement, ...] = Field((), max_length=MAX_STATEMENTS, exclude_if=is_empty)
+    shifted: int = Field(0, ge=0, exclude_if=is_empty, description="The version of the last change.")
+    beliefs: Beliefs | None = Field(None, exclude_if=is_empty)
+    sessions: tuple[SkillSession, ...] = Field((), max_length=MAX_SESSIONS, exclude_if=is_empty)
+    slim_lines: tuple[AttributeId, ...] = Field((), max_length=MAX_SLIM_LINES, exclude_if=is_empty)
     strategy: Strategy = Strategy()
     frozen: bool = Field(False, description="True if a person has stopped it from learning.")
     recent: tuple[Identifier, ...] = Field((), max_length=MAX_RECENT)
     applied: tuple[Position, ...] = Field((), max_length=8)
-    counted_until: UtcDatetime | None = Field(None, exclude_if=is_nothing)
+    counted_until: UtcDatetime | None = Field(None, exclude_if=is_empty)
     last_diff: SkillDiff | None = None
     rewritten: int = Field(0, ge=0, description="The last diff's.")
     chain: Digest | None = Field(None, description="The last diff's seal.")

@@ -17,7 +17,7 @@ from .base import (
     Share,
     Text,
     UserIdField,
-    is_nothing,
+    is_empty,
 )
 from .fit import MAX_FACETS, Facet, Fit
 from .forgetting import Digest
@@ -29,10 +29,10 @@ MAX_CANDIDATES = 100
 WORST, BEST = 1.0, 5.0
 
 
-def distinct(candidates: tuple[Candidate, ...]) -> None:
+def check_distinct(candidates: tuple[Candidate, ...]) -> None:
     """Raise if two candidates have the same id."""
     if len({c.item_id for c in candidates}) != len(candidates):
-        raise PydanticCustomError("repeated_item", "the candidates must have distinct item_ids")
+        raise PydanticCustomError("repeated_item", "the candidates must have check_distinct item_ids")
 
 
 class Interaction(Event):
@@ -53,12 +53,12 @@ class RankRequest(Event):
     domain: DomainField
     instruction: Instruction = Field("", description="The user's request, in their own words.")
     candidates: tuple[Candidate, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)
-    clarify: bool = Field(False, exclude_if=is_nothing, description="True if the ranking may bring a question along.")
-    session_id: Identifier | None = Field(None, exclude_if=is_nothing)
+    clarify: bool = Field(False, exclude_if=is_empty, description="True if the ranking may bring a question along.")
+    session_id: Identifier | None = Field(None, exclude_if=is_empty)
 
     @model_validator(mode="after")
     def _candidates_are_distinct(self) -> Self:
-        distinct(self.candidates)
+        check_distinct(self.candidates)
         return self
 
 
@@ -83,7 +83,7 @@ class Injected(Model):
     )
     weights_version: int | None = Field(None, ge=0, description="The version of the domain's weights used.")
     features: Features | None = Field(None, description="Where weights alone decided.")
-    fit: Fit | None = Field(None, exclude_if=is_nothing, description="How well the candidates suit, if known.")
+    fit: Fit | None = Field(None, exclude_if=is_empty, description="How well the candidates suit, if known.")
     memory_version: int = Field(0, ge=0)
     graph_epoch: int = Field(0, ge=0)
     ranked_by: Provenance | None = Field(None, description="How the order was made, and its cost.")
@@ -103,12 +103,12 @@ class Ranking(Event):
     candidates: tuple[Candidate, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)
     ranked_by: RankedBy = RankedBy.APP
     injected: Injected = Injected()
-    session_id: Identifier | None = Field(None, exclude_if=is_nothing)
-    seal: Digest | None = Field(None, exclude_if=is_nothing, description="Our ranker's proof.")
+    session_id: Identifier | None = Field(None, exclude_if=is_empty)
+    seal: Digest | None = Field(None, exclude_if=is_empty, description="Our ranker's proof.")
 
     @model_validator(mode="after")
     def _candidates_are_distinct(self) -> Self:
-        distinct(self.candidates)
+        check_distinct(self.candidates)
         return self
 
 
@@ -124,12 +124,12 @@ class Selection(Event):
     ranking_id: Identifier
     item_id: ItemIdField | None = Field(None, description="The item, or the first of several.")
     others: tuple[ItemIdField, ...] = Field(
-        (), max_length=MAX_CANDIDATES - 1, exclude_if=is_nothing, json_schema_extra={"uniqueItems": True}
+        (), max_length=MAX_CANDIDATES - 1, exclude_if=is_empty, json_schema_extra={"uniqueItems": True}
     )
-    in_order: bool = Field(False, exclude_if=is_nothing, description="True if they are in the order of taking.")
-    none_taken: bool = Field(False, exclude_if=is_nothing, description="The person wants none of these.")
+    in_order: bool = Field(False, exclude_if=is_empty, description="True if they are in the order of taking.")
+    none_taken: bool = Field(False, exclude_if=is_empty, description="The person wants none of these.")
     skill_version: int | None = Field(None, ge=0, description="The slim skill's version that the app had.")
-    session_id: Identifier | None = Field(None, exclude_if=is_nothing)
+    session_id: Identifier | None = Field(None, exclude_if=is_empty)
 
     @model_validator(mode="after")
     def _takes_something_or_nothing(self) -> Self:
@@ -209,15 +209,15 @@ class Contrast(Event):
     instruction: Instruction = ""
     chosen: ItemFacts
     chosen_rank: int = Field(ge=1, description="The chosen item's rank in the list; 1 is the top.")
-    also: tuple[ItemFacts, ...] = Field((), max_length=MAX_CANDIDATES, exclude_if=is_nothing)
-    in_order: bool = Field(False, exclude_if=is_nothing, description="True if they are in the order of taking.")
+    also: tuple[ItemFacts, ...] = Field((), max_length=MAX_CANDIDATES, exclude_if=is_empty)
+    in_order: bool = Field(False, exclude_if=is_empty, description="True if they are in the order of taking.")
     unchosen: tuple[ItemFacts, ...] = Field((), max_length=MAX_CANDIDATES)
     skill_version: int = Field(0, ge=0, description="The skill's version when the ranking was made.")
     arm: Identifier | None = Field(None, description="The policy arm of the ranking.")
     facets: tuple[Facet, ...] = Field((), max_length=MAX_FACETS)
     features: Features | None = Field(None, description="The candidates' features, in the ranking's order.")
-    by_sager: bool = Field(False, exclude_if=is_nothing, description="Our ranker's order teaches no habit.")
-    session_id: Identifier | None = Field(None, exclude_if=is_nothing)
+    by_sager: bool = Field(False, exclude_if=is_empty, description="Our ranker's order teaches no habit.")
+    session_id: Identifier | None = Field(None, exclude_if=is_empty)
 
 
 class Abstention(Event):
@@ -234,4 +234,4 @@ class Abstention(Event):
     shown: tuple[ItemFacts, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)
     skill_version: int = Field(0, ge=0, description="The skill's version when the ranking was made.")
     arm: Identifier | None = None
-    session_id: Identifier | None = Field(None, exclude_if=is_nothing)
+    session_id: Identifier | None = Field(None, exclude_if=is_empty)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from .base import AttributeId, Identifier, ItemIdField, Label, Model, Share, is_nothing
+from .base import AttributeId, Identifier, ItemIdField, Label, Model, Share, is_empty
 
 MAX_OPTIONS = 4
 MAX_BELIEFS = 16
@@ -54,4 +54,4 @@ class Fit(Model):
     suits: bool = Field(description="False: better to show nothing, or to ask.")
     against: dict[ItemIdField, AttributeId] = Field(default_factory=dict, description="Unwanted candidates.")
     followed: tuple[AttributeId, ...] = Field((), max_length=64, description="Statements that it followed.")
-    question: ClarifyingQuestion | None = Field(None, exclude_if=is_nothing, description="Only with `clarify`.")
+    question: ClarifyingQuestion | None = Field(None, exclude_if=is_empty, description="Only with `clarify`.")

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
-from .base import DomainField, Event, ItemIdField, Label, Metadata, Model, Text, Title, array_schema, is_nothing
+from .base import DomainField, Event, ItemIdField, Label, Metadata, Model, Text, Title, array_schema, is_empty
 
 MAX_FACTS = 32
 # Larger numbers are no measure of an item; parsers leave them out.
@@ -67,6 +67,6 @@ class ItemFacts(Model):
     title: Title = ""
     facts: tuple[Fact, ...] = Field((), max_length=MAX_FACTS)
     measures: dict[Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,19}$")], Amount] = Field(
-        default_factory=dict, max_length=2 * len(Measure), exclude_if=is_nothing
+        default_factory=dict, max_length=2 * len(Measure), exclude_if=is_empty
     )
-    unreadable: bool = Field(False, exclude_if=is_nothing)
+    unreadable: bool = Field(False, exclude_if=is_empty)

@@ -25,7 +25,7 @@ from .base import (
     Title,
     UserIdField,
     UtcDatetime,
-    is_nothing,
+    is_empty,
 )
 from .items import Fact
 
@@ -76,7 +76,7 @@ class Memory(Model):
     interactions: NonNegativeInt = 0
     days: NonNegativeInt = 0
     taken: tuple[TakenItem, ...] = Field((), max_length=MAX_TAKEN)
-    seen: tuple[Fact, ...] = Field((), max_length=MAX_SEEN, exclude_if=is_nothing)
+    seen: tuple[Fact, ...] = Field((), max_length=MAX_SEEN, exclude_if=is_empty)
     recent: tuple[Identifier, ...] = Field((), max_length=32)
     applied: tuple[Position, ...] = Field((), max_length=4)
 

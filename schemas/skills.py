@@ -22,7 +22,7 @@ from .base import (
     UserIdField,
     UtcDatetime,
     array_schema,
-    is_nothing,
+    is_empty,
 )
 from .forgetting import Digest
 
@@ -138,9 +138,9 @@ class Attribute(Model):
     source: AttributeSource = AttributeSource.DISCOVERED
     taken: Count = 0
     expected: Count = 0
-    gained: Gained = Field(0, exclude_if=is_nothing)
+    gained: Gained = Field(0, exclude_if=is_empty)
     support: int = Field(0, ge=0, description="Choices that confirmed it, the prior's included.")
-    drift: int = Field(0, ge=0, le=64 * ONE, exclude_if=is_nothing, description="Evidence of a changed taste.")
+    drift: int = Field(0, ge=0, le=64 * ONE, exclude_if=is_empty, description="Evidence of a changed taste.")
     contradictions: int = Field(0, ge=0, description="Since it was last confirmed or demoted.")
     confirmed_at: int = Field(0, ge=0)
     weakened_at: int | None = Field(None, ge=0)
@@ -213,14 +213,14 @@ class SlimSkill(Event):
         json_schema_extra={"pattern": SLIM_TEXT},
     )
     likes: tuple[Label, ...] = Field((), max_length=3)
-    avoids: tuple[Label, ...] = Field((), max_length=3, exclude_if=is_nothing)
-    session_id: Identifier | None = Field(None, exclude_if=is_nothing)
-    session_until: UtcDatetime | None = Field(None, exclude_if=is_nothing)
-    now: tuple[Label, ...] = Field((), max_length=2, exclude_if=is_nothing)
-    session_text: Text = Field("", exclude_if=is_nothing, json_schema_extra={"pattern": SLIM_TEXT})
+    avoids: tuple[Label, ...] = Field((), max_length=3, exclude_if=is_empty)
+    session_id: Identifier | None = Field(None, exclude_if=is_empty)
+    session_until: UtcDatetime | None = Field(None, exclude_if=is_empty)
+    now: tuple[Label, ...] = Field((), max_length=2, exclude_if=is_empty)
+    session_text: Text = Field("", exclude_if=is_empty, json_schema_extra={"pattern": SLIM_TEXT})
     style: Annotated[str, Field(max_length=120)] = ""
-    lines: SlimLines = Field(default=(), exclude_if=is_nothing, description="The lines of `text`, in its words.")
-    session_lines: SlimLines = Field(default=(), exclude_if=is_nothing, description="The lines of `session_text`.")
+    lines: SlimLines = Field(default=(), exclude_if=is_empty, description="The lines of `text`, in its words.")
+    session_lines: SlimLines = Field(default=(), exclude_if=is_empty, description="The lines of `session_text`.")
     tokens: int = Field(ge=0, description="Length of `text` in o200k tokens.")
     seal: Digest | None = Field(None, description="The worker's proof, with the deployment's secret.")
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from pydantic import Field, NonNegativeInt
 
-from .base import DomainField, Identifier, Instruction, ItemIdField, Model, Position, UserIdField, is_nothing
+from .base import DomainField, Identifier, Instruction, ItemIdField, Model, Position, UserIdField, is_empty
 from .events import MAX_CANDIDATES, Selection
 from .fit import MAX_FACETS, Facet
 from .items import Fact, ItemFacts
@@ -57,9 +57,9 @@ class OpenRanking(Model):
     opt_out: OptOut | None = None
     facets: tuple[Facet, ...] = Field((), max_length=MAX_FACETS)
     features: Features | None = None
-    by_sager: bool = Field(False, exclude_if=is_nothing)
+    by_sager: bool = Field(False, exclude_if=is_empty)
     size_bytes: NonNegativeInt = 0
-    session_id: Identifier | None = Field(None, exclude_if=is_nothing)
+    session_id: Identifier | None = Field(None, exclude_if=is_empty)
 
 
 class WaitingSelection(Model):
@@ -74,7 +74,7 @@ class AnsweredRanking(Model):
 
     ranking_id: Identifier
     item_id: ItemIdField | None
-    others: tuple[ItemIdField, ...] = Field((), max_length=MAX_CANDIDATES, exclude_if=is_nothing)
+    others: tuple[ItemIdField, ...] = Field((), max_length=MAX_CANDIDATES, exclude_if=is_empty)
 
 
 class OpenRankings(Model):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from .base import AttributeId, Identifier, ItemIdField, Label, Model, UtcDatetime, is_nothing
+from .base import AttributeId, Identifier, ItemIdField, Label, Model, UtcDatetime, is_empty
 from .items import Amount, Measure
 from .skills import Evidence
 
@@ -50,14 +50,14 @@ class Statement(Model):
     attribute_id: AttributeId
     dimension: Annotated[str, Field(min_length=1, max_length=40)]
     value: Label
-    over: AttributeId | None = Field(None, exclude_if=is_nothing, description="instead: the replaced attribute.")
-    item_id: ItemIdField | None = Field(None, exclude_if=is_nothing)
-    bound: Bound | None = Field(None, exclude_if=is_nothing)
+    over: AttributeId | None = Field(None, exclude_if=is_empty, description="instead: the replaced attribute.")
+    item_id: ItemIdField | None = Field(None, exclude_if=is_empty)
+    bound: Bound | None = Field(None, exclude_if=is_empty)
     words: Annotated[str, Field(max_length=MAX_WORDS)] = Field("", description="Without personal data.")
     scope: Scope = Scope.ALWAYS
-    session_id: Identifier | None = Field(None, exclude_if=is_nothing)
+    session_id: Identifier | None = Field(None, exclude_if=is_empty)
     stated_at: UtcDatetime
-    until: UtcDatetime | None = Field(None, exclude_if=is_nothing, description="The statement ends then.")
+    until: UtcDatetime | None = Field(None, exclude_if=is_empty, description="The statement ends then.")
     since: int = Field(1, ge=1, description="The skill's version that brought it.")
     times: int = Field(1, ge=1, le=1_000_000, description="How often the person stated it.")
     evidence: Evidence

@@ -77,7 +77,7 @@ def diff_key(user_id: str, domain: str, version: int) -> bytes:
     return to_json([user_id, domain, version])
 
 
-def key_start(*parts: str) -> bytes:
+def key_prefix(*parts: str) -> bytes:
     """Return the prefix of every key that begins with these parts and has more.
 
     >>> key_start("ann")
@@ -124,7 +124,7 @@ class Topic:
     # Kafka's codec for its batches; by default the configured one, which every client of an app reads.
     compression: str = ""
     # The workers' group consumes it, so that waiting records are lag.
-    worked_off: bool = False
+    is_consumed: bool = False
 
     def name(self, prefix: str = DEFAULT_PREFIX) -> str:
         """Return the topic's name in a deployment, such as `sager.skills`."""
@@ -169,17 +169,17 @@ class Topic:
 
 # For workers and Java tools alone, as KafkaJS does not read it: a seventh less bytes than gzip, a fifth of its CPU.
 _ZSTD = "zstd"
-_WORKERS = partial(Topic, worked_off=True, compression=_ZSTD)
+_WORKERS = partial(Topic, is_consumed=True, compression=_ZSTD)
 _TABLE = partial(Topic, compact=True, internal=True, compression=_ZSTD)
 _ALL = (
     Topic("items", Item, Key.ITEM, "app", compact=True),
-    Topic("interactions", Interaction, Key.USER, "app, importers", 30 * DAY, worked_off=True),
-    Topic("rank-requests", RankRequest, Key.USER, "app", 7 * DAY, worked_off=True),
-    Topic("rankings", Ranking, Key.USER, "app, or agent rank", 7 * DAY, mebibytes=2, worked_off=True),
-    Topic("selections", Selection, Key.USER, "app", 30 * DAY, worked_off=True),
-    Topic("feedback", Feedback, Key.USER, "app", 30 * DAY, worked_off=True),
-    Topic("corrections", Correction, Key.USER, "console, CLI, app", 90 * DAY, mebibytes=2, worked_off=True),
-    Topic("utterances", Utterance, Key.USER, "app", 7 * DAY, worked_off=True),
+    Topic("interactions", Interaction, Key.USER, "app, importers", 30 * DAY, is_consumed=True),
+    Topic("rank-requests", RankRequest, Key.USER, "app", 7 * DAY, is_consumed=True),
+    Topic("rankings", Ranking, Key.USER, "app, or agent rank", 7 * DAY, mebibytes=2, is_consumed=True),
+    Topic("selections", Selection, Key.USER, "app", 30 * DAY, is_consumed=True),
+    Topic("feedback", Feedback, Key.USER, "app", 30 * DAY, is_consumed=True),
+    Topic("corrections", Correction, Key.USER, "console, CLI, app", 90 * DAY, mebibytes=2, is_consumed=True),
+    Topic("utterances", Utterance, Key.USER, "app", 7 * DAY, is_consumed=True),
     _WORKERS("abstentions", Abstention, Key.USER, "agent contrast", 30 * DAY, mebibytes=4),
     _WORKERS("contrasts", Contrast, Key.USER, "agent contrast", 30 * DAY, mebibytes=4),
     Topic("skill-diffs", SkillDiff, Key.USER_DOMAIN_AND_VERSION, "agent evolve", compact=True),
@@ -187,13 +187,13 @@ _ALL = (
     Topic("slim-skills", SlimSkill, Key.USER_AND_DOMAIN, "agent evolve", compact=True),
     Topic("card-diffs", CardDiff, Key.USER_AND_VERSION, "agent listen", compact=True),
     Topic("cards", Card, Key.USER, "agent listen: its table's changelog", compact=True),
-    Topic("card-commands", CardCommand, Key.USER, "console, CLI, app", 90 * DAY, worked_off=True),
-    Topic("skill-commands", SkillCommand, Key.USER, "console, CLI, app", 90 * DAY, worked_off=True),
-    Topic("forget-requests", ForgetRequest, Key.USER, "console, CLI, app", 30 * DAY, worked_off=True),
+    Topic("card-commands", CardCommand, Key.USER, "console, CLI, app", 90 * DAY, is_consumed=True),
+    Topic("skill-commands", SkillCommand, Key.USER, "console, CLI, app", 90 * DAY, is_consumed=True),
+    Topic("forget-requests", ForgetRequest, Key.USER, "console, CLI, app", 30 * DAY, is_consumed=True),
     Topic("receipts", Receipt, Key.SUBJECT, "agent evolve", compact=True),
     Topic("global-skills", GlobalSkill, Key.DOMAIN, "CLI", compact=True, single_partition=True),
     _WORKERS("outcomes", RankingOutcome, Key.DOMAIN, "agent evolve", 7 * DAY, internal=True),
-    Topic("weight-commands", WeightCommand, Key.DOMAIN, "CLI", 90 * DAY, worked_off=True),
+    Topic("weight-commands", WeightCommand, Key.DOMAIN, "CLI", 90 * DAY, is_consumed=True),
     Topic("weights", Weights, Key.DOMAIN, "agent weigh: its table's changelog", compact=True),
     Topic("dead-letters", DeadLetter, Key.ORIGINAL, "any stage", 90 * DAY, mebibytes=4),
     _TABLE("profiles", Profile, Key.USER_AND_DOMAIN, "agent prior"),
@@ -206,12 +206,12 @@ _ALL = (
 
 TOPICS: dict[str, Topic] = {topic.base: topic for topic in _ALL}
 # The topics that apps write. Commands and requests to forget need another role.
-FROM_APPS = (
+APP_TOPICS = (
     *("items", "interactions", "rank-requests", "rankings"),
     *("selections", "feedback", "corrections", "utterances"),
 )
 # The topics that the workers' group consumes.
-WORKED_OFF = tuple(topic.base for topic in _ALL if topic.worked_off)
+CONSUMED_TOPICS = tuple(topic.base for topic in _ALL if topic.is_consumed)
 
 
 def topic_of(model: type[Event]) -> Topic:

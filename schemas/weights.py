@@ -20,10 +20,10 @@ MAX_WEIGHED_DIMENSIONS = 64
 # Candidates of a ranking.
 MAX_WEIGHED = 100
 # Larger features are clipped: no list of candidates has one.
-WIDEST = 32
+MAX_FEATURE = 32
 # The largest weight.
 _LARGEST = 16
-_MOST_PULL = (2 * WIDEST + _LARGEST * WIDEST * WIDEST) * FEATURE_ONE
+_MOST_PULL = (2 * MAX_FEATURE + _LARGEST * MAX_FEATURE * MAX_FEATURE) * FEATURE_ONE
 
 
 class Mix(StrEnum):
@@ -38,10 +38,10 @@ class Mix(StrEnum):
 # Other names of dimensions in item data count as `unknown`.
 DimensionName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
 # What a part, or a dimension's lines, contribute to one candidate, in 1/1024.
-Feature = Annotated[int, Field(ge=-WIDEST * FEATURE_ONE, le=WIDEST * FEATURE_ONE)]
+Feature = Annotated[int, Field(ge=-MAX_FEATURE * FEATURE_ONE, le=MAX_FEATURE * FEATURE_ONE)]
 # One feature of all candidates.
 Row = Annotated[tuple[Feature, ...], Field(min_length=2, max_length=MAX_WEIGHED)]
-Variance = Annotated[int, Field(ge=0, le=WIDEST * WIDEST * FEATURE_ONE)]
+Variance = Annotated[int, Field(ge=0, le=MAX_FEATURE * MAX_FEATURE * FEATURE_ONE)]
 Pull = Annotated[int, Field(ge=-_MOST_PULL, le=_MOST_PULL)]
 # A choice's evidence for a weight, in 1/1024: its log-likelihood is `pull * weight - variance * weight**2 / 2`.
 # Its slope is `pull - variance * weight`, also if the weight has changed since the choice was made.

@@ -5,11 +5,11 @@ class StreamsError(Exception):
     """Base of all errors of the package `streams`; the command line prints its text and exits with 1."""
 
 
-class BrokerUnreachable(StreamsError, ConnectionError):
+class KafkaUnreachable(StreamsError, ConnectionError):
     """No broker answers at the bootstrap servers."""
 
 
-class BrokerRefuses(BrokerUnreachable):
+class KafkaRefused(KafkaUnreachable):
     """A broker answers, but the TLS or SASL handshake failed."""
 
 

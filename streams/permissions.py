@@ -1,7 +1,7 @@
 """Files and folders with people's data are private: others can neither read nor list them.
 
 Folders are 0700 and files at most 0640. With a group of its own (`SAGER_GROUP`) folders are 2750 of that group, so
-that all files in them belong to it too. The process's umask makes new files private; `tighten` does so with existing
+that all files in them belong to it too. The process's umask makes new files private; `restrict` does so with existing
 ones.
 """
 
@@ -26,12 +26,12 @@ OURS = (
 log = logging.getLogger(__name__)
 
 
-def begin(group: str | None = None) -> int:
+def set_umask(group: str | None = None) -> int:
     """Make all new files and folders of this process private; return the umask before."""
     return os.umask(0o027 if group else 0o077)
 
 
-def make(folder: Path, group: str | None = None) -> Path:
+def make_private(folder: Path, group: str | None = None) -> Path:
     """Make a private folder, and its missing parents. An existing one stays as it is."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -39,12 +39,12 @@ def make(folder: Path, group: str | None = None) -> Path:
         # A folder in a group's folder belongs to it, and is no more open for that.
         each.chmod(FOLDER | each.stat().st_mode & stat.S_ISGID)
     if missing and group:
-        give(folder, group)
+        give_to_group(folder, group)
         folder.chmod(SHARED_FOLDER)
     return folder
 
 
-def give(path: Path, group: str) -> None:
+def give_to_group(path: Path, group: str) -> None:
     """Give a file or folder to a group."""
     try:
         number = int(group) if group.isdecimal() else grp.getgrnam(group).gr_gid
@@ -60,7 +60,7 @@ def give(path: Path, group: str) -> None:
         ) from error
 
 
-def tighten(folder: Path, group: str | None = None, ours: Iterable[str] = ()) -> None:
+def restrict(folder: Path, group: str | None = None, ours: Iterable[str] = ()) -> None:
     """Close an existing folder of ours, and all in it, that another umask has left open.
 
     Links are not followed, and files of other users stay as they are. In a folder that is open and holds more than
@@ -114,7 +114,7 @@ def _close(path: Path, group: str | None, *, top: bool = False) -> None:
         return
     mode = stat.S_IMODE(found.st_mode)
     if group:
-        give(path, group)
+        give_to_group(path, group)
     if stat.S_ISDIR(found.st_mode):
         # The folder itself is opened to the group; folders in it that are closer stay so.
         wanted = (SHARED_FOLDER if top else mode & SHARED_FOLDER | stat.S_ISGID) if group else FOLDER

@@ -26,14 +26,14 @@ def secret_of(settings: Settings) -> bytes:
     Workers with one data folder have one secret. Those on several machines need `SAGER_PSEUDONYM_KEY` or
     `SAGER_CHAIN_KEY`, or each gives a user another name.
     """
-    found = secret_if_any(settings)
+    found = find_secret(settings)
     if found is None:
         _make(settings.data_dir / FILE)
-        found = secret_if_any(settings)
+        found = find_secret(settings)
     return found or b""
 
 
-def secret_if_any(settings: Settings) -> bytes | None:
+def find_secret(settings: Settings) -> bytes | None:
     """Return the secret, if one is set or the data folder has one."""
     chosen = settings.pseudonym_key or settings.chain_key
     try:
@@ -48,10 +48,10 @@ def ranking_key(settings: Settings) -> bytes:
     return settings.chain_key_bytes or secret_of(settings)
 
 
-def ranking_key_if_any(settings: Settings) -> bytes | None:
+def find_ranking_key(settings: Settings) -> bytes | None:
     """Return the secret that seals rankings; None where this process has none, or may not read it."""
     try:
-        return settings.chain_key_bytes or secret_if_any(settings)
+        return settings.chain_key_bytes or find_secret(settings)
     except PermissionError:  # the worker runs as another system user, which alone may read the secret
         return None
 
@@ -78,7 +78,7 @@ def _read(path: Path) -> bytes:
 
 def _make(path: Path) -> None:
     """Make the file whole or not at all, and only once: other workers may do the same."""
-    permissions.make(path.parent)
+    permissions.make_private(path.parent)
     descriptor, name = tempfile.mkstemp(prefix=FILE, dir=path.parent)  # its owner alone may read it
     with os.fdopen(descriptor, "w") as file:
         file.write(secrets.token_hex(_BYTES))

@@ -7,7 +7,7 @@ import signal
 
 from fastapi import FastAPI
 
-from streams import agreement, shutdown
+from streams import shared_settings, shutdown
 from streams.console.app import Console
 from streams.console.session import router as console_links
 from streams.exceptions import StreamsError
@@ -74,7 +74,7 @@ def run(settings: Settings, *, console: bool = False) -> None:
     if settings.http_certificate is None and not is_loopback(settings.http_host):
         logger.warning("tokens and data cross the network unencrypted: set SAGER_HTTP_CERTIFICATE, or use a TLS proxy")
     health = ApiHealth(settings, tokens)
-    agreement.publish(settings, agreement.ALL)
+    shared_settings.publish(settings, shared_settings.ALL)
     serve_health(settings, health)
     asyncio.run(_serve(settings, Gate(tokens, settings), health, console=console))
 
@@ -86,7 +86,7 @@ async def _serve(settings: Settings, gate: Gate, health: ApiHealth, *, console: 
     listening = listen(settings.http_host, settings.http_port, "SAGER_HTTP_PORT")
 
     def end() -> None:
-        shutdown.begin(settings.shutdown_seconds)
+        shutdown.start(settings.shutdown_seconds)
         health.phase = "shutting down"
         api.cache.is_closing = True  # open streams would delay the shutdown
         server.should_exit = True

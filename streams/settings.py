@@ -93,7 +93,7 @@ class OnLlmFailure(StrEnum):
     DEAD_LETTER = "dead-letter"
 
 
-class By(StrEnum):
+class SlimAuthor(StrEnum):
     """The author of slim skills for a request: a rule, or the LLM."""
 
     RULES = "rules"
@@ -196,7 +196,7 @@ class Settings(BaseSettings):
         1.0, ge=0, le=60, description="Interval between publications of changed weights."
     )
     graph_items: int = Field(1_000_000, ge=100, description="Items that the graph keeps; the oldest leave first.")
-    extract_by: By = Field(By.RULES, description="Who picks a slim skill for a request: rules, or llm.")
+    extract_by: SlimAuthor = Field(SlimAuthor.RULES, description="Who picks a slim skill for a request: rules, or llm.")
     task_slim: bool = Field(True, description="Likes that a request asks for come first in its slim skill.")
     ranker: RankerName = Field(
         RankerName.DETERMINISTIC, description="The ranker: deterministic, or listwise by an LLM."
@@ -295,7 +295,7 @@ class Settings(BaseSettings):
 
     @field_validator("kafka_sasl_username", "kafka_sasl_password")
     @classmethod
-    def _goes_with_sasl(cls, value: str | SecretStr | None, info: ValidationInfo) -> str | SecretStr | None:
+    def _check_sasl(cls, value: str | SecretStr | None, info: ValidationInfo) -> str | SecretStr | None:
         """SASL needs both; without SASL they would lie idle, and the wire would be open unnoticed."""
         protocol = info.data.get("kafka_security_protocol")
         if protocol is not None and bool(value) is not protocol.sasl:
@@ -307,7 +307,7 @@ class Settings(BaseSettings):
 
     @field_validator("kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key", "kafka_ssl_key_password")
     @classmethod
-    def _goes_with_tls(cls, value: Path | SecretStr | None, info: ValidationInfo) -> Path | SecretStr | None:
+    def _check_tls(cls, value: Path | SecretStr | None, info: ValidationInfo) -> Path | SecretStr | None:
         """Without TLS they would lie idle, and the wire would be open unnoticed."""
         protocol = info.data.get("kafka_security_protocol")
         if protocol is not None and value is not None and not protocol.tls:
@@ -318,7 +318,7 @@ class Settings(BaseSettings):
 
     @field_validator("kafka_ssl_key", "http_key")
     @classmethod
-    def _goes_with_a_certificate(cls, value: Path | None, info: ValidationInfo) -> Path | None:
+    def _check_key_has_certificate(cls, value: Path | None, info: ValidationInfo) -> Path | None:
         other = "http_certificate" if info.field_name == "http_key" else "kafka_ssl_certificate"
         if other in info.data and (value is None) is not (info.data[other] is None):
             raise PydanticCustomError("pair", f"and SAGER_{other.upper()} go together; one of them is not set")

@@ -10,7 +10,7 @@ EXIT_CODE = 70  # of a process that gave up: its supervisor restarts it
 logger = logging.getLogger("sager.shutdown")
 
 
-def begin(seconds: float) -> None:
+def start(seconds: float) -> None:
     """Bound the shutdown; call it in the main thread after the first SIGTERM or SIGINT.
 
     The next signal ends the process on the spot, and after this time it ends with code 70. Neither loses anything:

@@ -9,7 +9,7 @@ from operators.admission import with_applied, with_recent
 from operators.attributes import normalise
 from operators.cards.lines import reveals
 from operators.redaction import is_placeholder, placeholder
-from schemas import line_of
+from schemas import line_digest
 from schemas.cards import MAX_CARD_CHANGES, MAX_PAST_LINES, Card, CardChange, CardChangeKind, CardDiff, CardLine
 from schemas.skills import MAX_RECENT
 
@@ -124,7 +124,7 @@ def _erased_line(changes: Sequence[Sequence[CardChange]], user_id: str, line_id:
     values = {line.value for line in lines} | ({slug} if len(slug) >= _SHORTEST or not lines else set())
     return _ErasedLine(
         line_id,
-        placeholder(line_of(user_id, "", line_id)),
+        placeholder(line_digest(user_id, "", line_id)),
         frozenset(values),
         frozenset(line.words for line in lines if line.words),
     )

@@ -7,7 +7,7 @@ from typing import Final
 from operators.attributes import bounded_id, normalise
 from operators.language.words import all_words, has_word, keywords, plain_words
 from operators.redaction import placeholder
-from schemas import ONE, derived_id, line_of
+from schemas import ONE, derived_id, line_digest
 from schemas.cards import FREE, Card, CardLine, Strength
 from schemas.statements import Stance
 
@@ -57,7 +57,7 @@ def descriptions(card: Card | None) -> dict[str, str]:
     if card is None:
         return {}
     said = {line.line_id: describe(line) for line in (*card.past, *card.lines)}
-    return said | {placeholder(line_of(card.user_id, "", name)): says for name, says in said.items()}
+    return said | {placeholder(line_digest(card.user_id, "", name)): says for name, says in said.items()}
 
 
 def describe_rejection(kind: str) -> str:

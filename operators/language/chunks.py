@@ -11,7 +11,7 @@ from operators.language.ports import Effect, PreferenceFinding
 from operators.language.words import WordSet, all_words, has_word, plain_words
 from operators.tokens import count_tokens
 from schemas.cards import FREE, MAX_OPEN, Chunk, ChunkEffects, PendingConversations, Turn
-from schemas.codec import derived_id, line_of
+from schemas.codec import derived_id, line_digest
 from schemas.corrections import Correction, Directive, Speaker, Utterance
 from schemas.forgetting import ForgetRequest
 from schemas.items import Fact
@@ -231,7 +231,7 @@ def derived_forget_requests(
     for finding in findings:
         if finding.domain is None or finding.dimension == FREE:
             continue
-        line = line_of(user_id, finding.domain, _fact_id(finding))
+        line = line_digest(user_id, finding.domain, _fact_id(finding))
         found[line] = ForgetRequest(
             event_id=derived_id("forgets", name, line),
             occurred_at=finding.stated_at,

@@ -9,10 +9,10 @@ from operators.learning.evidence import strength
 from operators.learning.habits import habit_scores
 from operators.weights import RankWeights, weighed_as
 from schemas import Attribute, AttributeKind, Features, ItemFacts, Mix
-from schemas.weights import FEATURE_ONE, MAX_OUTCOME_DIMENSIONS, WIDEST
+from schemas.weights import FEATURE_ONE, MAX_FEATURE, MAX_OUTCOME_DIMENSIONS
 
 _TINY = 1e-9
-_MOST = WIDEST * FEATURE_ONE
+_MOST = MAX_FEATURE * FEATURE_ONE
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ from schemas.cards import (
     PendingConversations,
     Strength,
 )
-from schemas.codec import line_of
+from schemas.codec import line_digest
 from schemas.corrections import Speaker, Utterance
 from schemas.forgetting import ForgetRequest, Receipt
 from schemas.items import Fact
@@ -291,7 +291,7 @@ def _is_erased(finding: PreferenceFinding, state: ListenState, user_id: str) -> 
     if finding.domain is not None:
         fact = fact_id(Fact(dimension=finding.dimension, value=finding.value))
         told = (line, fact, statement_id(finding.stance, fact))
-        names += [line_of(user_id, finding.domain, name) for name in told]
+        names += [line_digest(user_id, finding.domain, name) for name in told]
     held = () if state.card is None else state.card.lines
     if finding.strength is Strength.IMPLIED and all(each.line_id != line for each in held):
         # After an erasure, learn a line again only from explicit statements.

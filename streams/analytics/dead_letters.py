@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 # Topics whose bad records the materializer sends to dead-letters: the public ones that no agent reads.
 OWN_TOPICS = frozenset(
-    base for base, topic in TOPICS.items() if not (topic.worked_off or topic.internal or base == DeadLetter.TOPIC)
+    base for base, topic in TOPICS.items() if not (topic.is_consumed or topic.internal or base == DeadLetter.TOPIC)
 )
 
 STAGE = "materialize"

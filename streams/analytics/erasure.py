@@ -11,7 +11,7 @@ import duckdb
 import orjson
 
 from operators.admission import TOLERANCE, RejectReason, add_span, is_ahead, reject_reason
-from schemas import BadRecord, DeadLetter, Model, Receipt, decode, subject_of
+from schemas import BadRecord, DeadLetter, Model, Receipt, decode, subject_digest
 from streams.analytics.records import Put, utc
 from streams.analytics.schema import Table, tables
 from streams.kafka.scanner import Scanner
@@ -68,7 +68,7 @@ class ErasureFilter:
         return receipt is not None and receipt.covers(domain, *(moment for moment in moments if moment is not None))
 
     def _receipt_of(self, user_id: str) -> Receipt | None:
-        return self._receipts.get(subject_of(user_id)) if self._receipts else None
+        return self._receipts.get(subject_digest(user_id)) if self._receipts else None
 
     def blanked(self, put: Put, event: Model) -> Put:
         """Return the row without words that may quote a line that was erased since."""
@@ -191,7 +191,7 @@ def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]
     future = max(_future(each.person.until, now) for each in receipts.values() if each.person is not None)
     for part in con.execute(_PARTS_OF_LETTERS, [_LETTERS_BYTES]).fetchall():
         for row, key, value, at in con.execute(_LETTERS, part).fetchall():
-            last = {user: until.get(subject_of(user)) for user in _named_in(key, value)}
+            last = {user: until.get(subject_digest(user)) for user in _named_in(key, value)}
             users = {user for user, moment in last.items() if moment is not None and (at <= moment or at > future)}
             if users:
                 found |= users

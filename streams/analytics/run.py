@@ -24,7 +24,7 @@ from streams.analytics.source import TopicSource
 from streams.analytics.store import DuckDBStore, Progress, open_store, replace_damaged
 from streams.metrics import CLOCK_SKEW, FROM_THE_FUTURE
 from streams.privacy import privacy_of
-from streams.pseudonyms import ranking_key_if_any
+from streams.pseudonyms import find_ranking_key
 from streams.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -75,9 +75,11 @@ class MaterializerHealth:
 def materialize(settings: Settings, stop: threading.Event, health: MaterializerHealth | None = None) -> None:
     """Keep the DuckDB file up to date until `stop` is set; then publish once more."""
     health = health or MaterializerHealth()
-    permissions.begin(settings.group)
+    permissions.set_umask(settings.group)
     for folder in dict.fromkeys((settings.data_dir, settings.duckdb_file.parent)):
-        permissions.tighten(permissions.make(folder, settings.group), settings.group, [f"{settings.duckdb_file.name}*"])
+        permissions.restrict(
+            permissions.make_private(folder, settings.group), settings.group, [f"{settings.duckdb_file.name}*"]
+        )
     try:
         _materialize(settings, stop, health)
     except Damaged as error:
@@ -131,7 +133,7 @@ class _MaterializeLoop:
         receipts: list[Receipt] = []
         if self._ranking_key is None:
             # On a single machine the worker creates the key at its first start, before it seals a ranking.
-            self._ranking_key = ranking_key_if_any(self._settings)
+            self._ranking_key = find_ranking_key(self._settings)
         records = list(map(self._record, messages))
         for record in records:
             name = record.topic.name(self._settings.prefix)

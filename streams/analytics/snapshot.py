@@ -108,7 +108,7 @@ class Publisher:
 
 def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:
     """Copy a file that no process checkpoints, and rename the copy; after an error the published file is unchanged."""
-    permissions.make(target.parent, group)
+    permissions.make_private(target.parent, group)
     fresh = target.with_name(target.name + ".tmp")
     fresh.unlink(missing_ok=True)
     os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -121,7 +121,7 @@ def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:
             why = done.stderr.strip().rpartition("\n")[2] or f"the copying process ended with {done.returncode}"
             raise MaterializerError(f"could not copy {live} to {fresh}: {why}")
         if group:
-            permissions.give(fresh, group)
+            permissions.give_to_group(fresh, group)
         # Read-only, for its owner too: the DuckDB command line opens read-write by default and leaves a .wal behind,
         # which makes every later snapshot of this name unreadable.
         fresh.chmod(permissions.FILE & 0o444)

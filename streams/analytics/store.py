@@ -47,7 +47,7 @@ class DuckDBStore:
         self._fresh = path.with_name(path.name + ".fresh")
         # True if a commit failed. DuckDB's memory may disagree with the file: write nothing more, open it again.
         self.is_broken = False
-        permissions.make(path.parent)
+        permissions.make_private(path.parent)
         try:
             self._db = open_for_writing(path)
         except duckdb.Error as error:

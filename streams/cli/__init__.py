@@ -55,7 +55,7 @@ def sager(
     Settings come from SAGER_* variables and the TOML file that SAGER_CONFIG names; `sager config` prints them.
     """
     # The output of a command may hold people's data.
-    before = permissions.begin()
+    before = permissions.set_umask()
     ctx.call_on_close(lambda: os.umask(before))
 
 

@@ -45,14 +45,14 @@ def settings(**given: Any) -> "Settings":
     except SettingsError as error:
         raise StreamsError(f"the configuration is wrong: {error}. Lists and maps are written as JSON") from error
     if chosen.group:
-        permissions.begin(chosen.group)
+        permissions.set_umask(chosen.group)
     return chosen
 
 
 def connected_settings(bootstrap: str | None) -> "Settings":
-    """Return the effective configuration; raise `BrokerUnreachable` if no bootstrap server listens."""
+    """Return the effective configuration; raise `KafkaUnreachable` if no bootstrap server listens."""
     # Kafka's clients would wait for a broker to come up; a user at a terminal wants an answer at once.
-    from streams.exceptions import BrokerUnreachable  # noqa: PLC0415
+    from streams.exceptions import KafkaUnreachable  # noqa: PLC0415
 
     chosen, reason = settings(bootstrap=bootstrap), ""
     for server in chosen.bootstrap.split(","):
@@ -62,7 +62,7 @@ def connected_settings(bootstrap: str | None) -> "Settings":
                 return chosen
         except (OSError, ValueError) as error:
             reason = str(error)
-    raise BrokerUnreachable(
+    raise KafkaUnreachable(
         f"no server listens at {chosen.bootstrap} ({reason}): start Kafka, set SAGER_BOOTSTRAP to its address, or run "
         "`sager up`, which starts its own broker"
     )

@@ -31,12 +31,12 @@ def worker(bootstrap: Bootstrap = None) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     chosen = _process_settings(bootstrap)
     writable_folder(chosen.data_dir, chosen.group)
-    from streams import agreement  # noqa: PLC0415
+    from streams import shared_settings  # noqa: PLC0415
     from streams.http import process_health  # noqa: PLC0415
     from streams.worker.runtime.watchdog import WorkerHealth  # noqa: PLC0415
 
     health = WorkerHealth()
-    agreement.publish(chosen, agreement.ALL)
+    shared_settings.publish(chosen, shared_settings.ALL)
     process_health.serve(chosen, health)
     from streams.worker.run import run  # noqa: PLC0415 - Faust takes seconds to import
 
@@ -51,20 +51,20 @@ def materialize(bootstrap: Bootstrap = None) -> None:
     """
     chosen = _process_settings(bootstrap)
     writable_folder(chosen.data_dir, chosen.group)
-    from streams import agreement, shutdown  # noqa: PLC0415
+    from streams import shared_settings, shutdown  # noqa: PLC0415
     from streams.analytics import run  # noqa: PLC0415
     from streams.http import process_health  # noqa: PLC0415
 
     health, stop = run.MaterializerHealth(), threading.Event()
 
     def end(*_: object) -> None:
-        shutdown.begin(chosen.shutdown_seconds)
+        shutdown.start(chosen.shutdown_seconds)
         health.set_ending()
         stop.set()
 
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, end)
-    agreement.publish(chosen, agreement.FILTERS)
+    shared_settings.publish(chosen, shared_settings.FILTERS)
     process_health.serve(chosen, health)
     run.materialize(chosen, stop, health=health)
 
@@ -118,12 +118,12 @@ def webhooks(
     if chosen.webhooks is None:
         raise StreamsError("no endpoints: set SAGER_WEBHOOKS to a file of endpoints; docs/webhooks.md shows one")
     endpoints = read(chosen.webhooks)
-    from streams import agreement  # noqa: PLC0415
+    from streams import shared_settings  # noqa: PLC0415
     from streams.http import process_health  # noqa: PLC0415
     from streams.webhooks.delivery import WebhooksHealth, run  # noqa: PLC0415
 
     health = WebhooksHealth()
-    agreement.publish(chosen, agreement.EVERY)
+    shared_settings.publish(chosen, shared_settings.EVERY)
     process_health.serve(chosen, health)
     asyncio.run(run(chosen, health, endpoints))
 
@@ -131,7 +131,7 @@ def webhooks(
 def writable_folder(folder: Path, group: str | None = None) -> Path:
     """Create the data folder if it is missing, make it private, and return it."""
     try:
-        permissions.tighten(permissions.make(folder, group), group)
+        permissions.restrict(permissions.make_private(folder, group), group)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException
 from fastapi import Depends, Request
 
 from schemas import CardCommand, CardDiff, Correction, Event, ForgetRequest, Receipt, SkillCommand, SkillDiff
-from streams.exceptions import BrokerUnreachable
+from streams.exceptions import KafkaUnreachable
 from streams.http import limits
 from streams.http.limits import Gate, Limiter
 from streams.http.problems import RETRY, Problem
@@ -19,7 +19,7 @@ from streams.http.snapshot import Snapshot
 from streams.http.tokens import Token
 from streams.http.topic_cache import TopicCache
 from streams.kafka.scanner import NoSuchTopic
-from streams.pseudonyms import ranking_key_if_any
+from streams.pseudonyms import find_ranking_key
 from streams.settings import Settings
 
 # A replaced snapshot is closed without waiting for the next request, which may take hours.
@@ -59,7 +59,7 @@ class Api:
         self.settings, self.gate = settings, gate
         self.snapshot = Snapshot(settings)
         self.replies = ReplyWaiter(settings.partitions)
-        self.ranking_key = ranking_key_if_any(settings)
+        self.ranking_key = find_ranking_key(settings)
         self.cache = TopicCache(settings, self.replies)
         self.sender = EventSender(settings)
         self._reading = BoundedThreadPool("read", limits.READ_THREADS, limits.QUEUED_READS)
@@ -94,7 +94,7 @@ class Api:
         """Run a scan of whole topics, or an import, in the searching pool."""
         try:
             return await self._searching.run(token, do)
-        except (KafkaException, NoSuchTopic, BrokerUnreachable) as error:
+        except (KafkaException, NoSuchTopic, KafkaUnreachable) as error:
             raise Problem(503, "Kafka did not let this server read all that it needs", RETRY) from error
 
     async def send_and_wait(

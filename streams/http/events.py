@@ -19,7 +19,7 @@ from schemas.base import DomainField, Identifier, Instruction, ItemIdField, User
 from schemas.corrections import MAX_DIRECTIVES, Language
 from schemas.diffs import NotUnderstood, SkillDiff
 from schemas.events import MAX_CANDIDATES, RankedBy, Ranking, RankRequest
-from schemas.topics import FROM_APPS, TOPICS
+from schemas.topics import APP_TOPICS, TOPICS
 from streams.dry_run import lessons
 from streams.http import metrics
 from streams.http.api import ApiParam
@@ -46,7 +46,7 @@ _ENTRY: dict[str, Any] = {
     "type": "object",
     "required": ["topic", "event"],
     "properties": {
-        "topic": {"enum": list(FROM_APPS)},
+        "topic": {"enum": list(APP_TOPICS)},
         "event": {"type": "object", "description": "As on Kafka: asyncapi.json has the fields of each topic."},
     },
 }
@@ -318,9 +318,9 @@ def check_event(entry: Any, may_send: Callable[[str | None], bool], now: datetim
             raise _Rejected("", "an entry is an object with the two members topic and event")
         given = entry["event"].get("event_id")
         name = given if isinstance(given, str) and 0 < len(given) <= MAX_ID else None
-        topic = TOPICS.get(entry["topic"]) if entry["topic"] in FROM_APPS else None
+        topic = TOPICS.get(entry["topic"]) if entry["topic"] in APP_TOPICS else None
         if topic is None:
-            raise _Rejected("topic", f"apps send {', '.join(FROM_APPS)}")
+            raise _Rejected("topic", f"apps send {', '.join(APP_TOPICS)}")
         event: Event = topic.model.__pydantic_validator__.validate_python(entry["event"])
         user = user_of(event)
         if not may_send(user):

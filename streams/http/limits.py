@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
+from streams.caching import LruCache
 from streams.exceptions import StreamsError
 from streams.http import metrics
 from streams.http.tokens import Scope, Token, TokensFile, find_token
-from streams.memory import LruCache
 from streams.settings import Settings
 
 KIB, MIB = 1024, 1024 * 1024

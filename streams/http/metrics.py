@@ -2,7 +2,7 @@
 
 from prometheus_client import Counter, Histogram
 
-from schemas.topics import FROM_APPS
+from schemas.topics import APP_TOPICS
 
 REQUESTS = Counter(
     "sager_http_requests", "Requests to the HTTP API, by route and status.", ["method", "route", "status"]
@@ -31,7 +31,7 @@ EVENTS = Counter(
 NO_ROUTE = "other"  # the route label of unknown paths
 NO_TOPIC = "other"  # the topic label of events that name none that apps write
 
-for _topic in FROM_APPS:
+for _topic in APP_TOPICS:
     for _status in ("accepted", "refused"):
         EVENTS.labels(_topic, _status)
 EVENTS.labels(NO_TOPIC, "refused")

@@ -17,12 +17,12 @@ from pydantic import TypeAdapter, ValidationError
 from operators.steps.rank import RankStep
 from schemas import BadRecord, Card, Event, GlobalSkill, PolicySkill, SlimSkill, compound_key, decode
 from schemas.topics import TOPICS
+from streams.caching import compressed, decompressed
 from streams.http import replies
 from streams.http.problems import Problem
 from streams.kafka.clients import client_config, no_group
 from streams.kafka.follower import partitions_of
 from streams.kafka.scanner import int_of
-from streams.memory import compressed, decompressed
 from streams.settings import Settings
 from streams.steps import rank_of
 

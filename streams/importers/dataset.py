@@ -107,7 +107,7 @@ def interactions(data: Dataset) -> Iterator[Interaction]:
             yield Interaction.model_validate(base | {"domain": data.domain, "item": data.items[visit.item_id]})
 
 
-def held_ids(settings: Settings, base: str) -> set[str]:
+def existing_event_ids(settings: Settings, base: str) -> set[str]:
     """Return the event ids of all records on a topic, which a repeated import does not send again."""
     with Scanner(settings) as scanner:
         found = set()

@@ -8,7 +8,7 @@ from aiokafka.partitioner import murmur2
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
-from streams.exceptions import BrokerRefuses, BrokerUnreachable
+from streams.exceptions import KafkaRefused, KafkaUnreachable
 from streams.kafka.security import librdkafka_security
 from streams.settings import Settings
 
@@ -61,8 +61,8 @@ def reach(settings: Settings, seconds: float) -> tuple[AdminClient, ClusterMetad
     """Return an admin client, and the cluster's metadata.
 
     Raises:
-        BrokerRefuses: the TLS or SASL handshake failed; raised some seconds after the first refusal.
-        BrokerUnreachable: no broker answers within `seconds`.
+        KafkaRefused: the TLS or SASL handshake failed; raised some seconds after the first refusal.
+        KafkaUnreachable: no broker answers within `seconds`.
     """
     errors: list[KafkaError] = []
     client = AdminClient(client_config(settings, error_cb=errors.append))
@@ -82,16 +82,16 @@ def reach(settings: Settings, seconds: float) -> tuple[AdminClient, ClusterMetad
             raise _unreachable(settings, refused or next(reversed(specific), last), seconds)
 
 
-def _unreachable(settings: Settings, why: KafkaError, seconds: float) -> BrokerUnreachable:
+def _unreachable(settings: Settings, why: KafkaError, seconds: float) -> KafkaUnreachable:
     advice = REFUSALS.get(why.code())
     if advice:
-        return BrokerRefuses(f"Kafka at {settings.bootstrap} refuses us: {why.str()}. What to do: {advice}")
+        return KafkaRefused(f"Kafka at {settings.bootstrap} refuses us: {why.str()}. What to do: {advice}")
     if settings.embedded:
-        return BrokerUnreachable(
+        return KafkaUnreachable(
             f"the embedded broker at {settings.bootstrap} does not answer within {seconds:.0f} s ({why.str()}). It "
             f"runs as long as `sager up` or `sager demo`; its log is {settings.data_dir / 'logs' / 'broker.log'}"
         )
-    return BrokerUnreachable(
+    return KafkaUnreachable(
         f"cannot reach Kafka at {settings.bootstrap} within {seconds:.0f} s ({why.str()}). Is it running, and are "
         "SAGER_BOOTSTRAP and SAGER_KAFKA_SECURITY_PROTOCOL right? `sager up` brings its own"
     )

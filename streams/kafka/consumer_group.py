@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from confluent_kafka import Consumer, ConsumerGroupState, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from streams.exceptions import BrokerUnreachable, StreamsError
+from streams.exceptions import KafkaUnreachable, StreamsError
 from streams.kafka.clients import client_config
 from streams.kafka.topics import admin
 from streams.settings import Settings
@@ -23,9 +23,9 @@ def members(settings: Settings, client: AdminClient | None = None) -> int | None
     except KafkaException as error:
         if error.args[0].name() == "GROUP_ID_NOT_FOUND":
             return 0
-        raise BrokerUnreachable(f"the group {settings.app_id} cannot be read: {error.args[0].str()}") from error
+        raise KafkaUnreachable(f"the group {settings.app_id} cannot be read: {error.args[0].str()}") from error
     except TimeoutError as error:
-        raise BrokerUnreachable(f"{settings.bootstrap} does not describe the group {settings.app_id}") from error
+        raise KafkaUnreachable(f"{settings.bootstrap} does not describe the group {settings.app_id}") from error
     return len(group.members) or (0 if group.state in WITHOUT_MEMBERS else None)
 
 

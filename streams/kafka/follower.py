@@ -11,7 +11,7 @@ from typing import Self
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from streams.exceptions import BrokerUnreachable
+from streams.exceptions import KafkaUnreachable
 from streams.kafka.clients import client_config, no_group
 from streams.kafka.scanner import int_of
 from streams.settings import Settings
@@ -32,21 +32,21 @@ class Follower:
         self._settings, self._base, self._take = settings, base, take
         self._name = settings.topic(base)
         self._stop, self._ready = threading.Event(), threading.Event()
-        self._heard = time.monotonic()
+        self._last_record = time.monotonic()
         self._next: dict[int, int] = {}
         self._unread: set[int] = set()
-        self._asked: SimpleQueue[tuple[int, threading.Event]] = SimpleQueue()
+        self._requested: SimpleQueue[tuple[int, threading.Event]] = SimpleQueue()
         self._waiting: defaultdict[int, list[threading.Event]] = defaultdict(list)
         self._thread = threading.Thread(target=self._follow, name=f"follow-{base}", daemon=True)
 
     def start(self) -> Self:
         """Begin to follow, and wait until the topic has been read to its end, however long it is."""
-        self._heard = time.monotonic()
+        self._last_record = time.monotonic()
         self._thread.start()
         while not self._ready.wait(1.0):
-            if time.monotonic() - self._heard > SILENT_SECONDS:
+            if time.monotonic() - self._last_record > SILENT_SECONDS:
                 self.stop()
-                raise BrokerUnreachable(
+                raise KafkaUnreachable(
                     f"the topic {self._name} could not be read: {self._settings.bootstrap} has been silent for "
                     f"{SILENT_SECONDS:.0f} s. Is Kafka up, and do the topics exist? See `sager topics`"
                 )
@@ -61,7 +61,7 @@ class Follower:
     def reach_end(self, partition: int) -> threading.Event:
         """Return an event that is set once all records that a partition has now were taken."""
         reached = threading.Event()
-        self._asked.put((partition, reached))
+        self._requested.put((partition, reached))
         return reached
 
     def _follow(self) -> None:
@@ -81,12 +81,12 @@ class Follower:
             self._unread = set(partitions)
             consumer.assign([self._where(partition) for partition in partitions])
             while not self._stop.is_set():
-                self._seek_asked(consumer)
+                self._seek_requested(consumer)
                 first = consumer.poll(POLL_SECONDS)
                 if first is not None:
                     for message in [first, *consumer.consume(MOST_AT_ONCE - 1, 0)]:
                         self._on_message(message)
-                    self._heard = time.monotonic()
+                    self._last_record = time.monotonic()
                 if not self._unread:
                     self._ready.set()
         finally:
@@ -95,18 +95,18 @@ class Follower:
     def _where(self, partition: int) -> TopicPartition:
         return TopicPartition(self._name, partition, self._next.get(partition, OFFSET_BEGINNING))
 
-    def _seek_asked(self, consumer: Consumer) -> None:
+    def _seek_requested(self, consumer: Consumer) -> None:
         """Seek the partitions whose end is asked for to their position: a client reports an end once per seek."""
         again = []
-        while not self._asked.empty():  # no other thread takes from it
-            partition, reached = self._asked.get()
+        while not self._requested.empty():  # no other thread takes from it
+            partition, reached = self._requested.get()
             try:
                 consumer.seek(self._where(partition))
                 self._waiting[partition].append(reached)
             except KafkaException:  # it is not being fetched yet
                 again.append((partition, reached))
         for each in again:
-            self._asked.put(each)
+            self._requested.put(each)
 
     def _on_message(self, message: Message) -> None:
         error = message.error()

@@ -7,14 +7,14 @@ from typing import Any, Self
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from schemas import TOPICS
-from streams.exceptions import BrokerUnreachable, StreamsError
+from streams.exceptions import KafkaUnreachable, StreamsError
 from streams.kafka.clients import client_config, no_group
 from streams.settings import Settings
 
 SILENT_SECONDS, REQUEST_SECONDS, POLL_SECONDS = 30.0, 10.0, 0.05
 
 # Called with the number of records that have been read, and about how many there are.
-Tell = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 
 
 class NoSuchTopic(StreamsError, LookupError):
@@ -42,7 +42,7 @@ class Scanner:
         try:
             found = self._consumer.list_topics(name, timeout=REQUEST_SECONDS).topics[name]
         except KafkaException as error:
-            raise BrokerUnreachable(
+            raise KafkaUnreachable(
                 f"no Kafka answers at {self._settings.bootstrap} ({error.args[0].str()}): is it up?"
             ) from error
         if found.error is not None or not found.partitions:
@@ -52,7 +52,7 @@ class Scanner:
             )
         return [TopicPartition(name, number, OFFSET_BEGINNING) for number in sorted(found.partitions)]
 
-    def since(self, where: Sequence[TopicPartition], timestamp_ms: int) -> list[TopicPartition]:
+    def from_time(self, where: Sequence[TopicPartition], timestamp_ms: int) -> list[TopicPartition]:
         """Return the same partitions, each from its first record that is not older than this."""
         asked = [TopicPartition(each.topic, each.partition, timestamp_ms) for each in where]
         try:
@@ -72,12 +72,12 @@ class Scanner:
         """Return the offset behind a partition's last record; too low on the embedded broker."""
         return self._bounds(where)[1]
 
-    def read(self, where: Sequence[TopicPartition], tell: Tell | None = None) -> Iterator[Message]:
+    def read(self, where: Sequence[TopicPartition], on_progress: OnProgress | None = None) -> Iterator[Message]:
         """Yield all records from these offsets to the end that each partition has when it is reached."""
         if not where:
             return
         # The size is a question to the broker for each partition.
-        total = self.size(where) if tell is not None else 0
+        total = self.size(where) if on_progress is not None else 0
         self._consumer.assign(list(where))
         unread, done, heard = {(each.topic, each.partition) for each in where}, 0, time.monotonic()
         while unread:
@@ -90,10 +90,10 @@ class Scanner:
                 elif error.code() == KafkaError._PARTITION_EOF:
                     heard = time.monotonic()
                     unread.discard((str(message.topic()), int_of(message.partition())))
-            if tell is not None:
-                tell(done, max(done, total))
+            if on_progress is not None:
+                on_progress(done, max(done, total))
             if time.monotonic() - heard > self._silent_seconds:
-                raise BrokerUnreachable(
+                raise KafkaUnreachable(
                     f"{where[0].topic} could not be read to its end: {self._settings.bootstrap} has not answered for "
                     f"{self._silent_seconds:.0f} s. `sager doctor` looks further"
                 )
@@ -102,7 +102,7 @@ class Scanner:
         try:
             return self._consumer.get_watermark_offsets(where, timeout=REQUEST_SECONDS) or (0, 0)
         except KafkaException as error:
-            raise BrokerUnreachable(f"{where.topic} cannot be read: {error.args[0].str()}") from error
+            raise KafkaUnreachable(f"{where.topic} cannot be read: {error.args[0].str()}") from error
 
     def __enter__(self) -> Self:
         return self

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from schemas.topics import TOPICS, Topic
-from streams.exceptions import BrokerUnreachable, TopicsDiffer
+from streams.exceptions import KafkaUnreachable, TopicsDiffer
 from streams.kafka.clients import client_config, reach
 from streams.settings import Settings
 
@@ -146,7 +146,7 @@ def _raise_unless_exists(name: str, error: Exception) -> None:
     reply: KafkaError | None = error.args[0] if isinstance(error, KafkaException) else None
     if reply is None or reply.code() in _SILENCE:
         reason = reply.str() if reply is not None else "no answer"
-        raise BrokerUnreachable(
+        raise KafkaUnreachable(
             f"topic {name} is not made within {TIMEOUT_SECONDS:.0f} s ({reason}): are enough brokers up to agree on it?"
         ) from error
     if reply.name() != "TOPIC_ALREADY_EXISTS":
@@ -163,5 +163,5 @@ def _wait_for_leaders(client: AdminClient, made: Sequence[NewTopic]) -> None:
         left = {partition for partition, future in asked.items() if future.exception(TIMEOUT_SECONDS) is not None}
         if left and time.monotonic() > give_up:
             names = ", ".join(sorted({partition.topic for partition in left}))
-            raise BrokerUnreachable(f"these topics have no leader after {LEADERS_SECONDS:.0f} s: {names}")
+            raise KafkaUnreachable(f"these topics have no leader after {LEADERS_SECONDS:.0f} s: {names}")
         time.sleep(0.05 if left else 0)

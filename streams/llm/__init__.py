@@ -4,6 +4,6 @@
 """
 
 from streams.llm.breaker import BreakerState, CircuitBreaker
-from streams.llm.calls import CallRecord, EndpointAway, Outcome, Reply
+from streams.llm.calls import CallRecord, EndpointUnavailable, Outcome, Reply
 
-__all__ = ["BreakerState", "CallRecord", "CircuitBreaker", "EndpointAway", "Outcome", "Reply"]
+__all__ = ["BreakerState", "CallRecord", "CircuitBreaker", "EndpointUnavailable", "Outcome", "Reply"]

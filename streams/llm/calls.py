@@ -102,7 +102,7 @@ class CallFailed(Exception):
         self.refused_format = refused_format
 
 
-class EndpointAway(ReasonerUnavailable):
+class EndpointUnavailable(ReasonerUnavailable):
     """There is no answer, and the circuit breaker blocks calls until `passable` returns true."""
 
     def __init__(self, outcome: str, detail: str, passable: Callable[[], bool]) -> None:

@@ -18,7 +18,7 @@ from openai.types.chat import ChatCompletion
 from operators.evolve.proposals import ReasonerUnavailable
 from operators.llm import prompt_hash
 from streams.llm.breaker import BreakerState, CircuitBreaker
-from streams.llm.calls import CallFailed, CallRecord, EndpointAway, Outcome, Reply, status_failure
+from streams.llm.calls import CallFailed, CallRecord, EndpointUnavailable, Outcome, Reply, status_failure
 from streams.llm.endpoint import connect
 from streams.llm.replies import answer, usage, without_sizes
 
@@ -119,7 +119,7 @@ class LlmClient:
             prompt_hash=question.prompt_hash,
             prompt_tokens=cost.prompt_tokens,
             completion_tokens=cost.completion_tokens,
-            latency_ms=_milliseconds_since(cost.began),
+            latency_ms=_elapsed_ms(cost.began),
             calls=cost.calls,
         )
 
@@ -153,7 +153,7 @@ class LlmClient:
         outcome, detail = failed.outcome.value, f"{failed.detail} ({cost.calls} calls)"
         if self._breaker.state is BreakerState.CLOSED:
             return ReasonerUnavailable(outcome, detail)
-        return EndpointAway(outcome, detail, lambda: self._breaker.passable)
+        return EndpointUnavailable(outcome, detail, lambda: self._breaker.passable)
 
     async def _insist(self, question: _Question, cost: _Cost, limit: int) -> dict[str, Any]:
         """Call until there is a reply, a failure that a retry does not heal, or `limit` calls were made."""
@@ -204,7 +204,7 @@ class LlmClient:
         began, tokens = time.monotonic(), (0, 0)
 
         def record(outcome: Outcome) -> None:
-            spent = _milliseconds_since(began)
+            spent = _elapsed_ms(began)
             self._on_call(CallRecord(question.name, outcome, self.model, question.prompt_hash, *tokens, spent))
 
         try:
@@ -256,5 +256,5 @@ class LlmClient:
         return prompt, options | ({"response_format": {"type": kind}} if kind == "json_object" else {})
 
 
-def _milliseconds_since(began: float) -> int:
+def _elapsed_ms(began: float) -> int:
     return round(1000 * (time.monotonic() - began))

@@ -12,7 +12,7 @@ from aiokafka.protocol.fetch import FetchRequest, FetchRequest_v4
 from aiokafka.protocol.produce import ProduceRequest, ProduceRequest_v7
 
 from schemas import TOPICS
-from streams.exceptions import BrokerUnreachable
+from streams.exceptions import KafkaUnreachable
 from streams.settings import Settings
 
 REQUEST_SECONDS = 30.0
@@ -32,7 +32,7 @@ class BrokerClient:
         try:
             self._socket = socket.create_connection((host, int(port)), seconds)
         except OSError as error:
-            raise BrokerUnreachable(f"the embedded broker does not answer at {bootstrap}: {error}") from error
+            raise KafkaUnreachable(f"the embedded broker does not answer at {bootstrap}: {error}") from error
 
     def fetch(self, positions: Mapping[Partition, int], wait_ms: int = 0) -> dict[Partition, tuple[bytes, int]]:
         """Return the batches from these offsets that fit into one answer, and each partition's end offset."""
@@ -100,7 +100,7 @@ class BrokerClient:
 
     def _check(self, code: int, request: str) -> None:
         if code:
-            raise BrokerUnreachable(f"the embedded broker at {self._bootstrap} refuses {request}: error {code}")
+            raise KafkaUnreachable(f"the embedded broker at {self._bootstrap} refuses {request}: error {code}")
 
     def _ask(self, request: RequestStruct) -> Any:
         payload = request.build_request_header(0, "sager-journal").encode() + request.encode()
@@ -109,7 +109,7 @@ class BrokerClient:
             (size,) = struct.unpack(">i", self._read(4))
             return request.RESPONSE_TYPE.decode(self._read(size)[4:])
         except OSError as error:
-            raise BrokerUnreachable(
+            raise KafkaUnreachable(
                 f"lost the connection to the embedded broker at {self._bootstrap}: {error}"
             ) from error
 

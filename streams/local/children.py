@@ -108,7 +108,7 @@ def end_child(process: subprocess.Popen[bytes] | None, seconds: float) -> None:
 @contextmanager
 def open_log(log: Path) -> Iterator[int]:
     """Open a log for a child's output, readable by its owner alone."""
-    permissions.make(log.parent)
+    permissions.make_private(log.parent)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.fchmod(file, 0o600)

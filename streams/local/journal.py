@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas import TOPICS, BadRecord, Receipt, Topic, decode, moment_of
-from schemas.topics import WORKED_OFF, by_name
+from schemas.topics import CONSUMED_TOPICS, by_name
 from streams.exceptions import StreamsError
 from streams.local.batches import BatchRecord, bounds, build_batches, records
 from streams.local.broker_client import Partition
@@ -208,7 +208,7 @@ def compact(log: JournalContents, settings: Settings, now: datetime | None = Non
                 rest.ends[partition] = kept[-1].offset + 1
         else:
             kept, rest.ends[partition] = [], end
-            processed = log.commits.get(partition, 0) if topic.base in WORKED_OFF else end
+            processed = log.commits.get(partition, 0) if topic.base in CONSUMED_TOPICS else end
             oldest_ms = 0.0 if topic.retention is None else now_ms - topic.retention.total_seconds() * 1_000
             for record in held:
                 is_forgotten = is_covered(topic, record)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Self
 
-from schemas.topics import TOPICS, WORKED_OFF, by_name
-from streams.exceptions import BrokerUnreachable, StreamsError
+from schemas.topics import CONSUMED_TOPICS, TOPICS, by_name
+from streams.exceptions import KafkaUnreachable, StreamsError
 from streams.http import tokens
 from streams.kafka import topics
 from streams.local import TOKEN_FILE
@@ -247,7 +247,7 @@ class LocalPipeline:
 
     def records_left(self) -> int:
         """Return the number of records that the worker has yet to process."""
-        return self._left(self._ends(WORKED_OFF))
+        return self._left(self._ends(CONSUMED_TOPICS))
 
     def finish_work(self, seconds: float, report: Callable[[int], None], *, per_record: bool) -> int:
         """Wait until the worker has processed all records and their consequences; return the number left.
@@ -256,7 +256,7 @@ class LocalPipeline:
         """
         give_up = time.monotonic() + seconds
         for _ in range(ROUNDS):
-            wanted, fewest = self._ends(WORKED_OFF), sys.maxsize
+            wanted, fewest = self._ends(CONSUMED_TOPICS), sys.maxsize
             while left := self._left(wanted):
                 if per_record and left < fewest:
                     give_up, fewest = time.monotonic() + seconds, left
@@ -312,7 +312,7 @@ class LocalPipeline:
             # The materializer skips internal topics, and its metrics have the registry's names.
             for (name, _), end in self._ends(base for base, each in TOPICS.items() if not each.internal).items():
                 wanted[by_name(name, self.settings.prefix).base] += end
-        except BrokerUnreachable:  # it ended first, so there is nothing to wait for
+        except KafkaUnreachable:  # it ended first, so there is nothing to wait for
             return
         while materializer.poll() is None and time.monotonic() < give_up:
             done = materializer_offsets(self._address(MATERIALIZER))

@@ -297,7 +297,7 @@ def main() -> None:
     port, broker_port, log = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
     settings = Settings()
     configure(settings.log_level, settings.log_format)
-    permissions.begin(settings.group)
+    permissions.set_umask(settings.group)
     broker = EmbeddedBroker(log, broker_port, public=port).start(signal_on_parent_exit)
 
     def end_with_broker() -> None:  # a new broker starts from the journal

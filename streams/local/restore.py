@@ -71,7 +71,7 @@ def restore(settings: Settings, broker: str) -> Restored:
         waiting=sum(
             record.offset >= log.commits.get(partition, 0)
             for partition, held in log.records.items()
-            if by_name(partition[0], settings.prefix).worked_off
+            if by_name(partition[0], settings.prefix).is_consumed
             for record in held
         ),
         ends=log.ends,

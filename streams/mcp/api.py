@@ -41,7 +41,7 @@ TARGET: ContextVar[Target] = ContextVar("target")
 Ctx: TypeAlias = Context[Target, Any]
 
 
-class Api:
+class ApiClient:
     """The HTTP API for one call of a tool."""
 
     def __init__(self, ctx: Ctx) -> None:

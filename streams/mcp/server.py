@@ -17,7 +17,7 @@ from schemas import Candidate, Ranking, Scope, Selection, derived_id
 from schemas.base import Identifier, Instruction, ItemIdField
 from schemas.corrections import MAX_TURN, MAX_UTTERANCE_CHARS, Directive, Speaker, Utterance
 from streams.mcp import results
-from streams.mcp.api import ANSWER_SECONDS, CONNECT_SECONDS, TARGET, Api, Ctx, NotDone, Target
+from streams.mcp.api import ANSWER_SECONDS, CONNECT_SECONDS, TARGET, ApiClient, Ctx, NotDone, Target
 from streams.mcp.results import About, Candidates, Domain, Request, Session, User
 from streams.metrics import distribution_version
 from streams.views.llm import SkillForModel
@@ -58,7 +58,7 @@ async def get_slim_skill(
     Call it before you recommend, rank, choose or write something for them, once per request. Where two things fit
     equally well, go by it; it never outweighs what they ask for now.
     """
-    api = Api(ctx)
+    api = ApiClient(ctx)
     path = await api.path(user, "domains", api.domain(domain), "slim")
     found = await api.find(path, request=request, session_id=session)
     known = found if isinstance(found, dict) else {}
@@ -84,7 +84,7 @@ async def rank_candidates(
     learns from that. If there is a `question`, ask it in your own words, with its options; then call record_correction
     with `answers` and the person's words, and rank again.
     """
-    api = Api(ctx)
+    api = ApiClient(ctx)
     items = [each.model_dump(mode="json") for each in candidates]
     about = {"user_id": await api.user(user), "domain": api.domain(domain), "session_id": session}
     ranking = Ranking.model_validate(
@@ -134,7 +134,7 @@ async def record_shown_and_taken(
     """
     if shown is None and (ranking_id is None or taken is None):
         raise NotDone("give `shown`, or the `ranking_id` of what was shown together with `taken`")
-    api = Api(ctx)
+    api = ApiClient(ctx)
     person, key = await api.user(user), key or uuid.uuid4().hex
     ranking_id = ranking_id or derived_id("mcp", person, key, Ranking.TOPIC)
     common = {"occurred_at": _now(), "ranking_id": ranking_id, "user_id": person, "session_id": session}
@@ -181,7 +181,7 @@ async def record_correction(
     """
     if not (text.strip() or directives):
         raise NotDone("give `text` or `directives`: the person's statement")
-    api = Api(ctx)
+    api = ApiClient(ctx)
     body = {
         "text": text or None,
         "directives": [each.model_dump(mode="json", exclude_none=True) for each in directives] or None,
@@ -201,7 +201,7 @@ async def list_lines(ctx: Ctx, domain: Domain = None, user: User = None) -> Skil
 
     Call it when they ask what you know of them. To personalise an answer, get_slim_skill is shorter.
     """
-    api = Api(ctx)
+    api = ApiClient(ctx)
     path = await api.path(user, "domains", api.domain(domain), "model-view")
     return SkillForModel.model_validate(await api.get(path))
 
@@ -219,7 +219,7 @@ async def read_card(
     Call it once at the beginning of a conversation, and again when the subject changes, with their request. Let it
     inform the answer; do not recite it, and never let it outweigh what they ask for now.
     """
-    api = Api(ctx)
+    api = ApiClient(ctx)
     query = {"format": "text", "request": request, "budget_tokens": str(budget_tokens)}
     text = await api.find(await api.path(user, "card"), **query, domain=domain or api.target.domain)
     return results.CardText(known=bool(text), text=str(text or ""))
@@ -245,7 +245,7 @@ async def record_utterance(
     Call it for each turn, your own too, with the words as they are. Only the person's own words are evidence: give
     what they paste or quote as `other`. The same turn again, word for word, is recorded once.
     """
-    api = Api(ctx)
+    api = ApiClient(ctx)
     person = await api.user(user)
     # The words are part of the id: agents reuse the names of conversations, and both are to be recorded.
     named = derived_id("mcp", person, conversation, str(turn), role.value, text, str(ends), Utterance.TOPIC)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
-from schemas.topics import FROM_APPS, TOPICS
+from schemas.topics import APP_TOPICS, TOPICS
 from streams.analytics.rows import PUBLIC_TOPICS
 from streams.kafka.clients import unused_group
 from streams.settings import Settings
@@ -86,7 +86,7 @@ ROLES: dict[KafkaRole, Access] = {
     KafkaRole.APP: Access(
         "sends events, reads slim skills and the answers to its rank requests",
         reads=("rankings", "slim-skills"),
-        writes=FROM_APPS,
+        writes=APP_TOPICS,
         groups=(f"{APP_ID}-app",),
         describes_groups=(unused_group("client"),),
     ),
@@ -125,7 +125,7 @@ ROLES: dict[KafkaRole, Access] = {
     KafkaRole.SERVE: Access(
         "`sager serve` and `sager console`: acts for apps and advocates with a token; reads skills too",
         reads=("card-diffs", "cards", "global-skills", "rankings", "receipts", "skill-diffs", "skills", "slim-skills"),
-        writes=(*FROM_APPS, "skill-commands", "card-commands", "forget-requests"),
+        writes=(*APP_TOPICS, "skill-commands", "card-commands", "forget-requests"),
         describes_groups=(unused_group("commands"), unused_group("http"), unused_group("scan")),
     ),
     KafkaRole.RIGHTS: Access(

@@ -24,7 +24,7 @@ from streams.kafka.consumer_group import no_workers
 from streams.kafka.producer import Outbox
 from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
 from streams.output_gate import output_gate
-from streams.pseudonyms import is_shared, secret_if_any
+from streams.pseudonyms import find_secret, is_shared
 from streams.settings import Settings
 
 EXAMPLES, FLUSH_SECONDS = 20, 60.0
@@ -308,7 +308,7 @@ class _Rebuild:
     def _rotate(self) -> None:
         """Remove takers with pseudonyms of an earlier secret from items."""
         # Not with secrets per worker, whose pseudonyms would look foreign to each other.
-        secret = secret_if_any(self._settings) if is_shared(self._settings) else None
+        secret = find_secret(self._settings) if is_shared(self._settings) else None
         try:
             partitions = self._scanner.partitions(ItemMemory.TOPIC) if secret is not None else []
         except NoSuchTopic:

@@ -17,7 +17,7 @@ from pydantic import Field
 from pydantic_core import from_json, to_json
 
 from operators.graph.items import neighbour_of
-from schemas import TOPICS, DeadLetter, ItemMemory, ItemUpdate, Key, Model, Topic, moment_of, subject_of
+from schemas import TOPICS, DeadLetter, ItemMemory, ItemUpdate, Key, Model, Topic, moment_of, subject_digest
 from schemas.base import UserIdField, UtcDatetime
 from schemas.codec import BadRecord, decode, encode
 from streams.analytics import read
@@ -25,7 +25,7 @@ from streams.analytics.erasure import ErasureFilter, erasure_filter_of
 from streams.analytics.schema import sql_literal
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import Scanner, sent_at_ms
-from streams.pseudonyms import SecretUnusable, secret_if_any
+from streams.pseudonyms import SecretUnusable, find_secret
 from streams.settings import Settings
 
 # Topics with these keys have all records of a user on one partition.
@@ -50,7 +50,7 @@ class DataSubject:
     def owns(self, topic: Topic, key: bytes | None, value: bytes | None) -> bool:
         """Return True if a record is about this person, by its content or else by its key."""
         if topic.key is Key.SUBJECT:
-            return key == subject_of(self.user_id).encode()
+            return key == subject_digest(self.user_id).encode()
         if topic.key is Key.ORIGINAL:
             return self._is_letter(value)
         if topic.key in (Key.ITEM_AND_DOMAIN, Key.TAKER):
@@ -108,7 +108,7 @@ class DataSubject:
 def data_subject(settings: Settings, user_id: str, barrier: ErasureFilter | None = None) -> DataSubject:
     """Return a person with their pseudonym, if the deployment's secret is readable."""
     try:
-        secret = secret_if_any(settings)
+        secret = find_secret(settings)
     except (OSError, SecretUnusable):
         secret = None
     return DataSubject(user_id, barrier, neighbour_of(user_id, secret) if secret else "")
@@ -232,7 +232,7 @@ def export_tables(
 
 def _conditions(con: duckdb.DuckDBPyConnection, subject: DataSubject) -> Iterator[tuple[str, str]]:
     """Yield the tables that can have rows of a person, with a condition for these rows."""
-    for column, name in (("user_id", subject.user_id), ("subject", subject_of(subject.user_id))):
+    for column, name in (("user_id", subject.user_id), ("subject", subject_digest(subject.user_id))):
         query = (
             "SELECT table_name FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, table_oid, table_name) "
             "WHERE database_name = 'snapshot' AND column_name = $1 ORDER BY table_name"

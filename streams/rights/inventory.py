@@ -10,7 +10,18 @@ from duckdb import DuckDBPyConnection
 from pydantic import BaseModel
 
 from operators.history import at_version
-from schemas import TOPICS, BadRecord, CardDiff, ForgetRequest, PolicySkill, Receipt, SkillDiff, Topic, decode, line_of
+from schemas import (
+    TOPICS,
+    BadRecord,
+    CardDiff,
+    ForgetRequest,
+    PolicySkill,
+    Receipt,
+    SkillDiff,
+    Topic,
+    decode,
+    line_digest,
+)
 from streams.analytics import MaterializerError, read
 from streams.analytics.erasure import erasure_filter_of
 from streams.kafka.scanner import NoSuchTopic, Scanner
@@ -249,7 +260,7 @@ def forget_request(
     user: str, domain: str | None, line: str | None, actor: str, event_id: str, at: datetime
 ) -> ForgetRequest:
     """Return the request to erase a person, one of their domains, or one line of it."""
-    digest = None if line is None or domain is None else line_of(user, domain, line)
+    digest = None if line is None or domain is None else line_digest(user, domain, line)
     return ForgetRequest(event_id=event_id, occurred_at=at, user_id=user, domain=domain, line=digest, actor=actor)
 
 

@@ -11,7 +11,7 @@ from confluent_kafka import Message, TopicPartition
 
 from operators.audit import FaultKind
 from operators.seals import SealState, check_seal, is_canonical
-from schemas import BadRecord, Card, CardDiff, Model, Receipt, SlimSkill, decode, subject_of, topic_of
+from schemas import BadRecord, Card, CardDiff, Model, Receipt, SlimSkill, decode, subject_digest, topic_of
 from schemas.diffs import PolicySkill, SkillDiff
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import Scanner
@@ -181,7 +181,7 @@ class ReceiptIndex:
 
     def of(self, user_id: str) -> Receipt | None:
         """Return the valid receipt of a user, if any."""
-        return self.by_subject.get(subject_of(user_id))
+        return self.by_subject.get(subject_digest(user_id))
 
     def covers(self, user_id: str, domain: str, moment: datetime) -> bool:
         """Return True if events of this moment are erased."""

@@ -232,7 +232,7 @@ async def run(settings: Settings, health: WebhooksHealth, endpoints: Sequence[En
     stop = threading.Event()
 
     def end() -> None:
-        shutdown.begin(settings.shutdown_seconds)
+        shutdown.start(settings.shutdown_seconds)
         health.is_ending = True
         stop.set()
 

@@ -62,13 +62,13 @@ class Endpoint(BaseModel):
         return (not self.domains or domain in self.domains) and (not self.users or user in self.users)
 
 
-class _File(BaseModel):
+class _EndpointsFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     endpoint: Annotated[tuple[Endpoint, ...], Field(min_length=1, max_length=MAX_ENDPOINTS)]
 
     @model_validator(mode="after")
-    def _has_each_once(self) -> Self:
+    def _names_are_unique(self) -> Self:
         if len({each.name for each in self.endpoint}) < len(self.endpoint):
             raise ValueError("two endpoints have one name")
         return self
@@ -76,7 +76,7 @@ class _File(BaseModel):
 
 def read(path: Path) -> tuple[Endpoint, ...]:
     """Return the endpoints of a file. Errors quote no secret."""
-    found, wrong = read_secrets(path, _File)
+    found, wrong = read_secrets(path, _EndpointsFile)
     if found is None:
         raise StreamsError(f"SAGER_WEBHOOKS: {wrong}")
     return found.endpoint

@@ -7,7 +7,7 @@ from operators.cards.fold import CardOutOfOrder, drop_stale_quotations, fold_car
 from operators.erasure import with_lines
 from operators.seals import reseal_receipt
 from operators.steps.listen import erasing_changes, with_sealed_diff
-from schemas import Card, CardChangeKind, CardDiff, ErasedScope, Receipt, compound_key, key_start, subject_of
+from schemas import Card, CardChangeKind, CardDiff, ErasedScope, Receipt, compound_key, key_prefix, subject_digest
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.runtime.dispatch import BatchReader
@@ -73,7 +73,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         if not lines:
             return
         held = self._tables.receipt(user_id)
-        begun = held or Receipt(event_id=scope.event_id, occurred_at=scope.until, subject=subject_of(user_id))
+        begun = held or Receipt(event_id=scope.event_id, occurred_at=scope.until, subject=subject_digest(user_id))
         after = with_lines(begun, {line: _latest(begun.lines.get(line), scope) for line in lines})
         if held is None or after != held:
             receipt = reseal_receipt(held, after, self._settings.chain_key_bytes)
@@ -83,7 +83,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         self, event: Any, card: Card | None, diff: CardDiff, gone: Sequence[str]
     ) -> tuple[Card, CardDiff]:
         """Rewrite the log without these lines; return the card after the diff, and the diff without them."""
-        log = [] if card is None or not card.version else await self._log(event, key_start(card.user_id), card.version)
+        log = [] if card is None or not card.version else await self._log(event, key_prefix(card.user_id), card.version)
         changed = [*log, diff] if gone else drop_stale_quotations([*log, diff])
         for line_id in gone:
             changed = redact_card_log(changed, line_id)
@@ -93,7 +93,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         return value.user_id.encode()
 
     def _name(self, value: Card) -> bytes:
-        return key_start(value.user_id)
+        return key_prefix(value.user_id)
 
     def _fold(self, log: Sequence[CardDiff]) -> Card | None:
         try:

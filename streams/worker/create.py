@@ -18,7 +18,7 @@ from streams.exceptions import MissingExtra
 from streams.kafka import topics
 from streams.kafka.security import protocol_of, tls_context
 from streams.pseudonyms import FILE, is_shared
-from streams.settings import By, RankerName, ReasonerName, Settings, Store
+from streams.settings import RankerName, ReasonerName, Settings, SlimAuthor, Store
 from streams.worker import metrics
 from streams.worker.agents import contrast, evolve, listen, prior, propagate, rank, weigh
 from streams.worker.deps import Deps, Worker
@@ -47,7 +47,7 @@ GC_THRESHOLDS = (100_000, 20, 10)
 def create(settings: Settings) -> Worker:
     """Return a worker whose app has all agents and is not started."""
     datadir = settings.data_dir / "worker"
-    permissions.make(datadir)
+    permissions.make_private(datadir)
     app, deps = _app(settings, datadir), Deps(settings)
     producer = Producer(app, settings)
     tables = Tables({base: _table(app, settings, base) for base in TABLES}, producer)
@@ -167,7 +167,7 @@ def max_model_seconds(settings: Settings) -> float:
     question = calls * settings.llm_timeout_seconds + pauses * settings.llm_retry_seconds
     evolving = int(settings.reasoner is ReasonerName.LLM)
     orders = settings.rank_orders + 1 if settings.ranker is not RankerName.DETERMINISTIC else 0
-    ranking = (settings.extract_by is By.LLM) + orders
+    ranking = (settings.extract_by is SlimAuthor.LLM) + orders
     return question * max(evolving, ranking)
 
 
@@ -228,6 +228,6 @@ class GracefulWorker(faust.Worker):
     def _schedule_shutdown(self, signal: Any) -> None:
         seconds = self.app.settings.shutdown_seconds
         self.app.health.set_ending()
-        shutdown.begin(seconds)
+        shutdown.start(seconds)
         logger.info("%s: finishing events in flight, for at most %.0f s", signal.name, seconds)
         super()._schedule_shutdown(signal)

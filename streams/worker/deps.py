@@ -11,8 +11,8 @@ from operators.statinit import parser_for, vocabulary_for
 from operators.steps import SkillStart
 from schemas.items import Candidate, Fact, ItemFacts
 from schemas.topics import compound_key
+from streams.caching import LruCache
 from streams.language import joined_vocabulary
-from streams.memory import LruCache
 from streams.privacy import privacy_of
 from streams.pseudonyms import ranking_key, secret_of
 from streams.settings import Settings

@@ -25,7 +25,7 @@ from operators.graph.items import forgotten_touch, neighbour_of, touch_all_items
 from operators.seals import reseal_receipt
 from operators.steps.listen import erasing_diff
 from schemas.base import Position, moment_of
-from schemas.codec import ModelT, derived_id, encode, known_as, subject_of
+from schemas.codec import ModelT, derived_id, encode, event_digest, subject_digest
 from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
 from schemas.topics import compound_key
 from streams.worker import metrics
@@ -54,7 +54,7 @@ class ErasureHandler:
         Raises LogIncomplete if the history of a line cannot be rewritten; the request can be repeated.
         """
         receipt = self._tables.receipt(request.user_id)
-        repeat = known_as(request.user_id, encode(request).decode(), self._deps.settings.event_key_bytes)
+        repeat = event_digest(request.user_id, encode(request).decode(), self._deps.settings.event_key_bytes)
         last = None if receipt is None else _scope(receipt, request)
         if receipt is not None and repeat in receipt.known:
             return "repeated"
@@ -70,11 +70,11 @@ class ErasureHandler:
         # Kafka's time, so that a successor writes the same records.
         request = request.model_copy(update={"occurred_at": min(position.moment, until)})
         receipt = receipt or Receipt(
-            event_id=request.event_id, occurred_at=request.occurred_at, subject=subject_of(request.user_id)
+            event_id=request.event_id, occurred_at=request.occurred_at, subject=subject_digest(request.user_id)
         )
         if request.line is None:
             key = self._deps.settings.event_key_bytes
-            receipt = with_known(receipt, (known_as(request.user_id, name, key) for name in held.ids))
+            receipt = with_known(receipt, (event_digest(request.user_id, name, key) for name in held.ids))
         scope = ErasedScope(event_id=request.event_id, until=until, actor=request.actor, versions=versions)
         receipt = await self._write_receipt(event, request, receipt, scope)
         await (self._erase_line(event, request, position) if request.line else self._erase_scope(event, request))

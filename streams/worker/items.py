@@ -19,10 +19,10 @@ from operators.graph.items import GraphLimits, MemoryUpdate, neighbour_of, split
 from operators.graph.neighbours import ItemSummary, Neighbourhood, neighbourhood_of
 from schemas import BadRecord, Fact, ItemMemory, ItemUpdate, Memory, compound_key, decode, encode
 from schemas.memory import epoch_of
+from streams.caching import LruCache, compressed, decompressed
 from streams.kafka.clients import partition_of
 from streams.kafka.follower import Follower
 from streams.kafka.scanner import int_of
-from streams.memory import LruCache, compressed, decompressed
 from streams.settings import Settings
 from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables

@@ -18,7 +18,7 @@ from schemas.forgetting import ForgetRequest, Receipt
 from schemas.memory import Memory
 from schemas.skills import Evidence, SlimSkill
 from schemas.statements import Stance, StatementChange, StatementChangeKind
-from schemas.topics import compound_key, diff_key, key_start
+from schemas.topics import compound_key, diff_key, key_prefix
 from streams.worker import metrics
 from streams.worker.deps import Deps
 from streams.worker.runtime.dispatch import BatchReader
@@ -96,7 +96,7 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
         Raises LogIncomplete, with nothing changed, if the log has gaps.
         """
         line = request.line or ""
-        log = await self._log(event, key_start(skill.user_id, skill.domain), skill.version)
+        log = await self._log(event, key_prefix(skill.user_id, skill.domain), skill.version)
         again, _ = await self._rewrite(event, log, redact_skill_log(log, line), skill.version)
         name = placeholder(line)
         held = next((each for each in again.attributes if each.attribute_id == name), None)

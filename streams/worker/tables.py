@@ -7,13 +7,13 @@ from weakref import WeakValueDictionary
 
 from schemas.base import Model
 from schemas.cards import Card, PendingConversations
-from schemas.codec import ModelT, decode, encode, subject_of
+from schemas.codec import ModelT, decode, encode, subject_digest
 from schemas.diffs import PolicySkill
 from schemas.forgetting import Receipt
 from schemas.memory import Memory
 from schemas.state import OpenRankings, Profile
 from schemas.weights import Weights
-from streams.memory import LruCache
+from streams.caching import LruCache
 from streams.worker.runtime.producer import MessageSizeTooLarge, Producer, RecordPosition
 from streams.worker.runtime.state import LogFirstTable
 
@@ -108,11 +108,11 @@ class Tables:
 
     def receipt(self, user_id: str) -> Receipt | None:
         """Return the user's receipt; None without an erasure."""
-        return self.receipts.read(subject_of(user_id).encode())
+        return self.receipts.read(subject_digest(user_id).encode())
 
     def erasure_epoch(self, user_id: str) -> str:
         """Return a cache-busting token that changes after any erasure for this user."""
-        raw = self.receipts.table.stored_bytes(subject_of(user_id).encode())
+        raw = self.receipts.table.stored_bytes(subject_digest(user_id).encode())
         return "" if raw is None else str(hash(raw))
 
     def prime_cache(self, raw: bytes, record: Model) -> None:

@@ -32,10 +32,10 @@ from schemas import (
     compound_key,
     decode,
     encode,
-    key_start,
+    key_prefix,
 )
+from streams.caching import LruCache
 from streams.kafka.scanner import Scanner
-from streams.memory import LruCache
 from streams.settings import Settings
 from streams.worker.runtime.dispatch import BatchReader
 from streams.worker.runtime.producer import Producer
@@ -135,7 +135,7 @@ class OutputTail:
 
 
 def _start(scanner: Scanner, where: TopicPartition, since_ms: int) -> TopicPartition:
-    [found] = scanner.since([where], since_ms)
+    [found] = scanner.from_time([where], since_ms)
     end = scanner.end(where)
     by_time = end if found.offset == OFFSET_END else found.offset
     return TopicPartition(where.topic, where.partition, max(0, min(by_time, end - MIN_RECORDS)))
@@ -145,7 +145,7 @@ def _add(tail: Tail, base: str, key: bytes, value: bytes | None) -> None:
     if value is None:  # erased: versions start again at 1
         try:
             owner, domain, *_ = orjson.loads(key)
-            tail.pop(key_start(owner) if base == CardDiff.TOPIC else compound_key(owner, domain), None)
+            tail.pop(key_prefix(owner) if base == CardDiff.TOPIC else compound_key(owner, domain), None)
         except (ValueError, TypeError):
             pass
         return
@@ -165,7 +165,7 @@ def _entry(base: str, value: bytes) -> tuple[bytes, NewestVersion]:
         case SlimSkill() as slim:
             return compound_key(slim.user_id, slim.domain), NewestVersion(slim.skill_version, slim.text)
         case CardDiff() as card_diff:
-            return key_start(card_diff.user_id), NewestVersion(card_diff.version)
+            return key_prefix(card_diff.user_id), NewestVersion(card_diff.version)
         case RankingOutcome() as outcome:
             return outcome.event_id.encode(), NewestVersion(1)
     raise AssertionError(f"the end of {base} is not needed")

@@ -14,7 +14,7 @@ import pytest
 
 from infra import chart, dockerfile
 from infra.chart import CHART, FILES, STRINGS
-from streams import agreement
+from streams import shared_settings
 from streams.settings import Settings
 from tests.chart_kinds import SPECS
 
@@ -214,7 +214,7 @@ def test_a_process_gets_no_secret_that_is_not_its_own(values: Path) -> None:
         assert not {f"SAGER_{each.upper()}" for each in STRINGS | FILES} & set(container.settings)
 
 
-GOES_BY = {"worker": agreement.ALL, "materializer": agreement.FILTERS, "api": agreement.ALL}
+GOES_BY = {"worker": shared_settings.ALL, "materializer": shared_settings.FILTERS, "api": shared_settings.ALL}
 """The settings that a process shares with the others."""
 
 

@@ -15,7 +15,7 @@ import yaml
 from infra.compose import EXAMPLE, ROOT, VARIABLE, Service, services, variables
 from infra.compose import FILE as COMPOSE
 from infra.dockerfile import FILE, stages
-from streams import agreement
+from streams import shared_settings
 from streams.cli import app
 from streams.settings import Settings
 
@@ -72,8 +72,8 @@ def test_prometheus_scrapes_the_metrics_ports() -> None:
 
 def test_processes_share_the_settings_that_must_agree() -> None:
     # A materializer without the workers' key lets erased events back in.
-    shared = {"worker": agreement.ALL, "materializer": agreement.FILTERS, "http": agreement.ALL}
-    wanted = {f"SAGER_{name.upper()}": f"of {name}" for name in agreement.ALL}
+    shared = {"worker": shared_settings.ALL, "materializer": shared_settings.FILTERS, "http": shared_settings.ALL}
+    wanted = {f"SAGER_{name.upper()}": f"of {name}" for name in shared_settings.ALL}
     given = services(wanted)
 
     for name, settings in shared.items():

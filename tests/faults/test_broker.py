@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from infra.kafka.kafka import Kafka
 from schemas import SkillDiff
-from schemas.topics import WORKED_OFF
+from schemas.topics import CONSUMED_TOPICS
 from streams.kafka import topics
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import Watchdog
@@ -137,7 +137,7 @@ def test_a_cluster_that_loses_one_of_three_brokers(on: Callable[[int], tuple[Kaf
 
 def impatient_watchdog(settings: Settings) -> Watchdog:
     """One that finds a worker stuck as soon as it is told of lag twice; it ends nobody."""
-    sources = {(settings.topic(base), number) for base in WORKED_OFF for number in range(settings.partitions)}
+    sources = {(settings.topic(base), number) for base in CONSUMED_TOPICS for number in range(settings.partitions)}
     impatient = settings.model_copy(update={"watchdog_seconds": 0.1})
     return Watchdog(impatient, lambda: float("-inf"), lambda: sources, lambda _: None)
 

@@ -21,7 +21,7 @@ from schemas import (
     Tier,
     encode,
 )
-from schemas.codec import subject_of
+from schemas.codec import subject_digest
 from schemas.forgetting import ForgetRequest, Receipt
 from streams.analytics import read
 from streams.pseudonyms import secret_of
@@ -66,7 +66,7 @@ def forget(harness: Harness, seconds: float = 60, **scope: Any) -> Receipt:
     with CommandClient(harness.settings, ANN) as client:
         receipt = client.forget(asked, seconds)
     assert receipt is not None or not seconds, harness.logs()
-    return receipt or Receipt(event_id="none", occurred_at=datetime.now(UTC), subject=subject_of(ANN))
+    return receipt or Receipt(event_id="none", occurred_at=datetime.now(UTC), subject=subject_digest(ANN))
 
 
 def worker(harness: Harness, url: str, **more: Any) -> Any:
@@ -175,7 +175,7 @@ def test_a_person_leaves_nothing_behind_and_starts_afresh(harness: Harness) -> N
         harness.until(lambda out: any(r.person and r.person.done for r in out.values(Receipt)), "the receipt")
         receipt = harness.outputs.values(Receipt)[-1]
         assert receipt.person is not None
-        assert (receipt.subject, receipt.person.versions) == (subject_of(ANN), 7)
+        assert (receipt.subject, receipt.person.versions) == (subject_digest(ANN), 7)
         harness.duckdb("SELECT count(*) FROM receipts WHERE done", lambda rows: rows == [(1,)])
         harness.until(lambda _: not harness.poll() and not traces(harness), "traces to go")
         with read.connect(harness.settings) as con:

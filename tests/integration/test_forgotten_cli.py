@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from operators.erasure import with_scope
 from schemas.base import Model, Position
-from schemas.codec import DeadLetter, encode, subject_of
+from schemas.codec import DeadLetter, encode, subject_digest
 from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
 from schemas.skills import SlimSkill
 from schemas.topics import compound_key
@@ -48,7 +48,7 @@ def letter(user: str, number: int, *, by_key: bool) -> DeadLetter:
 
 def receipt(user: str, until: datetime = NOW) -> Receipt:
     request = ForgetRequest(event_id="r", occurred_at=NOW, user_id=user, actor="advocate")
-    empty = Receipt(event_id="r", occurred_at=NOW, subject=subject_of(user))
+    empty = Receipt(event_id="r", occurred_at=NOW, subject=subject_digest(user))
     return with_scope(empty, request, ErasedScope(event_id="r", until=until, actor="advocate", done=True))
 
 
@@ -80,7 +80,7 @@ def test_dead_letters_of_somebody_forgotten_are_neither_shown_nor_replayed(harne
         put(harness, "dead-letters", each.key or b"", each)
     assert json.loads(sager(harness, "dead-letters", "list", "--json").stdout)["total"] == 3
 
-    put(harness, "receipts", subject_of("ann").encode(), receipt("ann"))
+    put(harness, "receipts", subject_digest("ann").encode(), receipt("ann"))
 
     told = json.loads(sager(harness, "dead-letters", "list", "--json").stdout)
     assert (told["total"], told["forgotten"]) == (1, 2)
@@ -110,7 +110,7 @@ def test_what_topics_still_hold_of_somebody_forgotten_is_in_no_answer(harness: H
         place(harness, "selections", user, b"{")
         put(harness, "dead-letters", user.encode(), letter(user, 1, by_key=True))
     put(harness, "slim-skills", compound_key("ann", "films"), None)
-    place(harness, "receipts", "ann", encode(receipt("ann", datetime.now(UTC))), subject_of("ann").encode())
+    place(harness, "receipts", "ann", encode(receipt("ann", datetime.now(UTC))), subject_digest("ann").encode())
 
     for user, is_there in (("ann", False), ("bob", True)):
         asked = sager(harness, "policy", "forget", user, "--everything", "--dry-run", "--json")

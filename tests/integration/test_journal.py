@@ -16,7 +16,7 @@ import aiokafka
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from streams.exceptions import BrokerUnreachable
+from streams.exceptions import KafkaUnreachable
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.producer import Outbox
@@ -209,7 +209,7 @@ def test_a_malformed_request_closes_its_connection_and_no_other(tmp_path: Path) 
     with Kept(tmp_path) as deployment:
         producer = Producer(producer_config(deployment.settings))
         send(producer, b"a")
-        with BrokerClient(deployment.settings.bootstrap) as wire, pytest.raises(BrokerUnreachable):
+        with BrokerClient(deployment.settings.bootstrap) as wire, pytest.raises(KafkaUnreachable):
             wire.produce(ITEMS, b"no batch")
         with socket.create_connection(("127.0.0.1", int(deployment.settings.bootstrap.rpartition(":")[2]))) as plain:
             plain.sendall(b"GET / HTTP/1.1\r\n\r\n")

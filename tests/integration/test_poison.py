@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 
 from schemas import TOPICS, DeadLetter, Ranking, RankRequest, SkillDiff, encode
-from schemas.topics import WORKED_OFF
+from schemas.topics import CONSUMED_TOPICS
 from streams.kafka.clients import producer_config
 from tests.conftest import APACHE
 from tests.harness import Harness
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.broker
 
 PER_TOPIC = int(os.environ.get("SAGER_TEST_POISON", "120"))
 GOOD_EVERY = max(4, PER_TOPIC // 250)
-INPUTS = (*WORKED_OFF, "items")
+INPUTS = (*CONSUMED_TOPICS, "items")
 NEARLY_A_MEBIBYTE = 1024 * 1024 - 8_000
 
 

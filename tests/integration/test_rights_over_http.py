@@ -10,7 +10,7 @@ from urllib.error import HTTPError, URLError
 
 import pytest
 
-from schemas import SlimSkill, subject_of
+from schemas import SlimSkill, subject_digest
 from streams.http import tokens
 from streams.local.broker import free_port
 from streams.webhooks.messages import CHANGED, FORGOTTEN, RESET
@@ -98,7 +98,7 @@ def test_explanations_export_and_erasure_work_over_http(harness: Harness) -> Non
         assert (status, told["known"], told["domains"]) == (200, True, ["films"])
         assert {"topic skill-diffs", "topic slim-skills"} <= {each["store"] for each in told["goes"]}
         status, receipt = ask(port, token, f"{PATH}/forget", {"everything": True, "confirm": USER})
-        assert (status, json.loads(receipt)["receipt"]["subject"]) == (200, subject_of(USER))
+        assert (status, json.loads(receipt)["receipt"]["subject"]) == (200, subject_digest(USER))
         harness.until(lambda _: shop.of(FORGOTTEN) == [{"user_id": USER, "domain": "films"}], "the shop to be told so")
         status, preview = ask(port, token, f"{PATH}/forget", {"everything": True})
         held = {each["store"] for each in json.loads(preview)["goes"]}

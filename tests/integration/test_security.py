@@ -23,7 +23,7 @@ from infra.kafka.kafka import Kafka, KafkaUnavailable
 from infra.kafka.secured import OpensslUnavailable, Secured, authority
 from sager_client import SlimSkills
 from schemas import SkillDiff, SlimSkill
-from streams.exceptions import BrokerRefuses
+from streams.exceptions import KafkaRefused
 from streams.kafka.clients import reach
 from streams.local.broker import free_port
 from streams.local.children import environment
@@ -176,7 +176,7 @@ def test_the_pipeline_runs_with_a_client_certificate(cluster: Cluster, tmp_path:
 def test_a_certificate_must_bear_the_name_that_we_connect_to(cluster: Cluster) -> None:
     by_name = cluster.kafka.secured.replace("127.0.0.1", "localhost")
 
-    with pytest.raises(BrokerRefuses, match="host names in SAGER_BOOTSTRAP"):
+    with pytest.raises(KafkaRefused, match="host names in SAGER_BOOTSTRAP"):
         reach(Settings(**cluster.user(bootstrap=by_name)), 15)
     _, seen = reach(Settings(**cluster.user(bootstrap=by_name, kafka_ssl_verify_hostname=False)), 15)
 

@@ -7,7 +7,7 @@ import pytest
 
 from infra.compose import services
 from schemas import ForgetRequest, Ranking, Selection, SkillDiff
-from streams import agreement
+from streams import shared_settings
 from streams.rights.commands import CommandClient
 from tests.harness import Harness
 from tests.worlds import slate
@@ -22,7 +22,7 @@ def test_erased_events_that_are_sent_again_with_new_times_get_no_row(harness: Ha
     given = services({"SAGER_CHAIN_KEY": KEY})
 
     def own(service: str) -> dict[str, str]:
-        variables = {name: f"SAGER_{name.upper()}" for name in agreement.ALL}
+        variables = {name: f"SAGER_{name.upper()}" for name in shared_settings.ALL}
         return {name: KEY for name, each in variables.items() if given[service].environment.get(each) == KEY}
 
     harness.worker(**own("worker"))

@@ -20,7 +20,7 @@ from operators.steps.versions import EvolveState, SkillVersion
 from sager_client import SlimSkills
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, compound_key, diff_key, encode, topic_of
 from schemas.cards import CardChange, CardChangeKind
-from schemas.codec import subject_of
+from schemas.codec import subject_digest
 from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
@@ -100,7 +100,7 @@ class World:
     def forget(self, user: str, domain: str | None = None) -> None:
         """As a worker forgets a person or a domain of theirs, but for the tombstones."""
         asked = ForgetRequest(event_id="f", occurred_at=a_time(60), user_id=user, actor="ann", domain=domain)
-        held = self.receipts.get(user) or Receipt(event_id="f", occurred_at=a_time(60), subject=subject_of(user))
+        held = self.receipts.get(user) or Receipt(event_id="f", occurred_at=a_time(60), subject=subject_digest(user))
         scope = ErasedScope(event_id="f", until=a_time(60 + len(held.scopes)), actor="ann", done=True)
         self.receipts[user] = seal_record(with_scope(held, asked, scope), KEY)
         self.send(user, self.receipts[user])
@@ -179,11 +179,11 @@ def test_forged_records_on_topics_are_found_and_named(world: World) -> None:
     world.put("torn", LOG, diff_key("torn", DOMAIN, 2), b"[]")
     world.remove("pretended")
     world.send("pretended", seal_record(older.model_copy(update={
-        "subject": subject_of("pretended"), "person": ErasedScope(event_id="f", until=a_time(90), actor="ann"),
+        "subject": subject_digest("pretended"), "person": ErasedScope(event_id="f", until=a_time(90), actor="ann"),
     }), b"guess"))  # fmt: skip
     world.put("cut", LOG, diff_key("cut", DOMAIN, 3), None)
     world.send("cut", world.versions["cut"][1].skill, world.versions["cut"][1].slim)
-    world.put("lessened", Receipt.TOPIC, subject_of("lessened").encode(), None)
+    world.put("lessened", Receipt.TOPIC, subject_digest("lessened").encode(), None)
     last = world.versions["foldless"][-1].diff
     assert last is not None
     world.send("foldless", last.model_copy(update={"changes": (*last.changes, *last.changes), "seed": ()}))

@@ -19,7 +19,7 @@ from schemas import (
     SkillDiff,
     SkillLineInput,
     Tier,
-    line_of,
+    line_digest,
 )
 from streams.rights.commands import CommandClient
 from streams.rights.verify import verify
@@ -101,7 +101,7 @@ def test_a_verification_of_a_busy_deployment_has_no_findings(harness: Harness) -
     carry_out(harness, "reworded", Action.REWORD, attribute_id=lines["reworded"], value="slow cinema")
     carry_out(harness, "rolled-back", Action.ROLL_BACK, to_version=0, lines=seed or ())
     carry_out(harness, "frozen", Action.FREEZE)
-    forget(harness, "redacted", domain=DOMAIN, line=line_of("redacted", DOMAIN, lines["redacted"]))
+    forget(harness, "redacted", domain=DOMAIN, line=line_digest("redacted", DOMAIN, lines["redacted"]))
     forget(harness, "forgotten")
     forget(harness, "lost-domain", domain=DOMAIN)
     harness.quiet()

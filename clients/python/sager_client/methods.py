@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from .errors import NotShown, UnknownOption
-from .schemas import ClarifyingQuestion, Event, ForgetRequest, Scope, SlimSkill, Speaker, Stance, Utterance, line_of
+from .schemas import ClarifyingQuestion, Event, ForgetRequest, Scope, SlimSkill, Speaker, Stance, Utterance, line_digest
 from .schemas.corrections import Correction, Directive
 from .schemas.events import Feedback, Injected, Interaction, Ranking, RankRequest, Selection, Signal
 from .schemas.items import Candidate, Item
@@ -327,7 +327,7 @@ class EventMethods:
         if attribute_id is not None:
             if domain is None:
                 raise TypeError("a line is erased within a domain: name it too")
-            line = line_of(user_id, domain, attribute_id)
+            line = line_digest(user_id, domain, attribute_id)
         return self.send(_new(ForgetRequest, envelope, user_id=user_id, domain=domain, line=line, actor=actor))
 
 

@@ -40,7 +40,7 @@ class SkillCopy:
             connection_of(bootstrap, connection),
             SlimSkill.TOPIC,
             self._take,
-            on_start=self._start_again,
+            on_start=self._reread,
             on_caught_up=self._on_caught_up,
         )
 
@@ -96,7 +96,7 @@ class SkillCopy:
         if self._read is self._held:
             self._report(before, skill)
 
-    def _start_again(self) -> None:
+    def _reread(self) -> None:
         if self._held:
             self._read = {}
 

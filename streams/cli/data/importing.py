@@ -60,7 +60,7 @@ def import_(
     with ProgressBars() as progress, EventOutbox(chosen) as outbox:
         # The catalogue keeps the newest record per item, so sending it again changes nothing.
         sent, known = _send(outbox, progress, dataset.catalogue(data), len(data.items), set())
-        known_ids = dataset.held_ids(chosen, "interactions")
+        known_ids = dataset.existing_event_ids(chosen, "interactions")
         more = _send(outbox, progress, dataset.interactions(data), data.visits, known_ids)
         sent, known = sent + more[0], known + more[1]
     counts = {"domain": data.domain, "users": len(data.histories), "sent": dict(sent), "already_there": dict(known)}

@@ -59,7 +59,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     """Open a new private file; a failure removes it."""
     if path.exists():
         raise StreamsError(f"{path} exists: choose another --to")
-    permissions.make(path.absolute().parent)
+    permissions.make_private(path.absolute().parent)
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # only its owner may read it
     try:
         with os.fdopen(number, "wb") as out:

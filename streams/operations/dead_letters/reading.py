@@ -12,7 +12,7 @@ from confluent_kafka import Message
 from schemas import CLIPPED, BadRecord, DeadLetter, decode, moment_of
 from streams.analytics.erasure import erasure_filter_of
 from streams.exceptions import StreamsError
-from streams.kafka.scanner import Scanner, Tell, int_of, sent_at_ms
+from streams.kafka.scanner import OnProgress, Scanner, int_of, sent_at_ms
 from streams.settings import Settings
 
 # Header of a dead letter's copy that marks its replay: the position of the replayed record.
@@ -83,14 +83,14 @@ def read_letters(
     settings: Settings,
     scanner: Scanner,
     since_ms: int = 0,
-    tell: Tell = lambda *_: None,
+    tell: OnProgress = lambda *_: None,
     counts: LetterListing | None = None,
 ) -> Iterator[StoredLetter]:
     """Yield all dead letters, repeats included, oldest first within a partition; add to `counts`."""
     # Dead letters of erased users stay on the topic for 90 days, as it is not compacted. They are skipped.
     barrier, counts = erasure_filter_of(settings, scanner), counts or LetterListing()
     where = scanner.partitions(DeadLetter.TOPIC)
-    for message in scanner.read(scanner.since(where, since_ms) if since_ms else where, tell):
+    for message in scanner.read(scanner.from_time(where, since_ms) if since_ms else where, tell):
         try:
             letter = decode(DeadLetter, message.value())
         except BadRecord:
@@ -107,7 +107,9 @@ def read_letters(
         )
 
 
-def list_letters(settings: Settings, chosen: LetterFilter, limit: int, tell: Tell = lambda *_: None) -> LetterListing:
+def list_letters(
+    settings: Settings, chosen: LetterFilter, limit: int, tell: OnProgress = lambda *_: None
+) -> LetterListing:
     """List at most `limit` newest matching dead letters, and count all matching ones."""
     done, seen = LetterListing(), set[str]()
     kept: list[tuple[tuple[int, int, int], StoredLetter]] = []
@@ -129,7 +131,9 @@ def list_letters(settings: Settings, chosen: LetterFilter, limit: int, tell: Tel
     return done
 
 
-def find_letter(settings: Settings, event_id: str, tell: Tell = lambda *_: None) -> tuple[StoredLetter, list[str]]:
+def find_letter(
+    settings: Settings, event_id: str, tell: OnProgress = lambda *_: None
+) -> tuple[StoredLetter, list[str]]:
     """Find a dead letter by id, and the positions where its original was replayed."""
     with Scanner(settings) as scanner:
         every = read_letters(settings, scanner, tell=tell)

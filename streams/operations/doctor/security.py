@@ -8,7 +8,7 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException, admin
 
-from streams import agreement, permissions
+from streams import permissions, shared_settings
 from streams.operations import process_metrics
 from streams.operations.doctor.findings import DoctorFinding, Status, error, ok, warning
 from streams.settings import Settings
@@ -53,16 +53,18 @@ def settings_agree(settings: Settings) -> Iterator[DoctorFinding]:
     token = settings.console_metrics_token
     readings = asyncio.run(process_metrics.fetch(urls, token.get_secret_value() if token else None))
     published = {
-        reading.source: {labels["setting"]: labels["fingerprint"] for labels, _ in reading.samples_of(agreement.METRIC)}
+        reading.source: {
+            labels["setting"]: labels["fingerprint"] for labels, _ in reading.samples_of(shared_settings.METRIC)
+        }
         for reading in readings
         if not reading.unreachable
     }
     unreachable = [f"{reading.source} ({reading.unreachable})" for reading in readings if reading.unreachable]
     if unreachable:
         yield warning(check, f"not compared: {', '.join(unreachable)}", "start them, or correct SAGER_CONSOLE_METRICS")
-    between = dict(agreement.differences(published))
-    ours = {name: agreement.fingerprint(settings, name) for name in agreement.ALL}
-    with_us = dict(agreement.differences({**published, "this command": ours}))
+    between = dict(shared_settings.differences(published))
+    ours = {name: shared_settings.fingerprint(settings, name) for name in shared_settings.ALL}
+    with_us = dict(shared_settings.differences({**published, "this command": ours}))
     for name, held in with_us.items():
         sides = " differs from ".join(" and ".join(processes) for processes in held.values())
         variable = f"SAGER_{name.upper()}"

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, ResourceType
 
 from streams.analytics import read, schema
-from streams.exceptions import BrokerUnreachable, StreamsError
+from streams.exceptions import KafkaUnreachable, StreamsError
 from streams.kafka import consumer_group as group
 from streams.kafka.topics import SAFE_IN_SYNC, SAFE_REPLICATION, TopicState, inspect
 from streams.operations.doctor.findings import DoctorFinding, error, ok, warning
@@ -70,7 +70,7 @@ def workers(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
     try:
         waiting = lag(settings, client)
         count = group.members(settings, client)
-    except (KafkaException, BrokerUnreachable) as failed:
+    except (KafkaException, KafkaUnreachable) as failed:
         yield warning("workers", f"the group {settings.app_id} cannot be read: {failed}", "check the access rules")
         return
     per_topic: Counter[str] = Counter()

@@ -14,7 +14,7 @@ from confluent_kafka import TopicPartition
 from operators.audit import without_seals
 from operators.learning.fold import OutOfOrder
 from operators.whatif import Lines, ReplayMoment, ReplaySeries, replay, replay_series
-from schemas import BadRecord, Contrast, Provenance, Receipt, SkillCommand, compound_key, decode, subject_of
+from schemas import BadRecord, Contrast, Provenance, Receipt, SkillCommand, compound_key, decode, subject_digest
 from schemas.codec import ModelT
 from schemas.diffs import PolicySkill, SkillDiff
 from streams.exceptions import StreamsError, TopicsDiffer
@@ -244,7 +244,7 @@ class _Histories:
     def _read_histories(self, where: TopicPartition) -> dict[bytes, _History]:
         found: dict[bytes, _History] = {}
         since, begun = self._chosen.since_ms, False
-        for message in self._scanner.read(self._scanner.since([where], since) if since else [where]):
+        for message in self._scanner.read(self._scanner.from_time([where], since) if since else [where]):
             # All choices after the first recent one, because a gap cannot be replayed.
             begun = begun or sent_at_ms(message) >= since
             raw = message.value() or b""
@@ -255,7 +255,7 @@ class _Histories:
             except (ValueError, TypeError, KeyError, AttributeError):  # the worker has dead-lettered it
                 continue
             wanted = self._chosen.user in (None, user_id) and self._chosen.domain in (None, domain)
-            if begun and is_here and wanted and subject_of(user_id) not in self._erased:
+            if begun and is_here and wanted and subject_digest(user_id) not in self._erased:
                 found.setdefault(key, _History(user_id, domain)).choices.setdefault(event_id, raw)
         return found
 

@@ -15,7 +15,7 @@ from operators.slim import SlimResult
 from operators.steps.rank import ListStatements, RankState, answer
 from operators.weights import RankWeights
 from schemas import Features, Injected, Position, Provenance, Ranking, RankRequest, compound_key, encode
-from streams.memory import LruCache
+from streams.caching import LruCache
 from streams.steps import rank_of
 from streams.worker import metrics
 from streams.worker.deps import Deps, Worker

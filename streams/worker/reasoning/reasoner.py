@@ -21,7 +21,7 @@ from operators.options import EvolveMode
 from schemas import Contrast, Correction, Fact, ItemFacts, PolicySkill, Provenance
 from schemas.cards import Card, Turn
 from streams import language
-from streams.llm import EndpointAway
+from streams.llm import EndpointUnavailable
 from streams.privacy import DEFAULT
 from streams.settings import OnLlmFailure
 from streams.worker import metrics
@@ -164,7 +164,7 @@ class Reasoning:
             self._waiting += 1
             try:
                 with metrics.LLM_WAITING.track_inprogress():
-                    if isinstance(failure, EndpointAway):
+                    if isinstance(failure, EndpointUnavailable):
                         await self._until(failure.passable)
                         delay = FIRST_WAIT_SECONDS
                     else:

@@ -14,8 +14,8 @@ from faust.stores import memory, rocksdb
 from faust.types import TP
 from yarl import URL
 
-from schemas import key_start
-from streams.memory import compressed, decompressed
+from schemas import key_prefix
+from streams.caching import compressed, decompressed
 from streams.worker.runtime.producer import RecordPosition
 
 SAMPLE_ENTRIES = 1_000
@@ -249,7 +249,7 @@ class LogFirstTable(faust.Table):
 
     async def keys_of(self, owner: str) -> list[bytes]:
         """Return the keys `[owner, ...]`, by a scan, as tables have no index."""
-        start, found = key_start(owner), []
+        start, found = key_prefix(owner), []
         for number, key in enumerate(tuple(self.data), 1):
             if key.startswith(start):
                 found.append(key)

@@ -17,7 +17,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from schemas.topics import WORKED_OFF
+from schemas.topics import CONSUMED_TOPICS
 from streams.kafka import consumer_group as group
 from streams.kafka.clients import client_config, no_group
 from streams.kafka.scanner import int_of, sent_at_ms
@@ -34,7 +34,7 @@ BEAT_SECONDS = 1.0
 LOOP_SECONDS = 30.0
 
 
-def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = WORKED_OFF) -> dict[TopicPartition, int]:
+def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = CONSUMED_TOPICS) -> dict[TopicPartition, int]:
     """Return the number of uncommitted records per source partition; the keys hold the committed offset."""
     partitions = [
         TopicPartition(settings.topic(base), partition) for base in sources for partition in range(settings.partitions)
@@ -147,7 +147,7 @@ class Watchdog(threading.Thread):
         self._stall = StallDetector(settings.watchdog_seconds, self._pause)
         self._oldest = OldestRecordProbe(settings)
         self._oldest_by_topic: dict[str, float] = {}
-        for base in WORKED_OFF:
+        for base in CONSUMED_TOPICS:
             metrics.LAG.labels(base)
             metrics.OLDEST.labels(base).set_function(partial(self._oldest_of, base))
 
@@ -187,7 +187,7 @@ class Watchdog(threading.Thread):
         return self._stall.has_expired((now, committed), time.monotonic(), self._beats())
 
     def _export(self, ours: dict[TopicPartition, int]) -> None:
-        for base in WORKED_OFF:
+        for base in CONSUMED_TOPICS:
             metrics.LAG.labels(base).set(sum(n for tp, n in ours.items() if tp.topic == self._settings.topic(base)))
         stamps = self._oldest.timestamps([tp for tp, records in ours.items() if records])
         by_topic: dict[str, float] = {}

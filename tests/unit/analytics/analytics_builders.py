@@ -24,7 +24,7 @@ from schemas import (
     encode,
     topic_of,
 )
-from schemas.codec import subject_of
+from schemas.codec import subject_digest
 from schemas.diffs import (
     CountDelta,
     DiffTrigger,
@@ -177,7 +177,7 @@ def slim(version: int = 1, text: str = "likes: sf", user: str = "ann") -> SlimSk
 def receipt(user: str, until: datetime = NOON + timedelta(hours=1), **scope: Any) -> Receipt:
     """A receipt for all of a user, or of a domain or line."""
     request = ForgetRequest(event_id="r", occurred_at=until, user_id=user, actor="advocate", **scope)
-    empty = Receipt(event_id="r", occurred_at=until, subject=subject_of(user))
+    empty = Receipt(event_id="r", occurred_at=until, subject=subject_digest(user))
     return with_scope(empty, request, ErasedScope(event_id="r", until=until, actor="advocate", done=True))
 
 

@@ -19,7 +19,7 @@ from sager_client import (
     SlimSkills,
     Undelivered,
 )
-from sager_client.schemas import GlobalSkill, encode, line_of
+from sager_client.schemas import GlobalSkill, encode, line_digest
 from streams.local.broker import free_port
 from tests.worlds import slate
 
@@ -69,8 +69,8 @@ def test_rights_of_a_person(events: EventProducer) -> None:
     assert (whole.domain, whole.line) == (None, None)
     assert (
         line.line
-        == line_of("ann", "films", "preference:genre:crime")
-        == schemas.line_of("ann", "films", "preference:genre:crime")
+        == line_digest("ann", "films", "preference:genre:crime")
+        == schemas.line_digest("ann", "films", "preference:genre:crime")
     )
     with pytest.raises(TypeError, match="within a domain"):
         events.forget("ann", attribute_id="preference:genre:crime", actor="ann")

@@ -10,7 +10,7 @@ import pytest
 from operators.admission import event_id_of
 from operators.erasure import with_known, with_scope
 from schemas import TOPICS, BadRecord, DeadLetter, Position, Selection, decode, encode
-from schemas.codec import known_as, line_of, subject_of
+from schemas.codec import event_digest, line_digest, subject_digest
 from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
 from streams.analytics import erasure
 from streams.analytics.erasure import ErasureFilter
@@ -36,7 +36,7 @@ def count(store, table, condition):
 
 def receipt_of(domain, until, who=WHO, line=None):
     request = ForgetRequest(event_id="r", occurred_at=until, user_id=who, domain=domain, line=line, actor="advocate")
-    empty = Receipt(event_id="r", occurred_at=until, subject=subject_of(who))
+    empty = Receipt(event_id="r", occurred_at=until, subject=subject_digest(who))
     return with_scope(empty, request, ErasedScope(event_id="r", until=until, actor="advocate", done=True))
 
 
@@ -181,7 +181,7 @@ def test_dead_letters_go_however_their_bytes_spell_the_id_and_where_nothing_else
 def test_a_forgotten_lines_words_are_blank_in_older_rows_in_whatever_order_they_come(tmp_path, first):
     records = [record for record in build().records if record.topic.base in ("rankings", "skill-commands")]
     until = max(happened(r) for r in records)
-    line = line_of(WHO, "films", "preference:genre:noir")
+    line = line_digest(WHO, "films", "preference:genre:noir")
     receipt = as_record(receipt_of("films", until, line=line))
     with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
         barrier = ErasureFilter()
@@ -220,7 +220,7 @@ def test_an_event_that_is_known_by_its_id_gets_no_row_again(tmp_path, again):
         a_command(user_id=WHO, occurred_at=at),
         a_rank_request(event_id="r1", user_id=WHO, occurred_at=at),
     ]
-    known = [known_as(WHO, name, b"secret") for event in sent if (name := event_id_of(event))]
+    known = [event_digest(WHO, name, b"secret") for event in sent if (name := event_id_of(event))]
     receipt = with_known(receipt_of(None, at + timedelta(hours=1)), known)
     after = int((at + again + timedelta(hours=2)).timestamp() * 1_000)
     with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:

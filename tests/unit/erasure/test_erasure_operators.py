@@ -20,7 +20,7 @@ from operators.redaction import names_line, placeholder, redact_skill_log
 from operators.seals import seal_diff
 from operators.steps import EvolveState, EvolveStep
 from schemas import Action, AnsweredRanking, Attribute, Evidence, Fact, ItemFacts, OpenRankings, encode
-from schemas.codec import line_of, subject_of
+from schemas.codec import line_digest, subject_digest
 from schemas.diffs import Judgement, SkillDiff, Verdict
 from schemas.forgetting import MAX_DOMAINS, MAX_LINES, ErasedScope, ForgetRequest, Receipt
 from streams.output_gate import DEFAULT as OUTPUT_GATE
@@ -28,10 +28,10 @@ from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import DOMAIN, NOW, USER, a_command, a_contrast, an_attribute, an_interaction
 
 NOIR, SAGA = Fact(dimension="genre", value="noir"), Fact(dimension="genre", value="saga")
-LINE = line_of(USER, DOMAIN, fact_id(NOIR))
+LINE = line_digest(USER, DOMAIN, fact_id(NOIR))
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SLIM = EvolveStep(slim_tokens=30, privacy=PRIVACY, gate=OUTPUT_GATE)
-EMPTY = Receipt(event_id="none", occurred_at=START, subject=subject_of(USER))
+EMPTY = Receipt(event_id="none", occurred_at=START, subject=subject_digest(USER))
 
 
 def asked(number: int, domain: str | None, line: str | None) -> tuple[ForgetRequest, ErasedScope]:
@@ -51,7 +51,7 @@ SCOPES = st.lists(
 def test_a_receipt_covers_for_ever_what_was_asked(scopes: list[tuple[str | None, bool, int]]) -> None:
     receipt, told = EMPTY, []
     for number, (domain, is_line, which) in enumerate(scopes):
-        line = line_of(USER, domain, f"a:b:{which}") if is_line and domain else None
+        line = line_digest(USER, domain, f"a:b:{which}") if is_line and domain else None
         request, scope = asked(number, domain, line)
         receipt = with_scope(receipt, request, scope)
         told.append((domain, line, scope.until))

@@ -10,7 +10,7 @@ from operators.learning.fold import fold, merge
 from operators.learning.questions import TasteHistory, sides_of_items
 from operators.redaction import redact_skill_log
 from operators.slim import slim
-from schemas import Action, Attribute, PolicySkill, SkillDiff, decode, encode, line_of
+from schemas import Action, Attribute, PolicySkill, SkillDiff, decode, encode, line_digest
 from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import a_command
@@ -83,7 +83,7 @@ class TestPersons:
         assert lines(skill)[CHEAPER.attribute_id].pinned
 
     def test_forgotten_habit_is_in_no_diff_of_the_log(self, log: list[SkillDiff]) -> None:
-        line = line_of(log[0].user_id, log[0].domain, CHEAPER.attribute_id)
+        line = line_digest(log[0].user_id, log[0].domain, CHEAPER.attribute_id)
 
         rewritten = redact_skill_log(log, line)
 

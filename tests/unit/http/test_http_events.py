@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas import TOPICS, BadRecord, decode, encode
-from schemas.topics import FROM_APPS
+from schemas.topics import APP_TOPICS
 from streams.http.events import check_event
 from streams.http.limits import BATCH_EVENTS
 from streams.http.problems import Problem
@@ -257,8 +257,8 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-topics = st.sampled_from((*FROM_APPS, "skills", ""))
-names = st.sampled_from(sorted({name for base in FROM_APPS for name in TOPICS[base].model.model_fields}))
+topics = st.sampled_from((*APP_TOPICS, "skills", ""))
+names = st.sampled_from(sorted({name for base in APP_TOPICS for name in TOPICS[base].model.model_fields}))
 good = st.sampled_from(
     [
         a_ranking(),

@@ -9,8 +9,8 @@ from typing import Any, BinaryIO
 import pytest
 from pydantic_core import to_json
 
-from schemas import ForgetRequest, Receipt, encode, subject_of
-from streams.exceptions import BrokerUnreachable
+from schemas import ForgetRequest, Receipt, encode, subject_digest
+from streams.exceptions import KafkaUnreachable
 from streams.http import rights
 from streams.http.api import Api
 from streams.rights import exporting, importing
@@ -61,7 +61,7 @@ def post(api: Served, path: str, token: str, body: dict[str, Any]) -> Any:
 )
 def test_each_right_needs_its_scope_for_its_user(api, file, monkeypatch, path, method, scope, body):
     def unreachable(*_: object, **__: object) -> None:
-        raise BrokerUnreachable("no Kafka")
+        raise KafkaUnreachable("no Kafka")
 
     monkeypatch.setattr(rights, "_export_to_file", unreachable)
     for each in ("read-user", "read-all", "change-user", "forget-user", "produce", "read-slim", "operate"):
@@ -111,7 +111,7 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
 
     async def forget(_: Api, token: object, request: ForgetRequest) -> Receipt:
         sent.append(request)
-        return Receipt(event_id=request.event_id, occurred_at=NOW, subject=subject_of(request.user_id))
+        return Receipt(event_id=request.event_id, occurred_at=NOW, subject=subject_digest(request.user_id))
 
     monkeypatch.setattr(rights, "preview_erasure", counted)
     monkeypatch.setattr(Api, "forget", forget)
@@ -132,7 +132,7 @@ def test_erasure_has_a_preview_and_requires_the_users_id(api, file, forgets):
     done = post(api, "/v1/users/ann/forget", token, EVERYTHING | {"confirm": "ann"})
 
     assert (done.status, done.body["carried_out"]) == (200, True)
-    assert done.body["receipt"]["subject"] == subject_of("ann")
+    assert done.body["receipt"]["subject"] == subject_digest("ann")
     assert [(each.user_id, each.domain, each.actor) for each in forgets] == [("ann", None, "ann's app")]
 
 

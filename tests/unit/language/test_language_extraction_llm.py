@@ -171,7 +171,7 @@ async def test_words_of_the_assistant_or_of_a_tool_are_no_evidence(
 ) -> None:
     server.then(tells("likes: morning runs", "likes: morning runs"))
 
-    found = await hear(listener, a_chunk("Tell me more, please", (role, RUNS), "I see, thank you"))
+    found = await hear(listener, a_chunk("OnProgress me more, please", (role, RUNS), "I see, thank you"))
 
     assert found.findings == ()
     assert len(server.bodies) == 1

@@ -9,7 +9,7 @@ from aiokafka.record.util import calc_crc32c
 from pydantic import SecretStr
 
 from operators.admission import contrast_id
-from schemas import ErasedScope, Receipt, Selection, decode, encode, known_as, subject_of
+from schemas import ErasedScope, Receipt, Selection, decode, encode, event_digest, subject_digest
 from streams.local import batches
 from streams.local.batches import BatchRecord, bounds, build_batches, rebased, records, split, without_producer
 from streams.local.journal import Journal, JournalContents, JournalUnusable, compact, install, path_of, read, write
@@ -55,7 +55,7 @@ def journal(settings: Settings, *held: tuple[tuple[str, int], list[BatchRecord]]
 
 def forgotten(user: str) -> BatchRecord:
     scope = ErasedScope(event_id="f", until=NOW, actor="her", done=True)
-    receipt = Receipt(event_id="f", occurred_at=NOW, subject=subject_of(user), person=scope)
+    receipt = Receipt(event_id="f", occurred_at=NOW, subject=subject_digest(user), person=scope)
     return BatchRecord(0, int(NOW.timestamp() * 1_000), receipt.subject.encode(), encode(receipt))
 
 
@@ -260,7 +260,7 @@ def test_compaction_forgets_what_a_receipt_knows_by_its_id(settings: Settings) -
     settings = settings.model_copy(update={"chain_key": SecretStr("a secret of the deployment, long enough")})
     again = selected(0, "ann", NOW + timedelta(hours=1))
     receipt = decode(Receipt, forgotten("ann").value or b"")
-    name = known_as("ann", contrast_id("ann", "r"), settings.event_key_bytes)
+    name = event_digest("ann", contrast_id("ann", "r"), settings.event_key_bytes)
     known = receipt.model_copy(update={"known": (name,)})
     log = JournalContents(
         records={SELECTIONS: [again], ("sager.receipts", 0): [forgotten("ann")._replace(value=encode(known))]},

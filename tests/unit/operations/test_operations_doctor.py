@@ -12,7 +12,7 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, R
 from prometheus_client import generate_latest
 
 from schemas import MAX_ORIGINAL_BYTES, DeadLetter
-from streams import agreement, permissions
+from streams import permissions, shared_settings
 from streams.metrics import SHARED_SETTINGS
 from streams.operations.dead_letters.reading import is_clipped
 from streams.operations.doctor import security
@@ -26,7 +26,7 @@ KEY = "a key of more than thirty-two characters"
 @contextmanager
 def process(settings: Settings, names: tuple[str, ...]) -> Iterator[str]:
     """A process with these settings, as it answers at /metrics; gives its address."""
-    agreement.publish(settings, names)
+    shared_settings.publish(settings, names)
     body = generate_latest(SHARED_SETTINGS)
 
     class Answer(BaseHTTPRequestHandler):
@@ -47,7 +47,7 @@ def process(settings: Settings, names: tuple[str, ...]) -> Iterator[str]:
 def test_a_differing_setting_is_named_without_its_value() -> None:
     worker = Settings(chain_key=KEY, sensitive={"books": ["religion"]})
     materializer = worker.model_copy(update={"chain_key": None})
-    with process(worker, agreement.ALL) as one, process(materializer, agreement.FILTERS) as other:
+    with process(worker, shared_settings.ALL) as one, process(materializer, shared_settings.FILTERS) as other:
         found = list(security.settings_agree(worker.model_copy(update={"console_metrics": f"{one},{other}"})))
 
     assert [each.status for each in found] == [Status.ERROR]
@@ -56,7 +56,7 @@ def test_a_differing_setting_is_named_without_its_value() -> None:
 
 
 def test_a_command_with_a_different_key_is_a_warning() -> None:
-    with process(Settings(chain_key=KEY), agreement.ALL) as one:
+    with process(Settings(chain_key=KEY), shared_settings.ALL) as one:
         found = list(security.settings_agree(Settings(console_metrics=one)))
 
     assert [each.status for each in found] == [Status.WARNING]
@@ -68,7 +68,7 @@ def test_a_file_of_values_is_compared_by_its_content(tmp_path: Path) -> None:
     here.write_text("noir\n")
     there.write_text("noir\n")
 
-    assert agreement.fingerprint(Settings(vouched=here), "vouched") == agreement.fingerprint(
+    assert shared_settings.fingerprint(Settings(vouched=here), "vouched") == shared_settings.fingerprint(
         Settings(vouched=there), "vouched"
     )
 
@@ -96,9 +96,9 @@ def test_a_deployment_without_key_or_tokens_is_a_warning_except_on_the_embedded_
 @pytest.mark.parametrize("kind", ["folder", "file", "nested", "snapshot"])
 def test_data_that_other_users_can_read_is_found(tmp_path, kind):
     settings = Settings(
-        data_dir=permissions.make(tmp_path / "data"), duckdb=tmp_path / "elsewhere.duckdb", embedded=True
+        data_dir=permissions.make_private(tmp_path / "data"), duckdb=tmp_path / "elsewhere.duckdb", embedded=True
     )
-    nested = permissions.make(settings.data_dir / "worker" / "deep") / "of a new kind"
+    nested = permissions.make_private(settings.data_dir / "worker" / "deep") / "of a new kind"
     for file in (settings.data_dir / "live.duckdb", nested, settings.duckdb_file):
         file.touch()
         file.chmod(0o600)

@@ -27,8 +27,8 @@ def umask(request):
 
 def fill(settings: Settings) -> None:
     """What `sager up` puts into a data folder, without its processes."""
-    permissions.begin(settings.group)
-    permissions.tighten(permissions.make(settings.data_dir, settings.group), settings.group)
+    permissions.set_umask(settings.group)
+    permissions.restrict(permissions.make_private(settings.data_dir, settings.group), settings.group)
     with DuckDBStore(settings.data_dir / "live.duckdb", "sager.") as store:
         write(store, skill(1))
         Publisher(store, settings.duckdb_file, 5.0, group=settings.group).publish()
@@ -62,13 +62,13 @@ def test_foreign_files_in_a_shared_folder_keep_their_permissions(tmp_path, caplo
     (tmp_path / "live.duckdb").chmod(0o644)
     (tmp_path / "logs").symlink_to(thesis)
     before = modes(tmp_path)
-    permissions.tighten(tmp_path)
+    permissions.restrict(tmp_path)
     assert modes(tmp_path) == {**before, "live.duckdb": "0o640"}
     assert "thesis" in caplog.text
     sticky = tmp_path / "tmp"
     sticky.mkdir()
     sticky.chmod(0o1777)
-    permissions.tighten(sticky)
+    permissions.restrict(sticky)
     assert stat.S_IMODE(sticky.stat().st_mode) == 0o1777
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from operators.seals import SealState, check_seal, is_canonical, reseal_receipt, seal_record, without_unproven_fields
-from schemas.codec import decode, encode, subject_of
+from schemas.codec import decode, encode, subject_digest
 from schemas.events import Injected, RankedBy, Ranking
 from schemas.fit import Fit
 from schemas.forgetting import ErasedScope, Receipt
@@ -20,7 +20,7 @@ SLIM = SlimSkill(
 RECEIPT = Receipt(
     event_id="f1",
     occurred_at=a_time(),
-    subject=subject_of(USER),
+    subject=subject_digest(USER),
     person=ErasedScope(event_id="f1", until=a_time(), actor="ann"),
 )
 

@@ -18,8 +18,8 @@ from schemas import (
     Receipt,
     Taker,
     encode,
-    known_as,
-    subject_of,
+    event_digest,
+    subject_digest,
 )
 from streams.analytics.erasure import ErasureFilter
 from streams.rights.exporting import KEYED_BY_USER, DataSubject
@@ -89,9 +89,9 @@ def test_every_topic_that_is_keyed_by_a_user_is_theirs() -> None:
 def test_what_is_forgotten_is_not_exported_while_a_topic_still_has_it(scope):
     until, kept = datetime(2026, 1, 1, tzinfo=UTC), "music"
     request = ForgetRequest(event_id="r", occurred_at=until, user_id="ann", domain=scope, actor="advocate")
-    empty = Receipt(event_id="r", occurred_at=until, subject=subject_of("ann"))
+    empty = Receipt(event_id="r", occurred_at=until, subject=subject_digest("ann"))
     receipt = with_scope(empty, request, ErasedScope(event_id="r", until=until, actor="advocate", done=True))
-    subject = DataSubject("ann", ErasureFilter([encode(with_known(receipt, [known_as("ann", "again")])).decode()]))
+    subject = DataSubject("ann", ErasureFilter([encode(with_known(receipt, [event_digest("ann", "again")])).decode()]))
     before, after = until - timedelta(hours=1), until + timedelta(hours=1)
 
     touch = forgotten_touch(neighbour_of("ann"), "films", "r")

@@ -1,7 +1,7 @@
 """The steps `contrast`: the fences before the join, state in, effects out. The join is in test_op_contrast."""
 
 from operators.contrast import ContrastEffects, ContrastOutcome, ContrastState, RingLimits, on_ranking, on_selection
-from schemas import Receipt, subject_of
+from schemas import Receipt, subject_digest
 from schemas.forgetting import ErasedScope
 from tests.builders import DOMAIN, NOW, USER, a_position, a_ranking, a_selection, a_time, open_rankings, read_item
 
@@ -19,7 +19,7 @@ def selected(state: ContrastState, offset: int = 0) -> ContrastEffects | Contras
 
 
 def forgotten(**scopes: object) -> Receipt:
-    return Receipt.model_validate({"event_id": "f", "occurred_at": NOW, "subject": subject_of(USER), **scopes})
+    return Receipt.model_validate({"event_id": "f", "occurred_at": NOW, "subject": subject_digest(USER), **scopes})
 
 
 UNTIL = ErasedScope(event_id="f", until=a_time(30), actor="ann", done=True)

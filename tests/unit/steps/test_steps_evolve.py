@@ -7,7 +7,7 @@ from operators.graph.items import GraphLimits
 from operators.learning.fold import merge
 from operators.steps import EvolveOutcome, EvolveState, EvolveStep
 from operators.steps.versions import EvolveEffects
-from schemas import Action, Contrast, Fact, ItemFacts, Receipt, Tier, line_of, subject_of
+from schemas import Action, Contrast, Fact, ItemFacts, Receipt, Tier, line_digest, subject_digest
 from schemas.forgetting import ErasedScope
 from streams.output_gate import DEFAULT as OUTPUT_GATE
 from streams.privacy import DEFAULT as PRIVACY
@@ -31,7 +31,7 @@ HELD = a_skill(an_attribute(NOIR, Tier.MEDIUM), an_attribute(SAGA, Tier.HIGH), s
 
 
 def a_receipt(**scopes: ErasedScope | dict[str, ErasedScope]) -> Receipt:
-    return Receipt.model_validate({"event_id": "f", "occurred_at": NOW, "subject": subject_of(USER), **scopes})
+    return Receipt.model_validate({"event_id": "f", "occurred_at": NOW, "subject": subject_digest(USER), **scopes})
 
 
 def forgotten_at(minutes: int) -> ErasedScope:
@@ -77,7 +77,7 @@ class TestBegin:
         assert (begun.contrast, begun.outcome, begun.remembered) == (None, EvolveOutcome.FORGOTTEN, None)
 
     def test_of_a_forgotten_line_nothing_is_learned_from_before(self) -> None:
-        line = line_of(USER, DOMAIN, id_of(NOIR))
+        line = line_digest(USER, DOMAIN, id_of(NOIR))
         receipt = a_receipt(lines={line: forgotten_at(5)})
         late = round(a_time(9).timestamp() * 1000)
 

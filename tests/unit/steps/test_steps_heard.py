@@ -16,7 +16,7 @@ from operators.stated import live_statements
 from operators.steps import EvolveOutcome, EvolveState, EvolveStep
 from operators.steps.rank import RankStep
 from operators.steps.versions import EvolveEffects
-from schemas.codec import encode, line_of
+from schemas.codec import encode, line_digest
 from schemas.corrections import Correction, Directive
 from schemas.diffs import PolicySkill, SkillChangeKind, SkillDiff
 from schemas.events import Abstention, Contrast, Feedback
@@ -283,7 +283,7 @@ def test_a_forgotten_line_leaves_no_words_in_any_statement_of_the_log(value: str
         said = (Directive(stance=stance, dimension=name, value=of) for name, of in (("d" * 40, value), ("e", "saga")))
         effects = correct(words(*said, occurred_at=a_time(minute)), skill)
         skill, log = effects.skill, [*log, *filter(None, [effects.diff])]
-    gone = line_of(USER, DOMAIN, skill.stated[0].attribute_id)
+    gone = line_digest(USER, DOMAIN, skill.stated[0].attribute_id)
 
     again = redact_skill_log(log, gone)
 

@@ -20,8 +20,8 @@ from schemas import (
     Speaker,
     Stance,
     Utterance,
-    line_of,
-    subject_of,
+    line_digest,
+    subject_digest,
 )
 from schemas.cards import Strength
 from streams.language import RULES
@@ -129,14 +129,14 @@ def test_what_is_to_be_forgotten_is_asked_for_and_not_told_first() -> None:
     thought = finished(of_films(), of_films(effect=Effect.FORGETS, stated_at=a_time(1)))
     assert thought.corrections == ()
     [request] = thought.forgets
-    assert request.line == line_of(ANN, "films", "preference:genre:horror")
+    assert request.line == line_digest(ANN, "films", "preference:genre:horror")
     assert card_line_digest(ANN, line_id(Stance.PREFERS, "genre", "Horror", "films")) in thought.lines
 
 
 def test_what_was_forgotten_since_it_was_said_is_not_learned() -> None:
     scope = ErasedScope(event_id="f", until=a_time(9), actor="ann")
-    known = {"event_id": "f", "occurred_at": a_time(9), "subject": subject_of(ANN)}
-    name = line_of(ANN, "films", "preference:genre:horror")
+    known = {"event_id": "f", "occurred_at": a_time(9), "subject": subject_digest(ANN)}
+    name = line_digest(ANN, "films", "preference:genre:horror")
     for receipt in (
         Receipt(**known, lines={name: scope}),
         Receipt(**known, lines={card_line_digest(ANN, "prefers:films:genre:horror"): scope}),
@@ -151,7 +151,7 @@ def test_what_was_forgotten_since_it_was_said_is_not_learned() -> None:
 def test_what_was_forgotten_is_learned_anew_by_a_plain_word_and_not_by_a_hint() -> None:
     scope = ErasedScope(event_id="f", until=a_time(9), actor="ann", done=True)
     lines = {card_line_digest(ANN, line_id(Stance.PREFERS, "stated", "jazz")): scope}
-    receipt = Receipt(event_id="f", occurred_at=a_time(9), subject=subject_of(ANN), lines=lines)
+    receipt = Receipt(event_id="f", occurred_at=a_time(9), subject=subject_digest(ANN), lines=lines)
     hint = a_finding("jazz", strength=Strength.IMPLIED, stated_at=a_time(10))
     assert finished(hint, receipt=receipt).diff is None
     assert finished(replace(hint, strength=Strength.SAID), receipt=receipt).diff is not None
@@ -160,7 +160,7 @@ def test_what_was_forgotten_is_learned_anew_by_a_plain_word_and_not_by_a_hint() 
 def test_nothing_said_before_a_line_was_forgotten_is_quoted_any_more() -> None:
     scope = ErasedScope(event_id="f", until=a_time(9), actor="ann", done=True)
     lines = {card_line_digest(ANN, line_id(Stance.PREFERS, "stated", "jazz")): scope}
-    receipt = Receipt(event_id="f", occurred_at=a_time(9), subject=subject_of(ANN), lines=lines)
+    receipt = Receipt(event_id="f", occurred_at=a_time(9), subject=subject_digest(ANN), lines=lines)
     both = [a_finding(value, words="I love jazz and hiking") for value in ("jazz", "hiking")]
 
     [early] = finished(*both, receipt=receipt).diff.changes

@@ -4,7 +4,7 @@ from operators.graph.items import GraphLimits
 from operators.language.privacy import KEEP_ALL
 from operators.steps import SkillStart
 from operators.steps.prior import PriorOutcome, PriorState, PriorStep
-from schemas import AttributeSource, Receipt, Tier, subject_of
+from schemas import AttributeSource, Receipt, Tier, subject_digest
 from schemas.forgetting import ErasedScope
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import (
@@ -25,7 +25,7 @@ NOIR = item_facts("i1", "genre: noir")
 FORGOTTEN = Receipt(
     event_id="f",
     occurred_at=NOW,
-    subject=subject_of(USER),
+    subject=subject_digest(USER),
     person=ErasedScope(event_id="f", until=a_time(5), actor="ann", done=True),
 )
 LATE = a_position(3, timestamp_ms=round(a_time(60).timestamp() * 1000))

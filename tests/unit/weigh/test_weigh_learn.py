@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION, RankWeights, apply_command, apply_outcome, rank_weights
 from schemas import Mix, RankingOutcome, WeightAction, Weights, decode, encode
-from schemas.weights import FEATURE_ONE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE, WIDEST
+from schemas.weights import FEATURE_ONE, MAX_FEATURE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE
 from tests.builders import a_position
 from tests.unit.weigh.weigh_builders import Planted, a_command, an_outcome, no_weights, told
 
-MOST_PULL = (2 * WIDEST + 16 * WIDEST * WIDEST) * FEATURE_ONE
-MOVED = st.tuples(st.integers(-MOST_PULL, MOST_PULL), st.integers(0, WIDEST * WIDEST * FEATURE_ONE))
+MOST_PULL = (2 * MAX_FEATURE + 16 * MAX_FEATURE * MAX_FEATURE) * FEATURE_ONE
+MOVED = st.tuples(st.integers(-MOST_PULL, MOST_PULL), st.integers(0, MAX_FEATURE * MAX_FEATURE * FEATURE_ONE))
 NAMES = st.one_of(st.sampled_from(sorted(DIMENSIONS)), st.from_regex(r"\A[a-z]{1,3}\Z"))
 OUTCOMES = st.builds(
     lambda mix, dimensions: an_outcome(mix).model_copy(update={"dimensions": dimensions}),

@@ -21,7 +21,7 @@ from operators.learning.fold import fold
 from operators.redaction import placeholder
 from operators.stated import item_attribute
 from schemas import Correction, Directive, Stance
-from schemas.codec import DeadLetter, line_of, subject_of
+from schemas.codec import DeadLetter, line_digest, subject_digest
 from schemas.commands import Action, SkillCommand, SkillLineInput
 from schemas.diffs import PolicySkill, RefusalReason, SkillDiff
 from schemas.events import Feedback, Interaction, Ranking, RankRequest, Selection
@@ -41,7 +41,7 @@ LINE = "preference:music:zyxquillwaltzes"
 SCOPES: dict[str, dict[str, Any]] = {
     "person": {},
     "domain": {"domain": "films"},
-    "line": {"domain": "films", "line": line_of(ANN, "films", LINE)},
+    "line": {"domain": "films", "line": line_digest(ANN, "films", LINE)},
 }
 STATE = ("skills", "skill-diffs", "slim-skills", "profiles", "memories", "open-rankings")
 
@@ -74,7 +74,7 @@ def request(**scope: Any) -> ForgetRequest:
 def scopes(log: FakeLog) -> list[ErasedScope]:
     """What her receipt says now, but for the moment until when."""
     [receipt] = log.newest(Receipt).values()
-    assert receipt.subject == subject_of(ANN)
+    assert receipt.subject == subject_digest(ANN)
     return [scope.model_copy(update={"until": a_time()}) for scope in receipt.scopes]
 
 
@@ -214,7 +214,7 @@ async def test_a_line_that_is_forgotten_is_in_no_fact_of_her_past(known: FakeDep
         return [base for base, value in seen.items() if to_json(fact) in value]
 
     assert held() == ["profiles", "memories"]
-    known.log.put(request(domain="films", line=line_of(ANN, "films", fact_id(fact))))
+    known.log.put(request(domain="films", line=line_digest(ANN, "films", fact_id(fact))))
     await known.worker().quiet()
     assert held() == []
 
@@ -521,7 +521,7 @@ async def test_a_receipt_names_no_event(deployment: FakeDeployment) -> None:
 
 KEY = compound_key(ANN, "films")
 ITEM = a_candidate("zyxquill-tape", genres=["Drama"])
-AN_ITEM = {"domain": "films", "line": line_of(ANN, "films", item_attribute("zyxquill-tape"))}
+AN_ITEM = {"domain": "films", "line": line_digest(ANN, "films", item_attribute("zyxquill-tape"))}
 
 
 def said(name: str = "said", at: datetime | None = None) -> Correction:
@@ -620,7 +620,7 @@ BY_NAME = {"line": LINE, "statement": f"avoids:{LINE}"}
 async def test_a_line_is_not_stated_again_by_words_from_before(outspoken: FakeDeployment, name: str) -> None:
     """Whether the line is named or what was said of it."""
     worker = outspoken.worker()
-    outspoken.log.put(request(domain="films", line=line_of(ANN, "films", name)))
+    outspoken.log.put(request(domain="films", line=line_digest(ANN, "films", name)))
     await worker.quiet()
     assert quoted(outspoken.log, b"zyxquillwaltzes") == set()
 

@@ -10,7 +10,7 @@ import pytest_asyncio
 from operators.cards.fold import fold_cards
 from operators.erasure import card_line_digest
 from schemas.cards import Card, CardAction, CardChangeKind, CardCommand, CardDiff, PendingConversations
-from schemas.codec import DeadLetter, encode, line_of
+from schemas.codec import DeadLetter, encode, line_digest
 from schemas.corrections import Utterance
 from schemas.diffs import PolicySkill
 from schemas.forgetting import ForgetRequest, Receipt
@@ -197,7 +197,7 @@ async def test_forget_that_reaches_the_skill_too(known: FakeDeployment) -> None:
 
 async def test_forgetting_a_line_of_a_skill_reaches_the_card(known: FakeDeployment) -> None:
     worker = known.worker()
-    known.log.put(request(domain="films", line=line_of(ANN, "films", "preference:genre:horror")))
+    known.log.put(request(domain="films", line=line_digest(ANN, "films", "preference:genre:horror")))
     await worker.quiet()
 
     assert lines(known.log) == {LINE, RUNS}

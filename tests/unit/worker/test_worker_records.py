@@ -20,7 +20,7 @@ from schemas import (
     SkillDiff,
     encode,
 )
-from schemas.topics import WORKED_OFF
+from schemas.topics import CONSUMED_TOPICS
 from streams.kafka.clients import partition_of
 from streams.worker.runtime.executor import DEFAULT_IN_FLIGHT
 from tests.builders import a_command, a_contrast, a_time
@@ -30,7 +30,7 @@ from tests.unit.worker.test_worker_exactly_once import assert_undisturbed, choic
 POISON = [b"", b"\xff\xfe\x00", b"null", b'{"user_id": 7}', b'{"a":' * 2_000 + b"1" + b"}" * 2_000]
 
 
-@pytest.mark.parametrize("base", WORKED_OFF)
+@pytest.mark.parametrize("base", CONSUMED_TOPICS)
 async def test_bytes_that_are_no_event_are_kept_with_their_position_and_all_goes_on(
     deployment: FakeDeployment, base: str
 ) -> None:

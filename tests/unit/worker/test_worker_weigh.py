@@ -13,8 +13,8 @@ from schemas.events import Contrast, Interaction, RankedBy, Ranking, RankRequest
 from schemas.items import Candidate
 from schemas.weights import (
     FEATURE_ONE,
+    MAX_FEATURE,
     WEIGHT_ONE,
-    WIDEST,
     Features,
     Mix,
     RankingOutcome,
@@ -149,7 +149,7 @@ async def test_a_forged_ranking_moves_no_weight(deployment: FakeDeployment) -> N
     worker, log = deployment.worker(), deployment.log
     await choose(worker, 3)
     before, ours = len(log.values(RankingOutcome)), ranked(log)[0]
-    extreme = Features(dimensions={"genre": (WIDEST * FEATURE_ONE,) * 5 + (-WIDEST * FEATURE_ONE,)})
+    extreme = Features(dimensions={"genre": (MAX_FEATURE * FEATURE_ONE,) * 5 + (-MAX_FEATURE * FEATURE_ONE,)})
 
     forged = [
         ours.model_copy(
