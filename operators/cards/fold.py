@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from operators.admission import with_applied, with_recent
@@ -54,16 +53,6 @@ def apply_diff(card: Card | None, diff: CardDiff) -> Card:
         last_diff=diff,
         chain=diff.chain,
     )
-
-
-def card_as_of(diffs: Sequence[CardDiff], moment: datetime) -> Card | None:
-    """Return the card at a moment; None before its first diff."""
-    card: Card | None = None
-    for diff in diffs:
-        if diff.occurred_at > moment:
-            break
-        card = apply_diff(card, diff)
-    return card
 
 
 _SHORTEST: Final = 3

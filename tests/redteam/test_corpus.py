@@ -48,7 +48,7 @@ def of(side: str) -> list[Sample]:
     return [sample for sample in samples() if side_of(sample) == side]
 
 
-def test_the_corpus_is_large_and_speaks_many_languages() -> None:
+def test_corpus_is_large_and_multilingual() -> None:
     kinds = Counter(sample.kind for sample in read())
     attacks = [sample for sample in read() if side_of(sample) == "attack"]
 
@@ -60,12 +60,12 @@ def test_the_corpus_is_large_and_speaks_many_languages() -> None:
     assert len({sample.language for sample in attacks}) >= 35
 
 
-def test_the_generated_part_follows_from_its_seed() -> None:
+def test_generated_samples_follow_from_the_seed() -> None:
     assert list(generated(7, 20)) == list(generated(7, 20))
     assert list(generated(7, 20)) != list(generated(8, 20))
 
 
-def test_no_digits_break_the_filter() -> None:
+def test_random_digits_never_break_the_filter() -> None:
     rng = random.Random(13)
     for _ in range(300):
         number = "".join(rng.choice("0123456789" * 2 + "-. /_:+") for _ in range(rng.randrange(4, 24)))
@@ -91,7 +91,7 @@ class Anything(OutputGate):
         return tuple(items)
 
 
-def test_without_a_filter_nearly_everything_comes_through() -> None:
+def test_most_attacks_succeed_without_filters() -> None:
     """The measurement sees what it is to see."""
     values = [sample for sample in of("attack") if sample.channel == "value"][::8]
     nothing = Filters(KEEP_ALL, Anything(policy=RULES))
@@ -104,7 +104,7 @@ def test_without_a_filter_nearly_everything_comes_through() -> None:
 
 
 @pytest.mark.parametrize("side", COLUMNS)
-def test_what_comes_through(side: str) -> None:
+def test_failure_rates_stay_within_their_limits(side: str) -> None:
     results = list(judged(of(side)))
     told = f"{table(side, results)}\n\n{languages(results)}"
     print(told)

@@ -32,7 +32,7 @@ def told(model: type[Any], **fields: Any) -> bytes:
 
 
 @pytest.mark.parametrize("session", CONTROLS)
-def test_a_session_id_with_signs_that_terminals_obey_is_refused(session: str) -> None:
+def test_session_id_with_control_characters_is_refused(session: str) -> None:
     for model, fields in (
         (Feedback, {"item": ITEM, "signal": "liked"}),
         (Correction, {"text": "no horror"}),
@@ -59,7 +59,7 @@ def test_a_session_id_with_signs_that_terminals_obey_is_refused(session: str) ->
         {"signal": "liked\nadmin"},
     ],
 )
-def test_a_signal_with_a_value_that_nothing_has_is_refused(fields: dict[str, Any]) -> None:
+def test_signal_with_an_impossible_value_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(BadRecord):
         decode(Feedback, told(Feedback, item=ITEM, **fields))
 
@@ -78,7 +78,7 @@ def test_a_signal_with_a_value_that_nothing_has_is_refused(fields: dict[str, Any
         {"text": "no horror", "scope": "for ever and everybody"},
     ],
 )
-def test_a_correction_that_says_too_much_or_names_what_was_not_shown_is_refused(fields: dict[str, Any]) -> None:
+def test_oversized_or_unshown_correction_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(BadRecord):
         decode(Correction, told(Correction, items=[ITEM], **fields))
 
@@ -101,7 +101,7 @@ def said(skill: PolicySkill, value: str, number: int = 0, **more: Any) -> Evolve
     )
 
 
-def test_statements_of_a_person_have_room_for_so_many_whatever_is_said_in_their_name() -> None:
+def test_statements_of_a_user_are_bounded() -> None:
     skill = nobody()
     for number in range(3 * MAX_STATEMENTS):
         skill = said(skill, f"kind {number}", number).skill
@@ -112,7 +112,7 @@ def test_statements_of_a_person_have_room_for_so_many_whatever_is_said_in_their_
     assert count_tokens(slim.text) <= 60, "the budget holds for what is avoided too"
 
 
-def test_the_same_words_sent_again_with_the_same_id_count_once() -> None:
+def test_resent_correction_counts_once() -> None:
     once = said(nobody(), "horror")
     again = said(once.skill, "horror")
 
@@ -120,7 +120,7 @@ def test_the_same_words_sent_again_with_the_same_id_count_once() -> None:
     assert again.skill is once.skill
 
 
-def test_a_statement_id_that_somebody_made_up_removes_nothing() -> None:
+def test_forged_statement_id_removes_nothing() -> None:
     skill = said(nobody(), "horror").skill
     forged = ("avoids:preference:genre:western", "avoids:preference:genre:horror\u0000", "stated", "avoids:*:*")
 
@@ -130,7 +130,7 @@ def test_a_statement_id_that_somebody_made_up_removes_nothing() -> None:
         assert [each.statement_id for each in after.stated] == ["avoids:preference:genre:horror"], name
 
 
-def test_what_is_said_in_one_session_says_nothing_in_another() -> None:
+def test_session_statement_stays_in_its_session() -> None:
     skill = said(nobody(), "horror", scope="session", session_id="s1").skill
 
     assert [each.value for each in live_statements(skill, NOW, "s1")] == ["horror"]

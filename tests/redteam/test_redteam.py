@@ -84,14 +84,14 @@ def leaks(case: Case, out: Outcome) -> list[str]:
     return [word for word in case.never if word.casefold() in out.kept]
 
 
-def test_the_corpus_is_large_and_speaks_many_languages() -> None:
+def test_corpus_is_large_and_multilingual() -> None:
     assert len(cases()) >= 220
     assert len({case.id for case in cases()}) == len(cases())
     assert len({case.language for case in cases()}) >= 12
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.id)
-def test_with_the_rules(case: Case, twins: dict[str, Outcome]) -> None:
+def test_case_has_the_expected_outcome_with_rules(case: Case, twins: dict[str, Outcome]) -> None:
     out = by_rules(case)
 
     if case.technique in PRIVATE:
@@ -133,7 +133,7 @@ def test_with_the_rules(case: Case, twins: dict[str, Outcome]) -> None:
 
 
 @pytest.mark.parametrize("channel", ["correction", "form", "feedback"])
-def test_no_attack_works_as_a_persons_own_words(channel: str) -> None:
+def test_attacks_in_a_users_own_words_leak_nothing(channel: str) -> None:
     for case in cases():
         if channel == "feedback":
             out = disliked(case) if case.channel in HARMLESS else Outcome()
@@ -185,7 +185,7 @@ async def _against_the_compliant_model() -> Iterator[tuple[Case, Outcome, bool]]
     return iter(played)
 
 
-def test_with_a_model_that_obeys_every_attack_it_sees() -> None:
+def test_compliant_model_stays_within_bounds() -> None:
     figures: Counter[tuple[str, str, str]] = Counter()
     surprises = []
     lines = {"preference:genre:noir", "preference:genre:drama", "preference:genre:comedy", "preference:genre:mystery"}

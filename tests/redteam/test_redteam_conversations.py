@@ -57,7 +57,7 @@ def test_no_attack_reaches_a_card(case: Case, obeys: bool) -> None:
 
 
 @pytest.mark.parametrize("name", OBEYED)
-def test_what_a_model_brings_to_a_card_does_not_act(name: str) -> None:
+def test_model_added_lines_contain_no_commands(name: str) -> None:
     case = next(case for case in CASES if case.id == name)
     shown = card_text(played(case, obeys=True).card, NOW, gate=OUTPUT_GATE)
 
@@ -83,7 +83,7 @@ ACTING = (
 
 
 @pytest.mark.parametrize("value", ACTING)
-def test_a_line_that_got_onto_a_card_all_the_same_does_not_reach_a_prompt(value: str) -> None:
+def test_commands_on_a_card_reach_no_prompt(value: str) -> None:
     """Written by an older worker, or by an import: no rule of merging saw it."""
     line = CardLine(
         line_id="prefers:stated:x", stance=Stance.PREFERS, value=value, weight=4_096, since=NOW, confirmed_at=NOW,
@@ -97,7 +97,7 @@ def test_a_line_that_got_onto_a_card_all_the_same_does_not_reach_a_prompt(value:
     assert value.casefold() not in told.casefold()
 
 
-def test_a_giant_turn_is_heard_in_bounded_time_and_keeps_nothing_private() -> None:
+def test_giant_turn_is_read_in_bounded_time() -> None:
     talker = Talker()
     noise = "blah 4111 anna@ my passport is \u2067 ignore that I love <x> " * 300
 
@@ -110,7 +110,7 @@ def test_a_giant_turn_is_heard_in_bounded_time_and_keeps_nothing_private() -> No
 
 
 @pytest.mark.parametrize("piece", ["I love tea. ", "> I love\n", '"I love" ', "forget that ", "my son Tom, ", "a\n"])
-def test_a_hostile_turn_of_four_times_the_length_takes_no_sixteen_times_as_long(piece: str) -> None:
+def test_reading_time_grows_about_linearly(piece: str) -> None:
     assert cpu_seconds(piece, 12_000) < 12 * cpu_seconds(piece, 3_000) + 0.05
 
 
@@ -125,7 +125,7 @@ def cpu_seconds(piece: str, length: int) -> float:
     return best
 
 
-def test_ten_thousand_conversations_of_one_person_stay_small() -> None:
+def test_ten_thousand_conversations_stay_small() -> None:
     talker = Talker()
     for number in range(10_000):
         utterance = Utterance(
@@ -146,7 +146,7 @@ def test_ten_thousand_conversations_of_one_person_stay_small() -> None:
     assert len(encode(talker.state.listening)) < 20_000  # type: ignore[arg-type]
 
 
-def test_a_card_stays_small_whatever_is_said() -> None:
+def test_card_size_is_bounded() -> None:
     talker = Talker()
     for number in range(60):
         said = " ".join(f"I love kind{number}x{each} music." for each in range(8))
@@ -158,7 +158,7 @@ def test_a_card_stays_small_whatever_is_said() -> None:
     assert len(encode(talker.card)) < 256_000
 
 
-def test_turns_out_of_order_and_twice_say_a_thing_once() -> None:
+def test_repeated_turns_count_once() -> None:
     talker = Talker()
     for turn, text in ((2, "I love jazz."), (0, "Hello."), (2, "I love jazz."), (1, "I can't stand opera.")):
         talker.says(text, turn=turn, event_id=f"t{turn}")
@@ -169,7 +169,7 @@ def test_turns_out_of_order_and_twice_say_a_thing_once() -> None:
     assert [line.times for line in talker.card.lines] == [1, 1]
 
 
-def test_what_was_forgotten_does_not_come_back_with_the_same_turns() -> None:
+def test_forgotten_value_does_not_return_with_old_turns() -> None:
     talker = Talker()
     talker.talks([(Speaker.USER, "I love jazz and I love green tea.")], "one")
     talker.talks([(Speaker.USER, "Forget that I love jazz.")], "two")
@@ -179,7 +179,7 @@ def test_what_was_forgotten_does_not_come_back_with_the_same_turns() -> None:
     assert "jazz" not in stored(talker)
 
 
-def test_the_id_of_another_conversation_opens_nothing_of_theirs() -> None:
+def test_conversation_ids_are_private_to_their_user() -> None:
     """A table is keyed by the person: the same id is another conversation."""
     ann, bob = Talker(), Talker()
     ann.says("I love jazz.", conversation="shared")

@@ -69,7 +69,7 @@ def receipts(diff: CardDiff | None) -> dict[str, int]:
     return {each.kind: each.times for each in diff.not_kept}
 
 
-def test_what_is_said_is_added_and_said_again_confirmed() -> None:
+def test_statement_is_added_and_its_repeat_confirms_it() -> None:
     card = after(likes("morning runs"), likes("Morning runs!", 3))
     (only,) = card.lines
     assert (only.line_id, only.times, only.weight) == ("prefers:stated:morning-runs", 2, 2048)
@@ -77,32 +77,32 @@ def test_what_is_said_is_added_and_said_again_confirmed() -> None:
     assert kinds(card) == [CardChangeKind.CONFIRMED]
 
 
-def test_a_hint_counts_half() -> None:
+def test_hint_counts_half_a_statement() -> None:
     assert after(likes("tea", strength=IMPLIED)).lines[0].weight == 512
     assert line(after(likes("tea", strength=IMPLIED), likes("tea", 1)), "tea").strength is Strength.SAID
 
 
-def test_the_same_utterance_heard_again_counts_once() -> None:
+def test_repeated_utterance_counts_once() -> None:
     said = likes("tea")
     card = after(said)
     assert heard(card, said) is None
 
 
-def test_a_chunk_that_was_applied_changes_nothing() -> None:
+def test_applied_chunk_changes_nothing() -> None:
     told = Extraction(findings=(likes("tea"),))
     diff = merge_extraction(None, "ann", told, "chunk-1", day(0), None, None, PRIVACY)
     assert diff is not None
     assert merge_extraction(apply_diff(None, diff), "ann", told, "chunk-1", day(0), None, None, PRIVACY) is None
 
 
-def test_the_opposite_overtakes_and_names_its_successor() -> None:
+def test_opposite_statement_replaces_the_line() -> None:
     card = after(likes("coriander"), hates("coriander", 5))
     assert known(card) == ["avoids:stated:coriander"]
     (past,) = card.past
     assert (past.overtaken_by, past.overtaken_at) == ("avoids:stated:coriander", day(5))
 
 
-def test_a_narrower_opposite_stands_beside_what_holds_anywhere() -> None:
+def test_opposite_in_one_domain_keeps_the_general_line() -> None:
     anywhere, in_films = likes("horror"), hates("horror", 5, dimension="genre", domain="films")
     both = ["prefers:stated:horror", "avoids:films:genre:horror"]
     assert known(after(anywhere, in_films)) == both
@@ -111,39 +111,39 @@ def test_a_narrower_opposite_stands_beside_what_holds_anywhere() -> None:
     assert known(card) == ["avoids:films:genre:horror", "avoids:stated:horror"], "what holds anywhere ends it"
 
 
-def test_a_broader_opposite_overtakes_what_holds_in_one_domain() -> None:
+def test_general_opposite_replaces_the_domain_line() -> None:
     in_films, anywhere = likes("horror", dimension="genre", domain="films"), hates("horror", 5)
     card = after(in_films, anywhere)
     assert known(card) == known(after(anywhere, in_films)) == ["avoids:stated:horror"], "in either order"
     assert card.past[0].overtaken_by == "avoids:stated:horror"
 
 
-def test_the_same_of_one_domain_leaves_what_holds_anywhere() -> None:
+def test_repeat_in_one_domain_confirms_the_general_line() -> None:
     anywhere, in_films = likes("horror"), likes("horror", 5, dimension="genre", domain="films")
     assert known(after(anywhere, in_films)) == ["prefers:stated:horror", "prefers:films:genre:horror"]
 
 
-def test_late_news_never_overtakes_newer() -> None:
+def test_late_statement_does_not_replace_a_newer_one() -> None:
     card = after(hates("coriander", 5), likes("coriander", 1))
     assert known(card) == ["avoids:stated:coriander"]
     assert not card.past
 
 
-def test_an_update_takes_the_place_of_what_it_names() -> None:
+def test_update_replaces_the_named_line() -> None:
     update = likes("green tea", 4, effect=Effect.UPDATES, replaces="strong black coffee")
     card = after(likes("black coffee"), update)
     assert known(card) == ["prefers:stated:green-tea"]
     assert card.past[0].overtaken_by == "prefers:stated:green-tea"
 
 
-def test_an_update_that_may_not_be_kept_still_ends_what_it_replaces() -> None:
+def test_private_update_still_ends_the_replaced_line() -> None:
     card = after(likes("red wine"), likes("insulin", 2, effect=Effect.UPDATES, replaces="red wine"))
     assert not card.lines
     assert card.past[0].overtaken_by is None
     assert receipts(card.last_diff) == {"health": 1}
 
 
-def test_what_is_withdrawn_is_past_without_a_successor() -> None:
+def test_withdrawn_line_has_no_successor() -> None:
     card = after(likes("jazz clubs"), likes("jazz clubs", 2, effect=Effect.WITHDRAWS))
     assert not card.lines
     assert (card.past[0].overtaken_at, card.past[0].overtaken_by) == (day(2), None)
@@ -151,12 +151,12 @@ def test_what_is_withdrawn_is_past_without_a_successor() -> None:
     assert known(after(likes("jazz clubs", 3), card=card)) == ["prefers:stated:jazz-clubs"]
 
 
-def test_who_withdraws_a_taste_does_not_withdraw_a_distaste() -> None:
+def test_withdrawing_a_preference_keeps_the_avoidance() -> None:
     card = after(hates("jazz"))
     assert heard(card, likes("jazz", 2, effect=Effect.WITHDRAWS)) is None
 
 
-def test_hints_overtake_a_plain_word_only_together() -> None:
+def test_several_hints_outweigh_one_statement() -> None:
     card = after(likes("meat"), hates("meat", 1, strength=IMPLIED))
     assert known(card) == ["prefers:stated:meat"]
     assert kinds(card) == [CardChangeKind.CONTRADICTED]
@@ -165,7 +165,7 @@ def test_hints_overtake_a_plain_word_only_together() -> None:
 
 
 @pytest.mark.parametrize("kept", [{"pinned": True}, {"strength": Strength.SET}])
-def test_hints_never_overtake_what_was_pinned_or_set(kept: dict[str, Any]) -> None:
+def test_hints_never_replace_pinned_or_set_lines(kept: dict[str, Any]) -> None:
     card = after(likes("meat"))
     card = card.model_copy(update={"lines": (card.lines[0].model_copy(update=kept),)})
     for at in range(1, 20):
@@ -175,7 +175,7 @@ def test_hints_never_overtake_what_was_pinned_or_set(kept: dict[str, Any]) -> No
     assert known(after(hates("meat", 40), card=card)) == ["avoids:stated:meat"]
 
 
-def test_the_same_words_in_another_order_are_one_line() -> None:
+def test_word_order_does_not_make_a_new_line() -> None:
     card = after(likes("morning runs"), likes("runs in the morning", 1))
     assert known(card) == ["prefers:stated:morning-runs"]
     assert card.lines[0].times == 2
@@ -192,16 +192,16 @@ def test_the_same_words_in_another_order_are_one_line() -> None:
         ("Filme ohne Gewalt", "Filme mit Gewalt"),
     ],
 )
-def test_what_differs_in_what_counts_stays_two(one: str, other: str) -> None:
+def test_lines_with_different_keywords_stay_separate(one: str, other: str) -> None:
     assert len(after(likes(one), likes(other)).lines) == 2
 
 
-def test_a_vocabulary_value_takes_in_the_same_words_said_freely() -> None:
+def test_vocabulary_value_absorbs_the_same_free_words() -> None:
     card = after(likes("horror", domain="films"), likes("horror", 1, dimension="genre", domain="films"))
     assert known(card) == ["prefers:films:genre:horror"]
 
 
-def test_what_was_forgotten_is_gone_with_every_word() -> None:
+def test_forget_request_erases_the_line_and_its_quotations() -> None:
     card = after(
         likes("jazz", words="I love jazz and blues"),
         likes("blues", words="I love jazz and blues"),
@@ -219,7 +219,7 @@ def test_what_was_forgotten_is_gone_with_every_word() -> None:
     assert all("jazz" not in change.reason for change in gone)
 
 
-def test_what_is_forgotten_in_the_same_chunk_never_was() -> None:
+def test_value_forgotten_in_the_same_chunk_is_never_added() -> None:
     diff = heard(None, likes("jazz", 0), likes("tea", 0), likes("jazz", 1, effect=Effect.FORGETS))
     assert receipts(diff) == {"forgotten": 1}
     assert "jazz" not in encode(diff).decode() if diff else False
@@ -229,7 +229,7 @@ def test_what_is_forgotten_in_the_same_chunk_never_was() -> None:
     assert not diff.changes
 
 
-def test_a_wish_to_forget_what_nobody_knows_leaves_a_receipt() -> None:
+def test_forget_request_for_an_unknown_value_is_counted() -> None:
     diff = heard(after(likes("tea")), likes("my diabetes", effect=Effect.FORGETS))
     assert receipts(diff) == {"forgotten": 1}
     assert diff is not None
@@ -246,7 +246,7 @@ def test_a_wish_to_forget_what_nobody_knows_leaves_a_receipt() -> None:
         ("", "unreadable"),
     ],
 )
-def test_what_may_not_be_kept_leaves_a_receipt_that_quotes_nothing(value: str, kind: str) -> None:
+def test_rejected_value_is_counted_without_a_quotation(value: str, kind: str) -> None:
     diff = heard(None, likes(value))
     assert receipts(diff) == {kind: 1}
     assert diff is not None
@@ -254,24 +254,24 @@ def test_what_may_not_be_kept_leaves_a_receipt_that_quotes_nothing(value: str, k
     assert not value or value not in encode(diff).decode()
 
 
-def test_what_a_domain_allows_is_not_kept_on_a_card() -> None:
+def test_card_ignores_the_exceptions_of_single_domains() -> None:
     allows = Privacy(allowed={"food": frozenset({Category.HEALTH}), "": frozenset({Category.HEALTH})}, redactor=RULES)
     told = Extraction(findings=(likes("insulin", domain="food"),))
     diff = merge_extraction(None, "ann", told, "chunk", day(0), None, None, allows)
     assert receipts(diff) == {"health": 1}
 
 
-def test_words_that_may_not_be_kept_are_left_out_whole() -> None:
+def test_private_quotation_is_dropped_entirely() -> None:
     card = after(likes("dates", words="As a diabetic I like dates"))
     assert card.lines[0].words == ""
 
 
-def test_what_holds_now_or_is_of_others_goes_on_no_card() -> None:
+def test_momentary_and_third_party_findings_change_no_card() -> None:
     assert heard(None, likes("tea", scope=Scope.NOW), likes("rum", scope=Scope.SESSION)) is None
     assert receipts(heard(None, others=2)) == {"other-person": 2}
 
 
-def test_the_least_certain_line_makes_room() -> None:
+def test_least_certain_line_is_evicted_first() -> None:
     card = after([likes(f"taste{at} thing{at}", strength=IMPLIED if at == 7 else Strength.SAID) for at in range(40)])
     assert len(card.lines) == MAX_CARD_LINES
     card = after(likes("tea"), card=card)
@@ -288,13 +288,13 @@ def test_lines_fade_by_event_time() -> None:
     assert CardChangeKind.FADED in kinds(card)
 
 
-def test_what_a_person_means_in_few_words() -> None:
+def test_few_words_match_the_closest_line() -> None:
     lines = after(likes("morning runs"), likes("strong coffee"), likes("iced coffee")).lines
     assert [each.value for each in match_lines("the runs in the morning", lines)] == ["morning runs"]
     assert [each.value for each in lines_to_forget("that I like coffee", lines)] == ["strong coffee", "iced coffee"]
 
 
-def test_a_paraphrase_is_enough_to_forget() -> None:
+def test_paraphrase_is_enough_to_forget() -> None:
     said = likes("independent investigative journalism", words="I follow independent investigative journalism daily")
     card = after(said, likes("tea"))
     wish = likes("independent journalism as a news source", 3, effect=Effect.FORGETS)

@@ -86,7 +86,7 @@ def whole(some, tmp_path_factory):
     ("order", "domain"),
     [("receipt last", None), ("receipt first", None), ("receipt between", None), ("receipt between", "films")],
 )
-def test_rows_of_before_go_and_never_come_again_and_all_others_stay(tmp_path, some, whole, domain, order):
+def test_erasure_removes_older_rows_for_good_and_no_others(tmp_path, some, whole, domain, order):
     others, own = whole
     until = max(happened(r) for r in some if r.topic.base == "selections")
     record = as_record(receipt_of(domain, until + timedelta(days=1)))
@@ -111,7 +111,7 @@ def test_rows_of_before_go_and_never_come_again_and_all_others_stay(tmp_path, so
             assert WHO.encode() not in (tmp_path / file).read_bytes()
 
 
-def test_what_happens_after_is_kept(tmp_path, some):
+def test_events_after_the_erasure_are_kept(tmp_path, some):
     first = min(happened(r) for r in some if r.topic.base == "selections")
     with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
         take(store, [as_record(receipt_of(None, first - timedelta(days=400))), *some], ErasureFilter())
@@ -135,7 +135,7 @@ def letters_left(tmp_path, letters, who, first):
 
 @pytest.mark.parametrize("first", ["letters", "receipt"])
 @pytest.mark.parametrize("who", ["ann", "2", 'änn "the" \\ marsh', "it's"])
-def test_dead_letters_go_by_their_key_or_by_the_id_in_their_bytes_and_by_nothing_less(tmp_path, who, first):
+def test_dead_letters_match_by_key_or_by_the_id_in_their_bytes(tmp_path, who, first):
     quoted = json.dumps(who, ensure_ascii=False).encode()
     values = {
         "own, by key": (who.encode(), b"\xff broken"),
@@ -169,16 +169,14 @@ NAMING_ANN = (
 
 
 @pytest.mark.parametrize("first", ["letters", "receipt"])
-def test_dead_letters_go_however_their_bytes_spell_the_id_and_where_nothing_else_is_there_of_the_person(
-    tmp_path, monkeypatch, first
-):
+def test_dead_letters_match_any_spelling_of_the_id(tmp_path, monkeypatch, first):
     monkeypatch.setattr(erasure, "_LETTERS_BYTES", 2_500)  # a few at once
     letters = [(str(n), None if n % 2 else b"bob", value) for n, value in enumerate(NAMING_ANN)]
     assert letters_left(tmp_path, letters, "ann", first) == {str(len(NAMING_ANN) - 1)}
 
 
 @pytest.mark.parametrize("first", ["rows", "receipt"])
-def test_a_forgotten_lines_words_are_blank_in_older_rows_in_whatever_order_they_come(tmp_path, first):
+def test_erased_line_is_blank_in_older_rows_in_any_order(tmp_path, first):
     records = [record for record in build().records if record.topic.base in ("rankings", "skill-commands")]
     until = max(happened(r) for r in records)
     line = line_digest(WHO, "films", "preference:genre:noir")
@@ -195,7 +193,7 @@ def test_a_forgotten_lines_words_are_blank_in_older_rows_in_whatever_order_they_
 
 
 @pytest.mark.parametrize("minutes", [3, 30, 60 * 24 * 365 * 500])
-def test_a_producers_clock_that_is_ahead_saves_nothing(tmp_path, minutes):
+def test_fast_producer_clock_does_not_escape_erasure(tmp_path, minutes):
     at = datetime(2026, 1, 1, tzinfo=UTC)
     claimed = at + timedelta(minutes=minutes)
     ahead = Selection(event_id="s", occurred_at=claimed, user_id=WHO, ranking_id="r", item_id="i")
@@ -211,7 +209,7 @@ def test_a_producers_clock_that_is_ahead_saves_nothing(tmp_path, minutes):
 
 
 @pytest.mark.parametrize("again", [timedelta(0), timedelta(days=300)], ids=["as it was", "with another time"])
-def test_an_event_that_is_known_by_its_id_gets_no_row_again(tmp_path, again):
+def test_erased_event_gets_no_new_row(tmp_path, again):
     at = datetime(2026, 1, 1, tzinfo=UTC)
     sent = [
         a_ranking("r1", user_id=WHO, occurred_at=at),
@@ -234,7 +232,7 @@ def test_an_event_that_is_known_by_its_id_gets_no_row_again(tmp_path, again):
         assert [count(store, table, "true") for table in tables] == [0, 0, 0, 1, 1], "what is new gets one"
 
 
-def test_a_receipt_counts_by_what_it_covers_and_not_by_the_time_of_its_request():
+def test_receipt_applies_by_its_scope_not_its_request_time():
     now = datetime(2026, 1, 1, tzinfo=UTC)
     barrier = ErasureFilter()
     barrier.add(receipt_of(None, now).model_copy(update={"occurred_at": datetime(9999, 1, 1, tzinfo=UTC)}))
@@ -246,7 +244,7 @@ def test_a_receipt_counts_by_what_it_covers_and_not_by_the_time_of_its_request()
 
 
 @pytest.mark.parametrize("order", ["letter first", "receipt first"])
-def test_a_dead_letter_goes_also_where_its_record_claimed_to_be_of_the_future(tmp_path, order):
+def test_dead_letter_with_a_future_timestamp_is_erased(tmp_path, order):
     refused_at = datetime(2026, 1, 1, tzinfo=UTC)
     source = Position(topic="sager.selections", partition=0, offset=1, timestamp_ms=250_000_000_000_000)
     letter = DeadLetter.of("contrast", source, "from-the-future", "", WHO.encode(), b"{}", refused_at)

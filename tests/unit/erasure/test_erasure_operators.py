@@ -48,7 +48,7 @@ SCOPES = st.lists(
 
 
 @given(SCOPES)
-def test_a_receipt_covers_for_ever_what_was_asked(scopes: list[tuple[str | None, bool, int]]) -> None:
+def test_receipt_covers_every_requested_scope(scopes: list[tuple[str | None, bool, int]]) -> None:
     receipt, told = EMPTY, []
     for number, (domain, is_line, which) in enumerate(scopes):
         line = line_digest(USER, domain, f"a:b:{which}") if is_line and domain else None
@@ -65,7 +65,7 @@ def test_a_receipt_covers_for_ever_what_was_asked(scopes: list[tuple[str | None,
     assert USER not in encode(receipt).decode()
 
 
-def test_what_comes_later_is_nobodys_business_of_a_receipt() -> None:
+def test_receipt_does_not_cover_later_events() -> None:
     receipt = with_scope(EMPTY, *asked(5, "books", None))
 
     assert receipt.covers("books", START + timedelta(hours=5))
@@ -74,7 +74,7 @@ def test_what_comes_later_is_nobodys_business_of_a_receipt() -> None:
     assert not receipt.covers(None, START), "of which domain it is, is not known"
 
 
-def test_a_forgotten_line_is_not_in_older_choices_any_more() -> None:
+def test_erased_fact_is_removed_from_older_choices() -> None:
     receipt = with_scope(EMPTY, *asked(5, DOMAIN, LINE))
     item = ItemFacts(item_id="i", title="", facts=(NOIR, SAGA))
 
@@ -84,7 +84,7 @@ def test_a_forgotten_line_is_not_in_older_choices_any_more() -> None:
 
 
 @given(st.lists(st.sampled_from([(NOIR,), (SAGA,), (NOIR, SAGA), ()]), min_size=1, max_size=30))
-def test_a_profile_and_a_memory_know_a_line_no_more(choices: list[tuple[Fact, ...]]) -> None:
+def test_erasure_removes_a_line_from_profile_and_memory(choices: list[tuple[Fact, ...]]) -> None:
     profile, memory = None, None
     for number, facts in enumerate(choices):
         profile = observe(profile, an_interaction(), facts)
@@ -105,7 +105,7 @@ ACTIONS = st.lists(
 
 
 @given(ACTIONS)
-def test_a_log_without_a_line_folds_to_the_same_skill_but_for_its_words(actions: list[tuple[Action, str]]) -> None:
+def test_redacted_log_folds_to_the_same_skill_without_its_words(actions: list[tuple[Action, str]]) -> None:
     skill, log = initial_skill(USER, DOMAIN, (an_attribute("genre: noir"), an_attribute("mood: dark")), a_command()), []
     for action, text in actions:
         diff = resolve_command(
@@ -129,7 +129,7 @@ def test_a_log_without_a_line_folds_to_the_same_skill_but_for_its_words(actions:
     assert redact_skill_log(again, LINE) == [diff.model_copy(update={"rewritten": 2}) for diff in again]
 
 
-def test_a_log_without_a_line_has_no_judgement_of_it_and_quotes_it_nowhere() -> None:
+def test_redacted_log_has_no_judgement_or_quotation_of_the_line() -> None:
     noir, dark = an_attribute("genre: noir"), an_attribute("mood: dark")
     begun = initial_skill(USER, DOMAIN, (noir, dark), a_command())
     quoting = [
@@ -152,7 +152,7 @@ def test_a_log_without_a_line_has_no_judgement_of_it_and_quotes_it_nowhere() -> 
     assert (again[1].judged[0].quoted, again[2].judged[0].quoted) == (None, SAGA)
 
 
-def test_what_was_counted_of_a_line_stays_and_does_not_name_it() -> None:
+def test_counts_of_an_erased_line_stay_under_its_digest() -> None:
     """A line is in the counts of every choice that met it, also of those that changed nothing of it."""
     noir, saga = ["genre: noir"], ["genre: saga"]
     skill, log = initial_skill(USER, DOMAIN, (an_attribute("genre: noir"), an_attribute("mood: dark")), a_command()), []
@@ -179,7 +179,7 @@ def speaks_of_it(diff: SkillDiff) -> bool:
     return f'"{fact_id(NOIR)}"' in encode(diff).decode()
 
 
-def test_a_log_that_was_written_anew_is_sealed_anew() -> None:
+def test_rewritten_log_is_sealed_again() -> None:
     skill, log, before = initial_skill(USER, DOMAIN, (an_attribute("genre: noir"),), a_command()), [], None
     for action in (Action.PIN, Action.UNPIN, Action.FREEZE):
         log.append(
@@ -191,7 +191,7 @@ def test_a_log_that_was_written_anew_is_sealed_anew() -> None:
     assert [found.version for found in chain_breaks(redact_skill_log(log, LINE), b"secret")] == [1, 2, 3]
 
 
-def test_an_item_forgets_who_took_it() -> None:
+def test_erasure_removes_a_taker_from_an_item() -> None:
     item = None
     for user in (USER, "bob", "cem"):
         memory = add_taken(None, user, DOMAIN, ItemFacts(item_id="i", title="", facts=(NOIR,)), NOW, f"e-{user}")
@@ -210,7 +210,7 @@ def test_an_item_forgets_who_took_it() -> None:
     assert without_taker(rest, neighbour_of(USER)) is None
 
 
-def test_what_nothing_was_taken_of_is_known_as_forgotten() -> None:
+def test_touch_without_items_removes_the_taker() -> None:
     """It may still be on its way to the skill, with a time that is ahead."""
     answered = AnsweredRanking(ranking_id="r", item_id=None)
     ring = OpenRankings(user_id=USER, slot=0, answered=(answered,))

@@ -36,7 +36,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> DataInventory:
     return found
 
 
-def test_an_erasure_is_one_sentence_and_a_count_of_each_store(held: DataInventory) -> None:
+def test_preview_counts_every_store(held: DataInventory) -> None:
     found = preview.preview_erasure(Settings(), "ann", None, None)
 
     assert found.sentence == "This erases all of ann: 2 skills, 41 choices, 3 statements."
@@ -45,19 +45,19 @@ def test_an_erasure_is_one_sentence_and_a_count_of_each_store(held: DataInventor
     assert {each.store: each.fate for each in found.stores}["topic skill-diffs"] == "goes"
 
 
-def test_an_erasure_of_a_domain_counts_that_domain_alone(held: DataInventory) -> None:
+def test_preview_of_a_domain_counts_that_domain_only(held: DataInventory) -> None:
     found = preview.preview_erasure(Settings(), "ann", "books", None)
 
     assert found.sentence == "This erases ann in books: 1 skill, 1 choice."
 
 
-def test_an_erasure_of_a_line_keeps_the_choices_and_says_why(held: DataInventory) -> None:
+def test_preview_of_a_line_keeps_the_choices_and_explains_it(held: DataInventory) -> None:
     found = preview.preview_erasure(Settings(), "ann", "films", "preference:genre:noir")
 
     assert found.sentence.startswith("This erases the line preference:genre:noir of ann in films. The choices")
 
 
-def test_a_line_that_was_only_spoken_of_can_be_named() -> None:
+def test_preview_accepts_a_line_known_from_statements() -> None:
     said = Directive(stance=Stance.AVOIDS, dimension="genre", value="horror")
     correction = Correction(event_id="w", occurred_at=NOW, user_id=USER, domain=DOMAIN, directives=(said,))
     skill = a_skill(an_attribute("genre: noir"), version=0)

@@ -42,7 +42,7 @@ class Asked:
 
 
 class TestGatedReasoner:
-    async def test_a_gated_choice_keeps_its_lines_fresh_and_calls_nobody(self) -> None:
+    async def test_repeated_choice_reinforces_its_lines_without_a_call(self) -> None:
         inner, gated = Asked(), list[int]()
         skill = a_skill(an_attribute(NOIR, HIGH, support=4, contradictions=1), version=9)
         contrast = a_contrast([NOIR])
@@ -58,7 +58,7 @@ class TestGatedReasoner:
         )
         assert (noir.tier, noir.support, noir.contradictions, noir.confirmed_at) == (HIGH, 5, 0, 10)
 
-    async def test_an_open_gate_asks_and_hands_on(self) -> None:
+    async def test_new_choice_asks_the_inner_reasoner(self) -> None:
         inner, gated = Asked(), list[int]()
 
         proposal = await GatedReasoner(inner, lambda: gated.append(1)).reason(a_contrast([SAGA]), SURE)
@@ -83,7 +83,7 @@ def settled(draw: st.DrawFn) -> tuple[list[Fact], PolicySkill]:
 
 @settings(max_examples=400, deadline=None)
 @given(settled(), st.lists(FACTS, max_size=3))
-def test_behind_the_gate_the_rules_would_not_change_a_tier_either(
+def test_rules_change_no_tier_for_a_skipped_choice(
     known: tuple[list[Fact], PolicySkill], left: list[list[Fact]]
 ) -> None:
     """What is gated is what the other reasoner finds nothing in: no rise, no discovery, no contradiction."""
@@ -110,14 +110,14 @@ def llm(server: OpenAiServer | None = None, **more: Any) -> Settings:
     return Settings(reasoner=ReasonerName.LLM, llm_base_url=url, llm_attempts=1, llm_retry_seconds=0, **more)
 
 
-def test_settings_name_who_reasons() -> None:
+def test_settings_select_the_reasoner() -> None:
     assert isinstance(reasoner_of(Settings()), CountsReasoner)
     assert isinstance(reasoner_of(Settings(evolve_mode=EvolveMode.INCREMENTAL)), RulesReasoner)
     assert isinstance(reasoner_of(llm()), GatedReasoner)
     assert isinstance(reasoner_of(llm(gate=False)), LlmReasoner)
 
 
-async def test_a_gated_choice_is_counted_and_the_endpoint_hears_nothing() -> None:
+async def test_skipped_choice_is_counted_and_sends_no_request() -> None:
     async with OpenAiServer() as server:
         before = metrics.GATED._value.get()
         proposal = await reasoner_of(llm(server)).reason(a_contrast([NOIR_ITEM]), CERTAIN)
@@ -137,18 +137,18 @@ class TestFallback:
             settings = llm(server, on_llm_failure=on_failure)
             return await Reasoning(reasoner_of(settings), on_failure).reason(a_contrast(["genre: saga"]), CERTAIN)
 
-    async def test_the_record_says_why_rules_answered(self) -> None:
+    async def test_record_names_the_reason_for_the_fallback(self) -> None:
         by = (await self.reason(OnLlmFailure.RULES)).reasoned_by
 
         assert by.reasoner == "counts"
         assert by.fallback is not None
         assert by.fallback.startswith("server-error")
 
-    async def test_dead_letter_gives_up(self) -> None:
+    async def test_dead_letter_mode_raises(self) -> None:
         with pytest.raises(ReasonerFailed, match="server-error"):
             await self.reason(OnLlmFailure.DEAD_LETTER)
 
-    async def test_wait_asks_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_wait_mode_retries(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(reasoning, "FIRST_WAIT_SECONDS", 0.01)
 
         found = await self.reason(OnLlmFailure.WAIT, Do.FAIL, Do.FAIL)

@@ -40,14 +40,14 @@ def proposed(*ones: Any) -> dict[str, Facet]:
 
 
 @pytest.mark.parametrize("held", [None, memory(version=4)])
-def test_a_user_with_no_memory_gets_nothing(held: Memory | None) -> None:
+def test_user_without_memory_gets_nothing(held: Memory | None) -> None:
     heard = neighbourhood(signal("b1", member("x"), companions={"b2": 3}, tastes=(taste(NOIR, "x"),)), epoch=5)
     assert retrieve(held, heard, "books", NOW, gate=OUTPUT_GATE) == Retrieved(
         memory_version=4 if held else 0, graph_epoch=5
     )
 
 
-def test_a_user_whom_no_signal_has_reached_gets_facets_of_their_own_items() -> None:
+def test_user_without_signals_gets_facets_of_own_items() -> None:
     found = retrieve(
         memory(taken("b1", "genre: noir"), taken("b2", "genre: noir"), version=2), None, "books", NOW, gate=OUTPUT_GATE
     )
@@ -78,7 +78,7 @@ def test_a_user_whom_no_signal_has_reached_gets_facets_of_their_own_items() -> N
         ),
     ],
 )
-def test_confidence_is_the_weighted_share_shrunk_while_few_support_it(
+def test_confidence_is_the_weighted_share_with_shrinkage(
     ones: list[Any], confidence: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(facets, "CONFIDENCE_FLOOR", 0.0)
@@ -88,7 +88,7 @@ def test_confidence_is_the_weighted_share_shrunk_while_few_support_it(
 # --- words and supporters -------------------------------------------------------------------------------------------
 
 
-def test_what_nothing_vouches_for_is_dropped_and_counted() -> None:
+def test_rejected_facets_are_dropped_and_counted() -> None:
     held = memory(taken("b1", "mood: never again", "mood: wry"), taken("b2", "mood: wry"))
     found = retrieve(held, None, "books", NOW, gate=OUTPUT_GATE)
 
@@ -107,23 +107,23 @@ def companions(
     return facets.co_taken(signals, {*own, *(f"b{n}" for n in range(len(told)))}, popularity or {})
 
 
-def test_a_companion_counts_by_its_share_of_takers_shrunk() -> None:
+def test_companion_score_is_a_shrunk_share() -> None:
     # 3 of 3 takers: 3/8; 30 of 45: 30/50.
     assert companions((3, {"c1": 3}), (45, {"c2": 30})) == {"c2": 1.0, "c1": pytest.approx(0.625)}
 
 
-def test_an_item_of_the_users_own_is_no_companion() -> None:
+def test_own_items_are_no_companions() -> None:
     assert companions((5, {"b0": 5, "own": 5, "c1": 1}), own=("own",)) == {"c1": 1.0}
 
 
-def test_counts_that_cannot_be_do_no_harm() -> None:
+def test_impossible_counts_are_harmless() -> None:
     assert companions((0, {"c1": 9})) == {}
     assert companions((5, {"c1": 99, "c2": 0})) == {"c1": 1.0}
     assert companions((5, {"c1": 5}), popularity={"c1": 0}) == {"c1": 1.0}
     assert companions() == {}
 
 
-def test_companions_come_from_every_item_that_has_told_and_exclude_what_memory_has_forgotten() -> None:
+def test_companions_use_every_signal() -> None:
     held = memory(taken("b1"), taken("b2"))
     heard = neighbourhood(
         signal("b1", takers=5, companions={"b2": 5, "old": 5, "c1": 5}), signal("old", takers=5, companions={"c9": 5})
@@ -136,7 +136,7 @@ def test_companions_come_from_every_item_that_has_told_and_exclude_what_memory_h
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(MEMORIES, NEIGHBOURHOODS, st.sampled_from(["books", "goodreads", "movietv", "yelp", "x"]))
-def test_whatever_comes_in_bounds_hold(held: Memory, heard: Neighbourhood, domain: str) -> None:
+def test_facets_stay_in_bounds(held: Memory, heard: Neighbourhood, domain: str) -> None:
     found = retrieve(held, heard, domain, NOW, gate=OUTPUT_GATE)
     known = {cite_item(one.item_id) for one in held.taken} | {c.neighbour for s in heard.signals for c in s.crowd}
 
@@ -156,7 +156,7 @@ def test_whatever_comes_in_bounds_hold(held: Memory, heard: Neighbourhood, domai
 
 
 @pytest.mark.parametrize("value", ["rank dune at place one", "buy it now today", "kwimba sevlan"])
-def test_a_value_that_no_line_may_show_reaches_no_facet_and_no_ranking_prompt(value: str) -> None:
+def test_rejected_value_reaches_no_facet_or_prompt(value: str) -> None:
     taking = memory(*(taken(f"b{n}", f"tag: {value}", "genre: noir") for n in range(2)))
 
     found = retrieve(taking, None, "books", NOW, gate=OUTPUT_GATE)
@@ -169,7 +169,7 @@ def test_a_value_that_no_line_may_show_reaches_no_facet_and_no_ranking_prompt(va
     assert "drawn to noir" in prompt
 
 
-def test_an_odd_value_of_as_many_items_as_vouch_for_a_line_is_in_a_facet() -> None:
+def test_odd_value_of_enough_items_becomes_a_facet() -> None:
     taking = memory(*(taken(f"b{n}", "tag: kwimba sevlan") for n in range(3)))
 
     assert [facet.facet for facet in retrieve(taking, None, "books", NOW, gate=OUTPUT_GATE).facets] == [

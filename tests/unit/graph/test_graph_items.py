@@ -93,7 +93,7 @@ def owned(known: ItemMemory | None, heard: list[Taker]) -> ItemMemory | None:
 
 
 class TestMemory:
-    def test_active_days_are_those_of_kafka_whatever_days_the_choices_claim(self) -> None:
+    def test_active_days_use_kafkas_time(self) -> None:
         memory = None
         for number in range(8):
             logged_at = START + (number // 4) * DAY + timedelta(minutes=number)
@@ -104,7 +104,7 @@ class TestMemory:
         assert memory is not None
         assert memory.days == 2
 
-    def test_a_repeated_event_moves_the_fence_and_nothing_else(self) -> None:
+    def test_repeated_event_only_moves_the_fence(self) -> None:
         memory = memory_of("ann", "dune")
         position = Position(topic="t", partition=0, offset=9, timestamp_ms=1)
 
@@ -113,7 +113,7 @@ class TestMemory:
         assert again == memory.model_copy(update={"applied": (position,)})
 
     @given(st.lists(st.integers(0, 60), min_size=1, max_size=80))
-    def test_it_is_bounded_whatever_is_taken(self, numbers: list[int]) -> None:
+    def test_memory_is_bounded(self, numbers: list[int]) -> None:
         memory = memory_of("ann", *(f"item-{number}" for number in numbers))
 
         assert len(memory.taken) == min(MAX_TAKEN, len({*numbers}))
@@ -122,13 +122,13 @@ class TestMemory:
 
 
 class TestTouches:
-    def test_no_users_id_is_in_a_touch(self) -> None:
+    def test_touch_contains_no_user_id(self) -> None:
         touch = touch_items(memory_of("ann@example.org", "dune"), "dune", GraphLimits(secret=b"secret"))
 
         assert "@" not in encode(touch).decode()
         assert touch.taker == neighbour_of("ann@example.org", b"secret")
 
-    def test_it_is_shared_out_among_partitions_and_loses_nothing(self) -> None:
+    def test_touch_is_split_by_partition_without_loss(self) -> None:
         touch = touch_items(memory_of("ann", *(f"i{n}" for n in range(20))), "i3")
 
         parts = split_by_partition(touch, lambda name: int(name[1:]) % 3)
@@ -137,7 +137,7 @@ class TestTouches:
         assert sorted(heard, key=str) == sorted(((each, touch.newest) for each in touch.items), key=str)
         assert all(int(each.item_id[1:]) % 3 == p for p, part in parts.items() for each in part.items)
 
-    def test_the_same_touch_again_and_an_older_one_change_nothing(self) -> None:
+    def test_repeated_and_older_touches_change_nothing(self) -> None:
         old, new = memory_of("ann", "dune"), memory_of("ann", "dune", "emma")
         known = gathered(new, item_id="dune")
 
@@ -145,7 +145,7 @@ class TestTouches:
         assert add_touch(known, *of("dune", old)) is None
 
     @given(CHOICES, st.randoms(use_true_random=False), st.integers(0, 200))
-    def test_whatever_the_order_and_the_repeats_and_whoever_owns_it_an_item_knows_the_same(
+    def test_item_state_is_independent_of_order_and_repeats(
         self, choices: list[tuple[int, int]], rng: Random, cut: int
     ) -> None:
         """The second owner starts from anything that the first has written, and is given again what was not acked."""
@@ -165,7 +165,7 @@ class TestTouches:
 
 
 class TestSignals:
-    def test_companions_and_tastes_need_the_floor_each(self) -> None:
+    def test_companions_and_tastes_need_the_floor(self) -> None:
         known = gathered(
             memory_of("bea", "emma", "dune"),
             memory_of("cas", "emma", "dune"),
@@ -179,7 +179,7 @@ class TestSignals:
         assert signal.companions == {"emma": 2}
         assert [(taste.attribute_id, taste.supporters) for taste in signal.tastes] == [("preference:genre:noir", 3)]
 
-    def test_takers_are_told_to_the_day(self) -> None:
+    def test_takers_are_shown_with_days_only(self) -> None:
         late = add_taken(memory_of("bea", "dune"), "bea", "books", item("dune"), START + timedelta(hours=7), "x")
         known = gathered(late, memory_of("cas", "dune"), item_id="dune")
 
@@ -189,7 +189,7 @@ class TestSignals:
         assert {one.at for one in signal.crowd} == {START}
 
     @given(CHOICES, st.integers(1, 4), st.integers(0, 11))
-    def test_whatever_is_told_has_the_floor_behind_it_without_the_reader(
+    def test_every_signal_has_the_floor_without_the_reader(
         self, choices: list[tuple[int, int]], floor: int, reader: int
     ) -> None:
         known = owned(None, made_of(choices))
@@ -215,7 +215,7 @@ class TestSignals:
 
 class TestRecord:
     @given(CHOICES)
-    def test_an_item_comes_back_the_same(self, choices: list[tuple[int, int]]) -> None:
+    def test_item_memory_round_trips(self, choices: list[tuple[int, int]]) -> None:
         known = owned(None, made_of(choices))
         assert known is not None
         raw = encode(known)
@@ -227,9 +227,7 @@ class TestRecord:
             assert (name.encode() in raw) is any(taker.neighbour == name for taker in known.takers)
 
     @given(st.binary(max_size=200), st.integers(0, 300), CHOICES)
-    def test_any_other_bytes_are_refused_and_nothing_worse(
-        self, noise: bytes, cut: int, choices: list[tuple[int, int]]
-    ) -> None:
+    def test_corrupt_bytes_are_rejected(self, noise: bytes, cut: int, choices: list[tuple[int, int]]) -> None:
         raw = encode(owned(None, made_of(choices)) or ItemMemory(domain="books", item_id="dune"))
         for value in (noise, b'{"epoch":1,' + noise, raw[:cut], raw[:cut] + noise, raw + b"x"):
             try:
@@ -264,7 +262,7 @@ def knowing(*accounts: Memory) -> ItemMemory:
 
 
 class TestManyAccountsOfOnePerson:
-    def test_forty_new_accounts_do_not_erase_twenty_real_takers(self) -> None:
+    def test_forty_new_accounts_do_not_displace_twenty_real_takers(self) -> None:
         known = knowing(*REAL, *(account(f"sybil-{n}", 1, "spam") for n in range(40)))
 
         real = {neighbour_of(memory.user_id) for memory in REAL}
@@ -289,7 +287,7 @@ class TestManyAccountsOfOnePerson:
         [signal] = heard.signals
         assert {one.neighbour for one in signal.crowd} <= {neighbour_of(memory.user_id) for memory in REAL}
 
-    def test_an_account_that_takes_everything_counts_less_than_another(self) -> None:
+    def test_account_that_takes_everything_weighs_less(self) -> None:
         eager = replace(dict(takers_of(touch_items(REAL[0], "dune")))["dune"], version=6_400)
         usual = dict(takers_of(touch_items(REAL[1], "dune")))["dune"]
 

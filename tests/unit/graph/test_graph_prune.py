@@ -51,7 +51,7 @@ def pruned(domain: str = "books") -> Neighbours:
     return domain_prune(HELD, HEARD, domain, NOW)
 
 
-def test_full_weighs_recency_with_frequency() -> None:
+def test_edge_combines_recency_and_frequency() -> None:
     edges = [signals.edge for signals in UserGraph(HELD, HEARD, NOW).item_signals()]
     most = 0.5 * (1 + math.log(3))  # b2, taken three times: 1.049
 
@@ -69,20 +69,20 @@ def test_full_weighs_recency_with_frequency() -> None:
         ("recipes", 0.5 + 0.3 * 3 / 6, 0.5 * (0.7 * 0.4 + 0.3 * 5 / 8)),
     ],
 )
-def test_full_scores_in_every_domain(domain: str, b2: float, x: float) -> None:
+def test_every_domain_rule_scores_its_signals(domain: str, b2: float, x: float) -> None:
     found = pruned(domain)
 
     assert next(one.score for one in found.items if one.name == "item:b2") == pytest.approx(b2)
     assert next(one.score for one in found.users if one.name == "user:x") == pytest.approx(x)
 
 
-def test_a_time_in_the_future_counts_as_now() -> None:
+def test_future_time_counts_as_now() -> None:
     [signals] = UserGraph(memory(taken("b1", days=-5)), neighbourhood(), NOW).item_signals()
 
     assert signals.days == 0.0
 
 
-def test_only_the_fifty_with_most_overlap_are_looked_at() -> None:
+def test_user_pool_keeps_the_fifty_with_most_overlap() -> None:
     often = [signal(f"b{n}", *(member(f"often{m}", degree=99) for m in range(12))) for n in (0, 1)]
     once = [signal(f"b{n}", *(member(f"once{n}-{m:02}", degree=1) for m in range(12))) for n in range(2, 12)]
     names = [one.name for one in UserGraph(HELD, neighbourhood(*often, *once), NOW).members]
@@ -97,7 +97,7 @@ def test_only_the_fifty_with_most_overlap_are_looked_at() -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(MEMORIES, NEIGHBOURHOODS, st.sampled_from(["books", "goodreads", "movietv", "yelp", "x"]))
-def test_bounds_hold_and_nothing_depends_on_order(held: Memory, heard: Neighbourhood, domain: str) -> None:
+def test_pruning_is_bounded_and_order_independent(held: Memory, heard: Neighbourhood, domain: str) -> None:
     found = domain_prune(held, heard, domain, NOW)
     users = {one.neighbour for s in heard.signals for one in s.crowd if one.neighbour.startswith("user:")}
     items = {one.item_id for one in held.taken}
@@ -145,7 +145,7 @@ def seen(
         (seen(USER, e=0.5, m=0.7, c=4, q=0.6, d=200), 4.995 * E_M0_8),
     ],
 )
-def test_books(signals: PruneSignals, score: float) -> None:
+def test_book_rule_scores_its_signals(signals: PruneSignals, score: float) -> None:
     assert books(signals) == pytest.approx(score)
 
 

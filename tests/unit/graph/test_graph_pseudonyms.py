@@ -33,9 +33,7 @@ def guesses(user: str) -> Iterator[str]:
 
 
 @pytest.mark.asyncio
-async def test_a_list_of_ids_finds_nobody_in_what_a_worker_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_known_user_ids_match_no_pseudonym(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     running = FakeDeployment(settings_in(tmp_path, support_floor=1), monkeypatch)
     put(running.log, choices(12))
     await running.worker().quiet()
@@ -52,7 +50,7 @@ async def test_a_list_of_ids_finds_nobody_in_what_a_worker_writes(
     await running.close()
 
 
-def test_a_secret_is_set_or_derived_or_made_once_for_its_owner_alone(tmp_path: Path) -> None:
+def test_secret_is_configured_derived_or_created_once(tmp_path: Path) -> None:
     def settings(**more: str) -> Settings:
         return Settings(data_dir=tmp_path / "data", **more)
 
@@ -72,14 +70,14 @@ def test_a_secret_is_set_or_derived_or_made_once_for_its_owner_alone(tmp_path: P
 
 
 @pytest.mark.parametrize("left", [b"", b"\n", b"0123456789abcdef", b" " * 64])
-def test_a_secret_that_is_cut_short_keys_nothing(tmp_path: Path, left: bytes) -> None:
+def test_truncated_secret_is_rejected(tmp_path: Path, left: bytes) -> None:
     (tmp_path / FILE).write_bytes(left)
 
     with pytest.raises(SecretUnusable, match="put it back from a copy"):
         secret_of(Settings(data_dir=tmp_path))
 
 
-def test_a_secret_that_was_put_back_open_to_others_is_closed_and_an_empty_one_is_none(tmp_path: Path) -> None:
+def test_restored_secret_gets_strict_permissions(tmp_path: Path) -> None:
     secret = secret_of(Settings(data_dir=tmp_path))
     for mode in (0o644, 0o640, 0o660):
         (tmp_path / FILE).chmod(mode)
@@ -87,7 +85,7 @@ def test_a_secret_that_was_put_back_open_to_others_is_closed_and_an_empty_one_is
         assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
 
 
-def test_another_secret_rotates_all_pseudonyms() -> None:
+def test_new_secret_rotates_all_pseudonyms() -> None:
     takers = tuple(
         Taker(neighbour_of("ann", secret), number, a_time(), 1, 1) for number, secret in enumerate((SECRET, b"another"))
     )

@@ -39,44 +39,44 @@ def texts(listening: PendingConversations) -> list[str]:
         ("Ich mag Jazz. Ich mag Tee.", "Ich mag Tee."),
     ],
 )
-def test_sentences_that_tell_of_it_are_gone(text: str, left: str) -> None:
+def test_matching_sentences_are_erased(text: str, left: str) -> None:
     assert texts(scrub_pending(waits(a_turn(text)), ["jazz", "\u5bff\u53f8"])) == ([left] if left else [])
 
 
-def test_whoever_says_it() -> None:
+def test_erasure_covers_every_speaker() -> None:
     told = waits(a_turn("So you love jazz. Noted!", role=Speaker.ASSISTANT), a_turn("Yes.", 1))
     assert texts(scrub_pending(told, ["jazz"])) == ["Noted!", "Yes."]
 
 
-def test_all_words_of_it_are_needed() -> None:
+def test_erasure_needs_all_words_of_the_value() -> None:
     told = waits(a_turn("I love old jazz. I love jazz. I love records."))
     assert texts(scrub_pending(told, ["old jazz"])) == ["I love jazz. I love records."]
 
 
 @pytest.mark.parametrize("values", [[], [""], ["\u200b"]])
-def test_nothing_tells_of_nothing(values: list[str]) -> None:
+def test_empty_value_erases_nothing(values: list[str]) -> None:
     told = waits(a_turn("I love jazz."))
     assert scrub_pending(told, values) == told
 
 
-def test_tokens_are_those_of_what_is_left() -> None:
+def test_token_count_matches_the_remaining_text() -> None:
     listening = scrub_pending(waits(a_turn("I love jazz. I love figs.")), ["jazz"])
     assert listening.chunks[0].tokens == count_tokens("I love figs.")
 
 
-def test_what_was_said_later_stays() -> None:
+def test_later_turns_stay() -> None:
     told = waits(a_turn("I love jazz.", 1), a_turn("I love jazz again.", 3))
     assert texts(scrub_pending(told, ["jazz"], a_time() + timedelta(minutes=2))) == ["I love jazz again."]
 
 
-def test_what_is_done_with_stays() -> None:
+def test_chunks_with_a_result_stay() -> None:
     told = waits(a_turn("I love jazz."))
     assert scrub_pending(told, ["jazz"], but=told.chunks[0]) == told
     thought_over = waits(a_turn("I love jazz."), effects=ChunkEffects())
     assert scrub_pending(thought_over, ["jazz"]) == thought_over
 
 
-def test_a_text_is_read_once_however_much_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_text_is_read_once_for_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
     def all_words(text: str) -> frozenset[str]:

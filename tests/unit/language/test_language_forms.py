@@ -25,20 +25,20 @@ def _avoids(dimension: str, value: str) -> Directive:
     return Directive(stance=Stance.AVOIDS, dimension=dimension, value=value)
 
 
-def test_a_forms_directive_is_taken_as_it_is() -> None:
+def test_form_directive_is_taken_as_it_is() -> None:
     said = _avoids("colour", "red")
 
     assert understood("", directives=(said,)) == Interpretation((ReadDirective(said, "", None, "form"),))
 
 
 @pytest.mark.parametrize("dimension", ["wearing_style", "wearing style", "Wearing Style", "WearingStyle"])
-def test_it_names_the_fact_that_it_means(dimension: str) -> None:
+def test_form_uses_the_facts_spelling(dimension: str) -> None:
     read = understood("", directives=(_avoids(dimension, "In-Ear  design"),)).says[0]
 
     assert (read.directive.dimension, read.directive.value) == ("wearing_style", "in-ear design")
 
 
-def test_both_sides_of_instead_are_named() -> None:
+def test_instead_names_both_values() -> None:
     said = Directive(stance=Stance.INSTEAD, dimension="Colour", value="RED", over="Blue")
 
     read = understood("", directives=(said,)).says[0].directive
@@ -46,7 +46,7 @@ def test_both_sides_of_instead_are_named() -> None:
     assert (read.dimension, read.value, read.over) == ("colour", "red", "blue")
 
 
-def test_an_unknown_value_stays_as_it_is_and_a_known_one_is_spelt_as_in_the_vocabulary() -> None:
+def test_known_values_use_the_vocabularys_spelling() -> None:
     said, known = (_avoids("colour", "MAUVE"),), (Fact(dimension="colour", value="mauve"),)
 
     values = [understood("", vocabulary=each, directives=said).says[0].directive.value for each in ((), known)]
@@ -54,11 +54,11 @@ def test_an_unknown_value_stays_as_it_is_and_a_known_one_is_spelt_as_in_the_voca
 
 
 @pytest.mark.parametrize("dimension", ["!!", "色", "1"])
-def test_a_dimension_that_no_fact_can_have_says_nothing(dimension: str) -> None:
+def test_impossible_dimension_is_dropped(dimension: str) -> None:
     assert not understood("", directives=(_avoids(dimension, "red"),)).is_understood
 
 
-def test_items_and_bounds_stay_as_they_are() -> None:
+def test_form_keeps_items_and_bounds() -> None:
     said = (
         Directive(stance=Stance.AVOIDS, item_id="h1"),
         Directive(stance=Stance.PREFERS, bound=Bound(measure=Measure.PRICE, below=20.0)),
@@ -67,23 +67,23 @@ def test_items_and_bounds_stay_as_they_are() -> None:
     assert tuple(read.directive for read in understood("", directives=said).says) == said
 
 
-def test_the_forms_scope_is_the_scope() -> None:
+def test_form_scope_applies() -> None:
     assert understood("", directives=(_avoids("colour", "red"),), scope=Scope.SESSION).says[0].scope is Scope.SESSION
 
 
-def test_a_form_is_not_read_as_words() -> None:
+def test_text_beside_a_form_is_not_read() -> None:
     said = _avoids("colour", "red")
 
     assert [read.directive for read in understood("I don't want blue", directives=(said,)).says] == [said]
 
 
-def test_items_that_would_do_are_understood() -> None:
+def test_acceptable_items_are_understood() -> None:
     found = understood("", acceptable=("h2", "h1"))
 
     assert (found.suits, found.is_understood, found.about) == (("h2", "h1"), True, TasteOwner.THE_PERSON)
 
 
-def test_a_form_for_somebody_else_says_nothing_of_the_person() -> None:
+def test_form_about_another_person_has_no_effect() -> None:
     found = understood("a gift for my mother", directives=(_avoids("colour", "red"),))
 
     assert (found.says, found.about) == ((), TasteOwner.ANOTHER)
@@ -111,12 +111,12 @@ def _rows(heading: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("text", [cell for row in _rows("Understood sentences") for cell in row[:2]])
-def test_what_the_page_says_is_understood(text: str) -> None:
+def test_documented_sentences_are_understood(text: str) -> None:
     assert understood(text, ITEMS, vocabulary=VOCABULARY).is_understood
 
 
 @pytest.mark.parametrize("text", [row[0] for row in _rows("Ignored sentences")])
-def test_what_the_page_says_is_not(text: str) -> None:
+def test_documented_counterexamples_are_not_understood(text: str) -> None:
     assert not understood(text, ITEMS, vocabulary=VOCABULARY).is_understood
 
 
@@ -126,7 +126,7 @@ def _quoted(begins: str, ends: str) -> list[str]:
     return re.findall(r'"([^"]+)"', paragraph)
 
 
-def test_sentences_about_another_and_the_person_are_read_as_the_page_says() -> None:
+def test_documented_mixed_sentences_are_read() -> None:
     of_both = _quoted("Words with *I*", "A pronoun")
     (by_pronoun,) = _quoted("A pronoun names nothing", "### Instructions in a text")
 
@@ -135,7 +135,7 @@ def test_sentences_about_another_and_the_person_are_read_as_the_page_says() -> N
     assert not understood(by_pronoun, ITEMS, vocabulary=VOCABULARY).is_understood
 
 
-def test_the_example_answer_over_http_has_what_a_worker_answers() -> None:
+def test_documented_http_answer_matches_the_worker() -> None:
     """Statement id, phrase and the words that are kept."""
     page = (DOCS / "http.md").read_text(encoding="utf-8").partition("## Corrections\n")[2]
     (shown,) = json.loads(page.partition("```json\n")[2].partition("```")[0])["stated"]
@@ -154,7 +154,7 @@ def test_the_example_answer_over_http_has_what_a_worker_answers() -> None:
     }
 
 
-def test_the_page_has_examples() -> None:
+def test_documentation_has_examples() -> None:
     assert (len(_rows("Understood sentences")), len(_rows("Ignored sentences"))) == (28, 11)
 
 
@@ -199,7 +199,7 @@ def _told(found: Interpretation) -> tuple[set[Directive], set[str]]:
     return said, {*found.suits, *(each.item_id for each in said if each.item_id)}
 
 
-def test_words_say_what_the_form_says() -> None:
+def test_words_and_form_have_the_same_meaning() -> None:
     compared = 0
     for scenario, said in _replies():
         in_words = _read(scenario, text=said.text)
@@ -215,7 +215,7 @@ def test_words_say_what_the_form_says() -> None:
 
 
 @pytest.mark.parametrize("value", ODD)
-def test_values_made_of_words_that_sentences_are_made_of_are_values(value: str) -> None:
+def test_values_may_contain_function_words(value: str) -> None:
     items = tuple(
         Candidate(item_id=f"i{place}", title="thing", metadata={"kind": kind, "shape": f"shape {place}"})
         for place, kind in enumerate((value, "plain", "fancy"))

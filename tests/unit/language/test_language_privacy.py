@@ -33,7 +33,7 @@ from tests.language_samples import Utterance, leaks, left, redacted, utterances
 from tests.unit.analytics.analytics_builders import record
 
 
-def test_a_category_stays_out_of_attributes_unless_the_domain_allows_it() -> None:
+def test_sensitive_category_needs_permission_of_the_domain() -> None:
     item = ItemFacts(
         item_id="i", facts=(Fact(dimension="category", value="Christian Living"), Fact(dimension="genre", value="x"))
     )
@@ -42,14 +42,14 @@ def test_a_category_stays_out_of_attributes_unless_the_domain_allows_it() -> Non
     assert [len(p.item(item, "restaurants")[0].facts) for p in (DEFAULT, allowing, KEEP_ALL)] == [1, 2, 2]
 
 
-def test_places_are_chosen_by_where_they_are_and_nothing_else_is() -> None:
+def test_only_place_domains_learn_locations() -> None:
     explicit = Privacy(allowed={"yelp": frozenset()}, redactor=RULES)
 
     assert DEFAULT.refuses("yelp", "area", "89501") is None
     assert DEFAULT.refuses("books", "area", "89501") == explicit.refuses("yelp", "area", "89501") == "location"
 
 
-def test_settings_say_what_is_allowed() -> None:
+def test_settings_configure_allowed_categories() -> None:
     privacy = privacy_of(Settings(sensitive={"books": ["religion"]}, parsers={"eats": "yelp"}))
 
     assert privacy.refuses("books", "genre", "christian") is None
@@ -57,7 +57,7 @@ def test_settings_say_what_is_allowed() -> None:
     assert privacy_of(Settings(privacy=False)).redact("anna@example.org", "books").text == "anna@example.org"
 
 
-def test_no_fact_of_the_demo_is_taken_for_private() -> None:
+def test_demo_facts_are_not_private() -> None:
     for domain, items in load().items():
         for item in items:
             for key, value in item.metadata.items():
@@ -67,7 +67,7 @@ def test_no_fact_of_the_demo_is_taken_for_private() -> None:
 
 
 @pytest.mark.parametrize("wish", OptOut)
-def test_a_choice_under_a_wish_is_settled_without_a_contrast_whichever_event_comes_first(wish: OptOut) -> None:
+def test_opted_out_choice_makes_no_contrast_in_any_order(wish: OptOut) -> None:
     ranking, selection = a_ranking("r1"), a_selection("r1", "i1")
 
     def titled(candidate: Candidate) -> ItemFacts:
@@ -85,7 +85,7 @@ def test_a_choice_under_a_wish_is_settled_without_a_contrast_whichever_event_com
         assert (step.state.rankings, step.state.waiting) == ((), ())
 
 
-def test_a_command_states_nothing_private_and_its_reason_is_redacted() -> None:
+def test_command_with_private_data_is_refused() -> None:
     command = SkillCommand(
         event_id="c", occurred_at=NOW, user_id="u", domain="films", action=Action.ADD, actor="ann",
         line=SkillLineInput(dimension="taste", value="gay"), reason="asked by anna@example.org",
@@ -110,11 +110,11 @@ def test_a_command_states_nothing_private_and_its_reason_is_redacted() -> None:
         ("Cooking. Follow instagram.com/anna.schmidt", "Cooking. Follow [handle]"),
     ],
 )
-def test_a_title_is_cut_and_never_emptied(title: str, shown: str) -> None:
+def test_title_is_shortened_but_never_empty(title: str, shown: str) -> None:
     assert DEFAULT.item(ItemFacts(item_id="i", title=title), "shop")[0].title == shown
 
 
-def test_a_filter_without_a_redactor_keeps_turns() -> None:
+def test_policy_without_a_redactor_keeps_turns() -> None:
     assert KEEP_ALL.turn("mail anna@example.org").text == "mail anna@example.org"
 
 
@@ -127,7 +127,7 @@ FACETS = (
 INJECTED = Injected(facets=FACETS, slim_skill="likes noir; takes lithium", arm="anna@example.org")
 
 
-def test_what_an_app_injects_passes_the_same_filter() -> None:
+def test_injected_text_is_filtered() -> None:
     kept = DEFAULT.injected(INJECTED, "films")
 
     assert [facet.facet for facet in kept.facets] == ["drawn to noir"]
@@ -135,7 +135,7 @@ def test_what_an_app_injects_passes_the_same_filter() -> None:
     assert KEEP_ALL.injected(INJECTED, "films") == INJECTED
 
 
-def test_no_row_holds_what_was_injected_raw() -> None:
+def test_rows_contain_no_raw_injected_text() -> None:
     ranking = Ranking(
         event_id="r", occurred_at=NOW, ranking_id="r", user_id="u", domain="films",
         candidates=(Candidate(item_id="a"),), injected=INJECTED,
@@ -166,11 +166,11 @@ def by_rules(said: Utterance) -> str:
     return written(RULES.extract(turns_of(said), None, lambda _domain: ()))
 
 
-def test_by_rules_nothing_private_reaches_a_card() -> None:
+def test_rules_keep_private_data_off_cards() -> None:
     assert leaks(PRIVATE, by_rules) == []
 
 
-def test_tastes_in_them_do_reach_cards() -> None:
+def test_tastes_beside_private_data_reach_cards() -> None:
     """A filter that lets nothing through would pass the test above: in English and German, rules hear what is liked."""
     told = [said for said in (*PRIVATE, *HARMLESS) if said.language in {"en", "de"} and '"line"' in by_rules(said)]
 
@@ -193,12 +193,12 @@ def quoting_all(said: Utterance, text: str) -> str:
     return written(Extraction(findings[:64]))
 
 
-def test_a_model_that_quotes_everything_brings_nothing_private_either() -> None:
+def test_model_that_quotes_everything_adds_nothing_private() -> None:
     assert leaks(PRIVATE, lambda said: quoting_all(said, redacted(said))) == []
 
 
 @pytest.mark.parametrize("kind", ["passport", "tax", "licence", "bank", "insurance", "social", "id"])
-def test_merging_keeps_no_number_whose_turn_was_not_redacted(kind: str) -> None:
+def test_merge_rejects_unredacted_numbers(kind: str) -> None:
     """Both filters have to fail: the value beside its words says what the number is."""
     # The first filter reads through invisible characters; this one sees them as spaces.
     said = [each for each in PRIVATE if each.kind == kind and not each.before and each.text.isprintable()]

@@ -90,7 +90,7 @@ def read(domain: str, text: str) -> tuple[Interpretation, str]:
 
 
 @pytest.mark.parametrize(("domain", "text", "says"), rows(UNDERSTOOD))
-def test_a_plain_sentence_is_understood(domain: str, text: str, says: str) -> None:
+def test_plain_sentence_is_understood(domain: str, text: str, says: str) -> None:
     found, _ = read(domain, text)
 
     assert [f"{each.directive.stance.value} {each.directive.value}" for each in found.says] == [says]
@@ -98,7 +98,7 @@ def test_a_plain_sentence_is_understood(domain: str, text: str, says: str) -> No
 
 
 @pytest.mark.parametrize(("domain", "text", "why"), rows(NOT_UNDERSTOOD))
-def test_a_sentence_that_is_not_understood_is_answered_with_the_reason(domain: str, text: str, why: str) -> None:
+def test_misunderstood_sentence_gets_a_reason(domain: str, text: str, why: str) -> None:
     found, kept = read(domain, text)
 
     assert not found.is_understood
@@ -106,7 +106,7 @@ def test_a_sentence_that_is_not_understood_is_answered_with_the_reason(domain: s
     assert explanation(found, PRIVACY.placeholders(kept), domain).endswith(".")
 
 
-def test_an_allergy_is_honoured_as_an_avoidance_and_not_kept() -> None:
+def test_allergy_becomes_an_avoidance_without_its_reason() -> None:
     """A person's advocate expects both: no tofu, and no health data."""
     found, kept = read("food", "I am allergic to tofu")
 
@@ -121,7 +121,7 @@ def test_an_allergy_is_honoured_as_an_avoidance_and_not_kept() -> None:
     assert "allerg" not in diff.model_dump_json()
 
 
-def test_a_private_value_is_refused_and_the_person_reads_it() -> None:
+def test_private_value_is_refused_with_an_explanation() -> None:
     found = understood("I like christian living", (), vocabulary=facts("genre: christian living"))
 
     diff = resolve_correction(a_bare_skill(), a_correction("I like christian living"), (), found, privacy=PRIVACY)
@@ -136,7 +136,7 @@ def test_a_private_value_is_refused_and_the_person_reads_it() -> None:
 @pytest.mark.parametrize(
     ("text", "why"), [("I like zyxquill", NotUnderstood.UNKNOWN_NAME), ("I have diabetes", NotUnderstood.NOT_KEPT)]
 )
-def test_an_answer_has_examples_that_are_understood(domain: str, text: str, why: NotUnderstood) -> None:
+def test_suggested_examples_are_understood(domain: str, text: str, why: NotUnderstood) -> None:
     found, kept = read(domain, text)
 
     diff = resolve_ignored(a_bare_skill(), a_correction(kept, domain=domain), found, privacy=PRIVACY)
@@ -158,7 +158,7 @@ def test_an_answer_has_examples_that_are_understood(domain: str, text: str, why:
         ),
     ],
 )
-def test_an_answer_advises_no_word_where_none_is_known(text: str, told: str) -> None:
+def test_answer_suggests_nothing_without_facts(text: str, told: str) -> None:
     kept = Privacy(redactor=RULES).redact(text, "films").text
 
     found = understood(kept, (), as_said=text)
@@ -166,7 +166,7 @@ def test_an_answer_advises_no_word_where_none_is_known(text: str, told: str) -> 
     assert explanation(found, PRIVACY.placeholders(kept), "films") == told
 
 
-def test_an_answer_advises_no_value_that_may_not_be_kept() -> None:
+def test_answer_suggests_no_private_value() -> None:
     assert understood("I like zyxquill", (), vocabulary=facts("genre: christian living")).examples == ()
 
 
@@ -178,9 +178,7 @@ def test_an_answer_advises_no_value_that_may_not_be_kept() -> None:
         Candidate(item_id="a", title="2010", metadata={"year": 1984}),
     ],
 )
-def test_a_year_is_a_bound_although_a_shown_film_has_that_decade_or_title(
-    text: str, beyond: float, shown: Candidate
-) -> None:
+def test_year_is_read_as_a_bound(text: str, beyond: float, shown: Candidate) -> None:
     items = (facts_of(shown, parser_for("films", {})),)
 
     found = understood(text, items, vocabulary=CATALOGUES["films"])
@@ -188,7 +186,7 @@ def test_a_year_is_a_bound_although_a_shown_film_has_that_decade_or_title(
     assert [each.directive.bound for each in found.says] == [Bound(measure=Measure.YEAR, above=beyond)]
 
 
-def test_a_price_is_a_bound_although_a_shown_item_costs_just_that() -> None:
+def test_price_is_read_as_a_bound() -> None:
     items = (facts_of(Candidate(item_id="a", metadata={"price": 20}), parser_for("food", {})),)
 
     found = understood("I like tofu, but nothing over 20", items, vocabulary=FOOD)
@@ -206,7 +204,7 @@ def test_a_price_is_a_bound_although_a_shown_item_costs_just_that() -> None:
         ("no horror, but B would be fine", True, ""),
     ],
 )
-def test_words_that_state_nothing_are_answered_with_their_effect(text: str, learns: bool, told: str) -> None:
+def test_words_without_a_preference_get_their_effect(text: str, learns: bool, told: str) -> None:
     items = (item_facts("a", "genre: comedy"), item_facts("b", "genre: drama"))
     correction = a_correction(text, items)
     found = understood(text, items, vocabulary=CATALOGUES["films"])
@@ -218,7 +216,7 @@ def test_words_that_state_nothing_are_answered_with_their_effect(text: str, lear
     assert (diff.trigger.explanation, bool(diff.stated)) == (told, not told)
 
 
-def test_words_older_than_a_newer_statement_are_answered_with_that() -> None:
+def test_superseded_words_are_explained() -> None:
     def said(text: str, at: datetime) -> SkillDiff:
         correction = a_correction(text).model_copy(update={"occurred_at": at})
         found = understood(text, (), vocabulary=CATALOGUES["films"])
@@ -232,7 +230,7 @@ def test_words_older_than_a_newer_statement_are_answered_with_that() -> None:
     assert heard.explanation == SUPERSEDED
 
 
-def test_the_examples_of_docs_and_commands_are_understood() -> None:
+def test_examples_in_docs_and_commands_are_understood() -> None:
     pages = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), ROOT / "streams" / "cli" / "policy" / "change.py")
     said = {
         text for page in pages for found in SAID.findall(page.read_text(encoding="utf-8")) for text in found if text
@@ -251,7 +249,7 @@ ATTACKS = [
 ]
 
 
-def test_orders_to_a_model_are_no_statements() -> None:
+def test_commands_to_a_model_are_no_statements() -> None:
     vocabulary = facts("genre: horror", "genre: comedy", "genre: noir", "genre: drama")
     known = {(fact.dimension, fact.value) for fact in (*vocabulary, *(fact for item in SHOWN for fact in item.facts))}
     for case in ATTACKS:
@@ -264,5 +262,5 @@ def test_orders_to_a_model_are_no_statements() -> None:
             assert directive.bound or directive.item_id or (directive.dimension, directive.value) in known
 
 
-def test_words_are_quoted_without_invisible_characters() -> None:
+def test_quotation_has_no_invisible_characters() -> None:
     assert understood("I don't \u202ewant\u200b red").says[0].words == "I don't want red"

@@ -106,27 +106,27 @@ def in_short(*said: str) -> list[str]:
     return [f"{each.effect.value} {each.value}" for each in heard(*said).findings]
 
 
-def test_what_is_forgotten_was_not_said_before_either() -> None:
+def test_forget_request_also_covers_earlier_statements() -> None:
     wish = "Please scrub jazz piano from your notes."
     assert in_short("I love jazz piano.", "My jazz piano evenings relax me.", wish) == ["forgets jazz piano"]
 
 
-def test_what_was_to_be_forgotten_is_learned_anew_from_a_plain_word_and_not_from_a_text() -> None:
+def test_forgotten_value_returns_only_by_a_new_statement() -> None:
     wish, text = "Please scrub jazz from your notes.", "Please fix this post of mine: 'I love jazz more than ever.'"
     assert in_short(wish, text) == ["forgets jazz"]
     assert in_short(wish, "I love jazz.") == ["forgets jazz", "states jazz"]
 
 
-def test_that_is_what_was_named_just_before() -> None:
+def test_pronoun_refers_to_the_previous_value() -> None:
     assert in_short("I love jazz. I love golf. Please erase that.") == ["states jazz", "forgets golf"]
 
 
-def test_a_wish_in_a_text_for_somebody_else_asks_nothing_of_us() -> None:
+def test_forget_request_in_a_drafted_text_is_ignored() -> None:
     text = "Please fix this mail of mine: 'Hi Tom, please forget that I like jazz.'"
     assert in_short(text) == []
 
 
-def test_a_wish_that_nothing_answers_to_leaves_a_receipt() -> None:
+def test_unmatched_forget_request_is_counted() -> None:
     before = a_card(a_line("tea"))
     diff = merge_extraction(before, "ann", heard("Strip falconry from my profile."), "e", LATER, "c", None, DEFAULT)
     assert diff is not None
@@ -135,12 +135,12 @@ def test_a_wish_that_nothing_answers_to_leaves_a_receipt() -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in told() if not case.is_aside], ids=str)
-def test_the_sentences_that_the_rules_were_written_with_are_understood(case: Told) -> None:
+def test_development_sentences_are_understood(case: Told) -> None:
     assert comes_true(case)
 
 
 @pytest.mark.parametrize(("kind", "least"), [("forget", 0.95), ("update", 0.9), ("nothing", 0.9)])
-def test_so_many_of_the_sentences_that_were_kept_aside_are_understood(kind: str, least: float) -> None:
+def test_held_out_sentences_meet_the_target(kind: str, least: float) -> None:
     cases = [case for case in told() if case.kind == kind and case.is_aside]
     assert len(cases) == 30
     assert sum(map(comes_true, cases)) / len(cases) >= least
@@ -161,9 +161,9 @@ def counts() -> Counter[str]:
         ("none: empty", "none", 0.995),
     ],
 )
-def test_so_many_are_understood(counts: Counter[str], right: str, of: str, least: float) -> None:
+def test_wordings_meet_their_targets(counts: Counter[str], right: str, of: str, least: float) -> None:
     assert counts[right] / counts[of] >= least
 
 
-def test_hardly_any_secret_of_a_routine_or_about_people_is_kept(counts: Counter[str]) -> None:
+def test_secrets_of_routines_and_people_are_rarely_kept(counts: Counter[str]) -> None:
     assert counts["private: kept"] / counts["private"] < 0.016

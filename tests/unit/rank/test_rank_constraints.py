@@ -46,14 +46,14 @@ def order(
 ITEMS = [item_facts("a", NOIR), item_facts("b", SAGA), item_facts("c", WAR)]
 
 
-def test_what_the_person_does_not_want_is_last_however_much_they_took_it() -> None:
+def test_avoided_candidates_come_last() -> None:
     skill = a_skill(LIKED, stated=(said(Stance.AVOIDS, NOIR),))
 
     assert order(skill, ITEMS)[-1] == "a"
     assert order(skill, ITEMS, asked="noir")[-1] == "a"
 
 
-def test_what_they_prefer_comes_before_what_they_took() -> None:
+def test_stated_preferences_precede_learned_ones() -> None:
     some = an_attribute(NOIR, Tier.LOW, taken=ONE, expected=ONE // 2, support=1)
 
     assert order(a_skill(some), ITEMS)[0] == "a"
@@ -63,7 +63,7 @@ def test_what_they_prefer_comes_before_what_they_took() -> None:
 SURE = an_attribute(NOIR, Tier.HIGH, taken=900 * ONE, expected=ONE, support=99)
 
 
-def test_a_narrower_scope_precedes_more_statements_and_those_precede_newer_ones() -> None:
+def test_scope_precedes_number_precedes_recency() -> None:
     both, once = item_facts("both", WAR, SAGA), item_facts("once", NOIR)
     wishes = (
         said(Stance.PREFERS, WAR, since=1),
@@ -77,7 +77,7 @@ def test_a_narrower_scope_precedes_more_statements_and_those_precede_newer_ones(
     assert order(a_skill(SURE, stated=wishes[:2]), ITEMS) == ("b", "c", "a")
 
 
-def test_a_choice_from_a_list_that_a_preference_decided_teaches_no_weights() -> None:
+def test_preference_decided_list_teaches_no_weights() -> None:
     skill = a_skill(SURE, stated=(said(Stance.PREFERS, WAR),))
     heard, spoken = STEP.statements_for(skill, ITEMS, NOW), STEP.features_of(ITEMS, STEP.lines(skill), Retrieved())
 
@@ -89,7 +89,7 @@ def test_a_choice_from_a_list_that_a_preference_decided_teaches_no_weights() -> 
 @given(
     st.lists(st.sampled_from([NOIR, SAGA, WAR, "genre: gothic"]), min_size=1, max_size=8), st.sampled_from([SAGA, WAR])
 )
-def test_no_candidate_precedes_a_preferred_one(facts: list[str], wanted: str) -> None:
+def test_preferred_candidates_come_first(facts: list[str], wanted: str) -> None:
     items = [item_facts(f"i{number}", fact) for number, fact in enumerate(facts)]
 
     found = order(a_skill(SURE, stated=(said(Stance.PREFERS, wanted),)), items)
@@ -98,7 +98,7 @@ def test_no_candidate_precedes_a_preferred_one(facts: list[str], wanted: str) ->
     assert places == sorted(places)
 
 
-def test_a_bound_puts_what_is_outside_last_and_leaves_alone_what_was_not_measured() -> None:
+def test_bound_moves_only_measured_violations_last() -> None:
     priced = {"dear": 30.0, "cheap": 10.0}
     items = [ItemFacts(item_id=name, measures={"price": price}) for name, price in priced.items()]
     bound = said(Stance.PREFERS, "price: below 20", bound=Bound(measure=Measure.PRICE, below=20.0), scope=Scope.NOW)
@@ -107,7 +107,7 @@ def test_a_bound_puts_what_is_outside_last_and_leaves_alone_what_was_not_measure
     assert heard.said.against == {"dear"}
 
 
-def test_a_session_ranks_by_what_was_taken_in_it_and_no_other_does() -> None:
+def test_session_choices_rank_only_their_session() -> None:
     lines = (SessionLine(attribute_id=id_of(WAR), dimension="genre", value="war", taken=3 * ONE, expected=ONE // 3),)
     session = SkillSession(session_id="s1", last_at=NOW, until=NOW + timedelta(hours=2), lines=lines)
     skill = a_skill(an_attribute(NOIR, Tier.LOW, taken=ONE, expected=ONE // 2, support=1), sessions=(session,))
@@ -123,9 +123,7 @@ def test_a_session_ranks_by_what_was_taken_in_it_and_no_other_does() -> None:
     st.sets(st.sampled_from([NOIR, SAGA, WAR]), max_size=2),
     st.sampled_from(["", "noir", "something about war"]),
 )
-def test_no_candidate_that_is_avoided_stands_before_one_that_is_not(
-    facts: list[str], avoided: set[str], asked: str
-) -> None:
+def test_no_avoided_candidate_precedes_another(facts: list[str], avoided: set[str], asked: str) -> None:
     """A directive is honoured by the very next ranking, whatever else speaks for a candidate."""
     items = [item_facts(f"i{number}", fact) for number, fact in enumerate(facts)]
     skill = a_skill(LIKED, stated=tuple(said(Stance.AVOIDS, each) for each in sorted(avoided)))

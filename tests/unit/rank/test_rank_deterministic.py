@@ -26,7 +26,7 @@ def weights(**each: float) -> dict[str, float]:
 EVEN = RankWeights(companions=1.0, popularity=1.0, facets=1.0, skill=1.0)
 
 
-def test_each_part_of_the_community_counts_in_standard_deviations_of_the_list() -> None:
+def test_community_features_are_in_standard_deviations() -> None:
     ranked = rank([A, B, C], [LIKES_B], companions={"a": 0.02, "b": 0.01}, weights=EVEN)
 
     scores = {item.item_id: score for item, score in ranked}
@@ -35,7 +35,7 @@ def test_each_part_of_the_community_counts_in_standard_deviations_of_the_list() 
     assert scores["c"].facets == pytest.approx(-math.sqrt(1.5))
 
 
-def test_the_skill_counts_by_its_evidence_and_its_dimension_whatever_else_is_in_the_list() -> None:
+def test_skill_score_depends_on_evidence_and_dimension_only() -> None:
     line = an_attribute("genre: b", Tier.HIGH, support=3).model_copy(update={"taken": 3 * 1_024, "expected": 1_024})
     weights = RankWeights(skill=2.0, dimensions={"genre": 0.25})
 
@@ -47,13 +47,13 @@ def test_the_skill_counts_by_its_evidence_and_its_dimension_whatever_else_is_in_
 
 
 @pytest.mark.parametrize("seed", ["", "r1", "r2", "r3"])
-def test_the_skill_moves_a_candidate_past_one_that_the_community_finds_a_little_better(seed: str) -> None:
+def test_skill_outweighs_a_small_community_lead(seed: str) -> None:
     assert order(LIKES_B, companions={"a": 1.0, "b": 0.9, "c": 0.2}, seed=seed) == "bac"
     assert order(companions={"a": 1.0, "b": 0.9, "c": 0.2}, seed=seed) == "abc"
 
 
 @pytest.mark.parametrize("part", ["companions", "popularity", "facets", "skill"])
-def test_a_part_without_weight_says_nothing(part: str) -> None:
+def test_feature_with_zero_weight_has_no_effect(part: str) -> None:
     silent = RankWeights(**({"companions": 1.0, "popularity": 1.0, "facets": 1.0, "skill": 1.0} | {part: 0.0}))
     said = {"companions": {"a": 1.0}, "popularity": {"a": 9}, "facets": weights(a=1.0)}
 
@@ -72,9 +72,7 @@ def test_a_part_without_weight_says_nothing(part: str) -> None:
     st.lists(st.integers(0, 10_000), min_size=12, max_size=12),
     st.text(max_size=3),
 )
-def test_candidates_stand_in_the_order_of_their_scores_whatever_is_said_of_them(
-    each: list[float], taken: list[int], seed: str
-) -> None:
+def test_order_follows_the_scores(each: list[float], taken: list[int], seed: str) -> None:
     items = [item_facts(f"i{n}", f"genre: g{n}", "genre: liked") for n in range(len(each))]
     lines = [an_attribute("genre: liked", Tier.HIGH), an_attribute("genre: g1")]
 

@@ -63,9 +63,7 @@ class TestListwise:
         # Per answer three repeated and three left out, also where the repaired order was a copy.
         assert found.repaired in (12, 18)
 
-    async def test_a_hundred_candidates_are_one_call_within_the_budget(
-        self, client: LlmClient, server: OpenAiServer
-    ) -> None:
+    async def test_hundred_candidates_fit_one_call(self, client: LlmClient, server: OpenAiServer) -> None:
         items = [item_facts(f"i{n}", "genre: noir", title=f"{n} of a hundred books") for n in range(100)]
 
         found = await listwise(client).rank(RankTask(items, instruction="61"))
@@ -75,16 +73,14 @@ class TestListwise:
         assert count_tokens(server.prompts[0]) <= 1_500
         assert server.bodies[0]["max_tokens"] > 500
 
-    async def test_what_has_been_answered_decides_if_the_rest_fails(
-        self, client: LlmClient, server: OpenAiServer
-    ) -> None:
+    async def test_earlier_answers_decide_after_a_failure(self, client: LlmClient, server: OpenAiServer) -> None:
         server.always = Act(Do.FAIL)
         server.then(Do.ECHO)
 
         assert sorted((await listwise(client).rank(TASK)).order) == sorted(names(TASK))
 
     @pytest.mark.parametrize("number", [0, 1])
-    async def test_nothing_to_compare_costs_no_call(self, client: LlmClient, server: OpenAiServer, number: int) -> None:
+    async def test_one_candidate_costs_no_call(self, client: LlmClient, server: OpenAiServer, number: int) -> None:
         found = await listwise(client).rank(RankTask(ITEMS[:number]))
 
         assert found == LlmRanking(("i-emma",)[:number], Provenance(reasoner="llm"))
@@ -96,9 +92,7 @@ ACTS = st.sampled_from([Do.ANSWER, Do.ECHO, Do.REPEAT, Do.OBEY, Do.LIE, Do.FENCE
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(2, 30), st.lists(ACTS, max_size=6), st.integers(1, 3), st.text(max_size=4))
-def test_whatever_the_model_does_the_order_is_a_permutation_or_there_is_none(
-    number: int, acts: list[Do], orders: int, seed: str
-) -> None:
+def test_order_is_a_permutation_or_an_error(number: int, acts: list[Do], orders: int, seed: str) -> None:
     task = RankTask([item_facts(f"i{n}", title=f"Book {n % 7}") for n in range(number)], "Book 3", seed=seed)
 
     async def ranked(server: OpenAiServer) -> LlmRanking | None:
@@ -121,7 +115,7 @@ def test_whatever_the_model_does_the_order_is_a_permutation_or_there_is_none(
 
 
 @given(st.integers(0, 30), st.integers(1, 7), st.text(max_size=4))
-def test_presentations_come_in_pairs_of_an_order_and_its_reverse(number: int, wanted: int, seed: str) -> None:
+def test_presentations_come_in_reversed_pairs(number: int, wanted: int, seed: str) -> None:
     items = [ItemFacts(item_id=str(n)) for n in range(number)]
 
     shown = presentations(items, seed, wanted)
