@@ -14,9 +14,9 @@ from schemas import Candidate, ItemFacts, Model, OpenRankings, Position, SlimSki
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Contrast, Ranking, Selection
 from schemas.topics import compound_key, diff_key
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 INPUTS = (Ranking.TOPIC, Selection.TOPIC)
 OUTPUTS = (Contrast.TOPIC, SkillDiff.TOPIC, SlimSkill.TOPIC)
@@ -56,9 +56,9 @@ class Learner:
         """
         if base == Ranking.TOPIC:
             ranking = decode(Ranking, value)
-            wish = DEFAULT.opt_out(ranking.instruction)
-            asked = DEFAULT.redact(ranking.instruction, ranking.domain).text
-            injected = DEFAULT.injected(ranking.injected, ranking.domain)
+            wish = DEFAULT_PRIVACY.opt_out(ranking.instruction)
+            asked = DEFAULT_PRIVACY.redact(ranking.instruction, ranking.domain).text
+            injected = DEFAULT_PRIVACY.injected(ranking.injected, ranking.domain)
             kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
             key = compound_key(ranking.user_id, slot_of(ranking.ranking_id))
             parse = partial(self._facts_of, ranking.domain)
@@ -104,7 +104,7 @@ class Learner:
         known = self._parsed.get(candidate.item_id)
         if known is not None and known[0] == candidate:
             return known[1]
-        facts = read_item(candidate, domain, parser_for(domain, {}), DEFAULT).facts
+        facts = read_item(candidate, domain, parser_for(domain, {}), DEFAULT_PRIVACY).facts
         self._parsed[candidate.item_id] = (candidate, facts)
         return facts
 

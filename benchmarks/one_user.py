@@ -27,8 +27,8 @@ from schemas import Candidate, Memory, Model, OpenRankings, Position, Profile, c
 from schemas.codec import ModelT
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Contrast, Interaction, Ranking, Selection
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 USER, DOMAIN = "ann", "films"

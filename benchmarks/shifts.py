@@ -24,9 +24,9 @@ from operators.steps import EvolveState, EvolveStep, SkillStart
 from operators.steps.prior import PriorState, PriorStep
 from schemas import Contrast, Interaction, ItemFacts, Position, Profile, SkillChangeKind
 from streams.local.demo import catalogue, people
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 # As many choices as the demo has, for more people than it has.
 PEOPLE, CHOICES = 200, 16
@@ -104,7 +104,7 @@ class World:
         self._seed = seed
         self._items = catalogue.load()
         self._facts: Mapping[str, ItemFacts] = {
-            item.item_id: read_item(item, domain, parser_for(domain, {}), DEFAULT).facts
+            item.item_id: read_item(item, domain, parser_for(domain, {}), DEFAULT_PRIVACY).facts
             for domain, items in self._items.items()
             for item in items
         }

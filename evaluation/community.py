@@ -28,8 +28,8 @@ from schemas import Candidate, Contrast, GlobalSkill, Interaction, ItemFacts, Pr
 from schemas.base import Domain, UserId
 from schemas.memory import ItemMemory, Memory, Taker
 from streams.importers.dataset import BEGINNING, Visit
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 _EVERY = 200
 _LIMITS = GraphLimits()

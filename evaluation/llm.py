@@ -22,7 +22,7 @@ from operators.rank.listwise import ListwiseRanker
 from operators.steps import Reason
 from schemas import Contrast, PolicySkill
 from streams.llm.client import LlmClient
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.settings import Settings
 
 OPENAI_URL = "https://api.openai.com/v1"

@@ -27,8 +27,8 @@ from operators.rank.listwise import ListwiseRanker
 from operators.steps import EvolveStep, Reason, learn
 from schemas import Contrast, PolicySkill
 from streams.importers import Visit
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.settings import Settings
 
 SLIM_BUDGETS = (10, 20, 50, 100, 200)

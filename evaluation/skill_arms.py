@@ -23,8 +23,8 @@ from operators.weights import DEFAULT_WEIGHTS, RankWeights
 from schemas import Contrast, Features, Interaction, PolicySkill, Position, Profile, Weights, derived_id
 from schemas.base import Domain, UserId
 from streams.importers import Visit
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 
 class By(StrEnum):

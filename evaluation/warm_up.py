@@ -22,8 +22,8 @@ from operators.steps import SkillStart
 from operators.steps import rank as ranking
 from schemas import GlobalSkill, derived_id
 from streams.importers.dataset import BEGINNING, Visit
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 if TYPE_CHECKING:
     from evaluation.replies import Replies

@@ -7,8 +7,7 @@ from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
 from operators.signals import SignalWeights
 from operators.steps import EvolveStep
 from operators.steps.rank import RankStep
-from streams.output_gate import output_gate
-from streams.privacy import privacy_of
+from streams.policies import output_gate, privacy_of
 from streams.settings import Settings
 
 

@@ -8,7 +8,7 @@ from operators.cards.merge import merge_extraction
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from schemas import Card, CardDiff, Provenance, Stance
 from schemas.cards import FREE
-from streams.privacy import DEFAULT
+from streams.policies import DEFAULT_PRIVACY
 
 _BY_A_MODEL = Provenance(
     reasoner="llm", model="small-model", prompt="listen.v1", prompt_hash="hash-of-listen.v1", prompt_tokens=780,
@@ -50,7 +50,7 @@ def talks(users: Sequence[str], monday: datetime) -> Iterator[tuple[CardDiff, Ca
         )  # fmt: skip
         others = 1 if number == 1 else 0
         heard = Extraction(findings, others, _BY_A_MODEL if number else Provenance())
-        diff = merge_extraction(cards.get(user), user, heard, f"heard-{name}", at, name, None, DEFAULT)
+        diff = merge_extraction(cards.get(user), user, heard, f"heard-{name}", at, name, None, DEFAULT_PRIVACY)
         assert diff is not None
         cards[user] = apply_diff(cards.get(user), diff)
         yield diff, cards[user]

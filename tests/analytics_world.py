@@ -55,8 +55,8 @@ from streams.analytics.snapshot import copy_and_rename
 from streams.analytics.store import DuckDBStore
 from streams.language import RULES
 from streams.local.demo import catalogue, people
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.analytics_talks import talks
 from tests.shared_files import make_once
 

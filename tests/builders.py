@@ -27,7 +27,7 @@ from schemas.events import Contrast, Interaction, Ranking, RankRequest, Selectio
 from schemas.skills import Attribute, AttributeKind, AttributeSource, Tier
 from schemas.statements import Stance
 from streams.language import RULES
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 USER = "ann"

@@ -24,8 +24,8 @@ from operators.tokens import count_tokens
 from schemas import Fact, Position, Speaker, Utterance, cards, derived_id
 from schemas.cards import Card, CardDiff, CardLine
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 # Understands a chunk: by rules or by a model.
 Listener = Callable[[Sequence[cards.Turn], Card | None], Awaitable[Extraction]]

@@ -25,9 +25,9 @@ from schemas import Abstention, Candidate, ClarifyingQuestion, Contrast, Fit, It
 from schemas.base import Domain, UserId
 from schemas.corrections import Correction, Directive
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 # The chance above which an item is offered: low while learning, since an offer of nothing brings little feedback.
 EXPLORES, EXPLOITS = 0.1, 0.6
@@ -169,7 +169,7 @@ class Skills:
         for item in items:
             if item.item_id not in self._facts:
                 found = facts_of(item, parser_for("", {}))
-                self._facts[item.item_id] = DEFAULT.item(found, "")[0]
+                self._facts[item.item_id] = DEFAULT_PRIVACY.item(found, "")[0]
         return [self._facts[item.item_id] for item in items]
 
     def _ranked(self, scenario: Scenario, *, asks: bool = False) -> tuple[tuple[str, ...], Fit | None]:

@@ -23,7 +23,7 @@ from streams.analytics.snapshot import Publisher
 from streams.analytics.source import TopicSource
 from streams.analytics.store import DuckDBStore, Progress, open_store, replace_damaged
 from streams.metrics import CLOCK_SKEW, FROM_THE_FUTURE
-from streams.privacy import privacy_of
+from streams.policies import privacy_of
 from streams.pseudonyms import find_ranking_key
 from streams.settings import Settings
 

@@ -12,7 +12,7 @@ from streams.console.pages import READERS, PageContext, page
 from streams.http.cards import NOTHING, card_command, card_of, preview_command
 from streams.http.problems import Problem
 from streams.http.tokens import Scope
-from streams.output_gate import output_gate
+from streams.policies import output_gate
 from streams.views.cards import CardLineView, card_line_view, card_versions
 
 PENDING_NOTICE = "Your change is on its way. Load this page again in a moment to see it."

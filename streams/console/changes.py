@@ -16,7 +16,7 @@ from streams.http.problems import Problem, validation_problem
 from streams.http.rights import export_file
 from streams.http.skills import command_of
 from streams.http.tokens import Scope
-from streams.privacy import privacy_of
+from streams.policies import privacy_of
 from streams.rights.inventory import forget_request, preview_erasure
 from streams.views.sentences import names_of
 

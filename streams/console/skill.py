@@ -18,7 +18,7 @@ from streams.console.pages import READERS, PageContext, page
 from streams.http.api import Api
 from streams.http.problems import Problem
 from streams.http.tokens import ALL_USERS, Scope
-from streams.output_gate import output_gate
+from streams.policies import output_gate
 from streams.settings import ReasonerName
 from streams.views.line_history import StatementHistory, UnknownLine, explain
 from streams.views.sentences import WITHHELD_REASONS, actor_of, names_of, shift_phrase, statement_words, validity

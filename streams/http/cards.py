@@ -16,8 +16,7 @@ from streams.http.api import Api, ApiParam
 from streams.http.problems import Problem, validation_problem
 from streams.http.routing import DomainQuery, TokenParam, UserPath, json_response, refuse, require, router
 from streams.http.tokens import Scope, Token
-from streams.output_gate import output_gate
-from streams.privacy import privacy_of
+from streams.policies import output_gate, privacy_of
 from streams.views.cards import CardView, card_view
 
 NOTHING = "nothing is on a card of this person yet"

@@ -28,7 +28,7 @@ from streams.http.problems import Problem, field_errors, validation_problem
 from streams.http.replies import outgoing_record, user_of
 from streams.http.routing import Body, DomainPath, TokenParam, UserPath, json_response, refuse, require, router
 from streams.http.tokens import ALL_USERS, Token, TokenScope
-from streams.privacy import privacy_of
+from streams.policies import privacy_of
 
 EVENTS_PER_TURN = 20  # other requests get a turn after this many
 MAX_ID = 256

@@ -30,7 +30,7 @@ from streams.http.routing import (
     router,
 )
 from streams.http.tokens import Scope
-from streams.output_gate import output_gate
+from streams.policies import output_gate
 from streams.views.line_history import LineHistory, StatementHistory, UnknownLine, explain
 from streams.views.llm import SkillForModel, skill_for_model
 from streams.views.skill_json import skill_to_json

@@ -23,7 +23,7 @@ from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import no_workers
 from streams.kafka.producer import Outbox
 from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
-from streams.output_gate import output_gate
+from streams.policies import output_gate
 from streams.pseudonyms import find_secret, is_shared
 from streams.settings import Settings
 

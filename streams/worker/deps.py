@@ -13,7 +13,7 @@ from schemas.items import Candidate, Fact, ItemFacts
 from schemas.topics import compound_key
 from streams.caching import LruCache
 from streams.language import joined_vocabulary
-from streams.privacy import privacy_of
+from streams.policies import privacy_of
 from streams.pseudonyms import ranking_key, secret_of
 from streams.settings import Settings
 from streams.steps import limits_of

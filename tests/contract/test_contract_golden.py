@@ -20,8 +20,8 @@ from operators.seals import is_sealed, seal_diff
 from operators.slim import slim
 from schemas import TOPICS, Card, CardChangeKind, CardDiff, Contrast, PolicySkill, SkillDiff, Tier, Topic
 from schemas.codec import BadRecord, decode, encode
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.golden import GOLDEN, wire
 
 BASES = sorted(TOPICS)

@@ -21,7 +21,7 @@ from operators.slim import slim
 from operators.slim.llm import slim_question
 from schemas import Attribute, AttributeKind, Contrast, Facet, Fact, ItemFacts, PolicySkill, Tier
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, item_facts
 from tests.unit.graph.graph_builders import NOW, memory, taken
 from tests.unit.language.language_builders import a_chunk, a_correction

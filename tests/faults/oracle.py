@@ -27,8 +27,8 @@ from schemas.memory import ItemMemory, Memory
 from schemas.skills import SlimSkill
 from schemas.state import OpenRankings
 from schemas.topics import compound_key
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.harness import Harness, Outputs
 
 FULL = os.environ.get("SAGER_TEST_FAULTS", "short") == "full"

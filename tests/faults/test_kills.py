@@ -14,8 +14,8 @@ from operators.statinit import facts_of, parser_for
 from operators.steps import EvolveState, EvolveStep, SkillStart
 from schemas import Candidate, Contrast, Model, PolicySkill, Position, SkillDiff, SlimSkill, compound_key, encode
 from streams.kafka.clients import partition_of
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.settings import Store
 from tests.conftest import APACHE
 from tests.faults.load import Load, Talk

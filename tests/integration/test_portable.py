@@ -22,7 +22,7 @@ from streams.analytics.store import DuckDBStore
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.pseudonyms import secret_of
 from streams.rights.exporting import ExportCounts, export
 from streams.rights.importing import ImportOrder, import_bundle, load

@@ -26,8 +26,8 @@ from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox
 from streams.operations.rebuild import rebuild
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.rights import sealed_topics
 from streams.rights.sealed_topics import AuditFinding
 from streams.rights.verify import verify

@@ -15,8 +15,8 @@ from operators.statinit import facts_of, parser_for
 from schemas import Candidate
 from streams.importers import Format, load
 from streams.local.demo import catalogue as demo
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY
 
 MOST_ITEMS = 6_000
 HEAD = (
@@ -50,7 +50,7 @@ class Taken:
     def add(self, item: Candidate) -> None:
         """One more item."""
         read = facts_of(item, parser_for(self.domain, {}))
-        kept, found = DEFAULT.item(read, self.domain)
+        kept, found = DEFAULT_PRIVACY.item(read, self.domain)
         left_out = set(read.facts) - set(kept.facts)
         self.items += 1
         self.facts += len(read.facts)

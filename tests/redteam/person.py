@@ -30,9 +30,9 @@ from schemas.skills import AttributeSource, SlimSkill, Tier
 from schemas.topics import TOPICS
 from streams.analytics.records import KafkaRecord, Put
 from streams.analytics.rows import read
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SLIM_TOKENS = 60
@@ -52,7 +52,7 @@ OTHERS = (
 class Filters:
     """What stands between the outside and skills, prompts and rows."""
 
-    privacy: Privacy = DEFAULT
+    privacy: Privacy = DEFAULT_PRIVACY
     gate: OutputGate = OUTPUT_GATE
 
 
@@ -77,7 +77,7 @@ class Trace:
         wish: whether a request was read as a wish not to learn.
     """
 
-    privacy: Privacy = DEFAULT
+    privacy: Privacy = DEFAULT_PRIVACY
     slims: dict[str, SlimSkill] = field(default_factory=dict)
     prompts: dict[str, str] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
@@ -161,7 +161,9 @@ class Person:
         ranking = Ranking(instruction=asked, candidates=candidates, injected=injected, **names, **self.user)
         redacted = self.privacy.redact(asked, self.domain).text
         wish = self.privacy.opt_out(asked)
-        kept = ranking.model_copy(update={"instruction": redacted, "injected": DEFAULT.injected(injected, self.domain)})
+        kept = ranking.model_copy(
+            update={"instruction": redacted, "injected": DEFAULT_PRIVACY.injected(injected, self.domain)}
+        )
         at = self._position("rankings", number)
         opened = join.on_ranking(join.ContrastState(), kept, self.parse, at, RingLimits(), wish)
         assert isinstance(opened, ContrastEffects)

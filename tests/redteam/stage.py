@@ -30,9 +30,9 @@ from schemas.topics import TOPICS
 from streams.analytics.records import KafkaRecord
 from streams.analytics.rows import read
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 AT = Position(topic="rankings", partition=0, offset=1, timestamp_ms=0)
@@ -141,10 +141,10 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
     candidates, parser = candidates_of(case), parser_for("shop", {})
 
     def parse(candidate: Candidate) -> ItemFacts:
-        return DEFAULT.item(facts_of(candidate, parser), "films")[0]
+        return DEFAULT_PRIVACY.item(facts_of(candidate, parser), "films")[0]
 
     skill = initial_skill("u", "films", seed(), _command())
-    asked = DEFAULT.redact(instruction, "films").text
+    asked = DEFAULT_PRIVACY.redact(instruction, "films").text
     task = RankTask([parse(c) for c in candidates], asked, slim_skill=slim(skill, gate=OUTPUT_GATE).text, seed="r")
     out.prompts.append(render_prompt("rank-listwise.v1", task, task.items, max_tokens=TOKENS, gate=OUTPUT_GATE))
     out.order = await _order(task, skill, ranker)
@@ -154,7 +154,7 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
         event_id="r", ranking_id="r", instruction=asked, candidates=tuple(by_id[i] for i in out.order), **USER
     )
     out.rows += [row(request), row(ranking.model_copy(update={"instruction": instruction}))]
-    opened = join_ranking(OpenRankings(user_id="u", slot=0), ranking, parse, AT, wish=DEFAULT.opt_out(asked))
+    opened = join_ranking(OpenRankings(user_id="u", slot=0), ranking, parse, AT, wish=DEFAULT_PRIVACY.opt_out(asked))
     selection = Selection(event_id="s", occurred_at=NOW, user_id="u", ranking_id="r", item_id="attacked")
     step = join_selection(opened.state, selection, AT)
     out.outcome = step.outcome.value
@@ -245,11 +245,11 @@ def _said(case: Case) -> Outcome:
     text = "" if form else case.text
     correction = Correction(event_id="c", text=text, directives=form, items=candidates, **USER)
     out.rows.append(row(correction))
-    if (wish := DEFAULT.opt_out(text)) is not None:
+    if (wish := DEFAULT_PRIVACY.opt_out(text)) is not None:
         out.outcome = wish.value
         return out
-    correction = correction.model_copy(update={"text": DEFAULT.redact(text, "films").text})
-    items = [DEFAULT.item(facts_of(each, parser), "films")[0] for each in candidates]
+    correction = correction.model_copy(update={"text": DEFAULT_PRIVACY.redact(text, "films").text})
+    items = [DEFAULT_PRIVACY.item(facts_of(each, parser), "films")[0] for each in candidates]
     effects = EVOLVE.correct(
         EvolveState(skill), correction, items, understand(correction, items, skill, privacy=PRIVACY, reader=RULES), AT
     )
@@ -266,7 +266,7 @@ def disliked(case: Case) -> Outcome:
         item = Candidate(item_id="attacked", title=case.text, metadata={"genre": ["war"]})
     feedback = Feedback(event_id="f", item=item, signal=Signal.DISLIKED, **USER)
     out.rows.append(row(feedback))
-    facts = DEFAULT.item(facts_of(item, parser_for("shop", {})), "films")[0]
+    facts = DEFAULT_PRIVACY.item(facts_of(item, parser_for("shop", {})), "films")[0]
     effects = EVOLVE.apply_signal(EvolveState(skill), feedback, facts, AT)
     out.outcome = effects.outcome.value
     apply(out, effects)

@@ -14,8 +14,8 @@ from operators.steps.listen import ListenState, ListenStep, erasing_changes
 from schemas import Fact, Position, Provenance, Speaker, Utterance
 from schemas.cards import Card, CardDiff, Chunk, PendingConversations
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import NOW
 
 ANN = "ann"

@@ -12,7 +12,7 @@ from operators.language.output_policy import OutputGate
 from operators.language.privacy import KEEP_ALL
 from schemas import Attribute, ItemFacts
 from streams.language import KINDS, RULES
-from streams.privacy import DEFAULT
+from streams.policies import DEFAULT_PRIVACY
 from tests.redteam.generate import generated
 from tests.redteam.person import Filters
 from tests.redteam.samples import Sample, read
@@ -71,8 +71,8 @@ def test_random_digits_never_break_the_filter() -> None:
         number = "".join(rng.choice("0123456789" * 2 + "-. /_:+") for _ in range(rng.randrange(4, 24)))
         said = f"{rng.choice(('my number is', 'ausweis', 'card', 'call', ''))} {number}"
 
-        assert DEFAULT.redact(said, "films").text
-        assert DEFAULT.refuses("films", "tag", said) in {None, *KINDS}
+        assert DEFAULT_PRIVACY.redact(said, "films").text
+        assert DEFAULT_PRIVACY.refuses("films", "tag", said) in {None, *KINDS}
 
 
 class Anything(OutputGate):

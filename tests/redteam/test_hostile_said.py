@@ -13,8 +13,8 @@ from schemas import Action, BadRecord, Correction, Directive, Feedback, PolicySk
 from schemas.corrections import MAX_DIRECTIVES
 from schemas.statements import MAX_STATEMENTS
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import a_command, item_facts
 from tests.redteam.stage import AT, EVOLVE, NOW, USER
 

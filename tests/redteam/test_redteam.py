@@ -19,7 +19,7 @@ from operators.evolve.llm import LlmReasoner
 from operators.rank.listwise import ListwiseRanker
 from schemas.skills import SLIM_TEXT
 from streams.llm.client import LlmClient
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.redteam.stage import HARMLESS, PRIVATE, Case, Outcome, cases, disliked, play
 

@@ -9,7 +9,7 @@ from operators.steps.listen import ListenOutcome
 from schemas import Card, Position, Speaker, Utterance, encode
 from schemas.cards import MAX_CARD_LINES, MAX_OPEN, MAX_PAST_LINES, CardLine
 from schemas.statements import Stance
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import NOW
 from tests.redteam.talk import LISTEN, Case, Talker, cases, played
 

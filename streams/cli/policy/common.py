@@ -89,7 +89,7 @@ def exit_unanswered(event_id: str, wait: float) -> NoReturn:
 
 def output_policy() -> "OutputGate":
     """Return the configured output policy."""
-    from streams.output_gate import output_gate  # noqa: PLC0415
+    from streams.policies import output_gate  # noqa: PLC0415
     from streams.settings import Settings  # noqa: PLC0415
 
     return output_gate(Settings())  # its warnings are printed by `settings` before

@@ -17,7 +17,7 @@ from operators.rank.listwise import ListwiseRanker
 from operators.slim.llm import LlmExtract
 from streams.language import RULES
 from streams.llm import BreakerState, CallRecord, CircuitBreaker, Outcome
-from streams.output_gate import output_gate
+from streams.policies import output_gate
 from streams.settings import RankerName, ReasonerName, Settings, SlimAuthor
 from streams.worker import metrics
 

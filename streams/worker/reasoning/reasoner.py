@@ -22,7 +22,7 @@ from schemas import Contrast, Correction, Fact, ItemFacts, PolicySkill, Provenan
 from schemas.cards import Card, Turn
 from streams import language
 from streams.llm import EndpointUnavailable
-from streams.privacy import DEFAULT
+from streams.policies import DEFAULT_PRIVACY
 from streams.settings import OnLlmFailure
 from streams.worker import metrics
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
@@ -73,7 +73,7 @@ class Reasoning:
         reader: LlmCorrectionReader | None = None,
         places: int | None = None,
         listener: LlmExtractor | None = None,
-        privacy: Privacy = DEFAULT,
+        privacy: Privacy = DEFAULT_PRIVACY,
     ) -> None:
         self.reasoner, self.on_failure, self.touch = reasoner, on_failure, touch
         self.reader, self.listener, self._privacy = reader, listener, privacy

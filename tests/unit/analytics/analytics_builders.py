@@ -51,7 +51,7 @@ from schemas.statements import Bound, Scope, Stance, Statement, StatementChange,
 from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import read
 from streams.analytics.store import DuckDBStore, Progress
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 BOOKS: dict[str, Any] = {"occurred_at": NOON, "domain": "books"}

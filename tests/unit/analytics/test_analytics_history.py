@@ -21,9 +21,9 @@ from streams.analytics import read
 from streams.analytics.store import DuckDBStore
 from streams.cli import app
 from streams.language import RULES
-from streams.output_gate import DEFAULT
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.views.line_history import LineHistory, LineStep, explain
 from streams.views.sentences import sentence
 from tests.analytics_world import build, published
@@ -77,7 +77,7 @@ def seeded(diff: SkillDiff | None) -> SkillDiff:
 def told(store: DuckDBStore, *events: Event) -> LineStep:
     """The newest step in the history of the line `noir`, once these events are stored."""
     write(store, *events)
-    found = explain(store._db, USER, DOMAIN, id_of(NOIR), DEFAULT, NOW)
+    found = explain(store._db, USER, DOMAIN, id_of(NOIR), DEFAULT_GATE, NOW)
     assert isinstance(found, LineHistory)
     step = found.steps[-1]
     assert isinstance(step, LineStep)

@@ -16,7 +16,7 @@ from streams.analytics.records import ChangeSet
 from streams.analytics.rows import read
 from streams.analytics.schema import DERIVED, SOURCES
 from streams.analytics.store import DuckDBStore
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.analytics_world import build, published
 
 ARGUMENTS = {

@@ -31,8 +31,8 @@ from streams.analytics.erasure import ErasureFilter
 from streams.analytics.records import ChangeSet, Put
 from streams.analytics.rows import PUBLIC_TOPICS, read
 from streams.analytics.store import DuckDBStore
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.analytics_talks import talks
 from tests.builders import a_skill
 from tests.unit.analytics.analytics_builders import (

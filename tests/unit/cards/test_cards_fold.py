@@ -26,7 +26,7 @@ from schemas.cards import (
     Strength,
 )
 from schemas.statements import Stance
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import NOW, a_line
 
 VALUES = ["jazz", "old jazz records", "tea", "green tea", "coriander", "dark chocolate", "Belgian dark chocolate",

@@ -15,7 +15,7 @@ from schemas import encode
 from schemas.cards import MAX_CARD_LINES, Card, CardChangeKind, CardDiff, CardLine, Strength
 from schemas.statements import Scope, Stance
 from streams.language import RULES
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import NOW, a_name
 
 PREFERS, AVOIDS = Stance.PREFERS, Stance.AVOIDS

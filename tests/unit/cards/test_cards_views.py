@@ -16,8 +16,8 @@ from operators.redaction import is_placeholder
 from operators.tokens import count_tokens
 from schemas.cards import Card, CardDiff, CardLine, Strength
 from schemas.statements import Stance
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import LATER, NOW, a_card, a_line
 
 

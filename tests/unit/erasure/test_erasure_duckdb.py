@@ -18,7 +18,7 @@ from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import read
 from streams.analytics.snapshot import Publisher
 from streams.analytics.store import DuckDBStore
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.analytics_world import build
 from tests.builders import a_command, a_rank_request, a_ranking, a_selection, an_interaction
 

@@ -23,8 +23,8 @@ from schemas import Action, AnsweredRanking, Attribute, Evidence, Fact, ItemFact
 from schemas.codec import line_digest, subject_digest
 from schemas.diffs import Judgement, SkillDiff, Verdict
 from schemas.forgetting import MAX_DOMAINS, MAX_LINES, ErasedScope, ForgetRequest, Receipt
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, NOW, USER, a_command, a_contrast, an_attribute, an_interaction
 
 NOIR, SAGA = Fact(dimension="genre", value="noir"), Fact(dimension="genre", value="saga")

@@ -8,8 +8,8 @@ from operators.language.corrections import understand
 from operators.steps import EvolveState, EvolveStep
 from schemas import Correction, Directive, Stance
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.rights import inventory as preview
 from streams.rights.inventory import DataInventory
 from streams.settings import Settings

@@ -32,9 +32,9 @@ from schemas import (
     Verdict,
 )
 from streams.llm.client import LlmClient
-from streams.output_gate import DEFAULT
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import (
     EVERYTHING,
     NOW,
@@ -78,7 +78,7 @@ FACETS = (
 
 
 def asked(
-    contrast: Contrast, skill: PolicySkill = READER, budget: int = 1_500, gate: OutputGate = DEFAULT
+    contrast: Contrast, skill: PolicySkill = READER, budget: int = 1_500, gate: OutputGate = DEFAULT_GATE
 ) -> EvolveQuestion:
     found = build_question(contrast, skill, max_tokens=budget, gate=gate)
     assert found is not None

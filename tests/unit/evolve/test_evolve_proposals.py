@@ -14,7 +14,7 @@ from operators.learning.fold import merge
 from operators.learning.tiers import resolve_tiers
 from operators.options import EvolveMode
 from schemas import AttributeSource, Contrast, Fact, ItemFacts, PolicySkill, Provenance, Tier
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.worker import metrics
 from streams.worker.reasoning import reasoner as reasoning

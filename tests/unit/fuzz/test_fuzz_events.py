@@ -22,8 +22,8 @@ from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Abstention, Contrast, Injected, RankRequest
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.unit.fuzz.fuzz_strategies import EXAMPLES, outcome, texts
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

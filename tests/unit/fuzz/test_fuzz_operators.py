@@ -31,8 +31,8 @@ from schemas import AttributeKind, Candidate, ItemMemory, ItemUpdate, Memory, Op
 from schemas.base import UtcDatetime
 from schemas.codec import decode, encode
 from streams.llm.replies import BadReply, read
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import render
 from tests.golden import golden
 from tests.unit.fuzz.fuzz_strategies import PIECES, changed, moments, outcome, search, short_texts, texts, values

@@ -19,7 +19,7 @@ from streams.analytics.records import KafkaRecord, Put
 from streams.analytics.rows import PUBLIC_TOPICS, read
 from streams.importers import DataSetError, load
 from streams.importers.dataset import catalogue, interactions
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.golden import golden
 from tests.unit.fuzz.fuzz_strategies import as_bytes, changed, damaged, numbers, outcome, records, search
 

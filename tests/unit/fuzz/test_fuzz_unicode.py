@@ -25,8 +25,8 @@ from operators.statinit.parsers import BUILT_IN
 from schemas import MAX_FACTS, Candidate, Correction, Facet, ItemFacts, PolicySkill
 from schemas.codec import ModelT
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.unit.fuzz.fuzz_strategies import outcome, search
 from tests.unit.language.language_builders import heard
 

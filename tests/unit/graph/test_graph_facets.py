@@ -13,7 +13,7 @@ from operators.graph.prune import cite_item
 from operators.rank.question import render_prompt
 from operators.rank.ranking import RankTask
 from schemas import Facet, ItemFacts, Memory
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.unit.graph.graph_builders import (
     MEMORIES,
     NEIGHBOURHOODS,

@@ -33,7 +33,7 @@ from schemas import (
     encode,
 )
 from schemas.memory import epoch_of
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 
 DAY = timedelta(days=1)
 START = datetime(2026, 3, 1, tzinfo=UTC)

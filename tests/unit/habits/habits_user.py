@@ -8,8 +8,8 @@ from operators.habit_directions import DIRECTION_OF
 from operators.learning.questions import Sides, TasteHistory, sides_of_items
 from operators.steps import EvolveState, EvolveStep, SkillStart
 from schemas import Attribute, Contrast, ItemFacts, PolicySkill
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _STEP, _START, _REASONER = EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE), SkillStart(privacy=PRIVACY), CountsReasoner()

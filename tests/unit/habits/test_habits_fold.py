@@ -11,8 +11,8 @@ from operators.learning.questions import TasteHistory, sides_of_items
 from operators.redaction import redact_skill_log
 from operators.slim import slim
 from schemas import Action, Attribute, PolicySkill, SkillDiff, decode, encode, line_digest
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import a_command
 from tests.unit.habits.habits_planted import by_habit, play, shown
 from tests.unit.habits.habits_user import User

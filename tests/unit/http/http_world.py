@@ -30,9 +30,9 @@ from streams.http.limits import Gate
 from streams.http.replies import EventSender, OutgoingRecord
 from streams.http.server import Server, listen
 from streams.http.topic_cache import CachedRecord, TopicCache
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.serve import application, config_of
 from streams.settings import Settings
 from tests.builders import NOW, a_command
@@ -260,7 +260,9 @@ def talks(user: str = "ann") -> list[CardDiff]:
     second = (finding("evening runs", "I prefer evening runs now", SECOND, replaces="morning runs"),)
     card, diffs = None, list[CardDiff]()
     for name, at, heard in (("c1", FIRST, first), ("c2", SECOND, second)):
-        diff = merge_extraction(card, user, Extraction(heard, of_others=1), f"chunk-{name}", at, name, None, DEFAULT)
+        diff = merge_extraction(
+            card, user, Extraction(heard, of_others=1), f"chunk-{name}", at, name, None, DEFAULT_PRIVACY
+        )
         assert diff is not None
         card = apply_diff(card, diff)
         diffs.append(diff)
@@ -278,7 +280,7 @@ def card_of(diffs: list[CardDiff]) -> Card:
 
 def answered(card: Card | None, command: CardCommand) -> CardDiff:
     """What a worker makes of a command."""
-    diff = apply_command(card, command, None, DEFAULT)
+    diff = apply_command(card, command, None, DEFAULT_PRIVACY)
     assert diff is not None
     return diff
 

@@ -18,8 +18,8 @@ from streams.http.limits import WAITING_CALLS
 from streams.http.replies import EventSender, OutgoingRecord, ReplyWaiter
 from streams.kafka.clients import partition_of
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.settings import Settings
 from tests.builders import a_skill, item_facts
 from tests.unit.http.http_world import Reply, Served, Tokens, published

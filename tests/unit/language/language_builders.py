@@ -11,7 +11,7 @@ from schemas import Candidate, Correction, Fact, ItemFacts, PolicySkill, Speaker
 from schemas.cards import FREE, Card, CardLine, Turn
 from schemas.statements import Stance
 from streams.language import RULES
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, NOW, USER, a_name, item_facts
 from tests.openai_server import Act
 

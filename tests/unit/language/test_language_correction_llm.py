@@ -15,8 +15,8 @@ from operators.tokens import count_tokens
 from schemas import ItemFacts, Scope, Stance
 from streams.language import RULES
 from streams.llm.client import LlmClient
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.worker.reasoning.llm import correction_reader
 from streams.worker.reasoning.reasoner import Reasoning

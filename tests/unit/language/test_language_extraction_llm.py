@@ -26,7 +26,7 @@ from schemas.corrections import Speaker
 from schemas.statements import Scope, Stance
 from streams.language import RULES
 from streams.llm.client import LlmClient
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.worker.reasoning.llm import conversation_reader
 from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning

@@ -16,7 +16,7 @@ from operators.stated import describe_statement
 from operators.statinit.generic import parse
 from schemas import Bound, Candidate, Correction, Directive, Fact, ItemFacts, Measure, Scope, Stance
 from streams.language import RULES
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import NOW, USER, facts
 from tests.unit.language.language_builders import a_bare_skill, a_correction, understood
 

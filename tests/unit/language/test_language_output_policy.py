@@ -12,7 +12,7 @@ from operators.language.output_policy import (
 )
 from schemas import Evidence, Tier
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import an_attribute, facts, item_facts
 from tests.language_samples import lines
 

@@ -24,9 +24,9 @@ from schemas.statements import Stance
 from streams.analytics.rows import read
 from streams.language import RULES
 from streams.local.demo.catalogue import load
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT, privacy_of
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY, privacy_of
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.settings import Settings
 from tests.builders import NOW, a_position, a_ranking, a_selection, open_rankings
 from tests.language_samples import Utterance, leaks, left, redacted, utterances
@@ -39,14 +39,14 @@ def test_sensitive_category_needs_permission_of_the_domain() -> None:
     )
     allowing = Privacy(allowed={"restaurants": frozenset({Category.RELIGION})}, redactor=RULES)
 
-    assert [len(p.item(item, "restaurants")[0].facts) for p in (DEFAULT, allowing, KEEP_ALL)] == [1, 2, 2]
+    assert [len(p.item(item, "restaurants")[0].facts) for p in (DEFAULT_PRIVACY, allowing, KEEP_ALL)] == [1, 2, 2]
 
 
 def test_only_place_domains_learn_locations() -> None:
     explicit = Privacy(allowed={"yelp": frozenset()}, redactor=RULES)
 
-    assert DEFAULT.refuses("yelp", "area", "89501") is None
-    assert DEFAULT.refuses("books", "area", "89501") == explicit.refuses("yelp", "area", "89501") == "location"
+    assert DEFAULT_PRIVACY.refuses("yelp", "area", "89501") is None
+    assert DEFAULT_PRIVACY.refuses("books", "area", "89501") == explicit.refuses("yelp", "area", "89501") == "location"
 
 
 def test_settings_configure_allowed_categories() -> None:
@@ -62,8 +62,8 @@ def test_demo_facts_are_not_private() -> None:
         for item in items:
             for key, value in item.metadata.items():
                 for each in value if isinstance(value, list) else [value]:
-                    assert DEFAULT.refuses(domain, key, str(each)) is None, (key, each)
-            assert DEFAULT.redact_work(item.title, 500).text == item.title
+                    assert DEFAULT_PRIVACY.refuses(domain, key, str(each)) is None, (key, each)
+            assert DEFAULT_PRIVACY.redact_work(item.title, 500).text == item.title
 
 
 @pytest.mark.parametrize("wish", OptOut)
@@ -111,7 +111,7 @@ def test_command_with_private_data_is_refused() -> None:
     ],
 )
 def test_title_is_shortened_but_never_empty(title: str, shown: str) -> None:
-    assert DEFAULT.item(ItemFacts(item_id="i", title=title), "shop")[0].title == shown
+    assert DEFAULT_PRIVACY.item(ItemFacts(item_id="i", title=title), "shop")[0].title == shown
 
 
 def test_policy_without_a_redactor_keeps_turns() -> None:
@@ -128,7 +128,7 @@ INJECTED = Injected(facets=FACETS, slim_skill="likes noir; takes lithium", arm="
 
 
 def test_injected_text_is_filtered() -> None:
-    kept = DEFAULT.injected(INJECTED, "films")
+    kept = DEFAULT_PRIVACY.injected(INJECTED, "films")
 
     assert [facet.facet for facet in kept.facets] == ["drawn to noir"]
     assert (kept.slim_skill, kept.arm) == ("likes noir; takes [health]", None)
@@ -158,7 +158,7 @@ def turns_of(said: Utterance) -> list[Turn]:
 
 
 def written(heard: Extraction) -> str:
-    diff = merge_extraction(None, "ann", heard, "e", NOW, "c", None, DEFAULT)
+    diff = merge_extraction(None, "ann", heard, "e", NOW, "c", None, DEFAULT_PRIVACY)
     return "" if diff is None else (encode(diff) + encode(apply_diff(None, diff))).decode()
 
 

@@ -15,7 +15,7 @@ from operators.learning.fold import merge
 from operators.statinit import facts_of, parser_for, vocabulary_for
 from schemas import Bound, Candidate, Fact, Measure, NotUnderstood, SkillDiff, Stance
 from streams.language import RULES
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import NOW, facts, item_facts
 from tests.unit.language.language_builders import SHOWN, a_bare_skill, a_correction, understood
 

@@ -18,8 +18,8 @@ from schemas import Position, Utterance
 from schemas.cards import Card, CardLine
 from schemas.statements import Stance
 from streams.language import RULES
-from streams.privacy import DEFAULT
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import LATER, a_card, a_line
 from tests.unit.language.language_builders import heard
 
@@ -128,7 +128,9 @@ def test_forget_request_in_a_drafted_text_is_ignored() -> None:
 
 def test_unmatched_forget_request_is_counted() -> None:
     before = a_card(a_line("tea"))
-    diff = merge_extraction(before, "ann", heard("Strip falconry from my profile."), "e", LATER, "c", None, DEFAULT)
+    diff = merge_extraction(
+        before, "ann", heard("Strip falconry from my profile."), "e", LATER, "c", None, DEFAULT_PRIVACY
+    )
     assert diff is not None
     assert [(each.kind, each.times) for each in diff.not_kept] == [("forgotten", 1)]
     assert not diff.changes

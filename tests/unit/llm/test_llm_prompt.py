@@ -15,7 +15,7 @@ from operators.prompts import as_data
 from operators.tokens import count_tokens
 from schemas import AttributeKind, Contrast, Facet, Fact, ItemFacts, PolicySkill, Tier
 from streams.llm.client import CORRECTION
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import EVERYTHING
 from tests.unit.llm.llm_builders import attribute, contrast, facts, item, skill
 

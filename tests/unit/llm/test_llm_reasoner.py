@@ -8,7 +8,7 @@ from operators.evolve.llm import LlmReasoner, build_question, parse_answer
 from operators.evolve.proposals import Proposal, ReasonerUnavailable
 from schemas import Provenance, Tier, Verdict
 from streams.llm.client import LlmClient
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import EVERYTHING
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.llm.llm_builders import attribute, client_of, contrast, item, skill

@@ -11,7 +11,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from operators.slim import slim
 from schemas import Event, PolicySkill, encode, topic_of
 from streams.http.topic_cache import CachedRecord
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.settings import Settings
 from tests.builders import a_skill, an_attribute
 from tests.unit.http.http_world import Served, Tokens, published

@@ -14,7 +14,7 @@ from operators.statinit.parsers import BUILT_IN
 from operators.tokens import count_tokens
 from schemas import Attribute, AttributeKind, AttributeSource, Candidate, Fact, ItemFacts, Ranking, Tier, decode, encode
 from schemas.base import AttributeId
-from streams.privacy import DEFAULT
+from streams.policies import DEFAULT_PRIVACY
 from tests.builders import (
     DOMAIN,
     a_candidate,
@@ -133,7 +133,7 @@ def raising(candidate: Candidate) -> tuple[Fact, ...]:
 
 
 def read(item_id: str) -> ItemFacts:
-    return read_item(Candidate(item_id=item_id, title=f"Call {CIRCLED}"), DOMAIN, raising, DEFAULT).facts
+    return read_item(Candidate(item_id=item_id, title=f"Call {CIRCLED}"), DOMAIN, raising, DEFAULT_PRIVACY).facts
 
 
 def joined(taken: str | None, *others: str, shown: tuple[str, ...] = ("a", "bad", "b")) -> joining.ContrastEffects:
@@ -146,7 +146,7 @@ def joined(taken: str | None, *others: str, shown: tuple[str, ...] = ("a", "bad"
 
 
 def test_an_item_that_a_parser_fails_on_is_unreadable_and_its_text_is_not_in_the_reason() -> None:
-    found = read_item(Candidate(item_id="bad", title=CIRCLED), DOMAIN, raising, DEFAULT)
+    found = read_item(Candidate(item_id="bad", title=CIRCLED), DOMAIN, raising, DEFAULT_PRIVACY)
 
     assert found.facts == ItemFacts(item_id="bad", unreadable=True)
     assert dict(found.found) == {"unreadable": 1}
@@ -157,7 +157,7 @@ def test_an_item_that_a_parser_fails_on_is_unreadable_and_its_text_is_not_in_the
 def test_an_item_that_the_filter_fails_on_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Privacy, "refuses", lambda *_: int(CIRCLED))
 
-    found = read_item(a_candidate("i", genres=["Noir"]), DOMAIN, BUILT_IN["generic"], DEFAULT)
+    found = read_item(a_candidate("i", genres=["Noir"]), DOMAIN, BUILT_IN["generic"], DEFAULT_PRIVACY)
 
     assert found.facts.unreadable
 

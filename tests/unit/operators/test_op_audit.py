@@ -34,8 +34,8 @@ from schemas import (
 from schemas import AttributeKind as LineKind
 from schemas.cards import CardChange, CardChangeKind
 from schemas.corrections import Correction, Directive
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import (
     DOMAIN,
     NOW,

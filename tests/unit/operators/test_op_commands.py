@@ -19,8 +19,8 @@ from schemas import (
     decode,
     encode,
 )
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, USER, a_command, a_skill, an_attribute
 
 NOIR, SAGA = "genre: noir", "genre: saga"

@@ -18,8 +18,8 @@ from schemas.commands import Action
 from schemas.diffs import PolicySkill, SkillChangeKind, SkillDiff
 from schemas.events import Contrast
 from schemas.skills import ONE, Attribute, AttributeKind, AttributeSource, Tier
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import a_command, a_contrast, a_skill, an_attribute, an_interaction, id_of, item_facts
 
 NOIR, SAGA, EPIC = "genre: noir", "genre: saga", "genre: epic"

@@ -12,8 +12,8 @@ from operators.learning.commands import resolve_command
 from operators.learning.evidence import drift_detected, page_hinkley
 from operators.learning.fold import initial_skill, merge
 from schemas import ONE, Action, AttributeSource, PolicySkill, SkillCommand, SkillDiff, Tier
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, USER, a_command, a_position, a_proposal, an_attribute, evolve, id_of
 
 NOIR, SAGA, DARK = "genre: noir", "genre: saga", "mood: dark"

@@ -32,8 +32,8 @@ from schemas.items import Fact, ItemFacts
 from schemas.skills import Attribute, AttributeKind, AttributeSource, Tier
 from schemas.state import OpenRankings, Profile
 from schemas.topics import TOPICS
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import (
     DOMAIN,
     NOW,

@@ -26,7 +26,7 @@ from schemas import (
     decode,
     encode,
 )
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import a_contrast, a_proposal, a_skill, an_attribute, an_interaction, evolve, facts, id_of
 
 NOIR, SAGA, WESTERN = "genre: noir", "genre: saga", "genre: western"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from operators.skill_document import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, skill_document, skill_name
 from schemas import AttributeKind, AttributeSource, Evidence, PolicySkill, Stance, Statement, Tier
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import EVERYTHING, NOW, a_skill, an_attribute
 
 WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=40)

@@ -13,7 +13,7 @@ from operators.tokens import count_tokens
 from schemas import Attribute, AttributeKind, ItemFacts, Tier
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import EVERYTHING, a_skill, an_attribute, id_of, item_facts
 
 NOIR = an_attribute("genre: noir", Tier.HIGH, support=9)

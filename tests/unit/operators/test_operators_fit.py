@@ -17,7 +17,7 @@ from operators.fit.acceptance import (
 from operators.fit.model import MIN_ACCEPTANCE, best_question, is_sensitive
 from operators.stated import statement_id
 from schemas import Evidence, ItemFacts, PolicySkill, Stance, Statement, Tier
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import NOW, a_fact, a_skill, an_attribute, id_of, item_facts
 
 NOIR, SAGA, WAR, OLD, NEW = "genre: noir", "genre: saga", "genre: war", "age: old", "age: new"

@@ -12,9 +12,9 @@ from schemas import Card, CardAction, PolicySkill, Scope, Stance, decode, encode
 from schemas.cards import CardCommand
 from schemas.corrections import Correction
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.rights.importing import ImportOrder, card_commands, statement_corrections
 from tests.analytics_talks import talks
 from tests.builders import a_command, a_time, item_facts
@@ -77,7 +77,7 @@ def card_of(place: int) -> Card:
 def written(commands: list[CardCommand]) -> Card | None:
     card = None
     for command in commands:
-        diff = apply_command(card, decode(CardCommand, encode(command)), None, DEFAULT)
+        diff = apply_command(card, decode(CardCommand, encode(command)), None, DEFAULT_PRIVACY)
         assert diff is not None
         card = apply_diff(card, diff)
     return card

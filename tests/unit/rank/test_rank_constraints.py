@@ -11,8 +11,8 @@ from operators.stated import statement_id
 from operators.steps.rank import RankStep
 from schemas import Bound, ItemFacts, Measure, PolicySkill, Scope, Stance, Statement
 from schemas.skills import ONE, Evidence, SessionLine, SkillSession, Tier
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import NOW, a_skill, an_attribute, id_of, item_facts
 
 STEP = RankStep(privacy=PRIVACY, gate=OUTPUT_GATE)

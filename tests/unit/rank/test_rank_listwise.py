@@ -15,7 +15,7 @@ from operators.rank.ranking import presentations
 from operators.tokens import count_tokens
 from schemas import ItemFacts, Provenance
 from streams.llm.client import LlmClient
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import item_facts
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.unit.rank.rank_builders import ITEMS, TASK, client_of

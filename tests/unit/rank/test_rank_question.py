@@ -14,7 +14,7 @@ from operators.rank.question import candidate_keys, render_prompt
 from operators.tokens import count_tokens
 from schemas import Facet, Fact, ItemFacts
 from streams.llm.client import CORRECTION
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import item_facts
 from tests.unit.rank.rank_builders import ITEMS, TASK, section
 

@@ -16,8 +16,8 @@ from operators.slim.llm import LlmExtract, SlimQuestion, slim_question
 from operators.tokens import count_tokens
 from schemas import Attribute, AttributeKind, PolicySkill, Tier
 from streams.llm.client import LlmClient
-from streams.output_gate import DEFAULT
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import EVERYTHING, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer
 
@@ -53,7 +53,11 @@ def extract(client: LlmClient) -> LlmExtract:
 
 
 def asked(
-    skill: PolicySkill, instruction: str = "", budget: int = 30, max_tokens: int = 1_500, gate: OutputGate = DEFAULT
+    skill: PolicySkill,
+    instruction: str = "",
+    budget: int = 30,
+    max_tokens: int = 1_500,
+    gate: OutputGate = DEFAULT_GATE,
 ) -> SlimQuestion:
     found = slim_question(skill, instruction, budget, max_tokens=max_tokens, gate=gate)
     assert found is not None

@@ -12,8 +12,8 @@ from operators.tokens import count_tokens
 from schemas import ONE, Correction, Directive, Scope, SessionLine, SkillSession, SlimSkill, Stance, Tier
 from streams.http.topic_cache import slim_for_host
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, NOW, USER, a_contrast, a_skill, an_attribute
 
 SCIFI, NOIR = "genre: sci-fi", "genre: noir"

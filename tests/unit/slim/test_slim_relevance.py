@@ -4,7 +4,7 @@ import pytest
 
 from operators.slim import extract_slim, relevant_to, selected_lines
 from schemas import AttributeKind, Tier
-from streams.output_gate import DEFAULT as OUTPUT_GATE
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import a_skill, an_attribute, id_of
 
 MYSTERY = an_attribute("genre: mystery", Tier.MEDIUM)

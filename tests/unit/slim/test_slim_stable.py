@@ -16,8 +16,8 @@ from operators.slim import select, slim
 from operators.steps import EvolveState, EvolveStep, learn
 from schemas import ONE, Attribute, AttributeSource, Contrast, PolicySkill, SkillDiff, SlimSkill, Tier, encode
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, EVERYTHING, USER, a_contrast, a_skill, an_attribute, id_of
 
 STEP = EvolveStep(slim_tokens=30, chain_key=b"secret", gate=EVERYTHING, privacy=PRIVACY)

@@ -9,8 +9,8 @@ from operators.steps import EvolveOutcome, EvolveState, EvolveStep
 from operators.steps.versions import EvolveEffects
 from schemas import Action, Contrast, Fact, ItemFacts, Receipt, Tier, line_digest, subject_digest
 from schemas.forgetting import ErasedScope
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import (
     DOMAIN,
     NOW,

@@ -8,8 +8,8 @@ from operators.graph.items import forgotten_touch, neighbour_of
 from operators.rank import RankSkill
 from operators.steps.rank import RankStep, answer
 from schemas import Facet, Injected, ItemMemory, ItemUpdate, RankedBy, Tier, TouchedItem
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, NOW, a_rank_request, a_skill, an_attribute, id_of, item_facts, texts
 
 ANN, BOB, KIM = (neighbour_of(user) for user in ("ann", "bob", "kim"))

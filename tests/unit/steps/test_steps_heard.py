@@ -24,8 +24,8 @@ from schemas.items import Candidate, ItemFacts, Measure
 from schemas.skills import ONE, AttributeSource, Tier
 from schemas.statements import Bound, Scope, Stance, StatementChangeKind
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import (
     DOMAIN,
     NOW,

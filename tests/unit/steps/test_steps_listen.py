@@ -25,7 +25,7 @@ from schemas import (
 )
 from schemas.cards import Strength
 from streams.language import RULES
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import a_time
 
 ANN = "ann"

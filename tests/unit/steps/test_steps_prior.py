@@ -6,7 +6,7 @@ from operators.steps import SkillStart
 from operators.steps.prior import PriorOutcome, PriorState, PriorStep
 from schemas import AttributeSource, Receipt, Tier, subject_digest
 from schemas.forgetting import ErasedScope
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import (
     DOMAIN,
     NOW,

@@ -14,8 +14,8 @@ from operators.steps import EvolveState, EvolveStep
 from operators.steps.rank import RankStep
 from schemas import Contrast, Correction, Directive, PolicySkill, Scope, SkillDiff, Stance
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, NOW, USER, a_contrast, a_skill, a_time
 
 GENRES = ("genre: noir", "genre: saga", "genre: war", "genre: western")

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from schemas import Evidence, Scope, Stance, Statement, Tier
-from streams.output_gate import DEFAULT
+from streams.policies import DEFAULT_GATE
 from streams.views.llm import skill_for_model
 from tests.builders import NOW, a_skill, an_attribute
 
@@ -30,7 +30,7 @@ def test_a_skill_for_models_counts_its_withheld_lines() -> None:
     lines = [an_attribute("genre: film noir"), an_attribute(f"genre: {ORDER}")]
     skill = a_skill(*lines, stated=(a_statement("horror"), a_statement(ORDER)))
 
-    told = skill_for_model(skill, DEFAULT, LATER)
+    told = skill_for_model(skill, DEFAULT_GATE, LATER)
 
     assert [line.value for line in told.lines] == ["film noir"]
     assert [said.value for said in told.statements] == ["horror"]
@@ -44,6 +44,6 @@ def test_silent_expired_and_session_lines_are_left_out_for_models() -> None:
     over = a_statement("horror", until=NOW)
     passing = a_statement("western", session_id="s1", scope=Scope.SESSION)
 
-    told = skill_for_model(a_skill(silent, stated=(over, passing)), DEFAULT, LATER)
+    told = skill_for_model(a_skill(silent, stated=(over, passing)), DEFAULT_GATE, LATER)
 
     assert (told.lines, told.statements, told.held_back) == ([], [], 0)

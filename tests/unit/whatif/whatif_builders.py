@@ -13,8 +13,8 @@ from schemas import Contrast, Correction, Directive, Feedback, PolicySkill, Skil
 from schemas.items import Candidate, Fact, ItemFacts
 from schemas.skills import Attribute, Tier
 from streams.language import RULES
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, NOW, USER, a_contrast, a_name, a_position, an_attribute
 
 SEED = (an_attribute("genre: noir", Tier.HIGH), an_attribute("genre: saga", Tier.MEDIUM))

@@ -14,7 +14,7 @@ from streams.analytics.erasure import ErasureFilter
 from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import PUBLIC_TOPICS, read
 from streams.analytics.store import DuckDBStore
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.fake_log import PREFIX, FakeDeployment, FakeLog
 from tests.unit.worker.test_worker_exactly_once import choice
 

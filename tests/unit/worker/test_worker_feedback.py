@@ -25,8 +25,8 @@ from schemas.items import Candidate
 from schemas.skills import SlimSkill
 from schemas.statements import Stance
 from schemas.topics import compound_key
-from streams.output_gate import DEFAULT as OUTPUT_GATE
-from streams.privacy import DEFAULT as PRIVACY
+from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import a_time
 from tests.fake_log import FakeDeployment, FakeLog, settings_in
 from tests.unit.worker.test_worker_exactly_once import FILMS, choice, put
