@@ -100,7 +100,7 @@ async def _fetch(settings: Settings) -> Sequence[ProcessMetrics]:
     token = settings.console_metrics_token
     return [
         *await process_metrics.fetch(urls, token.get_secret_value() if token else None),
-        process_metrics.own_metrics(),
+        process_metrics.local_metrics(),
     ]
 
 

@@ -22,7 +22,7 @@ from streams.policies import output_gate
 from streams.settings import ReasonerName
 from streams.views.line_history import StatementHistory, UnknownLine, explain
 from streams.views.sentences import WITHHELD_REASONS, actor_of, names_of, shift_phrase, statement_words, validity
-from streams.views.skill_log import UnknownUser
+from streams.views.skills import UnknownUser
 
 MOST_FOUND = 50
 _SLIM = "SELECT text, session_text, session_until FROM slim_skills WHERE user_id = $1 AND domain = $2"

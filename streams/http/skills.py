@@ -33,8 +33,7 @@ from streams.http.tokens import Scope
 from streams.policies import output_gate
 from streams.views.line_history import LineHistory, StatementHistory, UnknownLine, explain
 from streams.views.llm import SkillForModel, skill_for_model
-from streams.views.skill_json import skill_to_json
-from streams.views.skill_log import UnknownUser
+from streams.views.skills import UnknownUser, skill_to_json
 
 _READS = require(Scope.READ_USER, Scope.READ_ALL)
 

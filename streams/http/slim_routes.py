@@ -153,7 +153,7 @@ def _first(api: Api, wanted: bytes | None, last: str | None) -> Iterator[bytes]:
         keys = [wanted] if last is not None or wanted in api.cache.slims else []
     elif last is None:
         keys = list(api.cache.slims)
-    elif (since := api.cache.keys_changed_since(StreamPosition.parse(last))) is not None:
+    elif (since := api.cache.keys_changed_from(StreamPosition.parse(last))) is not None:
         keys = since
     else:
         yield sse_event("reset", {})

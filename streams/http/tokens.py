@@ -92,7 +92,7 @@ class Token(BaseModel):
         return self.expires is not None and self.expires <= (now or datetime.now(UTC))
 
 
-class _File(BaseModel):
+class _TokensToml(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     token: tuple[Token, ...] = ()
@@ -122,7 +122,7 @@ class TokensFile:
             seen = (found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode)
         if not seen or seen != self._seen:
             before = self._wrong
-            file, self._wrong = read_secrets(self._path, _File)
+            file, self._wrong = read_secrets(self._path, _TokensToml)
             self._tokens, self._seen = (() if file is None else file.token), seen
             if self._wrong and self._wrong != before:
                 logger.error("no request is accepted: %s", self._wrong)

@@ -176,7 +176,7 @@ class TopicCache:
         """Return the position of a stream that is up to date."""
         return StreamPosition(self._numbering, int(time.time() * 1000), dict(self.positions))
 
-    def keys_changed_since(self, position: StreamPosition | None) -> list[bytes] | None:
+    def keys_changed_from(self, position: StreamPosition | None) -> list[bytes] | None:
         """Return the keys changed since a position; None if some were dropped."""
         if (
             position is None

@@ -39,7 +39,7 @@ def _ours(families: Iterable[Metric]) -> dict[Series, float]:
     }
 
 
-def own_metrics() -> ProcessMetrics:
+def local_metrics() -> ProcessMetrics:
     """Return the metrics of this process."""
     return ProcessMetrics(THIS_PROCESS, _ours(REGISTRY.collect()))
 

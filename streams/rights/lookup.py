@@ -3,7 +3,7 @@
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from streams.views.skill_log import NEAREST, nearest_users
+from streams.views.skills import NEAREST, nearest_users
 
 if TYPE_CHECKING:
     from streams.rights.inventory import DataInventory

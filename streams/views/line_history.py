@@ -26,7 +26,7 @@ from streams.views.sentences import (
     statement_words,
     validity,
 )
-from streams.views.skill_log import NEAREST, read_log
+from streams.views.skills import NEAREST, read_log
 
 
 class UnknownLine(StreamsError, LookupError):

@@ -769,7 +769,7 @@ export interface components {
             receipt?: components["schemas"]["Receipt"] | null;
         };
         /** @description The records that an erasure would reach. */
-        ErasurePreview: {
+        ErasureReach: {
             /** @description True if any data of this user exists. */
             known: boolean;
             /** @description The domains with data. */
@@ -2213,7 +2213,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ErasurePreview"] | components["schemas"]["ErasureOutcome"];
+                    "application/json": components["schemas"]["ErasureReach"] | components["schemas"]["ErasureOutcome"];
                 };
             };
             /** @description Accepted, but no worker has answered in time. */

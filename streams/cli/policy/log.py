@@ -12,7 +12,7 @@ from streams.cli.policy import group
 from streams.cli.policy.common import by_domain, snapshot
 from streams.cli.progress import ProgressBars
 from streams.views.sentences import actor_of, change_line, shift_phrase, statement_words
-from streams.views.skill_log import read_log
+from streams.views.skills import read_log
 
 if TYPE_CHECKING:
     from schemas import Judgement, SkillDiff, Statement, StatementChange

@@ -12,8 +12,7 @@ from streams.cli.policy import group
 from streams.cli.policy.common import InDomain, LineOrStatement, by_domain, output_policy, snapshot
 from streams.exceptions import StreamsError
 from streams.views.sentences import day, statement_words, validity
-from streams.views.skill_json import skill_to_json
-from streams.views.skill_log import UnknownUser, read_log, why_no_skill
+from streams.views.skills import UnknownUser, read_log, skill_to_json, why_no_skill
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -213,9 +213,9 @@ def test_changes_are_dropped_when_no_stream_can_resume_from_them(api, topic, mon
     live.apply(SlimSkill.TOPIC, compound_key("ann", "films"), CachedRecord(None, 0, 0, now - CHANGES_MS - 1))
     live.apply(SlimSkill.TOPIC, compound_key("bob", "films"), CachedRecord(None, 0, 1, now))
 
-    assert live.keys_changed_since(StreamPosition("kafka", now, {0: 1})) == [compound_key("bob", "films")]
-    assert live.keys_changed_since(StreamPosition("kafka", now, {0: 0})) is None
-    assert live.keys_changed_since(StreamPosition("kafka", now - CHANGES_MS - 1, {0: 1})) is None
+    assert live.keys_changed_from(StreamPosition("kafka", now, {0: 1})) == [compound_key("bob", "films")]
+    assert live.keys_changed_from(StreamPosition("kafka", now, {0: 0})) is None
+    assert live.keys_changed_from(StreamPosition("kafka", now - CHANGES_MS - 1, {0: 1})) is None
     monkeypatch.setattr("streams.http.topic_cache.CHANGES", 1)
     live.apply(SlimSkill.TOPIC, compound_key("cleo", "films"), CachedRecord(None, 0, 2, now))
     assert (live.keys_changed_after(2), live.keys_changed_after(1)) == ([compound_key("cleo", "films")], None)

@@ -1,13 +1,13 @@
-"""Reads the log of a skill from a snapshot, or explains why there is none."""
+"""A skill as JSON, and its log in a snapshot, or why there is none."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from schemas import SkillDiff
+    from schemas import PolicySkill, SkillDiff
 
 NEAREST = 5  # names to suggest
 
@@ -50,3 +50,22 @@ def nearest_users(con: "DuckDBPyConnection", user: str) -> list[str]:
         "ORDER BY jaro_winkler_similarity(user_id, $1) DESC, user_id LIMIT $2"
     )
     return [name for (name,) in con.execute(query, [user, NEAREST]).fetchall()]
+
+
+def skill_to_json(skill: "PolicySkill") -> dict[str, Any]:
+    """Return a skill as JSON, without the fields of workers.
+
+    Added: each line's counts in words (`counted`), and `unwanted` if a statement silences it; `doubtful` for statements
+    from before a change of taste.
+    """
+    from operators.learning.evidence import describe_counts, is_counted  # noqa: PLC0415
+    from operators.stated import avoided_ids, is_doubtful, lasting_statements  # noqa: PLC0415
+
+    silent = avoided_ids(lasting_statements(skill.stated))
+    found = skill.model_dump(mode="json", exclude={"last_diff"})
+    for line, each in zip(skill.attributes, found["attributes"], strict=True):
+        each["counted"] = describe_counts(line.taken, line.expected) if is_counted(line) else ""
+        each["unwanted"] = line.attribute_id in silent
+    for statement, each in zip(skill.stated, found.get("stated", ()), strict=True):
+        each["doubtful"] = is_doubtful(skill, statement)
+    return found
