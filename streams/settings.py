@@ -86,7 +86,7 @@ class ReasonerName(StrEnum):
 
 
 class OnLlmFailure(StrEnum):
-    """The handling of a contrast when the LLM gives no answer."""
+    """What happens to a contrast that the LLM does not answer."""
 
     RULES = "rules"
     WAIT = "wait"
@@ -94,7 +94,7 @@ class OnLlmFailure(StrEnum):
 
 
 class SlimAuthor(StrEnum):
-    """The author of slim skills for a request: a rule, or the LLM."""
+    """The author of slim skills for a request."""
 
     RULES = "rules"
     LLM = "llm"
@@ -115,55 +115,39 @@ class Settings(BaseSettings):
     )
 
     bootstrap: str = Field("localhost:9092", description="Kafka's bootstrap servers, comma separated.")
-    prefix: str = Field(
-        "sager.", pattern=r"^[A-Za-z0-9._-]*$", max_length=100, description="Topic prefix; one per tenant."
-    )
-    app_id: str = Field(
-        "sager", pattern=r"^[A-Za-z0-9._-]+$", description="Consumer group of the workers; one per tenant."
-    )
+    prefix: str = Field("sager.", pattern=r"^[A-Za-z0-9._-]*$", max_length=100, description="Topic prefix, per tenant.")
+    app_id: str = Field("sager", pattern=r"^[A-Za-z0-9._-]+$", description="The workers' group, per tenant.")
     partitions: int = Field(4, ge=1, le=1_000, description="Partitions of user-keyed topics; can never change later.")
     replication: int = Field(1, ge=1, le=10, description="Replication factor of the topics that we create.")
-    compression: Compression = Field(
-        Compression.GZIP, description="none, gzip, snappy, lz4 or zstd, for produced batches."
-    )
+    compression: Compression = Field(Compression.GZIP, description="none, gzip, snappy, lz4 or zstd.")
     embedded: bool = Field(False, description="The broker is the embedded one: work around its end offsets.")
 
     kafka_security_protocol: SecurityProtocol = Field(
-        SecurityProtocol.PLAINTEXT, description="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."
+        SecurityProtocol.PLAINTEXT, description="Or SSL, SASL_PLAINTEXT, SASL_SSL."
     )
-    kafka_sasl_mechanism: SaslMechanism = Field(
-        SaslMechanism.SCRAM_SHA_512, description="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."
-    )
+    kafka_sasl_mechanism: SaslMechanism = Field(SaslMechanism.SCRAM_SHA_512, description="Or PLAIN, SCRAM-SHA-256.")
     kafka_sasl_username: str | None = Field(None, validate_default=True, description="SASL's user name.")
     kafka_sasl_password: SecretStr | None = Field(None, validate_default=True, description="Its password.")
     kafka_ssl_ca: FilePath | None = Field(None, description="PEM file of the brokers' authorities. [the system's]")
-    kafka_ssl_certificate: FilePath | None = Field(
-        None, description="PEM file of our certificate, if brokers require one."
-    )
+    kafka_ssl_certificate: FilePath | None = Field(None, description="PEM file of our client certificate.")
     kafka_ssl_key: FilePath | None = Field(None, validate_default=True, description="PEM file of its private key.")
     kafka_ssl_key_password: SecretStr | None = Field(None, description="The private key's password.")
     kafka_ssl_verify_hostname: bool = Field(True, description="A broker's certificate must name its host.")
 
     chain_key: SecretStr | None = Field(None, description="Secret that seals versions; the same for all processes.")
-    pseudonym_key: SecretStr | None = Field(
-        None, description="Secret of the graph's pseudonyms. [from SAGER_CHAIN_KEY]"
-    )
+    pseudonym_key: SecretStr | None = Field(None, description="Secret of pseudonyms. [from SAGER_CHAIN_KEY]")
 
     data_dir: Path = Field(Path(".sager"), description="Folder of tables, DuckDB files and logs; one per worker.")
     group: str | None = Field(None, description="System group that may also read the data folder. [none]")
     store: Store = Field(Store.MEMORY, description="Where tables live: memory, or rocksdb on disk.")
-    standby_replicas: int = Field(
-        0, ge=0, le=3, description="Workers with a spare copy of each table; set alike for all."
-    )
+    standby_replicas: int = Field(0, ge=0, le=3, description="Spare copies of each table; the same for all workers.")
     duckdb: Path | None = Field(None, description="Analysts' DuckDB file; default DATA_DIR/sager.duckdb.")
     publish_seconds: float = Field(1.0, ge=0.2, description="How often analysts get a fresh DuckDB file.")
     batch_rows: int = Field(2_000, ge=1, description="Most records in one DuckDB transaction.")
     batch_seconds: float = Field(0.5, gt=0, description="Longest wait before a DuckDB transaction.")
 
     reasoner: ReasonerName = Field(ReasonerName.RULES, description="The reasoner: rules, or llm.")
-    on_llm_failure: OnLlmFailure = Field(
-        OnLlmFailure.RULES, description="After no LLM answer: rules, wait or dead-letter."
-    )
+    on_llm_failure: OnLlmFailure = Field(OnLlmFailure.RULES, description="Without answer: rules, wait, dead-letter.")
     llm_base_url: str | None = Field(
         None,
         pattern=r"^https?://([^\s/@]*@)?[^\s/:@]+(:\d+)?(/\S*)?$",
@@ -192,24 +176,18 @@ class Settings(BaseSettings):
     support_floor: int = Field(2, ge=1, le=31, description="Fewest other users behind a facet or companion.")
     fan_out: int = Field(5, ge=0, le=16, description="Further items of the user that a choice updates.")
     graph_flush_seconds: float = Field(2.0, ge=0, le=60, description="Interval between writes of changed graph items.")
-    weights_flush_seconds: float = Field(
-        1.0, ge=0, le=60, description="Interval between publications of changed weights."
-    )
+    weights_flush_seconds: float = Field(1.0, ge=0, le=60, description="Interval between published weights.")
     graph_items: int = Field(1_000_000, ge=100, description="Items that the graph keeps; the oldest leave first.")
     extract_by: SlimAuthor = Field(SlimAuthor.RULES, description="Who picks a slim skill for a request: rules, or llm.")
     task_slim: bool = Field(True, description="Likes that a request asks for come first in its slim skill.")
-    ranker: RankerName = Field(
-        RankerName.DETERMINISTIC, description="The ranker: deterministic, or listwise by an LLM."
-    )
+    ranker: RankerName = Field(RankerName.DETERMINISTIC, description="deterministic, or listwise by an LLM.")
     rank_orders: int = Field(2, ge=1, le=8, description="Presentation orders that an LLM's ranking averages.")
     rank_skill: RankSkill = Field(
-        RankSkill.FULL, description="Lines that rank: full, slim, none; an LLM gets no full ones."
+        RankSkill.FULL, description="Lines that rank: full, slim or none; for LLMs at most slim."
     )
     statinit: bool = Field(True, description="Start skills from a user's history.")
     cold_start: bool = Field(True, description="Start users without history from the domain's global skill.")
-    evolve_mode: EvolveMode = Field(
-        EvolveMode.COUNTS, description="counts; incremental: a tier a choice, as the paper."
-    )
+    evolve_mode: EvolveMode = Field(EvolveMode.COUNTS, description="counts, or incremental as in the paper.")
     warmup_rounds: int | None = Field(None, ge=0, description="Choices after which a skill is frozen. [never]")
     gate: bool = Field(True, description="Skip LLM calls for choices that teach nothing.")
 
@@ -219,16 +197,14 @@ class Settings(BaseSettings):
     waiting_selections: int = Field(256, ge=8, le=512, description="Selections per user without a ranking.")
     parsers: dict[str, str] = Field(default_factory=dict, description='Parser per domain, as {"films": "movietv"}.')
     signals: dict[SignalName, Weight] = Field(
-        default_factory=dict, max_length=64, description='Weights of signals, -1 to 1, as {"shared": 0.5}.'
+        default_factory=dict, max_length=64, description='Weights, -1 to 1, as {"shared": 0.5}.'
     )
     listen_tokens: int = Field(1_000, ge=50, le=8_000, description="Tokens of a conversation processed together.")
-    listen_silence_seconds: float = Field(
-        300.0, ge=0.5, le=86_400, description="Silence after which turns are processed."
-    )
+    listen_silence_seconds: float = Field(300.0, ge=0.5, le=86_400, description="Silence that ends a chunk.")
     session_idle_seconds: float = Field(7_200, ge=60, le=604_800, description="Silence that ends a session.")
     privacy: bool = Field(True, description="Keep personal data and sensitive categories out of skills.")
     sensitive: dict[str, frozenset[Category]] = Field(
-        default_factory=dict, description='Learnable categories, as {"books": ["religion"]}.'
+        default_factory=dict, description='As {"books": ["religion"]}: learnable.'
     )
 
     vouched: FilePath | None = Field(None, description="File of values that may always reach models, one a line.")
@@ -261,9 +237,7 @@ class Settings(BaseSettings):
         pattern=r"^https?://[^,\s@]+(,https?://[^,\s@]+)*$",
         description="Addresses of /metrics for the live page.",
     )
-    console_metrics_token: SecretStr | None = Field(
-        None, description="Token with the scope operate for those /metrics."
-    )
+    console_metrics_token: SecretStr | None = Field(None, description="Token with scope operate for /metrics.")
 
     metrics_host: str = Field("127.0.0.1", description="Where metrics and health are served.")
     metrics_port: int = Field(0, ge=0, le=65_535, description="Port of metrics and health; 0: none.")
@@ -273,7 +247,7 @@ class Settings(BaseSettings):
     @field_validator("*", mode="before")
     @classmethod
     def _is_not_empty(cls, value: Any, info: ValidationInfo) -> Any:
-        """An empty variable unsets what has no default, as in `SAGER_DUCKDB=`; elsewhere it is a slip."""
+        # SAGER_DUCKDB= unsets a value without a default. An empty value elsewhere is a mistake.
         name = info.field_name or ""
         if value != "" or name == "prefix":
             return value
@@ -285,7 +259,7 @@ class Settings(BaseSettings):
     @field_validator("chain_key", "pseudonym_key")
     @classmethod
     def _is_long_enough(cls, value: SecretStr | None) -> SecretStr | None:
-        """A short secret can be found by trial: its seals and pseudonyms are on topics that others may read."""
+        # A short secret can be guessed from the seals and pseudonyms on topics that others may read.
         if value is not None and (length := len(value)) < SECRET_LENGTH:
             raise PydanticCustomError(
                 "short_secret",
@@ -296,7 +270,7 @@ class Settings(BaseSettings):
     @field_validator("kafka_sasl_username", "kafka_sasl_password")
     @classmethod
     def _check_sasl(cls, value: str | SecretStr | None, info: ValidationInfo) -> str | SecretStr | None:
-        """SASL needs both; without SASL they would lie idle, and the wire would be open unnoticed."""
+        # A password that SASL never uses would leave the connection open unnoticed.
         protocol = info.data.get("kafka_security_protocol")
         if protocol is not None and bool(value) is not protocol.sasl:
             wrong = (
@@ -308,7 +282,7 @@ class Settings(BaseSettings):
     @field_validator("kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key", "kafka_ssl_key_password")
     @classmethod
     def _check_tls(cls, value: Path | SecretStr | None, info: ValidationInfo) -> Path | SecretStr | None:
-        """Without TLS they would lie idle, and the wire would be open unnoticed."""
+        # Certificates that TLS never uses would leave the connection open unnoticed.
         protocol = info.data.get("kafka_security_protocol")
         if protocol is not None and value is not None and not protocol.tls:
             raise PydanticCustomError(
@@ -333,7 +307,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments first, then the environment, then the TOML file."""
+        """Read arguments first, then the environment, then the TOML file."""
         file = os.environ.get("SAGER_CONFIG")
         toml = (KnownToml(settings_cls, Path(file)),) if file else ()
         return (init_settings, env_settings, *toml)
@@ -365,7 +339,7 @@ class Settings(BaseSettings):
 
 
 class KnownToml(TomlConfigSettingsSource):
-    """A TOML file all of whose keys are settings."""
+    """A TOML file; each of its keys must be a setting."""
 
     def _read_files(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         found: dict[str, Any] = super()._read_files(*args, **kwargs)
