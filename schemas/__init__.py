@@ -1,7 +1,4 @@
-"""The models of all events and states, and the topic registry. Imports no other package of the project.
-
-Every public name that a module defines is a name of the package.
-"""
+"""Models of all events and states, and the topic registry; imports no other package of the project."""
 # ruff: noqa: F403
 
 from .base import *

@@ -1,7 +1,4 @@
-"""The base of all models, the envelope of events, and bounded field types.
-
-Models are frozen, ignore unknown fields and read numbers strictly. Every value that is read from a topic has a limit.
-"""
+"""The base model, the envelope of events, and bounded field types: every value of a topic has a limit."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -77,7 +74,7 @@ def _bounded_json(metadata: dict[str, Any]) -> dict[str, Any]:
                     if not _has_64_bits(part):
                         raise PydanticCustomError("number_too_large", "a number in metadata may have at most 64 bits")
                 elif part is not None:
-                    raise PydanticCustomError("no_json", "metadata may hold nothing but JSON")
+                    raise PydanticCustomError("no_json", "metadata may contain only JSON")
             if chars > MAX_METADATA_CHARS:
                 raise _too_large()
         level = below
@@ -89,7 +86,7 @@ def _chars(keys: dict[Any, Any]) -> int:
     try:
         return len("".join(keys))
     except TypeError:
-        raise PydanticCustomError("no_json", "metadata may hold nothing but JSON") from None
+        raise PydanticCustomError("no_json", "metadata may contain only JSON") from None
 
 
 def _has_64_bits(number: float) -> bool:
@@ -136,9 +133,9 @@ SCHEMA_VERSION = 1
 # The range of a whole number without bounds of its own.
 MIN_INT, MAX_INT = -(2**63), 2**63 - 1
 
-# True for an absent value, where 0 has a meaning.
+# For fields whose 0 has a meaning: leaves out only absent values.
 is_none = partial(is_, None)
-# True for an empty value. Serialization calls it for many fields of each line, so it is a C function.
+# Leaves out empty values. A C function: serialization calls it for many fields of each line.
 is_empty = not_
 
 _slots = vars(BaseModel)
@@ -147,10 +144,8 @@ _set_extra, _set_private = _slots["__pydantic_extra__"].__set__, _slots["__pydan
 
 
 def array_schema(cls: type[Any], source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-    """Return the schema of a named tuple that is a JSON array: an object takes twice the bytes.
-
-    pydantic's own schema also takes objects, and reports every surplus entry.
-    """
+    """Return the schema of a named tuple that is written as a JSON array."""
+    # An object takes twice the bytes. pydantic's own schema also accepts objects and reports every surplus entry.
     fields = get_type_hints(cls, include_extras=True).values()
     entries = core_schema.tuple_schema([handler.generate_schema(each) for each in fields])
     known = core_schema.is_instance_schema(cls)
@@ -179,7 +174,7 @@ def _make_strict(schema: Any, handler: GetCoreSchemaHandler) -> None:
             # Validation of a collection stops at its first bad entry: a million errors would take 10 seconds.
             schema["fail_fast"] = True
         elif kind in ("int", "float", "bool"):
-            # A number is no text and no truth value, and a whole number has no point: all readers read the same.
+            # "1", true and 1.0 are no integers: readers in other languages would disagree about them.
             schema["strict"] = True
             if kind == "int":
                 # JSON has no limit. DuckDB, Parquet and most readers of JSON have 64 bits.
@@ -191,7 +186,7 @@ def _make_strict(schema: Any, handler: GetCoreSchemaHandler) -> None:
             if referred["type"] == "dataclass":
                 _make_strict(referred["schema"], handler)
             elif referred["type"] == "enum" and referred.get("sub_type") == "str":
-                # A member is a text: written as one it takes a tenth of the time that asking for its value does.
+                # Members are strings; serializing them as such is ten times faster than through `value`.
                 referred["serialization"] = core_schema.simple_ser_schema("str")
         for name, part in schema.items():
             if name != "metadata":
@@ -199,9 +194,9 @@ def _make_strict(schema: Any, handler: GetCoreSchemaHandler) -> None:
 
 
 class Model(BaseModel):
-    """Base of all models. Unknown fields are ignored on read, so that newer producers do not break us."""
+    """Base of all models: frozen, and ignores unknown fields, so that newer producers do not break readers."""
 
-    # Errors are logged and stored in dead letters: they must not quote a person's words.
+    # Errors are logged and stored in dead letters: they must not quote users' words.
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, hide_input_in_errors=True)
 
     @classmethod
@@ -212,22 +207,21 @@ class Model(BaseModel):
         return schema
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """As pydantic's, in a third of its time: no model has private attributes or extra fields to copy.
-
-        A deep copy shares its parts too: they are frozen.
-        """
+        """Copy the model with these changes; its parts are shared, as they are frozen."""
+        # Three times as fast as pydantic's: no model has private attributes or extra fields to copy.
         values = self.__dict__.copy()
         if update:
             values.update(update)
         return self.of_fields(values, self.__pydantic_fields_set__)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        """Return the model itself: it is frozen. Else pydantic copies an unhashable default for each record."""
+        """Return the model itself, as it is frozen."""
+        # pydantic would copy an unhashable default for each record.
         return self
 
     @classmethod
     def trusted(cls, **values: Any) -> Self:
-        """Build a model from values of our own code, without validation. The caller answers for types and bounds."""
+        """Build a model without validation; the caller ensures types and bounds."""
         return cls.of_fields({**_defaults(cls), **values})
 
     @classmethod
@@ -243,7 +237,7 @@ class Model(BaseModel):
 
 @lru_cache(maxsize=256)
 def _defaults(model: type[Model]) -> dict[str, Any]:
-    # In the order of the fields, which is that of the JSON. Models are frozen: they may share an empty dictionary.
+    # In field order, as in the JSON. Frozen models may share an empty dictionary.
     return {name: field.get_default(call_default_factory=True) for name, field in model.model_fields.items()}
 
 
@@ -259,7 +253,7 @@ class Event(Model):
 
 
 class Provenance(Model):
-    """The reasoner behind a proposal, a ranking, facets or a slim skill; for an LLM, the cost of its calls."""
+    """The reasoner behind a result; for an LLM, the cost of its calls."""
 
     reasoner: Identifier = "rules"
     model: Identifier | None = None
@@ -269,7 +263,9 @@ class Provenance(Model):
     completion_tokens: int = Field(0, ge=0)
     calls: int = Field(0, ge=0)
     latency_ms: int = Field(0, ge=0)
-    fallback: Annotated[str, Field(max_length=200)] | None = Field(None, description="Why another reasoner answered.")
+    fallback: Annotated[str, Field(max_length=200)] | None = Field(
+        None, description="The reason why another reasoner answered."
+    )
     gated: bool = Field(False, description="True if the LLM call was skipped: there was nothing to judge.")
 
 
@@ -277,7 +273,7 @@ _EPOCH, _LAST_MS = datetime(1970, 1, 1, tzinfo=UTC), 253_402_300_799_999
 
 
 class Position(Model):
-    """A record's position in Kafka: enough to recognise the same record when it is delivered again."""
+    """A record's position in Kafka; identifies a repeated delivery."""
 
     topic: Annotated[str, Field(max_length=249)]
     partition: int = Field(ge=0)

@@ -1,4 +1,4 @@
-"""The card of a person: their statements about themselves in conversations, across domains, folded from diffs."""
+"""Cards: a user's statements about themselves in conversations, across domains, folded from diffs."""
 
 from enum import StrEnum
 from typing import Annotated, ClassVar, Self
@@ -36,7 +36,7 @@ FREE = "stated"
 
 
 class Strength(StrEnum):
-    """How plainly a person stated something; `set`: a command wrote the line."""
+    """How explicit a statement was; `set`: a command wrote the line."""
 
     SAID = "said"
     IMPLIED = "implied"
@@ -44,24 +44,24 @@ class Strength(StrEnum):
 
 
 class CardLine(Model):
-    """One taste of a person, by their own statements.
+    """One taste of a user, by their own statements.
 
-    `weight` and `against` are the evidence for it and against it, in 1/1024 of a plain statement; how certain a line is
-    at a moment follows from them and from the time since `confirmed_at`. A line that was overtaken names its successor.
+    `weight` and `against` are the evidence for and against it, in 1/1024 of a plain statement. They and the time since
+    `confirmed_at` determine its certainty.
     """
 
     line_id: AttributeId = Field(description="Stance, dimension and value.")
     stance: Stance
     dimension: Annotated[str, Field(min_length=1, max_length=40)] = FREE
     value: Annotated[str, Field(min_length=1, max_length=100)]
-    domain: DomainField | None = Field(None, exclude_if=is_none, description="Where it holds; none: anywhere.")
+    domain: DomainField | None = Field(None, exclude_if=is_none, description="None: anywhere.")
     strength: Strength = Strength.SAID
     words: Annotated[str, Field(max_length=MAX_WORDS)] = Field("", description="Without personal data.")
     weight: Count
     against: Count = Field(0, exclude_if=is_empty)
     since: UtcDatetime
     confirmed_at: UtcDatetime
-    version: int = Field(ge=1, description="The card's version that brought it.")
+    version: int = Field(ge=1, description="The card's version that added it.")
     times: int = Field(1, ge=1, le=1_000_000, description="How often the person stated it.")
     evidence: tuple[Identifier, ...] = Field((), max_length=MAX_LINE_EVIDENCE, description="Events, newest last.")
     pinned: bool = Field(False, exclude_if=is_empty)
@@ -70,7 +70,7 @@ class CardLine(Model):
 
 
 class CardChangeKind(StrEnum):
-    """What one event can do to one line of a card."""
+    """The effect of an event on a line of a card."""
 
     ADDED = "added"
     CONFIRMED = "confirmed"
@@ -88,29 +88,23 @@ class CardChangeKind(StrEnum):
 
 
 class CardChange(Model):
-    """One effective change. The fold puts `line` in the place of the one with this id, and needs no rule for it.
-
-    A line with a successor is moved to the past lines.
-    """
+    """One change: `line` replaces the line with this id. A line with a successor moves to the past lines."""
 
     kind: CardChangeKind
     line_id: AttributeId
-    line: CardLine | None = Field(None, description="As it is now; none: it is gone.")
+    line: CardLine | None = Field(None, description="The new line; none: removed.")
     reason: Annotated[str, Field(max_length=300)] = Field("", exclude_if=is_empty)
 
 
 class NotKept(Model):
-    """A kind of statements that were not kept, and their number; they are not quoted."""
+    """The number of omitted statements of one kind, without their words."""
 
     kind: Annotated[str, Field(min_length=1, max_length=40)]
     times: int = Field(1, ge=1, le=10_000)
 
 
 class CardDiff(Event):
-    """One version of a card: the effect of a chunk of a conversation or a command.
-
-    `event_id` is that of the chunk or command; a chunk's is derived from the utterances in it.
-    """
+    """One version of a card: the effect of a chunk of a conversation or of a command, which `event_id` names."""
 
     TOPIC: ClassVar[str] = "card-diffs"
     user_id: UserIdField
@@ -124,7 +118,7 @@ class CardDiff(Event):
 
 
 class Card(Event):
-    """The fold of a person's `CardDiff`s: at most 40 lines, and those that were overtaken lately.
+    """The fold of a user's `CardDiff`s: current lines and recently overtaken ones.
 
     `event_id` and `occurred_at` are those of the last diff.
     """
@@ -141,7 +135,7 @@ class Card(Event):
 
 
 class CardAction(StrEnum):
-    """What a command does to a card."""
+    """The action of a card command."""
 
     SET = "set"
     PIN = "pin"
@@ -150,7 +144,7 @@ class CardAction(StrEnum):
 
 
 class CardLineInput(Model):
-    """A line that a command writes."""
+    """A card line in a command."""
 
     stance: Stance = Stance.PREFERS
     dimension: Annotated[str, Field(min_length=1, max_length=40)] = FREE
@@ -159,9 +153,9 @@ class CardLineInput(Model):
 
 
 class CardCommand(Event):
-    """One change that a person makes to a card. `set` needs `line`, the others `line_id`.
+    """A user's change of their card. `set` needs `line`, the others `line_id`.
 
-    `set` with a `line_id` replaces that line. `remove` erases the line's words from the log, too.
+    `set` with a `line_id` replaces that line. `remove` also erases the line's words from the log.
     """
 
     TOPIC: ClassVar[str] = "card-commands"
@@ -181,7 +175,7 @@ class CardCommand(Event):
 
 
 class Turn(Model):
-    """A turn that waits to be processed, its text without personal data."""
+    """A turn that awaits processing, without personal data."""
 
     event_id: Identifier
     turn: int = Field(ge=0, le=MAX_TURN)
@@ -194,9 +188,9 @@ class Turn(Model):
 
 
 class ChunkEffects(Model):
-    """The effects of a chunk: decided once, then carried out, even if the worker restarts meanwhile.
+    """The effects of a chunk: decided once and stored, so that a restarted worker applies the same ones.
 
-    `lines` are the digests of the card's lines that are erased, as a receipt has them.
+    `lines` are digests of the erased lines, as in a receipt.
     """
 
     diff: CardDiff | None = None
@@ -213,7 +207,7 @@ class Chunk(Model):
     tokens: int = Field(0, ge=0)
     last_turn_ms: int = Field(0, ge=0)
     is_closed: bool = Field(False, exclude_if=is_empty, description="True if it takes no more turns.")
-    effects: ChunkEffects | None = Field(None, exclude_if=is_none, description="Its effects, once they are known.")
+    effects: ChunkEffects | None = Field(None, exclude_if=is_none, description="Its effects, once decided.")
 
 
 class PendingConversations(Model):

@@ -1,7 +1,4 @@
-"""Encodes events to bytes and decodes them. Every input is hostile until `decode` has accepted it.
-
-A record that cannot be processed becomes a dead letter: it is kept whole, with the reason and its position.
-"""
+"""Encodes and decodes events. Input is untrusted; an undecodable record becomes a dead letter with its bytes."""
 
 import hashlib
 import hmac
@@ -31,7 +28,7 @@ class SchemaError(Exception):
 class BadRecord(SchemaError, ValueError):
     """A record's bytes do not decode to the event of its topic.
 
-    `reason` is one of `REASONS`, a closed set that serves as a metric label; `detail` is for a person.
+    `reason` is one of `REASONS`, a closed set fit for a metric label; `detail` is for people.
     """
 
     REASONS = ("empty", "not-json", "unknown-version", "invalid", "wrong-user", "from-the-future")
@@ -72,12 +69,12 @@ def _bad_record(error: ValidationError) -> BadRecord:
 
 
 def _path(path: tuple[int | str, ...]) -> str:
-    # It is logged, and a record's keys are as hostile as its values.
+    # The path is logged, and keys are as untrusted as values.
     return ".".join(str(part)[:MAX_KEY_CHARS].encode("unicode_escape").decode() for part in path) or "record"
 
 
 def derived_id(*parts: str) -> str:
-    """Return a stable id of 16 hexadecimal digits for an event that follows from others.
+    """Return a stable id of 16 hexadecimal digits for a derived event.
 
     >>> derived_id("a", "b") == derived_id("a", "b") != derived_id("ab", "")
     True
@@ -90,15 +87,12 @@ def derived_id(*parts: str) -> str:
 
 
 def subject_digest(user_id: str) -> str:
-    """Return the digest of a person in a receipt: one-way, the same everywhere, and computable in DuckDB.
-
-    It hides the id, but anyone with a list of ids can still match them.
-    """
+    """Return the digest of a user in a receipt. Anyone with a list of ids can match them."""
     return hashlib.sha256(b"sager " + user_id.encode()).hexdigest()
 
 
 def line_digest(user_id: str, domain: str, attribute_id: str) -> str:
-    """Return the digest of a line to forget, so that the line is not quoted."""
+    """Return the digest of a line to erase."""
     return hashlib.sha256(to_json([user_id, domain, attribute_id])).hexdigest()
 
 
@@ -111,9 +105,9 @@ def event_digest(user_id: str, event_id: str, secret: bytes = b"") -> str:
 
 
 class DeadLetter(Event):
-    """A record that a stage refused. `value` and `key` are the original bytes, in URL-safe base64 on the wire.
+    """A refused record with its original bytes, which are URL-safe base64 on the wire.
 
-    `event_id` is derived from stage and position: the same record refused again is the same dead letter.
+    `event_id` is derived from stage and position, so that a repeated refusal gives the same dead letter.
     """
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
@@ -137,9 +131,9 @@ class DeadLetter(Event):
         occurred_at: datetime | None = None,
         limit: int = MAX_ORIGINAL_BYTES,
     ) -> Self:
-        """Build a record's dead letter; bytes over `limit` (keys: over 256 KiB) are clipped, and the detail says so.
+        """Build a record's dead letter; longer bytes are clipped and marked in the detail.
 
-        `occurred_at`, the time of the refusal, defaults to the record's own timestamp.
+        `occurred_at`, the time of the refusal, defaults to the record's timestamp.
         """
         key_limit = min(MAX_KEY_BYTES, limit)
         clipped = len(key or b"") > key_limit or len(value or b"") > limit

@@ -1,4 +1,4 @@
-"""Commands by which people change a skill: the user, their advocate, an operator."""
+"""Commands that change a skill, from the user, their advocate or an operator."""
 
 from enum import StrEnum
 from typing import Annotated, ClassVar, Self
@@ -10,7 +10,7 @@ from .skills import MAX_ATTRIBUTES, Attribute, AttributeKind, Tier
 
 
 class Action(StrEnum):
-    """What a command does to a skill."""
+    """The action of a skill command."""
 
     PIN = "pin"
     UNPIN = "unpin"
@@ -26,16 +26,15 @@ class Action(StrEnum):
 
 def _not_silent(tier: Tier) -> Tier:
     if tier is Tier.SILENT:
-        raise ValueError("must be 'low', 'medium' or 'high': to say nothing of it, remove the line")
+        raise ValueError("must be 'low', 'medium' or 'high': remove the line instead of silencing it")
     return tier
 
 
-# A tier that a person may give a line.
 AssignableTier = Annotated[Tier, AfterValidator(_not_silent)]
 
 
 class SkillLineInput(Model):
-    """A line in a person's own words."""
+    """A new line in a command."""
 
     kind: AttributeKind = AttributeKind.PREFERENCE
     dimension: Annotated[str, Field(min_length=1, max_length=40)]
@@ -56,7 +55,7 @@ _NEEDED = {
 
 
 class SkillCommand(Event):
-    """One change that a person makes to a skill; it goes through the same merge as a contrast."""
+    """A person's change of a skill; it passes through the same merge as a contrast."""
 
     TOPIC: ClassVar[str] = "skill-commands"
     user_id: UserIdField

@@ -1,4 +1,4 @@
-"""A person's own words: statements about a ranking, an item or in general, and the turns of conversations."""
+"""A user's own words: corrections, and turns of conversations."""
 
 from enum import StrEnum
 from typing import Annotated, ClassVar, Self
@@ -18,7 +18,7 @@ Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")]
 
 
 class Directive(Model):
-    """One wish in fields. It names a fact (`dimension` and `value`), one item (`item_id`) or a measure (`bound`)."""
+    """A statement in fields about a fact (`dimension`, `value`), an item (`item_id`) or a measure (`bound`)."""
 
     stance: Stance
     dimension: Annotated[str, Field(min_length=1, max_length=120)] | None = None
@@ -26,7 +26,7 @@ class Directive(Model):
     over: Label | None = Field(None, description="instead: the value of the same dimension that it replaces.")
     item_id: ItemIdField | None = None
     bound: Bound | None = None
-    changed: bool = Field(False, description="True if the person once thought otherwise.")
+    changed: bool = Field(False, description="True if the user changed their mind.")
 
     @model_validator(mode="after")
     def _names_one_thing(self) -> Self:
@@ -40,9 +40,10 @@ class Directive(Model):
 
 
 class Correction(Event):
-    """A person's statement. `items` is what they see while they make it, first place first: "the second" is an item.
+    """A user's statement about a ranking, an item or in general.
 
-    `directives` has the fields of a form; where it is empty, `text` is read.
+    `items` are those on screen, first place first, so that "the second" has a meaning. `directives` are the fields of a
+    form; if it is empty, `text` is read.
     """
 
     TOPIC: ClassVar[str] = "corrections"
@@ -53,8 +54,8 @@ class Correction(Event):
     items: tuple[Candidate, ...] = Field((), max_length=MAX_CANDIDATES)
     item_id: ItemIdField | None = Field(None, description="The item that it is about, if it is about one.")
     directives: tuple[Directive, ...] = Field((), max_length=MAX_DIRECTIVES)
-    acceptable: tuple[ItemIdField, ...] = Field((), max_length=MAX_CANDIDATES, description="Items that would do.")
-    scope: Scope | None = Field(None, description="None: by the words, else always.")
+    acceptable: tuple[ItemIdField, ...] = Field((), max_length=MAX_CANDIDATES, description="Items that would also do.")
+    scope: Scope | None = Field(None, description="None: as the words state, else always.")
     answers: Identifier | None = Field(None, description="The question that this answers.")
     ranking_id: Identifier | None = None
     session_id: Identifier | None = None
@@ -72,7 +73,7 @@ class Correction(Event):
 
 
 class Speaker(StrEnum):
-    """The speaker: the person that the conversation teaches about, the assistant, or another (a tool, a prompt)."""
+    """The speaker: the user, the assistant, or another (a tool, a prompt)."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -80,9 +81,9 @@ class Speaker(StrEnum):
 
 
 class Utterance(Event):
-    """One turn of a conversation. The person's own words are evidence; they answer to the other speakers' words.
+    """One turn of a conversation. Only the user's words are evidence; other turns give context.
 
-    `ends` closes the conversation, which is then processed at once. A turn that only ends it has no text.
+    `ends` closes the conversation, which is then processed at once. Such a turn needs no text.
     """
 
     TOPIC: ClassVar[str] = "utterances"

@@ -1,4 +1,4 @@
-"""Skill diffs, the log of truth, and the policy skill that they fold into (paper 2.5)."""
+"""Skill diffs, which are the source of truth, and the policy skill that they fold into (paper 2.5)."""
 
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -48,10 +48,10 @@ _Parts = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class HabitCounts(NamedTuple):
-    """The choices that answered one question either way, in 1/1024 of a choice; old ones fade.
+    """The evidence on one question, in 1/1024 of a choice; old choices fade.
 
     A choice from ten films, six of them newer than the list's median, adds 1,024 to `asked`, 614 to `expected`, and
-    1,024 to `taken` if the film taken is one of the six.
+    1,024 to `taken` if the film is one of the six.
     """
 
     taken: _Parts = 0
@@ -63,12 +63,12 @@ class HabitCounts(NamedTuple):
         return array_schema(cls, source, handler)
 
 
-# What one choice adds to `taken` and `expected`, in 1/1024; to `asked` it adds 1,024.
+# The addition of a choice to `taken` and `expected`, in 1/1024; to `asked` it adds 1,024.
 HabitAdded = tuple[Annotated[int, Field(ge=0, le=1_024)], Annotated[int, Field(ge=1, le=1_023)]]
 
 
 class SkillChangeKind(StrEnum):
-    """What one event can do to one attribute."""
+    """The effect of an event on an attribute."""
 
     REINFORCED = "reinforced"
     DISCOVERED = "discovered"
@@ -82,17 +82,16 @@ class SkillChangeKind(StrEnum):
     SET = "set"
     RESTORED = "restored"
     FORGOTTEN = "forgotten"
-    SHIFTED = "shifted"  # the taste has changed, by the person's words or, perhaps, by their choices
-    FADED = "faded"  # nothing confirmed it for long
-    OVERTAKEN = "overtaken"  # it is older than a change of taste
+    SHIFTED = "shifted"  # the taste has changed, by the user's words or choices
+    FADED = "faded"  # not confirmed for a long time
+    OVERTAKEN = "overtaken"  # older than a change of taste
 
 
 class SkillChange(Model):
-    """One effective change. The tier rule has been applied already: folding needs no rule and no setting.
+    """One change, with the tier rule applied, so that folding needs no rule and no setting.
 
-    `before` is None for a discovered attribute, `after` is None for a removed one. A weakened attribute with
-    `before == after` was contradicted without being demoted. `counts` are the new `taken` and `expected` of a line that
-    a person set.
+    `before` is None for a discovered attribute, `after` for a removed one. A weakened attribute with equal tiers was
+    contradicted without being demoted. `counts` are the new `taken` and `expected` of a line that a command set.
     """
 
     kind: SkillChangeKind
@@ -109,15 +108,15 @@ Added = tuple[Annotated[int, Field(ge=0, le=16 * 1_024)], Annotated[int, Field(g
 
 
 class CountDelta(Model):
-    """What one event did to the counts of a skill's lines.
+    """The effect of an event on the counts of a skill's lines.
 
-    In this order: lines from before counts get those of `begun`; every line but stated ones forgets,
+    Folding applies it in this order: lines without counts start with `begun`; every line except stated ones decays,
     `count -= count // forget`, and `aged` extra times after a long absence; then `lines` are added, and `places` to
-    the lines' `gained`: by how many places, in 1/1024, each line alone lifted the taken item. Discovered lines come
-    with counts of their own. `drift` is the new state of each line's test of change.
+    `gained`: the places, in 1/1024, by which each line alone lifted the taken item. Discovered lines have their own
+    counts. `drift` is the new state of each line's drift test.
     """
 
-    forget: int = Field(0, ge=0, le=1_024, description="What part of each count is forgotten; 0: nothing.")
+    forget: int = Field(0, ge=0, le=1_024, description="Divisor of the decay; 0: none.")
     begun: dict[AttributeId, tuple[Count, Count]] = Field(
         default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_empty
     )
@@ -134,7 +133,7 @@ class CountDelta(Model):
 
 
 class RefusalReason(StrEnum):
-    """Why the merge refused a reasoner's proposal."""
+    """The reason why the merge refused a proposal."""
 
     UNKNOWN = "unknown-attribute"
     UNSUPPORTED = "no-evidence"
@@ -147,7 +146,7 @@ class RefusalReason(StrEnum):
 
 
 class RefusedProposal(Model):
-    """A proposal that did not enter the skill, and why."""
+    """A proposal that did not enter the skill."""
 
     attribute_id: AttributeId
     proposed: SkillChangeKind
@@ -155,7 +154,7 @@ class RefusedProposal(Model):
 
 
 class Verdict(StrEnum):
-    """What a chosen item implies for a line, as a model judges it."""
+    """A model's judgement of a line by the chosen item."""
 
     SUPPORTS = "supports"
     UNRELATED = "unrelated"
@@ -163,15 +162,15 @@ class Verdict(StrEnum):
 
 
 class Judgement(Model):
-    """A model's verdict on one line, with the fact of the chosen item that it quoted. Its effect is in the changes."""
+    """A model's verdict on one line, with the fact of the chosen item that it quoted."""
 
     attribute_id: AttributeId
     verdict: Verdict
-    quoted: Fact | None = Field(None, description="None where the model quoted no fact of the chosen item.")
+    quoted: Fact | None = Field(None, description="None if the quoted fact is not the item's.")
 
 
 class NotUnderstood(StrEnum):
-    """Why words changed nothing."""
+    """The reason why a correction changed nothing."""
 
     FOR_ANOTHER = "for-another"  # another person's taste
     NOT_KEPT = "not-kept"  # private data
@@ -179,13 +178,13 @@ class NotUnderstood(StrEnum):
     OTHER_LANGUAGE = "other-language"
     NO_MEASURE = "no-measure"  # a comparison, and no item shown has the measure
     UNKNOWN_NAME = "unknown-name"  # no item and no value of this domain
-    NO_WISH = "no-wish"  # a name, but in no sentence that the rules know as a wish
+    NO_WISH = "no-wish"  # a name, but in no sentence that states a wish
 
 
 class DiffTrigger(Model):
-    """The signal, correction or abstention that a diff answers.
+    """The signal, correction or abstention behind a diff.
 
-    `explanation` is for the person: the reason, examples, and omitted private data, whose kinds are in `not_kept`.
+    `explanation` is for the user: the reason, examples, and omitted private data, whose kinds are in `not_kept`.
     """
 
     what: SignalName = Field(description="The signal, or `correction`, or `abstention`.")
@@ -193,17 +192,16 @@ class DiffTrigger(Model):
     value: float | None = Field(None, exclude_if=is_none)
     understood: bool = True
     by_pattern: Annotated[str, Field(max_length=80)] = Field("", exclude_if=is_empty)
-    why: NotUnderstood | None = Field(None, exclude_if=is_none, description="Why a correction changes nothing.")
+    why: NotUnderstood | None = Field(None, exclude_if=is_none, description="Why a correction changed nothing.")
     explanation: Annotated[str, Field(max_length=400)] = Field("", exclude_if=is_empty)
     not_kept: tuple[Label, ...] = Field((), max_length=16, exclude_if=is_empty)
 
 
 class SkillDiff(Event):
-    """What one event changed in one skill. `event_id` names the contrast, command, feedback or correction it answers.
+    """One version of a skill: the effect of the contrast, command, feedback or correction that `event_id` names.
 
-    The first diff of a skill carries its `seed`, so that the log alone rebuilds every skill. Where `slim_lines` is
-    missing, the slim skill's lines are unchanged. Lines that a person imported count interactions up to
-    `counted_until` already.
+    The first diff of a skill has its `seed`, so that the log alone rebuilds every skill. Without `slim_lines` the slim
+    skill's lines are unchanged. Imported lines already count interactions up to `counted_until`.
     """
 
     TOPIC: ClassVar[str] = "skill-diffs"
@@ -215,11 +213,11 @@ class SkillDiff(Event):
     seeded_from: tuple[Position, ...] = Field((), max_length=4, exclude_if=is_empty)
     counted_until: UtcDatetime | None = Field(None, exclude_if=is_empty)
     changes: tuple[SkillChange, ...] = Field((), max_length=4 * MAX_ATTRIBUTES)
-    count_delta: CountDelta | None = Field(None, description="What it added to the counts; none: nothing.")
+    count_delta: CountDelta | None = Field(None, description="None: the counts are unchanged.")
     stated: tuple[StatementChange, ...] = Field((), max_length=2 * MAX_STATEMENTS, exclude_if=is_empty)
     shifted: bool = Field(False, exclude_if=is_empty, description="The taste may have changed.")
     beliefs: Beliefs | None = Field(None, exclude_if=is_empty)
-    session: SkillSession | None = Field(None, exclude_if=is_empty, description="The session as it is now.")
+    session: SkillSession | None = Field(None, exclude_if=is_empty, description="The new state of the session.")
     trigger: DiffTrigger | None = Field(None, exclude_if=is_empty)
     slim_lines: tuple[AttributeId, ...] | None = Field(None, max_length=MAX_SLIM_LINES, exclude_if=is_none)
     refused: tuple[RefusedProposal, ...] = Field((), max_length=4 * MAX_ATTRIBUTES)
@@ -228,19 +226,18 @@ class SkillDiff(Event):
     frozen: bool | None = Field(None, description="The skill's new `frozen`; none: unchanged.")
     rolled_back_to: int | None = Field(None, ge=0, description="The version that this one restores.")
     reasoned_by: Provenance = Provenance()
-    analysis: Text = Field("", description="The reasoner's thoughts on the choice; only for people.")
-    judged: tuple[Judgement, ...] = Field((), max_length=MAX_ATTRIBUTES, description="A model's, by line.")
+    analysis: Text = Field("", description="The reasoner's analysis of the choice, for people.")
+    judged: tuple[Judgement, ...] = Field((), max_length=MAX_ATTRIBUTES, description="A model's verdicts.")
     source: Position | None = None
-    rewritten: int = Field(0, ge=0, description="How often this skill's log was rewritten to remove a line.")
-    chain: Digest | None = Field(None, description="Seals this version and, by the seal before, all earlier ones.")
+    rewritten: int = Field(0, ge=0, description="How often erasures rewrote this log.")
+    chain: Digest | None = Field(None, description="Seals this version and all earlier ones.")
 
 
 class PolicySkill(Event):
-    """All attributes of one user in one domain, at a version: the fold of the user's diffs.
+    """The attributes of a user in a domain at a version: the fold of their diffs.
 
-    `event_id` and `occurred_at` are those of the last diff; `recent` holds the last event ids, oldest first;
-    `applied` is the position reached in each source topic; `last_diff` is kept so that a diff whose delivery is in
-    doubt after a crash can be sent again, byte for byte.
+    `event_id` and `occurred_at` are those of the last diff; `recent` has the last event ids, oldest first; `applied` is
+    the position in each source topic; `last_diff` lets a restarted worker send it again, byte for byte.
     """
 
     TOPIC: ClassVar[str] = "skills"
@@ -256,7 +253,7 @@ class PolicySkill(Event):
     sessions: tuple[SkillSession, ...] = Field((), max_length=MAX_SESSIONS, exclude_if=is_empty)
     slim_lines: tuple[AttributeId, ...] = Field((), max_length=MAX_SLIM_LINES, exclude_if=is_empty)
     strategy: Strategy = Strategy()
-    frozen: bool = Field(False, description="True if a person has stopped it from learning.")
+    frozen: bool = Field(False, description="True if a person froze it.")
     recent: tuple[Identifier, ...] = Field((), max_length=MAX_RECENT)
     applied: tuple[Position, ...] = Field((), max_length=8)
     counted_until: UtcDatetime | None = Field(None, exclude_if=is_empty)

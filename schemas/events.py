@@ -1,4 +1,4 @@
-"""The events that apps send, and what a choice teaches: a contrast (paper 2.5) or an abstention."""
+"""Events that apps send, and the lesson of a choice: a contrast (paper 2.5) or an abstention."""
 
 from enum import StrEnum
 from typing import Annotated, ClassVar, Self
@@ -36,7 +36,7 @@ def check_distinct(candidates: tuple[Candidate, ...]) -> None:
 
 
 class Interaction(Event):
-    """A past positive event, imported or live; it feeds the statistical prior (paper 2.3)."""
+    """A past positive event for the statistical prior (paper 2.3)."""
 
     TOPIC: ClassVar[str] = "interactions"
     user_id: UserIdField
@@ -53,7 +53,7 @@ class RankRequest(Event):
     domain: DomainField
     instruction: Instruction = Field("", description="The user's request, in their own words.")
     candidates: tuple[Candidate, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)
-    clarify: bool = Field(False, exclude_if=is_empty, description="True if the ranking may bring a question along.")
+    clarify: bool = Field(False, exclude_if=is_empty, description="True if the ranking may have a question.")
     session_id: Identifier | None = Field(None, exclude_if=is_empty)
 
     @model_validator(mode="after")
@@ -70,16 +70,16 @@ class RankedBy(StrEnum):
 
 
 class Injected(Model):
-    """What influenced a ranking: which skill, facets and words were injected (paper 2.4)."""
+    """The influences on a ranking: skill, facets and words (paper 2.4)."""
 
     skill_version: int = Field(0, ge=0, description="0: the prior alone.")
     slim_skill: Text = ""
-    rank_skill: Identifier | None = Field(None, description="The form that broke ties: full, slim or none.")
+    rank_skill: Identifier | None = Field(None, description="The form that ranked: full, slim or none.")
     reasoner: Identifier | None = None
     arm: Identifier | None = Field(None, description="The experiment arm; none: derived from the rest.")
     facets: tuple[Facet, ...] = Field((), max_length=MAX_FACETS)
     companions: dict[ItemIdField, Share] = Field(
-        default_factory=dict, max_length=MAX_CANDIDATES, description="Candidates that go with the user's items."
+        default_factory=dict, max_length=MAX_CANDIDATES, description="Candidates often taken with the user's items."
     )
     weights_version: int | None = Field(None, ge=0, description="The version of the domain's weights used.")
     features: Features | None = Field(None, description="Where weights alone decided.")
@@ -89,7 +89,7 @@ class Injected(Model):
     ranked_by: Provenance | None = Field(None, description="How the order was made, and its cost.")
     facets_by: Provenance | None = Field(None, description="Only where an LLM wrote the facets.")
     slim_by: Provenance | None = Field(None, description="Only where an LLM wrote the slim skill.")
-    repaired: int = Field(0, ge=0, description="How many ids a model left out, invented or repeated.")
+    repaired: int = Field(0, ge=0, description="Ids that a model omitted, invented or repeated.")
 
 
 class Ranking(Event):
@@ -113,10 +113,9 @@ class Ranking(Event):
 
 
 class Selection(Event):
-    """What the user took from a ranking (the paper's i+). One per ranking.
+    """The user's choice from a ranking (the paper's i+). Only the first one of a ranking counts.
 
-    Most take one item: `item_id`. Several are one selection too: `item_id` and, behind it, `others`. An abstention,
-    of which the person took nothing, has `none_taken` and no `item_id`.
+    `others` are further taken items. An abstention has `none_taken` and no `item_id`.
     """
 
     TOPIC: ClassVar[str] = "selections"
@@ -127,7 +126,7 @@ class Selection(Event):
         (), max_length=MAX_CANDIDATES - 1, exclude_if=is_empty, json_schema_extra={"uniqueItems": True}
     )
     in_order: bool = Field(False, exclude_if=is_empty, description="True if they are in the order of taking.")
-    none_taken: bool = Field(False, exclude_if=is_empty, description="The person wants none of these.")
+    none_taken: bool = Field(False, exclude_if=is_empty, description="The user wants none of these.")
     skill_version: int | None = Field(None, ge=0, description="The slim skill's version that the app had.")
     session_id: Identifier | None = Field(None, exclude_if=is_empty)
 
@@ -165,7 +164,7 @@ Value = Annotated[float, Field(ge=-1e6, le=1e6)]
 
 
 class Feedback(Event):
-    """One signal about one item, shown in a ranking or not. It carries its item, as all events do."""
+    """A signal about an item, shown in a ranking or not."""
 
     TOPIC: ClassVar[str] = "feedback"
     user_id: UserIdField
@@ -196,10 +195,10 @@ class Feedback(Event):
 
 
 class Contrast(Event):
-    """The chosen item and the unchosen ones in reverse rank order, with the context of the ranking.
+    """The chosen item and the unchosen ones in reverse rank order, with the ranking's context.
 
-    `also` are further taken items. `unchosen` begins with the item ranked last (an easy contrast) and ends with the
-    near-misses. `event_id` is derived from the ranking: building the contrast again gives the same id.
+    `also` are further taken items. `unchosen` begins with the item ranked last (an easy contrast) and ends with near
+    misses. `event_id` is derived from the ranking, so that a rebuilt contrast has the same id.
     """
 
     TOPIC: ClassVar[str] = "contrasts"
@@ -221,9 +220,9 @@ class Contrast(Event):
 
 
 class Abstention(Event):
-    """A ranking of which the person took nothing: the list did not suit, which disfavours no item of it.
+    """A ranking that the user rejected as a whole, which disfavours no single item.
 
-    `event_id` is derived from the ranking, as a contrast's is.
+    `event_id` is derived from the ranking.
     """
 
     TOPIC: ClassVar[str] = "abstentions"

@@ -1,4 +1,4 @@
-"""What a ranking reports: how well it suits the person, a question that would help, and the community's taste."""
+"""The results of a ranking: its fit, a clarifying question, and facets from similar users."""
 
 from typing import Annotated
 
@@ -34,7 +34,7 @@ class Option(Model):
 
 
 class ClarifyingQuestion(Model):
-    """The question whose answer would change a ranking most; its answer is a correction with `answers`."""
+    """The question whose answer would change the ranking most; the answer is a correction with `answers`."""
 
     question_id: Identifier
     dimension: Annotated[str, Field(min_length=1, max_length=40)]
@@ -43,15 +43,15 @@ class ClarifyingQuestion(Model):
 
 
 class Fit(Model):
-    """How well a ranking suits the person, by their statements and choices.
+    """How well a ranking suits the user, by their statements and choices.
 
-    `chances` has, in the ranking's order, the probability that the person accepts each candidate at all; `against`
-    names the statement against each unwanted candidate.
+    `chances` has the probability that the user accepts each candidate, in the ranking's order; `against` names the
+    statement against each unwanted candidate.
     """
 
     chances: tuple[Share, ...] = ()
-    nothing: Share = Field(description="The probability that the person wants none of these.")
-    suits: bool = Field(description="False: better to show nothing, or to ask.")
+    nothing: Share = Field(description="The probability that the user wants none of them.")
+    suits: bool = Field(description="False: show nothing, or ask.")
     against: dict[ItemIdField, AttributeId] = Field(default_factory=dict, description="Unwanted candidates.")
-    followed: tuple[AttributeId, ...] = Field((), max_length=64, description="Statements that it followed.")
+    followed: tuple[AttributeId, ...] = Field((), max_length=64, description="Statements that the ranking follows.")
     question: ClarifyingQuestion | None = Field(None, exclude_if=is_empty, description="Only with `clarify`.")

@@ -1,4 +1,4 @@
-"""Erasure: the request, the receipt that remains, and digests in place of names."""
+"""Erasure: the request, and the receipt that remains, with digests instead of names."""
 
 from datetime import datetime
 from typing import Annotated, ClassVar, Self
@@ -16,10 +16,7 @@ ShortDigest = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 
 
 class ForgetRequest(Event):
-    """A request to erase a person, one of their domains or one line: everything learned or kept until now.
-
-    It has a topic of its own, kept for one month (commands: three), and quotes nothing of what it erases.
-    """
+    """A request to erase all data of a user, one domain or one line. It quotes no erased data."""
 
     TOPIC: ClassVar[str] = "forget-requests"
     user_id: UserIdField
@@ -35,20 +32,20 @@ class ForgetRequest(Event):
 
 
 class ErasedScope(Model):
-    """One erased scope: no event up to `until` is ever learned from again. `event_id` is the request's."""
+    """One erased scope: events up to `until` are never learned from. `event_id` is the request's."""
 
     event_id: Identifier
     until: UtcDatetime
     actor: Label
-    done: bool = Field(False, description="True if the worker has removed everything in its own stores.")
-    versions: int = Field(0, ge=0, description="How many versions of skills were removed or rewritten.")
+    done: bool = Field(False, description="True once the worker's stores are clean.")
+    versions: int = Field(0, ge=0, description="Removed or rewritten versions of skills.")
 
 
 class Receipt(Event):
-    """A person's erasures: what, when, and at whose request. People, lines and events appear only as digests.
+    """A user's erasures: scope, time and actor. Users, lines and events appear only as digests.
 
-    `event_id` is that of the newest request; `occurred_at` is the time at which Kafka received it. Events in `known`
-    are never learned from, whatever their times.
+    `event_id` is that of the newest request; `occurred_at` is the time when Kafka received it. Events in `known` are
+    never learned from, whatever their times.
     """
 
     TOPIC: ClassVar[str] = "receipts"
@@ -66,7 +63,7 @@ class Receipt(Event):
         return (*person, *self.domains.values(), *self.lines.values())
 
     def covers(self, domain: str | None, *moments: datetime) -> bool:
-        """Return True if an event at any of these moments is erased; without a domain, only with the whole person."""
+        """Return True if an event at any of these moments is erased; without a domain, only by a full erasure."""
         scopes = [self.person, self.domains.get(domain) if domain is not None else None]  # type: ignore[call-overload]
         return any(scope is not None and moment <= scope.until for scope in scopes for moment in moments)
 

@@ -25,7 +25,7 @@ class Measure(StrEnum):
 
 
 class Candidate(Model):
-    """Something rankable, with its raw metadata; StatInit parses it (paper 2.3, App. E)."""
+    """An item with raw metadata, which StatInit parses (paper 2.3, App. E)."""
 
     item_id: ItemIdField
     title: Title = ""
@@ -34,7 +34,7 @@ class Candidate(Model):
 
 
 class Item(Event):
-    """One entry of the catalogue; the newest per `item_id` applies."""
+    """An entry of the catalogue; the newest per `item_id` applies."""
 
     TOPIC: ClassVar[str] = "items"
     domain: DomainField
@@ -57,10 +57,9 @@ Amount = Annotated[float, Field(ge=0, le=MAX_MEASURE)]
 
 
 class ItemFacts(Model):
-    """An item reduced to what `evolve` needs: its name, its facts, and its measures by the names of `Measure`.
+    """An item reduced to its name, facts and measures (by the names of `Measure`; unknown ones are ignored).
 
-    A measure with an unknown name, from a newer worker, is ignored. `unreadable` marks an item that its parser or the
-    privacy filter failed on: it is ranked, but teaches nothing.
+    `unreadable`: the parser or the privacy filter failed; the item is ranked, but teaches nothing.
     """
 
     item_id: ItemIdField

@@ -1,8 +1,7 @@
-"""The user-item graph, partitioned so that each part is written in one place (paper 2.2, Algorithm 1 line 11).
+"""The user-item graph, partitioned so that each part has one writer (paper 2.2, Algorithm 1 line 11).
 
-A user's `Memory` has the items that they took: the paper's M_u, apart from the skill. A `ItemUpdate` informs items of a
-taker. An `ItemMemory` holds an item's takers, the paper's M_i, each under a pseudonym; every worker reads all of them,
-and combines for a ranking those of a user's items. All are bounded (invariant 4).
+A user's `Memory` (the paper's M_u) has the items that they took. An `ItemUpdate` reports a taker to items. An
+`ItemMemory` (M_i) holds its takers under pseudonyms; every worker reads all of them. All are bounded (invariant 4).
 """
 
 import re
@@ -63,10 +62,10 @@ class TakenItem(Model):
 
 
 class Memory(Model):
-    """M_u: the items that one user took in one domain, newest last. It changes with every choice and holds no policy.
+    """M_u: the items that a user took in a domain, newest last.
 
-    `interactions` also counts what the ring has dropped; `days` counts the different days (UTC, by Kafka's time) with
-    a choice. `seen` has facts of the lists that the user took something from: their own words can name them.
+    `interactions` also counts dropped items; `days` counts days with a choice (UTC, by Kafka's time). `seen` has facts
+    of answered lists, which corrections can name.
     """
 
     TOPIC: ClassVar[str] = "memories"
@@ -82,7 +81,7 @@ class Memory(Model):
 
 
 class TouchedItem(Model):
-    """An item that is informed of a choice."""
+    """An item that receives an update."""
 
     item_id: ItemIdField
     at: UtcDatetime

@@ -1,4 +1,4 @@
-"""The policy skill: how one user decides in one domain, line by line (paper 2.3)."""
+"""The parts of a policy skill: how a user decides in a domain, line by line (paper 2.3)."""
 
 from datetime import datetime
 from enum import IntEnum, StrEnum
@@ -42,10 +42,7 @@ _TIER_NAMES = ("silent", "low", "medium", "high")
 
 
 class Tier(IntEnum):
-    """How sure we are of an attribute; written as `silent`, `low`, `medium` or `high`.
-
-    A silent line is kept and counted, but no ranking, prompt or slim skill uses it.
-    """
+    """The certainty of an attribute. A silent line is counted, but no ranking, prompt or slim skill uses it."""
 
     SILENT = 0
     LOW = 1
@@ -70,7 +67,7 @@ class Tier(IntEnum):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        # The tuple's own method: a skill has up to 40 tiers, and is written at every choice.
+        # A C function: every choice writes a skill with up to 40 tiers.
         written = core_schema.plain_serializer_function_ser_schema(_TIER_NAMES.__getitem__, when_used="json")
         return core_schema.no_info_plain_validator_function(cls.parse, serialization=written)
 
@@ -91,7 +88,7 @@ class AttributeKind(StrEnum):
 
 
 class AttributeSource(StrEnum):
-    """Where an attribute came from. In the paper's terms, `prior` is confirmed and `discovered` is emerging."""
+    """The origin of an attribute. In the paper, `prior` is confirmed and `discovered` is emerging."""
 
     PRIOR = "prior"
     GLOBAL = "global"
@@ -106,7 +103,7 @@ Gained = Annotated[int, Field(ge=-1_024 * ONE, le=1_024 * ONE)]
 
 
 class Evidence(NamedTuple):
-    """The event behind an attribute, such as `["c1", "dune"]`: which choice, of which item."""
+    """The event and the item behind an attribute, such as `["c1", "dune"]`."""
 
     event_id: Identifier
     item_id: ItemIdField | None = None
@@ -117,17 +114,15 @@ class Evidence(NamedTuple):
 
 
 class Attribute(Model):
-    """One line of a skill. Positive only: what draws the user, never what to avoid (invariant 5).
+    """One line of a skill, positive only: an attraction, never an avoidance (invariant 5).
 
-    Counts are in the user's own contrasts, not in clock time: `confirmed_at` is the number of contrasts that the skill
-    had learned from when the attribute was last supported.
+    `confirmed_at` and `weakened_at` are the skill's number of contrasts at that time.
 
-    `taken` and `expected` are the evidence, in 1/1024 of a choice and fading with every choice: how often the user took
-    what the line names, and how often they would have, had they chosen blindly from what was shown. The tier follows
-    from them. Both are 0 in lines from before counts and in those of a template.
+    `taken` and `expected` are the evidence, in 1/1024 of a choice and decaying with every choice: how often the user
+    took items with this fact, and how often a random choice from the shown items would have. The tier follows from
+    them. Both are 0 in lines of a template.
 
-    `gained`, in 1/1024 of a place and fading likewise, is by how many places the line, by the skill alone, lifted the
-    items that the user took.
+    `gained` is the number of places, in 1/1024 and decaying too, by which the line lifted taken items.
     """
 
     attribute_id: AttributeId
@@ -149,7 +144,7 @@ class Attribute(Model):
 
 
 class Strategy(Model):
-    """How to use the attributes when ranking (App. E.3); derived from them at every version."""
+    """Hints for ranking (App. E.3), derived from the attributes at every version."""
 
     must_include: tuple[Label, ...] = Field((), max_length=5)
     tie_breaker: Annotated[str, Field(max_length=200)] = ""
@@ -166,7 +161,7 @@ class SessionLine(Model):
 
 
 class SkillSession(Model):
-    """A short-lived overlay of a skill: the user's choices since a session began. The two newest are kept."""
+    """The user's choices in a session, a short-lived overlay of a skill. The two newest are kept."""
 
     session_id: Identifier
     last_at: UtcDatetime
@@ -198,10 +193,10 @@ SlimLines = Annotated[tuple[SlimLine, ...], Field(max_length=MAX_SLIM_LINES + 5)
 
 
 class SlimSkill(Event):
-    """The two or three likes and the one style phrase that an app injects into its prompt (paper 2.3, C.2).
+    """The two or three likes and the style phrase that an app injects into its prompt (paper 2.3, C.2).
 
-    `now` has the person's temporary wishes, such as `no sci-fi`, or else what the session adds. Until `session_until`,
-    `session_text`, which includes them, replaces `text`: within the session, or everywhere without a `session_id`.
+    `now` has temporary wishes, such as `no sci-fi`, or else the session's additions. Until `session_until`,
+    `session_text` replaces `text`: within the session, or everywhere without a `session_id`.
     """
 
     TOPIC: ClassVar[str] = "slim-skills"
@@ -209,7 +204,7 @@ class SlimSkill(Event):
     domain: DomainField
     skill_version: int = Field(ge=0)
     text: Text = Field(
-        description="`likes: X, Y | avoids: Z | style: phrase`, each part if there is one; empty if nothing is sure.",
+        description="`likes: X, Y | avoids: Z | style: phrase`, each part if any; empty without certain lines.",
         json_schema_extra={"pattern": SLIM_TEXT},
     )
     likes: tuple[Label, ...] = Field((), max_length=3)
@@ -233,7 +228,7 @@ class SlimSkill(Event):
         return self.session_lines if self.is_within(now, session_id) and self.session_text else self.lines
 
     def is_within(self, now: datetime, session_id: str | None = None) -> bool:
-        """Return true while `session_text` holds for a host in this session."""
+        """Return True while `session_text` applies in this session."""
         is_for = self.session_id is None or self.session_id == session_id
         return is_for and self.session_until is not None and now < self.session_until
 
@@ -247,7 +242,7 @@ class GlobalSkill(Event):
 
     TOPIC: ClassVar[str] = "global-skills"
     domain: DomainField
-    users: int = Field(ge=0, description="How many users it was computed from.")
+    users: int = Field(ge=0, description="The number of users behind it.")
     attributes: tuple[Attribute, ...] = Field((), max_length=MAX_ATTRIBUTES)
     shares: dict[AttributeId, Share] = Field(default_factory=dict, max_length=512)
     usual: dict[AttributeId, Share] = Field(default_factory=dict, max_length=MAX_USUAL)

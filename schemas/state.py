@@ -1,7 +1,4 @@
-"""The tables of a user's statistics and open rankings.
-
-Both are bounded (invariant 4) and record the events that they have applied (invariant 2).
-"""
+"""The tables of a user's statistics and open rankings: bounded (invariant 4), with applied events (invariant 2)."""
 
 from enum import StrEnum
 from typing import ClassVar
@@ -18,9 +15,8 @@ from .weights import Features
 class Profile(Model):
     """Incremental counts over one user's interactions in one domain, for StatInit (paper 2.3, App. D).
 
-    `recent` holds the facts of the newest interactions, newest last; what drops out of it is added to `older`,
-    a count per dimension and value, capped per dimension, and to `older_known`, how many of those interactions
-    had any value of the dimension.
+    `recent` has the facts of the newest interactions, newest last. Older ones are counted in `older`, per dimension
+    and value, and in `older_known`, per dimension.
     """
 
     TOPIC: ClassVar[str] = "profiles"
@@ -35,17 +31,16 @@ class Profile(Model):
 
 
 class OptOut(StrEnum):
-    """A person's wish about remembering the choice."""
+    """The reason why a choice teaches nothing."""
 
     NOT_REMEMBERED = "not-remembered"
     FOR_ANOTHER = "for-another"
 
 
 class OpenRanking(Model):
-    """A ranking that awaits its selection, reduced to what a contrast needs.
+    """A ranking that awaits its selection, reduced to the fields of a contrast.
 
-    With a `opt_out`, the choice from it teaches nothing. `size_bytes` is its share of the ring's bounded size; 0: it is
-    alone.
+    `size_bytes` is its share of the ring's bounded size; 0: it is alone.
     """
 
     ranking_id: Identifier
@@ -63,14 +58,14 @@ class OpenRanking(Model):
 
 
 class WaitingSelection(Model):
-    """A selection that came before its ranking, with its position in Kafka."""
+    """A selection that arrived before its ranking."""
 
     selection: Selection
     source: Position
 
 
 class AnsweredRanking(Model):
-    """A ranking whose selection has become a contrast, with the taken items; without one, an abstention."""
+    """A settled ranking with its taken items; without any, an abstention."""
 
     ranking_id: Identifier
     item_id: ItemIdField | None
@@ -78,10 +73,9 @@ class AnsweredRanking(Model):
 
 
 class OpenRankings(Model):
-    """A slot of a user's rings: rankings without a selection, selections without a ranking, and settled rankings.
+    """A slot of a user's rings: rankings without a selection, selections without a ranking, settled rankings.
 
-    A ranking and its selection meet in the slot that the ranking's id hashes to. Slots keep writes small: each carries
-    a few rankings, however many a user has open.
+    The ranking's id determines the slot. Slots keep writes small, however many rankings a user has open.
     """
 
     TOPIC: ClassVar[str] = "open-rankings"

@@ -1,4 +1,4 @@
-"""A person's statements about their taste, as a skill keeps them: prefers, avoids, instead; with words and scope."""
+"""Statements of a user in a skill: prefers, avoids or instead, with words and scope."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -14,7 +14,7 @@ MAX_WORDS = 200
 
 
 class Stance(StrEnum):
-    """A person's attitude to a statement's subject; `instead`: `value` rather than `over`."""
+    """The attitude of a statement; `instead`: `value` rather than `over`."""
 
     PREFERS = "prefers"
     AVOIDS = "avoids"
@@ -30,7 +30,7 @@ class Scope(StrEnum):
 
 
 class Bound(Model):
-    """More or less of a measure: `cheaper` than the items that were shown, or `under 20`."""
+    """A bound of a measure, such as `under 20`, or `cheaper` than the shown items."""
 
     measure: Measure
     above: Amount | None = Field(None, description="Only items with more than this.")
@@ -38,11 +38,11 @@ class Bound(Model):
 
 
 class Statement(Model):
-    """One statement, which holds until the person revokes it, it expires or its session ends.
+    """A statement, valid until the user revokes it, it expires or its session ends.
 
-    It is about a fact (`dimension` and `value`), about an item (`item_id`; `dimension` is `item`, `value` its title) or
-    about a measure (`bound`; `dimension` is the measure's name, `value` the bound in words). `attribute_id` names a
-    fact as the lines of skills do. A change of taste makes earlier statements doubtful; they stay.
+    It is about a fact (`dimension` and `value`), an item (`item_id`; `dimension` is `item`, `value` its title) or a
+    measure (`bound`; `dimension` is the measure's name, `value` the bound in words). `attribute_id` names a fact as in
+    the lines of skills.
     """
 
     statement_id: AttributeId = Field(description="Stance and attribute; a repeated statement replaces the first one.")
@@ -57,14 +57,14 @@ class Statement(Model):
     scope: Scope = Scope.ALWAYS
     session_id: Identifier | None = Field(None, exclude_if=is_empty)
     stated_at: UtcDatetime
-    until: UtcDatetime | None = Field(None, exclude_if=is_empty, description="The statement ends then.")
-    since: int = Field(1, ge=1, description="The skill's version that brought it.")
+    until: UtcDatetime | None = Field(None, exclude_if=is_empty, description="Its end.")
+    since: int = Field(1, ge=1, description="The skill's version that added it.")
     times: int = Field(1, ge=1, le=1_000_000, description="How often the person stated it.")
     evidence: Evidence
 
 
 class StatementChangeKind(StrEnum):
-    """What an event does to one statement."""
+    """The effect of an event on a statement."""
 
     STATED = "stated"
     WITHDRAWN = "withdrawn"  # the person took it back, or stated the opposite
@@ -76,9 +76,9 @@ class StatementChangeKind(StrEnum):
 
 
 class StatementChange(Model):
-    """One effective change of a statement; the fold puts `statement` in the place of the one with this id."""
+    """One change: `statement` replaces the one with this id."""
 
     kind: StatementChangeKind
     statement_id: AttributeId
-    statement: Statement | None = Field(None, description="As it is now; none: it is gone.")
+    statement: Statement | None = Field(None, description="The new statement; none: removed.")
     reason: Annotated[str, Field(max_length=300)] = ""

@@ -1,4 +1,4 @@
-"""The weights of a domain's rankings, learned from choices; they hold no name, item or words of a person.
+"""The weights of a domain's rankings, learned from choices, without names, items or words of users.
 
 Everything is in fixed point, so that folding the same log gives the same bytes: features, slopes, variances and
 precisions in 1/1024 (`FEATURE_ONE`), weights in 1/1048576 (`WEIGHT_ONE`): a step may be far smaller than 1/1024.
@@ -22,8 +22,8 @@ MAX_WEIGHED = 100
 # Larger features are clipped: no list of candidates has one.
 MAX_FEATURE = 32
 # The largest weight.
-_LARGEST = 16
-_MOST_PULL = (2 * MAX_FEATURE + _LARGEST * MAX_FEATURE * MAX_FEATURE) * FEATURE_ONE
+_MAX_WEIGHT = 16
+_MAX_PULL = (2 * MAX_FEATURE + _MAX_WEIGHT * MAX_FEATURE * MAX_FEATURE) * FEATURE_ONE
 
 
 class Mix(StrEnum):
@@ -42,18 +42,18 @@ Feature = Annotated[int, Field(ge=-MAX_FEATURE * FEATURE_ONE, le=MAX_FEATURE * F
 # One feature of all candidates.
 Row = Annotated[tuple[Feature, ...], Field(min_length=2, max_length=MAX_WEIGHED)]
 Variance = Annotated[int, Field(ge=0, le=MAX_FEATURE * MAX_FEATURE * FEATURE_ONE)]
-Pull = Annotated[int, Field(ge=-_MOST_PULL, le=_MOST_PULL)]
+Pull = Annotated[int, Field(ge=-_MAX_PULL, le=_MAX_PULL)]
 # A choice's evidence for a weight, in 1/1024: its log-likelihood is `pull * weight - variance * weight**2 / 2`.
 # Its slope is `pull - variance * weight`, also if the weight has changed since the choice was made.
 WeightEvidence = tuple[Pull, Variance]
-Weight = Annotated[int, Field(ge=-_LARGEST * WEIGHT_ONE, le=_LARGEST * WEIGHT_ONE)]
+Weight = Annotated[int, Field(ge=-_MAX_WEIGHT * WEIGHT_ONE, le=_MAX_WEIGHT * WEIGHT_ONE)]
 Precision = Annotated[int, Field(ge=1, le=1 << 40)]
 
 
 class Features(Model):
-    """The evidence for each candidate of a ranking, before weights; only what distinguishes candidates.
+    """The evidence for each candidate of a ranking, before weights, in the ranking's order.
 
-    Rows are in the ranking's order. `dimensions` are sums of the evidence weights of a skill's lines.
+    `dimensions` are sums of the evidence weights of a skill's lines. Rows with equal entries are left out.
     """
 
     mix: dict[Mix, Row] = Field(default_factory=dict, max_length=len(Mix))
@@ -72,21 +72,20 @@ class Features(Model):
 
 
 class RankingOutcome(Event):
-    """One choice's evidence for a domain's weights, computed where the person is known.
+    """One choice's evidence for a domain's weights, without user and items.
 
-    It names neither the person nor the items. `event_id` cannot be computed without the deployment's secret, and
-    `occurred_at` is the hour of the choice.
+    `event_id` cannot be computed without the deployment's secret; `occurred_at` is rounded to the hour.
     """
 
     TOPIC: ClassVar[str] = "outcomes"
     domain: DomainField
-    weights_version: int = Field(ge=0, description="The weights at which pull and variance were taken.")
+    weights_version: int = Field(ge=0, description="The weights behind pull and variance.")
     mix: dict[Mix, WeightEvidence] = Field(default_factory=dict, max_length=len(Mix))
     dimensions: dict[DimensionName, WeightEvidence] = Field(default_factory=dict, max_length=MAX_OUTCOME_DIMENSIONS)
 
 
 class WeightAction(StrEnum):
-    """What an operator does to a domain's weights."""
+    """The action of a weight command."""
 
     FREEZE = "freeze"
     UNFREEZE = "unfreeze"
@@ -116,7 +115,7 @@ class Weights(Event):
     TOPIC: ClassVar[str] = "weights"
     domain: DomainField
     version: int = Field(ge=0, description="How many outcomes and commands it includes; 0: the start values.")
-    choices: int = Field(0, ge=0, description="How many choices it has learned from since the start or reset.")
+    choices: int = Field(0, ge=0, description="Learned choices since the start or reset.")
     frozen: bool = False
     mix: dict[Mix, LearnedWeight] = Field(default_factory=dict, max_length=len(Mix))
     dimensions: dict[DimensionName, LearnedWeight] = Field(default_factory=dict, max_length=MAX_WEIGHED_DIMENSIONS)

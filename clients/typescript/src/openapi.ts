@@ -380,22 +380,20 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * @description What a command does to a skill.
+         * @description The action of a skill command.
          * @enum {string}
          */
         Action: "pin" | "unpin" | "remove" | "add" | "reword" | "set-tier" | "freeze" | "unfreeze" | "roll-back" | "import";
         /**
-         * @description One line of a skill. Positive only: what draws the user, never what to avoid (invariant 5).
+         * @description One line of a skill, positive only: an attraction, never an avoidance (invariant 5).
          *
-         *     Counts are in the user's own contrasts, not in clock time: `confirmed_at` is the number of contrasts that the skill
-         *     had learned from when the attribute was last supported.
+         *     `confirmed_at` and `weakened_at` are the skill's number of contrasts at that time.
          *
-         *     `taken` and `expected` are the evidence, in 1/1024 of a choice and fading with every choice: how often the user took
-         *     what the line names, and how often they would have, had they chosen blindly from what was shown. The tier follows
-         *     from them. Both are 0 in lines from before counts and in those of a template.
+         *     `taken` and `expected` are the evidence, in 1/1024 of a choice and decaying with every choice: how often the user
+         *     took items with this fact, and how often a random choice from the shown items would have. The tier follows from
+         *     them. Both are 0 in lines of a template.
          *
-         *     `gained`, in 1/1024 of a place and fading likewise, is by how many places the line, by the skill alone, lifted the
-         *     items that the user took.
+         *     `gained` is the number of places, in 1/1024 and decaying too, by which the line lifted taken items.
          */
         Attribute: {
             attribute_id: string;
@@ -444,7 +442,7 @@ export interface components {
          */
         AttributeKind: "preference" | "pattern" | "criterion";
         /**
-         * @description Where an attribute came from. In the paper's terms, `prior` is confirmed and `discovered` is emerging.
+         * @description The origin of an attribute. In the paper, `prior` is confirmed and `discovered` is emerging.
          * @enum {string}
          */
         AttributeSource: "prior" | "global" | "discovered" | "stated";
@@ -454,7 +452,7 @@ export interface components {
             refused: number;
             results: components["schemas"]["EventOutcome"][];
         };
-        /** @description More or less of a measure: `cheaper` than the items that were shown, or `under 20`. */
+        /** @description A bound of a measure, such as `under 20`, or `cheaper` than the shown items. */
         Bound: {
             measure: components["schemas"]["Measure"];
             /** @description Only items with more than this. */
@@ -462,7 +460,7 @@ export interface components {
             /** @description Only items with less than this. */
             below?: number | null;
         };
-        /** @description Something rankable, with its raw metadata; StatInit parses it (paper 2.3, App. E). */
+        /** @description An item with raw metadata, which StatInit parses (paper 2.3, App. E). */
         Candidate: {
             item_id: string;
             /** @default  */
@@ -481,7 +479,7 @@ export interface components {
             /** @default stated */
             dimension: string;
             value: string;
-            /** @description Where it holds; none: anywhere. */
+            /** @description None: anywhere. */
             domain?: string | null;
             /** @default said */
             strength: components["schemas"]["Strength"];
@@ -497,7 +495,7 @@ export interface components {
             since: string;
             /** Format: date-time */
             confirmed_at: string;
-            /** @description The card's version that brought it. */
+            /** @description The card's version that added it. */
             version: number;
             /**
              * @description How often the person stated it.
@@ -548,7 +546,7 @@ export interface components {
              */
             left_out: number;
         };
-        /** @description The question whose answer would change a ranking most; its answer is a correction with `answers`. */
+        /** @description The question whose answer would change the ranking most; the answer is a correction with `answers`. */
         ClarifyingQuestion: {
             question_id: string;
             dimension: string;
@@ -649,16 +647,16 @@ export interface components {
             diff?: components["schemas"]["SkillDiff"] | null;
         };
         /**
-         * @description What one event did to the counts of a skill's lines.
+         * @description The effect of an event on the counts of a skill's lines.
          *
-         *     In this order: lines from before counts get those of `begun`; every line but stated ones forgets,
+         *     Folding applies it in this order: lines without counts start with `begun`; every line except stated ones decays,
          *     `count -= count // forget`, and `aged` extra times after a long absence; then `lines` are added, and `places` to
-         *     the lines' `gained`: by how many places, in 1/1024, each line alone lifted the taken item. Discovered lines come
-         *     with counts of their own. `drift` is the new state of each line's test of change.
+         *     `gained`: the places, in 1/1024, by which each line alone lifted the taken item. Discovered lines have their own
+         *     counts. `drift` is the new state of each line's drift test.
          */
         CountDelta: {
             /**
-             * @description What part of each count is forgotten; 0: nothing.
+             * @description Divisor of the decay; 0: none.
              * @default 0
              */
             forget: number;
@@ -697,9 +695,9 @@ export interface components {
             expected: string | null;
         };
         /**
-         * @description The signal, correction or abstention that a diff answers.
+         * @description The signal, correction or abstention behind a diff.
          *
-         *     `explanation` is for the person: the reason, examples, and omitted private data, whose kinds are in `not_kept`.
+         *     `explanation` is for the user: the reason, examples, and omitted private data, whose kinds are in `not_kept`.
          */
         DiffTrigger: {
             /** @description The signal, or `correction`, or `abstention`. */
@@ -711,14 +709,14 @@ export interface components {
             understood: boolean;
             /** @default  */
             by_pattern: string;
-            /** @description Why a correction changes nothing. */
+            /** @description Why a correction changed nothing. */
             why?: components["schemas"]["NotUnderstood"] | null;
             /** @default  */
             explanation: string;
             /** @default [] */
             not_kept: string[];
         };
-        /** @description One wish in fields. It names a fact (`dimension` and `value`), one item (`item_id`) or a measure (`bound`). */
+        /** @description A statement in fields about a fact (`dimension`, `value`), an item (`item_id`) or a measure (`bound`). */
         Directive: {
             stance: components["schemas"]["Stance"];
             dimension?: string | null;
@@ -728,24 +726,24 @@ export interface components {
             item_id?: string | null;
             bound?: components["schemas"]["Bound"] | null;
             /**
-             * @description True if the person once thought otherwise.
+             * @description True if the user changed their mind.
              * @default false
              */
             changed: boolean;
         };
-        /** @description One erased scope: no event up to `until` is ever learned from again. `event_id` is the request's. */
+        /** @description One erased scope: events up to `until` are never learned from. `event_id` is the request's. */
         ErasedScope: {
             event_id: string;
             /** Format: date-time */
             until: string;
             actor: string;
             /**
-             * @description True if the worker has removed everything in its own stores.
+             * @description True once the worker's stores are clean.
              * @default false
              */
             done: boolean;
             /**
-             * @description How many versions of skills were removed or rewritten.
+             * @description Removed or rewritten versions of skills.
              * @default 0
              */
             versions: number;
@@ -842,9 +840,9 @@ export interface components {
             attribute_id?: string | null;
         };
         /**
-         * @description The evidence for each candidate of a ranking, before weights; only what distinguishes candidates.
+         * @description The evidence for each candidate of a ranking, before weights, in the ranking's order.
          *
-         *     Rows are in the ranking's order. `dimensions` are sums of the evidence weights of a skill's lines.
+         *     `dimensions` are sums of the evidence weights of a skill's lines. Rows with equal entries are left out.
          */
         Features: {
             mix?: {
@@ -860,24 +858,24 @@ export interface components {
             what: string;
         };
         /**
-         * @description How well a ranking suits the person, by their statements and choices.
+         * @description How well a ranking suits the user, by their statements and choices.
          *
-         *     `chances` has, in the ranking's order, the probability that the person accepts each candidate at all; `against`
-         *     names the statement against each unwanted candidate.
+         *     `chances` has the probability that the user accepts each candidate, in the ranking's order; `against` names the
+         *     statement against each unwanted candidate.
          */
         Fit: {
             /** @default [] */
             chances: number[];
-            /** @description The probability that the person wants none of these. */
+            /** @description The probability that the user wants none of them. */
             nothing: number;
-            /** @description False: better to show nothing, or to ask. */
+            /** @description False: show nothing, or ask. */
             suits: boolean;
             /** @description Unwanted candidates. */
             against?: {
                 [key: string]: string;
             };
             /**
-             * @description Statements that it followed.
+             * @description Statements that the ranking follows.
              * @default []
              */
             followed: string[];
@@ -904,7 +902,7 @@ export interface components {
             lines_out: number;
             refused: number;
         };
-        /** @description What influenced a ranking: which skill, facets and words were injected (paper 2.4). */
+        /** @description The influences on a ranking: skill, facets and words (paper 2.4). */
         Injected: {
             /**
              * @description 0: the prior alone.
@@ -913,14 +911,14 @@ export interface components {
             skill_version: number;
             /** @default  */
             slim_skill: string;
-            /** @description The form that broke ties: full, slim or none. */
+            /** @description The form that ranked: full, slim or none. */
             rank_skill?: string | null;
             reasoner?: string | null;
             /** @description The experiment arm; none: derived from the rest. */
             arm?: string | null;
             /** @default [] */
             facets: components["schemas"]["Facet"][];
-            /** @description Candidates that go with the user's items. */
+            /** @description Candidates often taken with the user's items. */
             companions?: {
                 [key: string]: number;
             };
@@ -941,16 +939,16 @@ export interface components {
             /** @description Only where an LLM wrote the slim skill. */
             slim_by?: components["schemas"]["Provenance"] | null;
             /**
-             * @description How many ids a model left out, invented or repeated.
+             * @description Ids that a model omitted, invented or repeated.
              * @default 0
              */
             repaired: number;
         };
-        /** @description A model's verdict on one line, with the fact of the chosen item that it quoted. Its effect is in the changes. */
+        /** @description A model's verdict on one line, with the fact of the chosen item that it quoted. */
         Judgement: {
             attribute_id: string;
             verdict: components["schemas"]["Verdict"];
-            /** @description None where the model quoted no fact of the chosen item. */
+            /** @description None if the quoted fact is not the item's. */
             quoted?: [
                 string,
                 string
@@ -1045,7 +1043,7 @@ export interface components {
          */
         Mix: "skill" | "companions" | "popularity" | "facets";
         /**
-         * @description Why words changed nothing.
+         * @description The reason why a correction changed nothing.
          * @enum {string}
          */
         NotUnderstood: "for-another" | "not-kept" | "not-read" | "other-language" | "no-measure" | "unknown-name" | "no-wish";
@@ -1055,11 +1053,10 @@ export interface components {
             value: string;
         };
         /**
-         * @description All attributes of one user in one domain, at a version: the fold of the user's diffs.
+         * @description The attributes of a user in a domain at a version: the fold of their diffs.
          *
-         *     `event_id` and `occurred_at` are those of the last diff; `recent` holds the last event ids, oldest first;
-         *     `applied` is the position reached in each source topic; `last_diff` is kept so that a diff whose delivery is in
-         *     doubt after a crash can be sent again, byte for byte.
+         *     `event_id` and `occurred_at` are those of the last diff; `recent` has the last event ids, oldest first; `applied` is
+         *     the position in each source topic; `last_diff` lets a restarted worker send it again, byte for byte.
          */
         PolicySkill: {
             /** @description Unique per event; a repeated one is a duplicate. */
@@ -1109,7 +1106,7 @@ export interface components {
              */
             strategy: components["schemas"]["Strategy"];
             /**
-             * @description True if a person has stopped it from learning.
+             * @description True if a person froze it.
              * @default false
              */
             frozen: boolean;
@@ -1127,7 +1124,7 @@ export interface components {
             /** @description The last diff's seal. */
             chain?: string | null;
         };
-        /** @description A record's position in Kafka: enough to recognise the same record when it is delivered again. */
+        /** @description A record's position in Kafka; identifies a repeated delivery. */
         Position: {
             topic: string;
             partition: number;
@@ -1149,7 +1146,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description The reasoner behind a proposal, a ranking, facets or a slim skill; for an LLM, the cost of its calls. */
+        /** @description The reasoner behind a result; for an LLM, the cost of its calls. */
         Provenance: {
             /** @default rules */
             reasoner: string;
@@ -1165,7 +1162,7 @@ export interface components {
             calls: number;
             /** @default 0 */
             latency_ms: number;
-            /** @description Why another reasoner answered. */
+            /** @description The reason why another reasoner answered. */
             fallback?: string | null;
             /**
              * @description True if the LLM call was skipped: there was nothing to judge.
@@ -1233,10 +1230,10 @@ export interface components {
             seal?: string | null;
         };
         /**
-         * @description A person's erasures: what, when, and at whose request. People, lines and events appear only as digests.
+         * @description A user's erasures: scope, time and actor. Users, lines and events appear only as digests.
          *
-         *     `event_id` is that of the newest request; `occurred_at` is the time at which Kafka received it. Events in `known`
-         *     are never learned from, whatever their times.
+         *     `event_id` is that of the newest request; `occurred_at` is the time when Kafka received it. Events in `known` are
+         *     never learned from, whatever their times.
          */
         Receipt: {
             /** @description Unique per event; a repeated one is a duplicate. */
@@ -1262,11 +1259,11 @@ export interface components {
             seal?: string | null;
         };
         /**
-         * @description Why the merge refused a reasoner's proposal.
+         * @description The reason why the merge refused a proposal.
          * @enum {string}
          */
         RefusalReason: "unknown-attribute" | "no-evidence" | "also-reinforced" | "capped" | "pinned" | "full" | "already-so" | "private";
-        /** @description A proposal that did not enter the skill, and why. */
+        /** @description A proposal that did not enter the skill. */
         RefusedProposal: {
             attribute_id: string;
             proposed: components["schemas"]["SkillChangeKind"];
@@ -1288,11 +1285,10 @@ export interface components {
             expected: number;
         };
         /**
-         * @description One effective change. The tier rule has been applied already: folding needs no rule and no setting.
+         * @description One change, with the tier rule applied, so that folding needs no rule and no setting.
          *
-         *     `before` is None for a discovered attribute, `after` is None for a removed one. A weakened attribute with
-         *     `before == after` was contradicted without being demoted. `counts` are the new `taken` and `expected` of a line that
-         *     a person set.
+         *     `before` is None for a discovered attribute, `after` for a removed one. A weakened attribute with equal tiers was
+         *     contradicted without being demoted. `counts` are the new `taken` and `expected` of a line that a command set.
          */
         SkillChange: {
             kind: components["schemas"]["SkillChangeKind"];
@@ -1309,16 +1305,15 @@ export interface components {
             reason: string;
         };
         /**
-         * @description What one event can do to one attribute.
+         * @description The effect of an event on an attribute.
          * @enum {string}
          */
         SkillChangeKind: "reinforced" | "discovered" | "weakened" | "removed" | "evicted" | "pinned" | "unpinned" | "added" | "reworded" | "set" | "restored" | "forgotten" | "shifted" | "faded" | "overtaken";
         /**
-         * @description What one event changed in one skill. `event_id` names the contrast, command, feedback or correction it answers.
+         * @description One version of a skill: the effect of the contrast, command, feedback or correction that `event_id` names.
          *
-         *     The first diff of a skill carries its `seed`, so that the log alone rebuilds every skill. Where `slim_lines` is
-         *     missing, the slim skill's lines are unchanged. Lines that a person imported count interactions up to
-         *     `counted_until` already.
+         *     The first diff of a skill has its `seed`, so that the log alone rebuilds every skill. Without `slim_lines` the slim
+         *     skill's lines are unchanged. Imported lines already count interactions up to `counted_until`.
          */
         SkillDiff: {
             /** @description Unique per event; a repeated one is a duplicate. */
@@ -1340,7 +1335,7 @@ export interface components {
             counted_until?: string | null;
             /** @default [] */
             changes: components["schemas"]["SkillChange"][];
-            /** @description What it added to the counts; none: nothing. */
+            /** @description None: the counts are unchanged. */
             count_delta?: components["schemas"]["CountDelta"] | null;
             /** @default [] */
             stated: components["schemas"]["StatementChange"][];
@@ -1350,7 +1345,7 @@ export interface components {
              */
             shifted: boolean;
             beliefs?: number[] | null;
-            /** @description The session as it is now. */
+            /** @description The new state of the session. */
             session?: components["schemas"]["SkillSession"] | null;
             trigger?: components["schemas"]["DiffTrigger"] | null;
             slim_lines?: string[] | null;
@@ -1378,22 +1373,22 @@ export interface components {
              */
             reasoned_by: components["schemas"]["Provenance"];
             /**
-             * @description The reasoner's thoughts on the choice; only for people.
+             * @description The reasoner's analysis of the choice, for people.
              * @default
              */
             analysis: string;
             /**
-             * @description A model's, by line.
+             * @description A model's verdicts.
              * @default []
              */
             judged: components["schemas"]["Judgement"][];
             source?: components["schemas"]["Position"] | null;
             /**
-             * @description How often this skill's log was rewritten to remove a line.
+             * @description How often erasures rewrote this log.
              * @default 0
              */
             rewritten: number;
-            /** @description Seals this version and, by the seal before, all earlier ones. */
+            /** @description Seals this version and all earlier ones. */
             chain?: string | null;
         };
         /** @description A skill for a model. */
@@ -1429,7 +1424,7 @@ export interface components {
             statements: number;
             replaces: number | null;
         };
-        /** @description A line in a person's own words. */
+        /** @description A new line in a command. */
         SkillLineInput: {
             /** @default preference */
             kind: components["schemas"]["AttributeKind"];
@@ -1445,7 +1440,7 @@ export interface components {
         SkillLog: {
             diffs: components["schemas"]["SkillDiff"][];
         };
-        /** @description A short-lived overlay of a skill: the user's choices since a session began. The two newest are kept. */
+        /** @description The user's choices in a session, a short-lived overlay of a skill. The two newest are kept. */
         SkillSession: {
             session_id: string;
             /** Format: date-time */
@@ -1488,16 +1483,16 @@ export interface components {
             tokens: number;
         };
         /**
-         * @description A person's attitude to a statement's subject; `instead`: `value` rather than `over`.
+         * @description The attitude of a statement; `instead`: `value` rather than `over`.
          * @enum {string}
          */
         Stance: "prefers" | "avoids" | "instead";
         /**
-         * @description One statement, which holds until the person revokes it, it expires or its session ends.
+         * @description A statement, valid until the user revokes it, it expires or its session ends.
          *
-         *     It is about a fact (`dimension` and `value`), about an item (`item_id`; `dimension` is `item`, `value` its title) or
-         *     about a measure (`bound`; `dimension` is the measure's name, `value` the bound in words). `attribute_id` names a
-         *     fact as the lines of skills do. A change of taste makes earlier statements doubtful; they stay.
+         *     It is about a fact (`dimension` and `value`), an item (`item_id`; `dimension` is `item`, `value` its title) or a
+         *     measure (`bound`; `dimension` is the measure's name, `value` the bound in words). `attribute_id` names a fact as in
+         *     the lines of skills.
          */
         Statement: {
             /** @description Stance and attribute; a repeated statement replaces the first one. */
@@ -1520,10 +1515,10 @@ export interface components {
             session_id?: string | null;
             /** Format: date-time */
             stated_at: string;
-            /** @description The statement ends then. */
+            /** @description Its end. */
             until?: string | null;
             /**
-             * @description The skill's version that brought it.
+             * @description The skill's version that added it.
              * @default 1
              */
             since: number;
@@ -1537,17 +1532,17 @@ export interface components {
                 string | null
             ];
         };
-        /** @description One effective change of a statement; the fold puts `statement` in the place of the one with this id. */
+        /** @description One change: `statement` replaces the one with this id. */
         StatementChange: {
             kind: components["schemas"]["StatementChangeKind"];
             statement_id: string;
-            /** @description As it is now; none: it is gone. */
+            /** @description The new statement; none: removed. */
             statement?: components["schemas"]["Statement"] | null;
             /** @default  */
             reason: string;
         };
         /**
-         * @description What an event does to one statement.
+         * @description The effect of an event on a statement.
          * @enum {string}
          */
         StatementChangeKind: "stated" | "withdrawn" | "removed" | "expired" | "full" | "forgotten" | "restored";
@@ -1593,7 +1588,7 @@ export interface components {
             records: number;
             fate: string;
         };
-        /** @description How to use the attributes when ranking (App. E.3); derived from them at every version. */
+        /** @description Hints for ranking (App. E.3), derived from the attributes at every version. */
         Strategy: {
             /** @default [] */
             must_include: string[];
@@ -1601,7 +1596,7 @@ export interface components {
             tie_breaker: string;
         };
         /**
-         * @description How plainly a person stated something; `set`: a command wrote the line.
+         * @description How explicit a statement was; `set`: a command wrote the line.
          * @enum {string}
          */
         Strength: "said" | "implied" | "set";
@@ -1627,7 +1622,7 @@ export interface components {
             scope: components["schemas"]["Scope"];
         };
         /**
-         * @description What a chosen item implies for a line, as a model judges it.
+         * @description A model's judgement of a line by the chosen item.
          * @enum {string}
          */
         Verdict: "supports" | "unrelated" | "contradicts";
