@@ -75,7 +75,7 @@ def chain_breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[ChainBreak]:
         if diff.chain is None:
             found.append(ChainBreak(diff.version, "it is not sealed", FaultKind.LOG_UNSEALED))
         elif not is_sealed(diff, before.chain if before else None, key):
-            why = "it is not what was sealed, or was sealed with another key"
+            why = "its content does not match its seal, or the seal has another key"
             found.append(ChainBreak(diff.version, why, FaultKind.LOG_FORGED))
         before = diff
     return found
@@ -106,7 +106,7 @@ def audit_skill(
 
 def audit_card(diffs: Sequence[CardDiff], card: Card | None, key: bytes = b"") -> list[Fault]:
     """Return the faults of one card and its log."""
-    broken = [Fault(each.kind, f"of the card, {each.what}") for each in _broken(diffs, key)]
+    broken = [Fault(each.kind, f"card: {each.what}") for each in _broken(diffs, key)]
     return [
         *broken,
         *_state_faults("card", diffs, card, lambda log: fold_card(log).get(card.user_id) if card else None),
@@ -157,9 +157,9 @@ def _slim_faults(diffs: Sequence[SkillDiff], slim: SlimSkill | None, key: bytes)
     if seal is SealState.MISSING:
         found.append(Fault(FaultKind.SLIM_UNSEALED, f"{name} is not sealed"))
     elif seal is SealState.WRONG:
-        found.append(Fault(FaultKind.SLIM_FORGED, f"{name} is not what was sealed, or was sealed with another key"))
+        found.append(Fault(FaultKind.SLIM_FORGED, f"{name} does not match its seal, or the seal has another key"))
     if not diffs:
-        found.append(Fault(FaultKind.SLIM_WITHOUT_LOG, f"{name} is of no log"))
+        found.append(Fault(FaultKind.SLIM_WITHOUT_LOG, f"{name} has no log"))
     elif slim.skill_version > diffs[-1].version:
         found.append(
             Fault(FaultKind.SLIM_AHEAD, f"{name} is ahead of the log, which ends at version {diffs[-1].version}")

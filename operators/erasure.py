@@ -54,7 +54,7 @@ class StoredState:
             found += memory.recent
         for skill in self.skills:
             found += skill.recent
-        # Utterances have no domain here: an erasure of any domain covers all of them.
+        # Utterances have no domain here, so an erasure of any domain covers them all.
         for card in self.cards:
             found += card.recent
         for heard in self.conversations:

@@ -9,7 +9,7 @@ import orjson
 from operators.tokens import count_tokens
 from schemas import Provenance
 
-# Tokens reserved in every prompt for what a corrective retry adds.
+# Tokens reserved in every prompt for the message of a corrective retry.
 CORRECTION_TOKENS = 100
 # The limit of every prompt but that about a conversation, a corrective retry included.
 MAX_PROMPT_TOKENS = 1_500

@@ -39,7 +39,7 @@ def redact_skill_log(diffs: Sequence[SkillDiff], line: str) -> list[SkillDiff]:
 
 
 def _stated_of(diffs: Sequence[SkillDiff], line: str) -> frozenset[str]:
-    # The id of a long statement is cut, so that its digest is not the line's.
+    # A long statement's id is cut, so its digest differs from the line's.
     return frozenset(
         each.statement_id
         for diff in diffs
@@ -150,7 +150,7 @@ def _tally_without(tally: CountDelta, is_meant: Callable[[str], bool], instead: 
         counts: {instead if is_meant(name) else name: count for name, count in getattr(tally, counts).items()}
         for counts in ("begun", "lines", "places", "drift")
     }
-    # The counts of a habit reveal it, so that none stay.
+    # A habit's counts reveal it, so they are removed.
     erased = {pole.axis for pole in DIRECTIONS if pole.axis in tally.habits and is_meant(pole.attribute_id)}
     kept["habits"] = {axis: added for axis, added in tally.habits.items() if axis not in erased}
     return tally.model_copy(update=kept)

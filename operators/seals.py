@@ -109,7 +109,7 @@ def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _within(sent: Any, known: Any) -> bool:
-    # `known` has defaults that `said` leaves out.
+    # `known` has defaults that `sent` omits.
     if isinstance(sent, dict) and isinstance(known, dict):
         return all(name in known and _within(value, known[name]) for name, value in sent.items())
     if isinstance(sent, list) and isinstance(known, list):
@@ -121,7 +121,7 @@ def _seal(record: Sealed, key: bytes) -> str:
     # Without defaults: a field that is absent and one that has its default are the same record.
     fields = record.model_dump(mode="json", exclude={"seal", "candidates"}, exclude_defaults=True)
     if isinstance(record, Ranking):
-        # Metadata belong to the app, in any JSON form and size. Only the candidates' ids and order are sealed.
+        # Metadata belongs to the app, in any form and size. Only ids and order are sealed.
         fields["candidates"] = [candidate.item_id for candidate in record.candidates]
     canonical = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
     return hmac.digest(derived_key(key, record.TOPIC), canonical, "sha256").hex()

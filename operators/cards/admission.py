@@ -13,9 +13,9 @@ from schemas.statements import MAX_WORDS
 MAX_VALUE: Final = 100
 UNREADABLE: Final = "unreadable"
 _MAX_DIMENSION: Final = 40
-# The words of a free value that may enter a prompt.
+# Longer free values read like sentences, which could instruct a model.
 MAX_PLAIN_WORDS: Final = 7
-# Reasons that do not hold back free words, if these are few and plain.
+# Free words are often unknown; few plain ones are harmless.
 _PLAIN: Final = frozenset({Rejection.UNKNOWN, Rejection.LONG})
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*\.?|\d{1,4}", re.UNICODE)
 

@@ -19,15 +19,15 @@ from schemas.cards import (
     Strength,
 )
 
-NO_ROOM: Final = "there is no room for more, and of this least is known"
-NOT_CONFIRMED: Final = "it was not confirmed for long"
-FORGET_REQUESTED: Final = "the person wants it forgotten"
-QUOTATION_ERASED: Final = "its words told what was forgotten"
+NO_ROOM: Final = "the card is full, and this line is the least certain"
+NOT_CONFIRMED: Final = "it was not confirmed for a long time"
+FORGET_REQUESTED: Final = "the person asked to forget it"
+QUOTATION_ERASED: Final = "its quotation contained a forgotten value"
 FORGOTTEN: Final = "forgotten"
 _MAX_KINDS: Final = 32
 _MAX_TIMES: Final = 10_000
 _PLAINEST_FIRST: Final = (Strength.SET, Strength.SAID, Strength.IMPLIED)
-# Kinds that do not replace the kind of an earlier change by the same event.
+# A later change of these kinds keeps the kind of the event's earlier change.
 _KEEPS_EARLIER_KIND: Final = frozenset(
     {CardChangeKind.CONFIRMED, CardChangeKind.CONTRADICTED, CardChangeKind.FORGOTTEN}
 )

@@ -108,7 +108,7 @@ def _unquoted(change: CardChange, stripped: set[str]) -> CardChange:
 
 def _erased_line(changes: Sequence[Sequence[CardChange]], user_id: str, line_id: str) -> _ErasedLine:
     lines = [each.line for some in changes for each in some if each.line is not None and each.line_id == line_id]
-    # In a log that is redacted in part, only the id has the value.
+    # A partly redacted log has the value only in the id.
     slug = line_id.rsplit(":", 1)[-1].replace("-", " ")
     values = {line.value for line in lines} | ({slug} if len(slug) >= _SHORTEST or not lines else set())
     return _ErasedLine(
@@ -146,7 +146,7 @@ def _line(line: CardLine, erased: _ErasedLine) -> CardLine:
 
 
 def _as_crowded(diffs: Sequence[CardDiff], without: list[CardDiff]) -> list[CardDiff]:
-    # Past lines for which the erased line had left no room are dropped, so that the log folds to the same card.
+    # The erased line may have evicted past lines. Drop them here too, or the log would fold to another card.
     if [diff.version for diff in diffs] != [*range(1, len(diffs) + 1)]:
         return without  # a part of a log does not fold
     before: Card | None = None

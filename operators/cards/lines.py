@@ -18,13 +18,13 @@ _WHY_NOT: Final = {
     "unreadable": "no words that a card can hold",
     "order": "an order to a model",
 }
-# The weight of one statement, in 1/1024 of a plain one.
+# The weight of one statement; `ONE` is a plain one.
 WEIGHTS: Final = {Strength.SAID: ONE, Strength.IMPLIED: ONE // 2, Strength.SET: 4 * ONE}
-# Four plain statements.
+# Four plain statements: more would take too long to contradict.
 MAX_WEIGHT: Final = 4 * ONE
 # Days in which an unconfirmed line loses half of its certainty.
 HALF_LIVES: Final = {Strength.SAID: 365.0, Strength.IMPLIED: 120.0, Strength.SET: None}
-# The weight against any line from the start.
+# Weight against every new line, so that one statement is never certain.
 DOUBT: Final = ONE // 4
 # The certainty at which a line fades.
 FLOOR: Final = 0.1

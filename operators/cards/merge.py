@@ -35,15 +35,15 @@ from schemas.cards import (
 from schemas.statements import Scope, Stance
 
 ABOUT_OTHERS: Final = "other-person"
-CONTRADICTED: Final = "the person says otherwise since"
-SUPERSEDED: Final = "the person says something else in its place"
-WITHDRAWN: Final = "the person says that it does not hold any more"
-DUPLICATE: Final = "another line says the same"
-REPLACED_BY_HAND: Final = "somebody set another line in its place"
-REMOVED_BY_HAND: Final = "somebody removed it"
-# The reason of a change. The command's own reason may contain anything, and stays in the command.
+CONTRADICTED: Final = "a later statement contradicts it"
+SUPERSEDED: Final = "a later statement replaces it"
+WITHDRAWN: Final = "the person withdrew it"
+DUPLICATE: Final = "another line states the same"
+REPLACED_BY_HAND: Final = "replaced by hand"
+REMOVED_BY_HAND: Final = "removed by hand"
+# The command's own reason may contain private text, so it stays in the command.
 BY_COMMAND: Final = "by hand"
-HINT_AGAINST: Final = "something that they said speaks against it"
+HINT_AGAINST: Final = "a later hint contradicts it"
 
 
 def merge_extraction(
@@ -90,7 +90,7 @@ class _CardMerge:
         if finding.scope is not Scope.ALWAYS:
             return
         if finding.effect is Effect.WITHDRAWS:
-            # A withdrawal needs no check of privacy: it only takes lines away.
+            # A withdrawal only removes lines, so it needs no privacy check.
             self._withdraw(finding)
             return
         tidy = replace(finding, value=clean_value(finding.value), dimension=clean_dimension(finding.dimension))
@@ -104,7 +104,7 @@ class _CardMerge:
 
     def _forget(self, finding: PreferenceFinding) -> None:
         self._forgotten.append(finding)
-        # Lines that were stated after the wish stay.
+        # Lines stated after the request stay.
         lines = (*self._card.live.values(), *self._card.past.values())
         known = [line for line in lines if line.since <= finding.stated_at and _may_concern(finding, line)]
         erased = lines_to_forget(finding.value, known)
@@ -134,7 +134,7 @@ class _CardMerge:
         later = [each for each in opposed if each.confirmed_at > finding.stated_at]
         if any(covers_domain(each.domain, line) for each in later):
             return
-        # A statement about one domain stands beside its opposite about all domains.
+        # A statement about one domain is an exception to its general opposite; both stay.
         opposed = [each for each in opposed if each not in later and covers_domain(line.domain, each)]
         unyielding = [each for each in opposed if not _yields(each, finding)]
         for each in unyielding:
@@ -228,7 +228,7 @@ class _CardMerge:
 
 
 def _stance(finding: PreferenceFinding) -> Stance:
-    # `instead` prefers the one; the other is in `replaces`.
+    # `instead` prefers this value; `replaces` has the other one.
     return Stance.AVOIDS if finding.stance is Stance.AVOIDS else Stance.PREFERS
 
 

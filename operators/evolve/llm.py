@@ -25,7 +25,7 @@ from schemas import Attribute, Contrast, Fact, Judgement, PolicySkill, Provenanc
 PROMPT = "evolve.v2"
 NONE = "none"
 MAX_DISCOVERED = 2
-# Most lines of a skill that one question shows.
+# More lines would leave no room for the item's facts in the prompt.
 MAX_JUDGED = 24
 
 
@@ -87,7 +87,7 @@ def _keyed(attributes: Iterable[Attribute], quote: Quote) -> dict[str, Attribute
     keyed: dict[str, Attribute] = {}
     for number, attribute in enumerate(attributes, 1):
         dimension, _, value = quote(attribute.dimension, attribute.value).partition(": ")
-        # A name in another script keeps its dimension and gets a number; its words stand in the prompt.
+        # A value in another script gets a number; the prompt shows its words.
         key = f"{_ascii(dimension) or 'line'}_{_ascii(value) or number}"[:56].rstrip("_")
         others = (f"{key}_{n}" for n in count(number))
         keyed[next(name for name in chain([key], others) if name not in keyed)] = attribute

@@ -20,7 +20,7 @@ MAX_ANALYSIS_CHARS = 400
 _TITLE_CHARS, _FACT_CHARS, _FACET_CHARS, _REQUEST_CHARS = 80, 72, 90, 300
 _NEAR_MISSES, _FEW, _SHORT_REQUEST_CHARS = 3, 12, 100
 
-# The words by which a prompt shows, and an answer quotes, a dimension and a value.
+# Returns the quotation of a dimension and a value in prompts and answers.
 Quote = Callable[[str, str], str]
 
 
@@ -98,12 +98,12 @@ class PromptDraft:
         elif len(self.attributes) >= len(self.facts):
             self.attributes.popitem()
         else:
-            # The last fact stays longest: without one there is nothing to ask.
+            # Keep the last fact longest: without one there is nothing to ask.
             self._forget_a_fact()
 
     def _forget_a_fact(self) -> None:
         places = {name: place for place, name in enumerate(self.keep)}
-        # Of equals the last in the parser's order goes: max() takes the first.
+        # max() takes the first of equals; the parser's last fact must go first.
         last_first = reversed(self.facts)
         del self.facts[max(last_first, key=lambda quoted: places.get(fact_id(self.facts[quoted]), len(places)))]
 

@@ -67,7 +67,7 @@ class Reasoner(Protocol):
         """Propose changes to the skill, or raise ReasonerUnavailable."""
 
 
-# Dimensions in which a single choice is most informative, most informative first; the others follow.
+# Dimensions in which a single choice says most, best first; the others follow.
 INFORMATIVE = (
     "genre",
     "category",
@@ -82,11 +82,11 @@ INFORMATIVE = (
     "era",
 )
 _INFORMATIVE_RANK = {dimension: place for place, dimension in enumerate(INFORMATIVE)}
-# How many of the chosen item's facts, the most informative ones, a model is offered for discovery.
+# More offered facts make small models discover common ones.
 MAX_OFFERED = 12
-# A fact that more than this share of the items left have does not set the chosen one apart.
+# A fact that more of the unchosen items have does not explain the choice.
 COMMON_SHARE = 0.5
-# Dimensions in which choosing elsewhere can contradict a taste. Another director is no contradiction of one.
+# Dimensions where another value can contradict a taste. Another director contradicts nothing.
 CONTRADICTABLE = frozenset({"ambience", "category", "genre", "meal", "mood", "price", "qualifier", "rating"})
 
 COUNTS = Provenance(reasoner="counts")
@@ -139,7 +139,7 @@ class CountedContrast:
 class RulesReasoner:
     """Reinforces rare shared facts, discovers the rarest ones, and seldom weakens."""
 
-    # A fact that more than this share of the unchosen items have does not explain the choice.
+    # A fact that more of the unchosen items have does not explain the choice.
     common_share: float = 0.25
     discoveries: int = 2
     near_misses: int = 5
@@ -308,7 +308,7 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
         elif name in known:
             reinforced.append(name)
         else:
-            # In the item's own spelling: a model's may differ where identity does not look.
+            # Keep the item's spelling: a model's may differ in ways that ids ignore.
             discovered[name] = offered[name]
     weakened: list[str] = []
     for name in dict.fromkeys(proposal.weakened):
@@ -318,7 +318,7 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
             refuse(name, SkillChangeKind.WEAKENED, RefusalReason.ALSO_REINFORCED)
         else:
             weakened.append(name)
-    # Texts of rules consist of what is in the skill already.
+    # Texts of rules only repeat the skill, which is redacted already.
     redaction = privacy if proposal.reasoned_by.model else KEEP_ALL
 
     def free_text(text: str, most: int) -> str:

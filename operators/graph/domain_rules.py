@@ -88,7 +88,7 @@ def generic(s: PruneSignals) -> float:
     return 0.5 * (0.7 * s.edge + 0.3 * s.degree)
 
 
-# `goodreads` is parsed as `books` are, and pruned by a rule of its own.
+# `goodreads` shares the parser of `books` but has its own rule.
 RULES: Final[Mapping[str, Rule]] = {rule.__name__: rule for rule in (books, goodreads, movietv, yelp, generic)}
 
 

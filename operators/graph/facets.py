@@ -13,14 +13,14 @@ from operators.graph.prune import Neighbour, Neighbours, domain_prune
 from operators.language.output_policy import NEAR, OWN, OutputGate, fact_words, trusted_facet_words
 from schemas import MAX_SUPPORTERS, Facet, Memory
 
-# Most facets of one user.
+# More facets would crowd out the candidates in a prompt.
 MAX_SHOWN = 7
-# Ours: about 1 in 4 of the items taken, where nothing is known of the users, or nearly all of the users for what the
-# user has not taken.
+# Our choice: about 1 in 4 taken items without known users, or nearly all users for
+# attributes of items not taken.
 CONFIDENCE_FLOOR = 0.15
 MAX_COMPANIONS = 512
-# How an attribute's share among the user's items and its share among the neighbouring users add up.
-# A ranker that has nothing but the facets found its item first a little less often the more the users count (MovieLens
+# Weights of an attribute's shares among the user's items and among neighbouring users.
+# A ranker with facets alone ranked the chosen item first less often with more weight on users (MovieLens
 # small, popular negatives: 0.23 of 488 with none of it, 0.16 with 0.8); on MovieTV it made no difference. With less
 # than this, no facet could name an attribute that the user has not taken.
 OWN_SHARE, NEAR_SHARE = 0.7, 0.3
@@ -33,7 +33,7 @@ _DIGITS = 4
 class FacetDropReason(StrEnum):
     """Why a facet was dropped, a metric label (QualityFilter, Algorithm 1 line 5)."""
 
-    # Nothing vouches for its value.
+    # The gate rejects its value.
     UNVOUCHED = "unvouched"
     # A facet with more confidence has the same words.
     REPEATED = "repeated"
@@ -68,11 +68,11 @@ def retrieve(
     version, epoch = memory.version if memory else 0, neighbourhood.epoch if neighbourhood else 0
     if memory is None or not memory.taken:
         return Retrieved(memory_version=version, graph_epoch=epoch)
-    neighbours_of_user = neighbourhood or Neighbourhood()
-    proposed = propose_facets(domain_prune(memory, neighbours_of_user, domain, now), neighbours_of_user.signals)
+    of_users = neighbourhood or Neighbourhood()
+    proposed = propose_facets(domain_prune(memory, of_users, domain, now), of_users.signals)
     facets, dropped = _filtered(proposed, gate)
-    taken: set[str] = {one.item_id for one in memory.taken} | {signal.item_id for signal in neighbours_of_user.signals}
-    return Retrieved(facets, co_taken(neighbours_of_user.signals, taken, popularity or {}), version, epoch, dropped)
+    taken: set[str] = {one.item_id for one in memory.taken} | {signal.item_id for signal in of_users.signals}
+    return Retrieved(facets, co_taken(of_users.signals, taken, popularity or {}), version, epoch, dropped)
 
 
 def propose_facets(neighbours: Neighbours, signals: Sequence[ItemSignal]) -> Iterable[Facet]:
@@ -82,19 +82,17 @@ def propose_facets(neighbours: Neighbours, signals: Sequence[ItemSignal]) -> Ite
     times n / (n + 1) for n supporting neighbours.
     """
     items, users = _weights_of(neighbours.items), _weights_of(neighbours.users)
-    # Where no user's tastes are known, the items decide alone.
+    # Without known tastes of other users, the items decide alone.
     own_share, near_share = (OWN_SHARE, NEAR_SHARE) if any(u.attributes for u in neighbours.users) else (1.0, 0.0)
     common = _common(signals)
     for attribute_id, words in sorted(_names_of(neighbours).items()):
         own = {i.name: own_share * items[i.name] for i in neighbours.items if attribute_id in i.attributes}
-        neighbours_of_user = {
-            u.name: near_share * users[u.name] for u in neighbours.users if attribute_id in u.attributes
-        }
-        support = own | neighbours_of_user
+        of_users = {u.name: near_share * users[u.name] for u in neighbours.users if attribute_id in u.attributes}
+        support = own | of_users
         share = math.fsum(support.values()) * (1 - common.get(attribute_id, 0.0) / 2)
         confidence = round(min(1.0, share) * len(support) / (len(support) + 1), _DIGITS)
         if confidence >= CONFIDENCE_FLOOR:
-            mostly_own = math.fsum(own.values()) >= math.fsum(neighbours_of_user.values())
+            mostly_own = math.fsum(own.values()) >= math.fsum(of_users.values())
             yield Facet(
                 facet=f"{OWN if mostly_own else NEAR}{words}",
                 confidence=confidence,
@@ -134,7 +132,7 @@ def _names_of(neighbours: Neighbours) -> dict[str, str]:
 def _weights_of(neighbours: Sequence[Neighbour]) -> dict[str, float]:
     roots = {one.name: math.sqrt(one.score) for one in neighbours}
     total = math.fsum(roots.values())
-    # All scores can be 0, after decades; then nobody is closer than the others.
+    # After decades all scores can be 0; then all neighbours weigh the same.
     return {name: root / total if total else 1 / len(roots) for name, root in roots.items()}
 
 

@@ -36,10 +36,10 @@ from schemas.memory import ItemMemory, ItemUpdate, Memory, TakenItem, Taker, Tou
 
 MAX_TITLE_CHARS = 80
 MAX_SEEN_WORDS = 4
-# An account counts fully after this many active days: an attacker makes forty accounts in one evening.
+# An account counts fully after this many active days, because an attacker can create forty accounts in an evening.
 TRUSTED_DAYS = 4
 _OLDEST_FIRST = attrgetter("at", "neighbour")
-# How many epochs there are; behind the last comes the first.
+# Epochs wrap around at this number, to keep their stored size fixed.
 EPOCHS = 2**32
 
 
@@ -47,9 +47,9 @@ EPOCHS = 2**32
 class GraphLimits:
     """How far a choice propagates; `secret` keys the takers' pseudonyms."""
 
-    # The least number of other users behind anything that a reader gets.
+    # The minimum number of other users behind every value that a reader gets.
     floor: int = 2
-    # How many of the user's other items a choice touches: those taken 1, 2, 4, 8, ... choices ago.
+    # The number of other items that a choice touches: those taken 1, 2, 4, 8, ... choices ago.
     fan_out: int = 5
     secret: bytes = field(default=b"", repr=False)
 
@@ -103,7 +103,7 @@ def _is_new_day(memory: Memory, at: datetime, logged_at: datetime | None) -> boo
 
 
 def _with_seen(seen: Sequence[Fact], items: Iterable[ItemFacts]) -> tuple[Fact, ...]:
-    # By texts: a model's hash takes longer, and a choice compares two hundred facts.
+    # Compare texts: hashing a pydantic model is slower, and a choice compares two hundred facts.
     found = {
         (fact.dimension, fact.value): fact
         for item in items
@@ -169,7 +169,7 @@ def takers_of(touch: ItemUpdate) -> Iterator[tuple[str, Taker]]:
         yield each.item_id, taker
 
 
-# The name of a request whose answer no client awaits.
+# The request id of an erasure whose result no client awaits.
 NO_REPLY = "-"
 
 
@@ -240,7 +240,7 @@ def _priority(item_id: str, taker: Taker) -> tuple[int, str]:
 
 @lru_cache(maxsize=65_536)
 def _draw(item_id: str, neighbour: str, draws: int) -> int:
-    # A popular item compares the same takers at each touch.
+    # Cached because a popular item compares the same takers at each touch.
     digest = blake2b(f"{neighbour} {item_id}".encode(), digest_size=8 * TRUSTED_DAYS).digest()
     return int(max(struct.unpack_from(f">{draws}Q", digest)))
 
@@ -294,7 +294,7 @@ def remember_choice(
     """
     if memory is not None and source is not None and is_applied(memory.applied, source):
         return None
-    # A clock that runs ahead must not hold the newest place for years.
+    # A fast clock must not hold the newest place for years.
     moments = (event.occurred_at, None if source is None else source.moment, now)
     at = min(moment for moment in moments if moment is not None)
     newer = add_taken(memory, event.user_id, event.domain, item, at, event.event_id, source, shown)

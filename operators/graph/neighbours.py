@@ -12,7 +12,7 @@ from datetime import datetime
 from operators.graph.items import TRUSTED_DAYS, GraphLimits
 from schemas import MAX_COMPANIONS, MAX_CROWD, MAX_TASTES, ItemMemory, Taker
 
-# Beyond this many choices, all choices of an account together count as much as this many.
+# An account with more choices counts only as much as this many, or bots would dominate.
 FULL_CHOICES = 64
 
 
@@ -71,7 +71,7 @@ class ItemSummary:
         self.item = item
         self._limits = limits
         self._weights = account_weights(item.takers)
-        # A name under the floor with all takers is under it without one, too.
+        # A name below the floor with all takers is below it without one, too.
         weighed = ((taker.others, self._weights[taker.neighbour]) for taker in item.takers)
         self._companions = _supported(weighed, limits.floor)
         self._tastes = _supported(((taker.tastes, 1.0) for taker in item.takers), limits.floor)

@@ -21,11 +21,11 @@ from operators.graph.items import tastes
 from operators.graph.neighbours import Crowd, ItemSignal, Neighbourhood
 from schemas import Fact, Memory, TakenItem, derived_id
 
-# Most neighbours, and how many of each kind are kept in any case.
+# The limit of neighbours, and the number of each kind that is always kept.
 MAX_NEIGHBOURS, MIN_USERS, MIN_ITEMS = 16, 4, 6
 MAX_CITATION = 258
 MAX_USER_POOL = 50
-# MemRec's constants, which also stand where nothing is known.
+# MemRec's constants for unknown overlaps.
 UNKNOWN_ITEM_OVERLAP, UNKNOWN_USER_OVERLAP = 0.5, 0.0
 MIN_TASTES = 2
 
@@ -90,7 +90,7 @@ class UserGraph:
         degree = member.latest.degree
         return PruneSignals(
             is_item=False,
-            # A degree is cut off where a memory is: it may be smaller than the overlap.
+            # A stored degree is bounded like a memory, so it may be smaller than the overlap.
             edge=len(member.seen) / max(degree, len(member.seen)),
             metadata=self._user_overlap(member.tastes),
             co_count=len(member.seen),

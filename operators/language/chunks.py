@@ -17,9 +17,9 @@ from schemas.forgetting import ForgetRequest
 from schemas.items import Fact
 from schemas.statements import Stance
 
-# Of other speakers only the end is kept: the person answers to it.
+# Keep only the end of other speakers' turns, because the user answers to it.
 CONTEXT_CHARS = 2_000
-# Bounds the table against hostile texts of few tokens.
+# Bounds the table against hostile texts with few tokens.
 CHUNK_CHARS = 64_000
 _SENTENCE: Final = re.compile(r"[^.!?\n\u2026\u3002]+[.!?\u2026\u3002]*[ \t]*|[.!?\n\u2026\u3002]+")
 
@@ -173,7 +173,7 @@ def _turn(turn: Turn, erased: Collection[tuple[WordSet, str]]) -> Turn:
 
 def _named(text: str, erased: Collection[tuple[WordSet, str]]) -> list[tuple[WordSet, str]]:
     words, folded = all_words(text), text.casefold()
-    # In other alphabets words may stand without spaces between them.
+    # Some scripts write words without spaces.
     return [
         each
         for each in erased
@@ -201,7 +201,7 @@ def derived_corrections(
         if fact is None or _about(finding) in forgotten:
             continue
         withdrawn = finding.effect is Effect.WITHDRAWS
-        # `instead` prefers the one; the other need not be in a vocabulary.
+        # `instead` prefers this value; the other need not be in a vocabulary.
         is_against = finding.stance is Stance.AVOIDS
         directive = Directive(
             stance=Stance.AVOIDS if is_against is not withdrawn else Stance.PREFERS,

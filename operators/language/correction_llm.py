@@ -64,7 +64,7 @@ def build_question(
         )
         if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
             return CorrectionQuestion(prompt, _schema([*facts, *named]), said, facts, named)
-        # Facts that are not shown stand last and go first, then the last items.
+        # Drop facts of items that are not shown first, then the last items.
         (facts if len(facts) > len(named) else named).popitem()
     return None
 
@@ -73,7 +73,7 @@ def _worded(shown: Sequence[ItemFacts], skill: PolicySkill, gate: OutputGate) ->
     of_shown = {fact for item in shown for fact in item.facts}
     worded: dict[str, Fact] = {}
     for fact in known_facts(shown, skill, ()):
-        # The facts of shown items have passed the gate; a line of the skill needs to pass it by itself.
+        # Facts of shown items have passed the gate; a line of the skill has not.
         if fact in of_shown or gate.rejection(fact.dimension, fact.value) is None:
             worded.setdefault(as_data(f"{fact.dimension}: {fact.value}", _FACT_CHARS), fact)
     yield from list(worded.items())[:MAX_KNOWN]

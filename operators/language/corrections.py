@@ -20,12 +20,12 @@ _DIMENSION: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 FORM: Final = "form"
 _WORD_BREAK: Final = re.compile(r"[^a-z0-9]+")
 MAX_CHARS: Final = 400
-COUNTS_AS_CHOICE: Final = "No preference is stated: what suits counts as a choice from the list shown."
-LEARNING_STOPPED: Final = "No preference is stated, and nothing is counted: this profile has stopped learning."
-SUPERSEDED: Final = "A newer statement about the same holds, so these words change nothing."
+COUNTS_AS_CHOICE: Final = "No preference is stated. The suitable items count as a choice from the list shown."
+LEARNING_STOPPED: Final = "No preference is stated, and this profile has stopped learning, so nothing is counted."
+SUPERSEDED: Final = "A newer statement about the same value holds, so these words change nothing."
 _WHY: Final[Mapping[NotUnderstood, str]] = {
     NotUnderstood.FOR_ANOTHER: "This is about another person's taste, so it changes nothing here.",
-    NotUnderstood.NOT_READ: "This gives orders to a machine or means the opposite of its words, so it is not read.",
+    NotUnderstood.NOT_READ: "These words command a machine or are ironic, so they are not read.",
     NotUnderstood.OTHER_LANGUAGE: "The rules read English and German; a configured model reads other languages too.",
     NotUnderstood.NO_MEASURE: "A comparison needs items with that measure, such as a price, and none was shown.",
 }
@@ -103,7 +103,7 @@ def explanation(understood: Interpretation, not_kept: Sequence[str], domain: str
 
     >>> horror = Fact(dimension="genre", value="horror")
     >>> explanation(Interpretation(why=NotUnderstood.NO_WISH, examples=(horror,)), (), "films")
-    'No known sentence says whether horror (genre) is wanted. Say “no horror” or “I like horror”.'
+    'It is unclear whether horror (genre) is wanted. Say “no horror” or “I like horror”.'
     >>> explanation(Interpretation(), ("health",), "food")
     'Not kept, because it is private: health.'
     """
@@ -122,7 +122,7 @@ def _by_names(why: NotUnderstood, examples: Sequence[Fact], domain: str) -> str:
         return f"Nothing else was understood. Say the wish alone{f', such as {wishes}' if wishes else ''}."
     if why is NotUnderstood.NO_WISH:
         about = ", ".join(named) or "that item or value"
-        return f"No known sentence says whether {about} is wanted. {say}".strip()
+        return f"It is unclear whether {about} is wanted. {say}".strip()
     name = f"Name one, such as {', '.join(named)}. {say}" if named else "No example is known there."
     return f"These words name no item and no value that {domain} has. {name}"
 

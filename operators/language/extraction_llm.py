@@ -25,7 +25,7 @@ from schemas.statements import Stance
 
 PROMPT: Final = "listen.v2"
 MAX_PROMPT_TOKENS: Final = 3_000
-# Sentences in one question: the newest.
+# Small models skip answers in longer lists; the newest sentences are kept.
 MAX_ASKED: Final = 40
 MAX_FOUND: Final = 8
 MAX_VALUE_CHARS: Final = 100
@@ -105,7 +105,7 @@ def build_question(
         prompt = template(PROMPT).substitute(vocabulary=_shown(facts), conversation="\n".join(_numbered(lines)))
         if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
             return ExtractionQuestion(prompt, _schema(sentences), sentences, facts, of_others)
-        # The context goes first, then half of the vocabulary, then the oldest sentences.
+        # Cut the context first, then half of the vocabulary, then the oldest sentences.
         if any(line.sentence is None for line in lines):
             lines = [line for line in lines if line.sentence is not None]
         elif any(len(named) > 1 for named in facts.values()):
@@ -143,7 +143,7 @@ def _line(turn: Turn, sentence: UserSentence) -> _PromptLine:
 
 
 def _of_assistant(turn: Turn) -> str:
-    # People answer to what stands last.
+    # Users answer to the last words.
     text = turn.text[-2 * _ASSISTANT_CHARS :]
     shown = as_data(text, 2 * _ASSISTANT_CHARS)
     is_whole = text == turn.text and len(shown) <= _ASSISTANT_CHARS
@@ -234,7 +234,7 @@ def _finding(
     domain, about = _about(value, sentence, question)
     strength = Strength.IMPLIED if verdict in (SEEMS_TO_LIKE, SEEMS_TO_DISLIKE) else sentence.strength
     if not mentions_all(about.value, sentence.text):
-        # Words that the person did not use must be fit for a prompt.
+        # Words that the user did not use must pass the gate.
         if not mentions_any(about.value, sentence.text) or gate.rejection(about.dimension, about.value) is not None:
             return None
         strength = Strength.IMPLIED

@@ -19,7 +19,7 @@ from operators.prompts import as_data, visible
 from operators.statinit import books, movietv, yelp
 from schemas import MAX_EVIDENCE, Attribute, Facet, ItemFacts
 
-# Values that parsers build.
+# Values that parsers build from numbers.
 _PATTERNS: Final = {
     "era": re.compile(r"before 1900|\d{3}0s"),
     "year": re.compile(r"\d{4} releases"),
@@ -81,7 +81,7 @@ def parse_allow_list(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-# Different items that let an odd value out.
+# This many different items allow an odd value.
 MIN_ITEMS: Final = MAX_EVIDENCE
 
 
@@ -98,7 +98,7 @@ class Rejection(StrEnum):
     ORDER = "order"
 
 
-# Reasons against which no number of items helps, only the operator's list.
+# Only the operator's list overrides these reasons.
 _FINAL: Final = (Rejection.LONG, Rejection.WORDS, Rejection.DISGUISE, Rejection.ORDER)
 
 
@@ -165,7 +165,7 @@ def drop_item_evidence(line: Attribute, gate: OutputGate) -> Attribute:
 
 OWN: Final = "drawn to "
 NEAR: Final = "people with the same taste like "
-# Ours, and that of a host with a profile.
+# Our own template, and the one of hosts with a profile.
 _TEMPLATES: Final = (
     re.compile(rf"(?:{OWN}|{NEAR})(?P<value>.{{1,40}}) \((?P<dimension>[a-z0-9 ]{{1,40}})\)"),
     re.compile(r"(?:takes )?(?P<dimension>[a-z0-9_]{1,40}): (?P<value>.{1,60})"),
@@ -194,7 +194,7 @@ def facet_words(facet: Facet, gate: OutputGate, items: int = 0) -> str | None:
         said = template.fullmatch(facet.facet)
         if said and gate.rejection(said["dimension"].replace(" ", "_"), said["value"], items) is None:
             return facet.facet
-    # A value of the user's own items has its capitals: its id has nothing to add.
+    # Facets of own items keep their capitals, so their id adds nothing.
     if facet.attribute_id is None or (facet.facet.startswith(OWN) and _TEMPLATES[0].fullmatch(facet.facet)):
         return None
     _, _, rest = facet.attribute_id.partition(":")

@@ -14,11 +14,11 @@ class Effect(StrEnum):
     """How a finding changes a card."""
 
     STATES = "states"
-    # It takes the place of what it `replaces`.
+    # It replaces the value in `replaces`.
     UPDATES = "updates"
-    # It holds no more.
+    # The preference has ended.
     WITHDRAWS = "withdraws"
-    # The person wants it erased, from the log too.
+    # The user wants it erased, from the log too.
     FORGETS = "forgets"
 
 
@@ -91,7 +91,7 @@ class Interpretation:
         return bool(self.says or self.suits)
 
 
-# How many of each kind of personal data.
+# Counts by kind of personal data.
 KindCounts = Mapping[str, int]
 
 
@@ -170,7 +170,7 @@ class CorrectionReader(Protocol):
 class SentenceAbout(Enum):
     """The subject of a sentence, as far as rules can see."""
 
-    # As far as rules can see, about the person.
+    # About the user, as far as rules can see.
     FOR_THEM = 1
     OF_OTHERS = 2
     # A question, or other people's words.

@@ -13,9 +13,9 @@ from operators.options import Category
 from operators.statinit import Parser, facts_of
 from schemas import Candidate, Facet, Injected, ItemFacts, OptOut
 
-# The kind of an item that the parser or the redactor fails on (`operators.language.privacy.read_item`).
+# The kind of an item that fails in `read_item`.
 UNREADABLE: Final = "unreadable"
-# Domains of places, where people choose by the part of a town.
+# Domains where users choose by the part of a town.
 PLACES: Final = frozenset({"yelp", "places", "restaurants"})
 _MAX_TITLE: Final = 500
 _LONG_ID: Final = 5
@@ -85,7 +85,7 @@ class Privacy:
         words = named.replace("-", " ")
         if (kind := self.refuses(domain, "id", named) or self.refuses(domain, "id", words)) is not None:
             return kind
-        # Small letters hide a name; a long line that speaks of a user has no other use.
+        # Lower case hides names, so a long id about a user counts as one.
         is_long = self.redactor is not None and len(words.split()) > _LONG_ID
         return "name" if is_long and self.redactor is not None and self.redactor.speaks_of_a_user(words) else None
 
@@ -146,7 +146,7 @@ class Privacy:
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
-# Keeps everything.
+# For texts without personal data.
 KEEP_ALL: Final = Privacy(None)
 
 

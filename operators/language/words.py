@@ -16,7 +16,7 @@ SHORT_WORD_CHARS: Final = 4
 MIN_STEM_CHARS: Final = 4
 MAX_ENDING_CHARS: Final = 3
 _SHORT_ENDINGS: Final = frozenset({"", "s", "es", "e", "n", "en", "ing", "ning"})
-# Words without a taste, besides the common ones.
+# Words that name no taste, besides the common ones.
 _TASTELESS: Final = frozenset(
     part
     for word in """
@@ -34,7 +34,7 @@ _TASTELESS: Final = frozenset(
 _SIBILANT = ("ches", "shes", "sses", "xes", "zes")
 _MIN_PLURAL = 4
 _PART: Final = 2_000
-# A word and its plural share at least so many letters.
+# A word and its plural share at least this many letters.
 SAME_LETTERS: Final = 4
 
 WordSet = frozenset[str]
@@ -61,7 +61,7 @@ def plain_words(text: str) -> WordSet:
 
 def all_words(text: str) -> WordSet:
     """Return all words of a text in normal form."""
-    # In parts: `normalise` reads a short text only, and an erasure must find a word anywhere in a long one.
+    # In parts, because `normalise` cuts long texts, and an erasure must find words anywhere.
     parts = (text[at : at + _PART] for at in range(0, len(text), _PART))
     return frozenset(word for part in parts for word in normalise(part).split("-")) - {""}
 
@@ -114,7 +114,7 @@ def _same_stem(one: str, other: str) -> bool:
         shared += 1
     ends = one[shared:], other[shared:]
     if min(len(one), len(other)) <= SHORT_WORD_CHARS:
-        # Short words of one stem differ in a grammatical ending, and others in any letter.
+        # Short words share a stem only if they differ in a grammatical ending.
         return shared >= SHORT_WORD_CHARS - 1 and _SHORT_ENDINGS.issuperset(ends)
     return shared >= MIN_STEM_CHARS and max(map(len, ends)) <= MAX_ENDING_CHARS
 

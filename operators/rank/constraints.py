@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from operators.stated import statements_for
 from schemas import Fit, ItemFacts, Scope, Statement
 
-# How much the logarithm of the chance that a candidate suits counts: what may not suit is no matter of taste.
+# Weight of the log chance that a candidate suits: it must outweigh tastes.
 SUITS_WEIGHT = 4.0
 _LEAST = 0.001
-# The most specific first: a statement for now precedes one for the session, which precedes one for good.
+# Most specific first: a statement for now overrides one for the session, and that a lasting one.
 _SCOPES = (Scope.NOW, Scope.SESSION, Scope.ALWAYS)
 
 

@@ -69,7 +69,7 @@ def rank_by_features(
         suits, is_against = said.suits.get(name, 0.0), name in said.against
         score = Score(instruction_match(item, request_words), facets, liked, suits, is_against, said.first(name))
         scored.append((item, score))
-    # Not for secrecy: a shuffle that the same seed repeats.
+    # Reproducible, not secret.
     random.Random(seed).shuffle(scored)  # noqa: S311
     scored.sort(key=lambda each: each[1].best_first)
     return scored

@@ -34,7 +34,7 @@ class _Detail:
     with_dimension: bool = False
 
 
-# Facts go before titles: most models know what a title stands for.
+# Cut facts before titles: most models know the titles.
 _DETAILS = (
     _Detail(80, 8, 60, True),
     _Detail(80, 6, 48, True),
@@ -68,7 +68,7 @@ def render_prompt(prompt: str, task: RankTask, shown: Sequence[ItemFacts], *, ma
     known: dict[str, str] = dict(zip((item.item_id for item in shown), candidate_keys(len(shown)), strict=True))
     request = fit((as_data(task.instruction, chars) for chars in _REQUEST_CHARS), _REQUEST_SHARE)
     community = fit((_community(task, known, gate, *size) for size in _COMMUNITY), _COMMUNITY_SHARE)
-    # The bar between likes and style is one of the signs that `as_data` removes.
+    # `as_data` would remove the bar between likes and style.
     slim = task.slim_skill.replace(" | ", "; ")
     taste = fit((as_data(slim, chars) for chars in _TASTE_CHARS), _TASTE_SHARE)
     facts = _deciding_first(task)
@@ -81,7 +81,7 @@ def render_prompt(prompt: str, task: RankTask, shown: Sequence[ItemFacts], *, ma
             candidates="\n".join(_line(known[i.item_id], i.title, facts[i.item_id], detail) for i in shown),
         )
 
-    # By halves: a rendering of a hundred candidates takes tens of milliseconds.
+    # Bisect: rendering a hundred candidates takes tens of milliseconds.
     room = max_tokens - CORRECTION_TOKENS
     richest = bisect_left(_DETAILS, True, key=lambda detail: count_tokens(text(detail)) <= room)
     return text(_DETAILS[min(richest, len(_DETAILS) - 1)])

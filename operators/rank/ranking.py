@@ -61,7 +61,7 @@ def presentations(items: Sequence[ItemFacts], seed: str, wanted: int) -> list[li
     shown: list[list[ItemFacts]] = []
     for number in range(math.ceil(wanted / 2)):
         shuffled = list(items)
-        # Not for secrecy: a shuffle that the same seed repeats.
+        # Reproducible, not secret.
         random.Random(f"{seed}/{number}").shuffle(shuffled)  # noqa: S311
         shown += [shuffled, shuffled[::-1]]
     return shown[:wanted]

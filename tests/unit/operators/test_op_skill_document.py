@@ -91,8 +91,8 @@ def test_the_document_says_when_it_was_so_and_how_sure_it_is() -> None:
 
     assert front["metadata"] | {"updated": ""} == {"user": "ann", "domain": "books", "version": 7, "updated": ""}
     assert datetime.fromisoformat(front["metadata"]["updated"]) == datetime(2026, 1, 1, 12, tzinfo=UTC)
-    assert "- **noir** (genre; likes; 4 for it; from the time before; pinned)" in body
-    assert "- **1950s** (era; what they go by; 0 for it, 1 against; from the time before)" in body
+    assert "- **noir** (genre; likes; 4 for it; from earlier choices; pinned)" in body
+    assert "- **1950s** (era; what they go by; 0 for it, 1 against; from earlier choices)" in body
     assert body[-1] == f"Learned from {skill.contrasts} choices."
 
 
@@ -104,7 +104,7 @@ def test_what_the_person_said_for_good_comes_first() -> None:
 
     body = skill_document(skill, gate=OUTPUT_GATE).splitlines()
 
-    first = body.index("## Said by the person")
+    first = body.index("## Stated by the person")
     assert body[first + 1 : first + 3] == [
         "- does not want **horror** (genre)",
         "- wants **crime** rather than **western** (genre)",
@@ -123,7 +123,7 @@ def test_what_is_passing_doubtful_or_about_one_item_stands_in_no_document() -> N
 
     document = skill_document(a_skill(version=5).model_copy(update={"stated": stated, "shifted": 4}), gate=OUTPUT_GATE)
 
-    assert "Said by the person" not in document
+    assert "Stated by the person" not in document
 
 
 @given(ANYTHING)
@@ -132,6 +132,6 @@ def test_a_statement_is_one_line_whatever_it_says(value: str) -> None:
 
     _, body = parts(skill_document(skill, EVERYTHING))
 
-    at = body.index("## Said by the person")
+    at = body.index("## Stated by the person")
     assert body[at + 1].startswith("- does not want **")
     assert body[at + 2] == ""
