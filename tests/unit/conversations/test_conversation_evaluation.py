@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,14 +14,51 @@ from evaluation.conversations.figures import Run, figures_of, stored
 from evaluation.conversations.invented import person as invented
 from evaluation.conversations.invented import write
 from evaluation.conversations.layout import About, Person, Unreadable, person, read, turns_of
-from evaluation.conversations.listening import play
+from evaluation.conversations.listening import Played, play
 from evaluation.conversations.truth import claims, matches
 from operators.cards.fold import fold_cards
+from operators.cards.lines import line_id
 from schemas import Speaker, encode
+from schemas.cards import Card, CardLine
 from schemas.statements import Stance
 from streams.cli import app
 from tests.openai_server import OpenAiServer, threaded
-from tests.unit.conversations.conversation_builders import element, forget, line, person_of, played, update
+
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def element(preference: str, *turns: str, **more: Any) -> dict[str, Any]:
+    """A conversation as a file has it: turns of the person and of the assistant by turns."""
+    told = [{"role": ("user", "assistant")[place % 2], "content": text} for place, text in enumerate(turns)]
+    return {"preference": preference, "pref_type": "stereotypical_pref", "who": "self", "conversations": told} | more
+
+
+def update(preference: str, before: str, *turns: str) -> dict[str, Any]:
+    return element(preference, *turns, updated=True, prev_pref=before)
+
+
+def forget(preference: str, *turns: str) -> dict[str, Any]:
+    name = f"Do not remember '{preference}' in memory"
+    return element(name, *turns, pref_type="ask_to_forget", updated=True, prev_pref=preference)
+
+
+def person_of(*elements: dict[str, Any], **more: Any) -> Person:
+    return person("anna", {"conversations": {"chat_message": list(elements)}} | more)
+
+
+def line(value: str, stance: Stance = Stance.PREFERS, **more: Any) -> CardLine:
+    given = {"weight": 1_024, "since": AT, "confirmed_at": AT, "version": 1} | more
+    return CardLine(line_id=line_id(stance, "stated", value), stance=stance, value=value, **given)
+
+
+def card(*lines: CardLine) -> Card:
+    return Card(event_id="chunk-1", occurred_at=AT, user_id="anna", version=1, lines=lines)
+
+
+def played(who: Person, *lines: CardLine, before: tuple[CardLine, ...] = ()) -> Played:
+    """A play that ended with these lines; before each talk the card had those of `before`."""
+    return Played(who, card(*lines), before=[before] * len(who.talks))
+
 
 runner = CliRunner()
 
@@ -40,7 +79,7 @@ def asked(tmp_path, monkeypatch):
     return ask
 
 
-def test_replies_are_kept_so_that_a_repeated_run_asks_nothing(asked):
+def test_a_repeated_run_uses_cached_replies_only(asked):
     with threaded(OpenAiServer()) as server:
         first, _ = asked(server, "--llm", "both")
         bodies = len(server.bodies)
@@ -53,7 +92,7 @@ def test_replies_are_kept_so_that_a_repeated_run_asks_nothing(asked):
     assert first | {"seconds_per_conversation": 0} == again | {"seconds_per_conversation": 0}
 
 
-def test_what_rules_find_is_found_with_a_model_too_and_not_by_a_model_that_finds_nothing(asked):
+def test_findings_of_rules_and_model_are_merged(asked):
     with threaded(OpenAiServer()) as server:
         both, _ = asked(server, "--llm", "both")
         alone, _ = asked(server, "--llm", "model")
@@ -64,7 +103,7 @@ def test_what_rules_find_is_found_with_a_model_too_and_not_by_a_model_that_finds
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"a": 1}', '{"a": {"b": []}}', "[" * 100_000, "\ud800", "null"])
-def test_a_file_that_is_none_of_a_person_is_told_and_the_others_go_on(tmp_path, text):
+def test_an_unreadable_file_is_reported_and_the_others_are_read(tmp_path, text):
     bad = tmp_path / "a_persona0.json"
     bad.write_bytes(text.encode("utf-8", "surrogatepass"))
     (tmp_path / "a_persona1.json").write_text(json.dumps({"u": {"conversations": {}}}))
@@ -76,7 +115,7 @@ def test_a_file_that_is_none_of_a_person_is_told_and_the_others_go_on(tmp_path, 
     assert isinstance(second, Person)
 
 
-def test_what_is_to_be_forgotten_is_read_from_the_quote_where_no_field_names_it():
+def test_a_quote_names_the_preference_to_forget():
     [talk] = person_of(forget("Likes 'old' tea", "Forget it.") | {"prev_pref": None}).talks
 
     assert (talk.about, talk.preference) == (About.FORGET, "Likes 'old' tea")
@@ -95,7 +134,7 @@ def test_what_is_to_be_forgotten_is_read_from_the_quote_where_no_field_names_it(
         (None, []),
     ],
 )
-def test_turns_are_read_in_every_form_in_which_they_come(told, expected):
+def test_all_layouts_of_turns_are_read(told, expected):
     assert [(turn.role.value, turn.text) for turn in turns_of(told)] == expected
 
 
@@ -110,7 +149,7 @@ fields = st.sampled_from(
 
 
 @given(st.lists(st.dictionaries(fields, json_values, max_size=9) | json_values, max_size=3), json_values)
-def test_whatever_stands_in_a_file_makes_a_person(elements, sensitive):
+def test_any_json_makes_a_person(elements, sensitive):
     made = person("anna", {"conversations": {"chat": elements}, "sensitive_information": sensitive})
 
     assert all(turn.text and isinstance(turn.role, Speaker) for talk in made.talks for turn in talk.turns)
@@ -125,7 +164,7 @@ def plays():
     return [asyncio.run(play(who)) for who in persons]
 
 
-def test_nothing_is_kept_that_must_not_be(plays):
+def test_cards_keep_no_sensitive_values(plays):
     told = _sum(plays).shares()
 
     assert (told["sensitive_values"] >= 8 * PEOPLE, told["sensitive_kept"]) == (True, 0)
@@ -133,19 +172,19 @@ def test_nothing_is_kept_that_must_not_be(plays):
     assert (told["others"], told["others_taken"]) == (3 * PEOPLE, 0)
 
 
-def test_what_was_to_be_forgotten_is_nowhere(plays):
+def test_forgotten_preferences_do_not_return(plays):
     told = _sum(plays).shares()
 
     assert told["forgotten_known_before"] >= PEOPLE, "they were known, else nothing is shown"
     assert told["forgotten_come_back"] == 0
 
 
-def test_a_card_is_the_fold_of_its_log(plays):
+def test_a_card_equals_the_fold_of_its_log(plays):
     for each in plays:
         assert encode(fold_cards(each.log)[each.person.user_id]) == encode(each.card)
 
 
-def test_a_person_who_takes_things_back_is_left_with_what_stands():
+def test_withdrawn_and_updated_preferences_are_counted():
     who = person_of(
         element("Likes rowing", "I love rowing."),
         element("Likes chess", "I love chess."),
@@ -161,7 +200,7 @@ def test_a_person_who_takes_things_back_is_left_with_what_stands():
     assert "rowing" not in stored(each).casefold()
 
 
-def test_a_person_with_hostile_turns_under_an_odd_name_is_played(tmp_path):
+def test_hostile_turns_and_file_names_are_simulated(tmp_path):
     hostile = [
         element("Likes tea", "I love tea\0\ud800 " + "x" * 50_000, who=["self"]),
         element("A" * 5_000, "I love " + "[" * 900, user_query="?"),
@@ -176,7 +215,7 @@ def test_a_person_with_hostile_turns_under_an_odd_name_is_played(tmp_path):
     assert json.loads(told.stdout.splitlines()[-1])["conversations"] == len(hostile)
 
 
-def test_the_same_seed_writes_the_same_bytes(tmp_path):
+def test_a_seed_reproduces_the_data_set(tmp_path):
     first, second, other = (tmp_path / name for name in ("first", "second", "other"))
     one, two, three = write(first, 3), write(second, 3), write(other, 3, seed=1)
 
@@ -206,12 +245,12 @@ TEA = element("Enjoys green tea", "I like green tea.")
         ("Enjoys green tea", "tea sets of bone china", Stance.PREFERS, False),
     ],
 )
-def test_a_line_says_a_preference_if_words_and_stance_agree(preference, value, stance, is_said):
+def test_a_line_matches_a_preference_by_words_and_stance(preference, value, stance, is_said):
     assert matches(line(value, stance), preference) is is_said
 
 
 @pytest.mark.parametrize("place", [0, 25])
-def test_every_figure_is_bad_for_a_card_that_keeps_all_that_it_hears(place):
+def test_a_card_that_keeps_everything_scores_badly(place):
     who = person(f"person-{place}", invented(place))
     told = {talk.preference for talk in who.talks if talk.preference} | set(who.sensitive.values())
     lines = [line(text[:200], claims(text)[0].stance if claims(text) else Stance.PREFERS) for text in sorted(told)]
@@ -229,7 +268,7 @@ def test_every_figure_is_bad_for_a_card_that_keeps_all_that_it_hears(place):
     assert figures["others_taken"] == figures["others"] > 0
 
 
-def test_an_update_is_honoured_if_the_new_stands_and_the_old_does_not():
+def test_an_update_counts_if_only_the_new_preference_remains():
     who = person_of(TEA, update("Enjoys black coffee", "Enjoys green tea", "Coffee now."))
 
     def honoured(*lines):
@@ -241,7 +280,7 @@ def test_an_update_is_honoured_if_the_new_stands_and_the_old_does_not():
     assert honoured() == [1, 0, 1, 0]
 
 
-def test_what_was_to_be_forgotten_comes_back_by_a_line_that_stands_or_is_past():
+def test_a_forgotten_preference_is_found_in_present_and_past_lines():
     who = person_of(TEA, forget("Enjoys green tea", "Forget that I like green tea."))
     gone = played(who, before=(line("green tea"),))
     back = played(who, line("green tea"), before=(line("green tea"),))
@@ -266,7 +305,7 @@ def test_what_was_to_be_forgotten_comes_back_by_a_line_that_stands_or_is_past():
         ("M-4711", "tea", False),
     ],
 )
-def test_a_sensitive_value_is_found_however_it_is_spaced(value, words, is_found):
+def test_sensitive_values_are_found_in_any_spacing(value, words, is_found):
     who = person_of(TEA, sensitive_information={"number": value})
 
     counts = figures_of(played(who, line("green tea", words=words))).counts

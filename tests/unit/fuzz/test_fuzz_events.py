@@ -14,7 +14,7 @@ from operators.learning.fold import merge
 from operators.signals import SignalWeights
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
-from operators.steps.evolve import EvolveState, EvolveStep
+from operators.steps import EvolveState, EvolveStep
 from operators.steps.rank import RankState, RankStep, answer
 from operators.tokens import count_tokens
 from schemas import Candidate, Correction, Feedback, ItemFacts, Position, SkillCommand, Stance, decode, encode

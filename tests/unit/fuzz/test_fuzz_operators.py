@@ -75,7 +75,7 @@ def candidates(draw: st.DrawFn) -> Candidate:
         return Candidate(item_id="i", title=raw["title"], description=raw["description"])
 
 
-def test_any_choice_becomes_a_skill_within_its_bounds() -> None:
+def test_any_choice_makes_a_bounded_skill() -> None:
     @given(valid(Ranking, "rankings"), st.data())
     def check(ranking: Ranking, data: st.DataObject) -> None:
         parser = BUILT_IN[data.draw(st.sampled_from(sorted(BUILT_IN)))]

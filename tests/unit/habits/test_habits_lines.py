@@ -39,7 +39,7 @@ def after(*choices: tuple[int, int]) -> HabitCounts:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(ADDED, min_size=1, max_size=300))
-def test_counts_stay_bounded_and_in_their_order(choices: list[tuple[int, int]]) -> None:
+def test_habit_counts_stay_bounded(choices: list[tuple[int, int]]) -> None:
     taken, expected, asked = after(*choices)
 
     assert 0 <= taken <= asked <= 65 * ONE
@@ -48,7 +48,7 @@ def test_counts_stay_bounded_and_in_their_order(choices: list[tuple[int, int]]) 
 
 @settings(max_examples=300, deadline=None)
 @given(COUNTS, st.floats(0.1, 20))
-def test_the_cheap_bound_never_hides_a_proof(counts: HabitCounts, least: float) -> None:
+def test_the_quadratic_bound_never_hides_evidence(counts: HabitCounts, least: float) -> None:
     for up in (True, False):
         proof = evidence_nats(counts_for_side(counts, up))
         assert 0 <= proof <= 700
@@ -56,7 +56,7 @@ def test_the_cheap_bound_never_hides_a_proof(counts: HabitCounts, least: float) 
             assert proof <= least
 
 
-def test_a_habit_is_a_line_when_it_is_sure_and_stays_one_until_it_is_not() -> None:
+def test_habit_lines_have_hysteresis() -> None:
     held: dict[str, Tier] = {}
     habits: dict[str, HabitCounts] = {}
     told = []
@@ -90,13 +90,13 @@ CHEAPER_HABIT = a_habit("picks cheaper than average")
 ITEMS = [ItemFacts(item_id=f"i{n}", measures={"price": n}) for n in range(1, 6)]
 
 
-def test_an_item_on_the_side_of_a_sure_habit_gains_what_its_evidence_says() -> None:
+def test_a_habit_scores_items_by_its_evidence() -> None:
     gain = strength(CHEAPER_HABIT)
 
     assert habit_scores(ITEMS, [CHEAPER_HABIT], None) == {"by_price": [gain, gain, 0, 0, 0]}
 
 
-def test_ranker_puts_the_cheaper_ones_first_for_who_picks_them() -> None:
+def test_a_habit_of_cheap_picks_ranks_cheap_items_first() -> None:
     ranked = [item.item_id for item, _ in rank(ITEMS, [CHEAPER_HABIT], weights=RankWeights())]
 
     assert set(ranked[:2]) == {"i1", "i2"}
@@ -117,12 +117,12 @@ def row(name: str, items: list[ItemFacts], before: TasteHistory = NOTHING, instr
 
 
 class TestMeasures:
-    def test_items_are_above_or_below_the_median_and_those_at_it_are_neither(self) -> None:
+    def test_items_at_the_median_have_no_side(self) -> None:
         assert row("price", priced(1, 2, 3, 4, 5)) == [False, False, None, True, True]
 
 
 class TestBefore:
-    def test_a_dimension_decides_by_how_much_of_the_taste_an_item_has(self) -> None:
+    def test_a_dimension_splits_items_by_taste_strength(self) -> None:
         lines = [an_attribute("mood: dark", taken=9 * ONE), an_attribute("mood: odd", Tier.SILENT, taken=9 * ONE)]
         items = [item_facts("a", "mood: dark"), item_facts("b", "mood: odd"), item_facts("c", "mood: light")]
 
@@ -151,7 +151,7 @@ BEFORE = TasteHistory.of(
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(ITEM, max_size=12), st.randoms(use_true_random=False))
-def test_sides_are_the_items_own_whatever_their_order(items: list[ItemFacts], rng: random.Random) -> None:
+def test_sides_do_not_depend_on_the_order(items: list[ItemFacts], rng: random.Random) -> None:
     known = sides_of_items(items, BEFORE, "noir", {"a": 3}, shown=False)
     order = list(range(len(items)))
     rng.shuffle(order)
@@ -167,7 +167,7 @@ def test_sides_are_the_items_own_whatever_their_order(items: list[ItemFacts], rn
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(ITEM, min_size=1, max_size=12), st.data())
-def test_what_a_choice_adds_is_bounded_and_averages_to_nothing(items: list[ItemFacts], data: st.DataObject) -> None:
+def test_a_random_choice_adds_no_evidence_on_average(items: list[ItemFacts], data: st.DataObject) -> None:
     sides = sides_of_items(items, BEFORE, "noir")
 
     added = count_choice(sides, data.draw(st.integers(0, len(items) - 1)))

@@ -60,7 +60,7 @@ async def test_a_good_answer_becomes_a_proposal_with_its_record(reasoner: LlmRea
     assert server.bodies[0]["response_format"]["json_schema"]["name"] == "evolve_v2"
 
 
-async def test_a_lying_model_is_unavailable_not_believed(reasoner: LlmReasoner, server: OpenAiServer) -> None:
+async def test_an_invalid_answer_makes_the_model_unavailable(reasoner: LlmReasoner, server: OpenAiServer) -> None:
     server.always = Act(Do.LIE)
     with pytest.raises(ReasonerUnavailable) as caught:
         await reasoner.reason(EVENT, HELD)

@@ -54,7 +54,7 @@ def chances(items: list[ItemFacts], skill: PolicySkill, *statements: Statement) 
     return found.chances
 
 
-def test_nothing_is_claimed_of_somebody_who_never_refused_anything():
+def test_a_person_without_refusals_has_no_beliefs():
     items = [item_facts("a", NOIR), item_facts("b", SAGA)]
 
     assert fit_list(items, knows(NOIR, beliefs=None), (), privacy=PRIVACY) is None
@@ -62,14 +62,14 @@ def test_nothing_is_claimed_of_somebody_who_never_refused_anything():
     assert update_beliefs(knows(NOIR, beliefs=None), (), suited=items, refused=()) is None
 
 
-def test_one_avoided_fact_outweighs_all_that_is_liked():
+def test_one_avoided_fact_outweighs_all_likes():
     found = fit_list([item_facts("a", NOIR, OLD)], knows(NOIR, OLD), (avoids(OLD),), privacy=PRIVACY)
 
     assert found is not None
     assert (found.chances, found.suits, found.nothing) == ((AVOIDED_CHANCE,), False, pytest.approx(1 - AVOIDED_CHANCE))
 
 
-def test_what_was_said_before_a_shift_is_doubtful_and_forbids_no_list_once_as_much_took_its_place():
+def test_statements_before_a_shift_become_doubtful():
     skill = knows(OLD, shifted=5, version=9)
     item = [item_facts("a", NOIR, OLD)]
     doubtful = fit_list(item, skill, (avoids(NOIR, since=2),), privacy=PRIVACY)
@@ -83,7 +83,7 @@ def test_what_was_said_before_a_shift_is_doubtful_and_forbids_no_list_once_as_mu
     assert (lifted.chances, set(lifted.against), lifted.suits) == ((REPLACED_CHANCE,), {"a"}, True)
 
 
-def test_who_refuses_is_believed_to_refuse_more_and_who_takes_to_take_more():
+def test_refusals_lower_and_choices_raise_acceptance():
     item = [item_facts("a", NOIR, OLD)]
     start = knows()
     refusing = update_beliefs(start, (), suited=(), refused=item)
@@ -95,7 +95,7 @@ def test_who_refuses_is_believed_to_refuse_more_and_who_takes_to_take_more():
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=40))
-def test_beliefs_stay_within_bounds_whatever_happens(events):
+def test_beliefs_stay_within_bounds(events):
     skill = knows(OLD)
     for suits, number in events:
         items = [item_facts("a", f"genre: g{number}", OLD)]
@@ -110,7 +110,7 @@ def test_beliefs_stay_within_bounds_whatever_happens(events):
 @given(
     st.lists(st.lists(st.sampled_from([NOIR, SAGA, WAR, OLD, NEW]), max_size=3, unique=True), min_size=1, max_size=9)
 )
-def test_chances_are_chances_and_nothing_is_at_most_what_the_best_leaves(lists):
+def test_chances_are_probabilities(lists):
     items = [item_facts(f"i{n}", *facts) for n, facts in enumerate(lists)]
     found = fit_list(items, knows(NOIR), (avoids(WAR),), asks=True, privacy=PRIVACY)
 
@@ -120,7 +120,7 @@ def test_chances_are_chances_and_nothing_is_at_most_what_the_best_leaves(lists):
     assert found.suits is (max(found.chances) >= MIN_ACCEPTANCE)
 
 
-def test_the_question_is_about_what_would_decide():
+def test_the_question_asks_about_the_deciding_dimension():
     items = [item_facts("a", NOIR, OLD), item_facts("b", SAGA, OLD), item_facts("c", WAR, OLD)]
     found = best_question(items, knows(), (), privacy=PRIVACY)
 
@@ -130,7 +130,7 @@ def test_the_question_is_about_what_would_decide():
     assert [option.attribute_id for option in found.options] == [id_of(NOIR), id_of(SAGA), id_of(WAR)]
 
 
-def test_a_question_has_at_most_four_options_and_begins_with_what_most_have():
+def test_a_question_has_up_to_four_options_commonest_first():
     items = [item_facts(f"i{n}", f"genre: g{n // 2}") for n in range(12)]
     found = best_question(items, knows(), (), privacy=PRIVACY)
 
@@ -138,7 +138,7 @@ def test_a_question_has_at_most_four_options_and_begins_with_what_most_have():
     assert [option.value for option in found.options] == ["g0", "g1", "g2", "g3"]
 
 
-def test_nobody_is_asked_what_no_answer_would_change():
+def test_no_question_without_a_gain():
     alike = [item_facts("a", NOIR, OLD), item_facts("b", NOIR, OLD)]
     refused = [item_facts("a", NOIR), item_facts("b", SAGA)]
 
@@ -147,7 +147,7 @@ def test_nobody_is_asked_what_no_answer_would_change():
 
 
 @pytest.mark.parametrize("text", ["faith: catholic", "religion: any", "health_condition: diabetes"])
-def test_nobody_is_ever_asked_about_what_is_sensitive(text):
+def test_no_question_about_sensitive_facts(text):
     dimension = text.split(":")[0]
     items = [item_facts("a", text), item_facts("b", f"{dimension}: of another kind")]
 

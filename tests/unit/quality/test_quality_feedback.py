@@ -33,7 +33,7 @@ def remembering(scenarios: Scenarios) -> Played:
     return asyncio.run(play(scenarios, Remembers()))
 
 
-def test_the_person_says_what_the_benchmarks_person_says(scenarios):
+def test_the_simulated_person_words_feedback_like_the_benchmark(scenarios):
     expected = [json.loads(line) for line in (SAMPLE / "replies.jsonl").read_text().splitlines()]
     assert {row[3] for row in expected} == set(Kind) - {Kind.ANSWERED}
 
@@ -54,7 +54,7 @@ def test_the_person_says_what_the_benchmarks_person_says(scenarios):
 
 
 @pytest.mark.parametrize("replies", list(Replies))
-def test_skills_learn_at_least_what_a_learner_remembers_that_was_told_in_fields(scenarios, remembering, replies):
+def test_skills_learn_as_much_as_a_learner_with_structured_feedback(scenarios, remembering, replies):
     skills = Skills(replies)
     passing = InPassing(skills)
 
@@ -67,7 +67,7 @@ def test_skills_learn_at_least_what_a_learner_remembers_that_was_told_in_fields(
     assert all(each["bins"] for each in reliability(played))
 
 
-def test_a_learner_knows_nothing_of_the_answer(scenarios):
+def test_a_learner_does_not_see_the_answer(scenarios):
     """Offers depend on what was said, not on what is right: with other answers, they are the same."""
     blind = {
         phase: tuple(type(each)(each.key, 9, each.user_id, each.domain, "", each.items, None) for each in found)
@@ -85,7 +85,7 @@ def command(*args: object) -> Result:
     return CliRunner().invoke(app, ["eval", "feedback", *map(str, args)], env={"COLUMNS": "200"})
 
 
-def test_a_folder_that_does_not_fit_together_is_told(tmp_path):
+def test_an_inconsistent_folder_is_an_error(tmp_path):
     people, rows = (gzip.decompress((SAMPLE / f"{name}.jsonl.gz").read_bytes()) for name in ("people", "scenarios"))
     for name, data, told in (
         ("no people", (b"", rows), "taste fits scenario"),

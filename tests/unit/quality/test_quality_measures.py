@@ -28,7 +28,7 @@ def places(of_users):
     return {f"u{number}": dict(enumerate(of_user)) for number, of_user in enumerate(of_users)}
 
 
-def test_measures_of_places_by_hand():
+def test_rank_measures_equal_hand_computed_values():
     assert list(hit_at(3, [1, 3, 4])) == [1, 1, 0]
     assert list(ndcg_at(5, [1, 3, 6])) == [1, 0.5, 0]  # log2(2) = 1, log2(4) = 2
     expected = {"hit_at_1": 0.25, "hit_at_3": 0.5, "hit_at_5": 0.75}
@@ -38,14 +38,14 @@ def test_measures_of_places_by_hand():
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.booleans(), min_size=2, max_size=60), st.integers(0, 5))
-def test_an_interval_contains_the_mean_and_a_seed_repeats_it(hits, seed):
+def test_an_interval_contains_the_mean_and_is_reproducible(hits, seed):
     low, high = interval(hits, seed)
 
     assert low <= np.mean(hits) <= high
     assert interval(hits, seed) == (low, high)
 
 
-def test_figures_by_hand():
+def test_summary_figures_equal_hand_computed_values():
     found = summary(places([[1, 2, 10], [1]]))
 
     assert (found.users, found.choices, found.hit_at_1) == (2, 4, 0.5)
@@ -56,7 +56,7 @@ def test_figures_by_hand():
     assert (halves.early, halves.late) == (1.0, pytest.approx(1 / 3))
 
 
-def test_a_difference_counts_choices_alike_and_its_interval_resamples_users():
+def test_a_difference_weighs_choices_and_resamples_users():
     found = minus(places([[1] * 8, [2, 2]]), places([[2] * 8, [1, 2]]))
 
     assert found.value == pytest.approx((8 - 1) / 10)
@@ -89,7 +89,7 @@ class Remembers:
 
 
 @every_host
-def test_the_model_decides_by_request_memory_and_slim_skill(name: str) -> None:
+def test_the_fake_model_uses_request_memory_and_skill(name: str) -> None:
     model = Remembers()
     for line in ("", "likes: noir"):
         request = a_request(instruction="a quiet one", history=(SAGA,), slim_skill=line, seed="r1")
@@ -102,7 +102,7 @@ def test_the_model_decides_by_request_memory_and_slim_skill(name: str) -> None:
     assert not skilled.companions
 
 
-def test_a_dynamic_profile_follows_a_change_of_taste_but_not_at_once() -> None:
+def test_a_dynamic_profile_follows_a_change_with_a_delay() -> None:
     host, request = DynamicProfileHost(Remembers()), a_request(history=(SAGA, SAGA))
     assert host.profile(request) == profile_of((SAGA, SAGA))
 
@@ -124,7 +124,7 @@ def by_user(split):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_case_has_the_answer_among_ten_that_the_user_never_met(tmp_path, kind):
+def test_every_case_has_ten_unseen_candidates(tmp_path, kind):
     histories = tastes()
 
     split, answers = read(data_set(tmp_path, histories), kind)
@@ -136,7 +136,7 @@ def test_every_case_has_the_answer_among_ten_that_the_user_never_met(tmp_path, k
         assert set(case.candidates) & set(histories[case.user_id]) == {answers[case.user_id]}
 
 
-def test_no_test_users_answer_is_in_training_whoever_is_sampled(tmp_path):
+def test_answers_are_never_in_training(tmp_path):
     histories = tastes()
 
     split, _ = read(data_set(tmp_path, histories), users=2)
@@ -146,7 +146,7 @@ def test_no_test_users_answer_is_in_training_whoever_is_sampled(tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_users_answer_touches_nobody_elses_training_or_case(tmp_path, kind):
+def test_one_users_answer_does_not_affect_other_users(tmp_path, kind):
     histories = tastes()
     changed = {
         **histories,
@@ -170,7 +170,7 @@ def test_one_users_answer_touches_nobody_elses_training_or_case(tmp_path, kind):
         (("ann", "f01", ["f01", "f00"]), "has met f00"),
     ],
 )
-def test_candidates_that_do_not_fit_are_an_error_that_says_so(tmp_path, row, told):
+def test_inconsistent_candidates_are_an_error(tmp_path, row, told):
     folder = data_set(tmp_path, {"ann": ["f00", "f01"]})
     candidates(folder, [row])
 

@@ -6,12 +6,16 @@ from typer.testing import CliRunner
 from evaluation import community
 from evaluation.community import Community
 from evaluation.dataset import sequences
+from evaluation.leave_one_out import ARMS
 from evaluation.plans import Lists, plans
 from evaluation.simulation import no_progress
 from evaluation.skill_arms import STREAM_RULES, By
+from evaluation.split import read
 from evaluation.stream import play
+from evaluation.warm_up import ArmOptions
 from operators.global_skill import Population
 from operators.graph.items import neighbour_of
+from operators.weights import DEFAULT_WEIGHTS
 from streams.cli import app
 from tests.unit.quality.quality_builders import data_set, tastes
 
@@ -37,7 +41,7 @@ async def played(arm, plan, **options):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_player_chooses_what_they_took_next_among_ten(made, kind):
+def test_a_simulated_user_chooses_their_next_item(made, kind):
     plan = made[kind]
 
     assert len(plan.choices) == 20
@@ -69,7 +73,7 @@ def two_futures(tmp_path, user_id="u03", after=4):
     return [known_of(data_set(tmp_path, of_all), user_id, after + 1) for of_all in (histories, changed)]
 
 
-def test_nothing_that_ranks_depends_on_what_a_player_takes_now_or_later(tmp_path):
+def test_rankings_do_not_depend_on_future_choices(tmp_path):
     one, other = two_futures(tmp_path)
 
     assert one == other
@@ -81,7 +85,7 @@ def test_nothing_that_ranks_depends_on_what_a_player_takes_now_or_later(tmp_path
 
 
 @pytest.mark.parametrize("leak", ["the graph tells a player of themselves", "the population counts the player"])
-def test_a_leak_would_be_seen(tmp_path, monkeypatch, leak):
+def test_a_leak_is_detected(tmp_path, monkeypatch, leak):
     if leak.startswith("the graph"):
         name = neighbour_of
         monkeypatch.setattr(community, "neighbour_of", lambda user_id, secret: name("somebody else", secret))
@@ -97,7 +101,7 @@ def test_a_leak_would_be_seen(tmp_path, monkeypatch, leak):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_all_arms_are_measured_on_the_same_choices(made, kind):
+async def test_all_arms_rank_the_same_choices(made, kind):
     plays = [await played(name, made[kind]) for name in STREAM_RULES]
 
     seen = {user_id: list(of_user) for user_id, of_user in plays[0].places[By.MIX].items()}
@@ -128,8 +132,61 @@ def stream(*args):
         (("--arm", ","), "name at least one"),
     ],
 )
-def test_a_wrong_command_line_is_told(tmp_path, args, told):
+def test_a_wrong_command_line_is_an_error(tmp_path, args, told):
     done = stream("--data", tmp_path, *args)
 
     assert done.exit_code == 2
     assert told in done.stderr
+
+
+FREE = [name for name, entry in ARMS.items() if not entry.asks]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return read(data_set(tmp_path_factory.mktemp("films")))
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory):
+    """Everybody trains, and six are tested."""
+    return read(data_set(tmp_path_factory.mktemp("films")), users=6)[0]
+
+
+async def trained(name, split, **options):
+    arm = ARMS[name].make(ArmOptions(**options))
+    await arm.train(split, no_progress)
+    return arm
+
+
+async def orders(arm, split):
+    return [await arm.rank(case) for case in split.cases]
+
+
+@pytest.mark.parametrize("name", FREE)
+async def test_ranking_a_case_has_no_side_effects(name, few):
+    arm, other = await trained(name, few), await trained(name, few)
+
+    forwards = {case.user_id: await arm.rank(case) for case in few.cases}
+    again = {case.user_id: await arm.rank(case) for case in few.cases}
+    backwards = {case.user_id: await other.rank(case) for case in reversed(few.cases)}
+
+    assert arm.name == name
+    assert forwards == again == backwards
+    assert all(set(forwards[case.user_id]) == set(case.candidates) for case in few.cases)
+
+
+# SAGER's arms.
+
+
+async def test_the_product_arm_learns_up_to_the_case(few):
+    arm = await trained("sager", few, tau=2)
+
+    shown = [(each.user_id, each.choice) for each in arm.skills.played if each.order]
+    assert len(shown) == 2 * len(few.cases)
+    for case in few.cases:
+        last = [visit.item_id for visit in few.training[case.user_id][-2:]]
+        assert [choice.taken.item_id for user_id, choice in shown if user_id == case.user_id] == last
+        assert arm.skills.skills[case.user_id].contrasts == 2
+    assert arm.skills.weights != DEFAULT_WEIGHTS
+    assert await orders(arm, few) == await orders(await trained("sager", few, tau=2), few)

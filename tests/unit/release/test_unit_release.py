@@ -31,7 +31,7 @@ def source(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_tag_whose_versions_and_changelog_agree_is_fit(source: Path) -> None:
+def test_a_consistent_tag_is_accepted(source: Path) -> None:
     assert problems(source, "v0.2.0") == []
 
 
@@ -54,7 +54,7 @@ def test_a_distribution_that_was_not_bumped_is_found(source: Path, folder: Path)
         ("## [Unreleased]\n", "## [Unreleased]\n\n- Forgotten here.\n", "Unreleased"),
     ],
 )
-def test_a_changelog_that_does_not_tell_the_release_is_found(source: Path, before: str, after: str, told: str) -> None:
+def test_an_incomplete_changelog_is_found(source: Path, before: str, after: str, told: str) -> None:
     assert before in CHANGELOG
     (source / "CHANGELOG.md").write_text(CHANGELOG.replace(before, after))
 

@@ -86,7 +86,7 @@ def test_the_prompt_is_the_golden_one() -> None:
     assert asked(SKILL, "A saga for the weekend").prompt == GOLDEN.read_text(encoding="utf-8")
 
 
-def test_only_medium_and_high_lines_can_be_named() -> None:
+def test_only_medium_and_high_lines_are_offered() -> None:
     found = asked(SKILL)
 
     assert list(found.likes) == ["noir", "family saga", "dark"]
@@ -110,7 +110,7 @@ async def test_the_models_choice_becomes_the_slim_skill(extract: LlmExtract, ser
 @pytest.mark.parametrize(
     ("lines", "properties"), [((NOIR,), ["likes"]), ((STYLE,), ["style"]), ((NOIR, STYLE), ["likes", "style"])]
 )
-async def test_only_what_there_is_is_asked_for(
+async def test_the_schema_has_only_existing_parts(
     extract: LlmExtract, server: OpenAiServer, lines: tuple[Attribute, ...], properties: list[str]
 ) -> None:
     found, _ = await extract.extract(a_skill(*lines))
@@ -119,7 +119,7 @@ async def test_only_what_there_is_is_asked_for(
     assert found.record.text == slim(a_skill(*lines), gate=OUTPUT_GATE).text
 
 
-async def test_a_lying_model_is_unavailable_not_believed(extract: LlmExtract, server: OpenAiServer) -> None:
+async def test_an_invalid_answer_makes_the_model_unavailable(extract: LlmExtract, server: OpenAiServer) -> None:
     server.always = Act(Do.LIE)
 
     with pytest.raises(ReasonerUnavailable, match="invalid-reply"):
@@ -161,7 +161,7 @@ VALUES = st.one_of(
     st.integers(10, 200),
     st.data(),
 )
-async def test_whatever_is_chosen_is_a_sure_line_within_the_budget(
+async def test_any_answer_stays_within_lines_and_budget(
     lines: list[tuple[str, AttributeKind, Tier]], instruction: str, budget: int, data: st.DataObject
 ) -> None:
     skill = a_skill(*(an_attribute(f"x: {v}", t, kind=k, attribute_id=f"x:{n}") for n, (v, k, t) in enumerate(lines)))

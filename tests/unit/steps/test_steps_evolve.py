@@ -43,7 +43,7 @@ def finished(contrast: Contrast, proposal: Proposal, state: EvolveState | None =
 
 
 class TestBegin:
-    def test_a_choice_is_to_be_reasoned_about_and_remembered(self) -> None:
+    def test_a_choice_is_prepared_and_remembered(self) -> None:
         contrast = a_contrast([NOIR], [[SAGA]])
 
         begun = STEP.prepare(EvolveState(HELD), contrast, a_position(timestamp_ms=2**42))
@@ -54,7 +54,7 @@ class TestBegin:
         assert begun.remembered.touch is not None
         assert [each.item_id for each in begun.remembered.touch.items] == ["taken"]
 
-    def test_what_is_private_is_left_out_before_anybody_reasons(self) -> None:
+    def test_private_facts_are_removed_before_reasoning(self) -> None:
         """Older workers left it on the topic."""
         item = ItemFacts(
             item_id="taken",
@@ -69,14 +69,14 @@ class TestBegin:
         assert [fact.value for fact in begun.contrast.chosen.facts] == ["noir"]
         assert "example.org" not in begun.contrast.chosen.title + begun.remembered.memory.model_dump_json()
 
-    def test_of_a_forgotten_choice_nothing_is_left(self) -> None:
+    def test_an_erased_choice_is_dropped(self) -> None:
         receipt = a_receipt(domains={DOMAIN: forgotten_at(0)})
 
         begun = STEP.prepare(EvolveState(HELD, receipt), a_contrast([NOIR], occurred_at=a_time(0)), a_position())
 
         assert (begun.contrast, begun.outcome, begun.remembered) == (None, EvolveOutcome.FORGOTTEN, None)
 
-    def test_of_a_forgotten_line_nothing_is_learned_from_before(self) -> None:
+    def test_an_erased_line_is_not_learned_from_earlier_events(self) -> None:
         line = line_digest(USER, DOMAIN, id_of(NOIR))
         receipt = a_receipt(lines={line: forgotten_at(5)})
         late = round(a_time(9).timestamp() * 1000)
@@ -91,7 +91,7 @@ class TestBegin:
         assert [fact.value for fact in before.contrast.chosen.facts] == ["dark"]
         assert [fact.value for fact in after.contrast.chosen.facts] == ["noir"]
 
-    def test_a_repeated_choice_is_known_by_its_id_or_its_place(self) -> None:
+    def test_a_repeated_choice_is_detected_by_id_or_position(self) -> None:
         contrast = a_contrast([NOIR])
         by_id = a_skill(recent=(contrast.event_id,))
         by_place = a_skill(applied=(a_position(7),))
@@ -100,7 +100,7 @@ class TestBegin:
         assert STEP.prepare(EvolveState(by_place), contrast, a_position(7)).outcome is EvolveOutcome.REPEATED
         assert STEP.prepare(EvolveState(by_place), contrast, a_position(8)).outcome is None
 
-    def test_a_frozen_skill_and_one_after_its_warm_up_learn_nothing(self) -> None:
+    def test_frozen_and_warmed_up_skills_do_not_learn(self) -> None:
         frozen, warm = a_skill(frozen=True), a_skill(version=3)
 
         assert STEP.prepare(EvolveState(frozen), a_contrast()).outcome is EvolveOutcome.FROZEN
@@ -110,7 +110,7 @@ class TestBegin:
 
 
 class TestFinish:
-    def test_the_effects_are_a_sealed_diff_the_skill_that_it_makes_and_what_apps_are_told(self) -> None:
+    def test_effects_have_a_sealed_diff_a_skill_and_a_slim_skill(self) -> None:
         effects = finished(a_contrast([SAGA, DARK]), a_proposal([SAGA], [DARK]))
 
         assert effects.outcome is EvolveOutcome.EVOLVED
@@ -120,7 +120,7 @@ class TestFinish:
         assert effects.diff.source == a_position(7)
         assert effects.version.slim is None, "likes and order are as they were, so apps hear nothing"
 
-    def test_a_slim_skill_goes_out_once_it_says_something_else(self) -> None:
+    def test_a_slim_skill_is_sent_when_its_text_changes(self) -> None:
         low = a_skill(an_attribute(NOIR, Tier.LOW, support=1))
 
         effects = finished(a_contrast([NOIR]), a_proposal([NOIR]), EvolveState(low))
@@ -129,7 +129,7 @@ class TestFinish:
         assert effects.version.slim is not None
         assert (effects.version.slim.text, effects.version.slim.skill_version) == ("likes: noir", 2)
 
-    def test_the_answer_is_merged_into_the_skill_as_it_is_by_then(self) -> None:
+    def test_an_answer_is_merged_into_the_current_skill(self) -> None:
         """Saga was removed while the reasoner thought (invariant 3)."""
         contrast = a_contrast([NOIR])
         answer = a_proposal([NOIR, SAGA])
@@ -144,7 +144,7 @@ class TestFinish:
 
 
 class TestCommand:
-    def test_a_command_of_before_is_forgotten_with_the_person(self) -> None:
+    def test_a_command_before_an_erasure_is_dropped(self) -> None:
         receipt = a_receipt(person=forgotten_at(0))
 
         effects = STEP.command(EvolveState(HELD, receipt), a_command(Action.PIN, NOIR))
@@ -167,7 +167,7 @@ class TestUnsent:
             (2, 2, "likes: old", False, False),
         ],
     )
-    def test_what_is_not_there_goes_out(
+    def test_unsent_parts_are_sent_again(
         self, diff_version: int, slim_version: int, slim_text: str | None, diff_goes: bool, slim_goes: bool
     ) -> None:
         unsent = STEP.unsent(EvolveState(self.LEFT), diff_version, slim_version, slim_text)

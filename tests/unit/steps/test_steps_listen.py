@@ -79,7 +79,7 @@ def finished(*findings: PreferenceFinding, receipt: Receipt | None = None, card:
         ([said(turn, f"{turn} " + "x" * 15_900, role=Speaker.ASSISTANT) for turn in range(40)], CloseReason.FULL),
     ],
 )
-def test_why_a_chunk_is_closed(turns: list[Utterance], why: CloseReason) -> None:
+def test_chunks_close_for_the_expected_reason(turns: list[Utterance], why: CloseReason) -> None:
     listening, closed = None, []
     for offset, turn in enumerate(turns):
         taken = STEP.add_turn(ListenState(listening), turn, at(offset))
@@ -88,7 +88,7 @@ def test_why_a_chunk_is_closed(turns: list[Utterance], why: CloseReason) -> None
     assert closed == [why]
 
 
-def test_silence_is_told_by_arrival_and_not_by_what_turns_say_of_themselves() -> None:
+def test_silence_is_measured_by_arrival() -> None:
     listening = heard(said(0, "hello there"))
     assert STEP.due_ms(listening) == 301_000
     assert STEP.after_silence(listening, 300_999) is None
@@ -99,7 +99,7 @@ def test_silence_is_told_by_arrival_and_not_by_what_turns_say_of_themselves() ->
     assert STEP.due_ms(taken.listening) == 0, "at once"
 
 
-def test_a_finding_of_a_domains_vocabulary_is_told_to_its_skill() -> None:
+def test_a_finding_in_the_vocabulary_becomes_a_correction() -> None:
     thought = finished(of_films(), of_films(value="Thrillers"), a_finding("hiking"))
     [correction] = thought.corrections
     assert (correction.domain, correction.directives[0].value, correction.text) == ("films", "Horror", "I love Horror")
@@ -119,13 +119,13 @@ def test_a_finding_of_a_domains_vocabulary_is_told_to_its_skill() -> None:
         (Effect.STATES, Stance.INSTEAD, (Stance.PREFERS, False)),
     ],
 )
-def test_what_a_skill_is_told(effect: Effect, stance: Stance, told: tuple[Stance, bool]) -> None:
+def test_findings_map_to_corrections(effect: Effect, stance: Stance, told: tuple[Stance, bool]) -> None:
     [correction] = finished(of_films(effect=effect, stance=stance)).corrections
     [directive] = correction.directives
     assert (directive.stance, directive.changed) == told
 
 
-def test_what_is_to_be_forgotten_is_asked_for_and_not_told_first() -> None:
+def test_a_wish_to_forget_makes_no_correction() -> None:
     thought = finished(of_films(), of_films(effect=Effect.FORGETS, stated_at=a_time(1)))
     assert thought.corrections == ()
     [request] = thought.forgets
@@ -133,7 +133,7 @@ def test_what_is_to_be_forgotten_is_asked_for_and_not_told_first() -> None:
     assert card_line_digest(ANN, line_id(Stance.PREFERS, "genre", "Horror", "films")) in thought.lines
 
 
-def test_what_was_forgotten_since_it_was_said_is_not_learned() -> None:
+def test_findings_erased_meanwhile_are_not_learned() -> None:
     scope = ErasedScope(event_id="f", until=a_time(9), actor="ann")
     known = {"event_id": "f", "occurred_at": a_time(9), "subject": subject_digest(ANN)}
     name = line_digest(ANN, "films", "preference:genre:horror")
@@ -148,7 +148,7 @@ def test_what_was_forgotten_since_it_was_said_is_not_learned() -> None:
         assert finished(of_films(stated_at=a_time(10)), receipt=receipt).diff is not None
 
 
-def test_what_was_forgotten_is_learned_anew_by_a_plain_word_and_not_by_a_hint() -> None:
+def test_an_erased_line_needs_an_explicit_statement() -> None:
     scope = ErasedScope(event_id="f", until=a_time(9), actor="ann", done=True)
     lines = {card_line_digest(ANN, line_id(Stance.PREFERS, "stated", "jazz")): scope}
     receipt = Receipt(event_id="f", occurred_at=a_time(9), subject=subject_digest(ANN), lines=lines)
@@ -157,7 +157,7 @@ def test_what_was_forgotten_is_learned_anew_by_a_plain_word_and_not_by_a_hint() 
     assert finished(replace(hint, strength=Strength.SAID), receipt=receipt).diff is not None
 
 
-def test_nothing_said_before_a_line_was_forgotten_is_quoted_any_more() -> None:
+def test_quotes_before_an_erasure_are_removed() -> None:
     scope = ErasedScope(event_id="f", until=a_time(9), actor="ann", done=True)
     lines = {card_line_digest(ANN, line_id(Stance.PREFERS, "stated", "jazz")): scope}
     receipt = Receipt(event_id="f", occurred_at=a_time(9), subject=subject_digest(ANN), lines=lines)
@@ -171,7 +171,7 @@ def test_nothing_said_before_a_line_was_forgotten_is_quoted_any_more() -> None:
     assert [each.line.words for each in late] == ["I love jazz and hiking"] * 2
 
 
-def test_a_forgotten_domains_turns_go_and_the_others_wait_on() -> None:
+def test_erasing_a_domain_removes_its_turns_only() -> None:
     listening = heard(said(0, "one", domain="films"), said(1, "two"), said(2, "three", domain="films"))
     [chunk] = scrub_conversations(listening, "films").chunks
     assert [turn.text for turn in chunk.turns] == ["two"]
@@ -186,7 +186,7 @@ def test_a_forgotten_domains_turns_go_and_the_others_wait_on() -> None:
         ("I love jazz. Forget that.", "I love jazz. Forget that."),
     ],
 )
-def test_what_waits_of_a_turn_that_is_not_to_be_remembered(text: str, waits: str) -> None:
+def test_an_opted_out_turn_keeps_only_wishes_to_forget(text: str, waits: str) -> None:
     taken = STEP.add_turn(ListenState(), said(0, text), at(0))
     assert taken.outcome is ListenOutcome.NOT_REMEMBERED
     assert taken.listening is not None

@@ -31,7 +31,7 @@ FORGOTTEN = Receipt(
 LATE = a_position(3, timestamp_ms=round(a_time(60).timestamp() * 1000))
 
 
-def test_an_interaction_is_counted_remembered_and_told() -> None:
+def test_an_interaction_is_counted_and_remembered() -> None:
     effects = PRIOR.step(PriorState(), an_interaction(), NOIR, LATE)
 
     assert effects.outcome is PriorOutcome.COUNTED
@@ -52,7 +52,7 @@ def test_a_repeated_interaction_has_no_effects() -> None:
     assert (again.outcome, again.profile, again.remembered) == (PriorOutcome.REPEATED, None, None)
 
 
-def test_after_a_crash_between_the_two_writes_the_missing_one_is_made_up_for() -> None:
+def test_a_missing_write_is_repeated_after_a_crash() -> None:
     interaction = an_interaction()
     first = PRIOR.step(PriorState(), interaction, NOIR, LATE)
     assert first.remembered is not None
@@ -64,7 +64,7 @@ def test_after_a_crash_between_the_two_writes_the_missing_one_is_made_up_for() -
     assert (without_memory.profile, without_memory.remembered) == (None, first.remembered)
 
 
-def test_an_event_sent_twice_moves_the_fences_alone() -> None:
+def test_a_resent_event_only_moves_the_fence() -> None:
     interaction = an_interaction()
     first = PRIOR.step(PriorState(), interaction, NOIR, LATE)
     assert first.remembered is not None
@@ -77,7 +77,7 @@ def test_an_event_sent_twice_moves_the_fences_alone() -> None:
     assert again.remembered.touch is None
 
 
-def test_what_happened_before_a_person_was_forgotten_is_counted_nowhere() -> None:
+def test_interactions_before_an_erasure_are_not_counted() -> None:
     before = PRIOR.step(PriorState(receipt=FORGOTTEN), an_interaction(occurred_at=a_time(4)), NOIR, LATE)
     after = PRIOR.step(PriorState(receipt=FORGOTTEN), an_interaction(occurred_at=a_time(6)), NOIR, LATE)
 
@@ -94,12 +94,12 @@ class TestStart:
     )
     PROFILE = PRIOR.step(PriorState(), an_interaction(), NOIR, LATE).profile
 
-    def test_users_with_a_history_start_from_it(self) -> None:
+    def test_users_with_a_history_start_with_it(self) -> None:
         skill = SkillStart(privacy=PRIVACY).skill(USER, DOMAIN, a_rank_request(), self.PROFILE, self.TEMPLATE)
 
         assert (skill.version, texts(skill.attributes)) == (0, ["genre: noir"])
 
-    def test_users_without_start_from_the_template_as_far_as_it_may_be_kept(self) -> None:
+    def test_new_users_start_with_the_template(self) -> None:
         """A template may be older than what is private now."""
         assert texts(SkillStart(privacy=PRIVACY).seed(DOMAIN, None, self.TEMPLATE)) == ["genre: drama"]
         assert len(SkillStart(privacy=KEEP_ALL).seed(DOMAIN, None, self.TEMPLATE)) == 2

@@ -32,7 +32,7 @@ def after(skill: PolicySkill, command: SkillCommand, **limits: int) -> PolicySki
     )
 
 
-def test_a_stated_line_is_there_with_its_words_and_its_event() -> None:
+def test_an_added_line_has_its_words_and_event() -> None:
     command = a_command(Action.ADD, line=SkillLineInput(dimension="genre", value="Film Noir", tier=Tier.MEDIUM))
 
     skill = after(a_skill(an_attribute(SAGA)), command)
@@ -43,7 +43,7 @@ def test_a_stated_line_is_there_with_its_words_and_its_event() -> None:
     assert [evidence.event_id for evidence in line.evidence] == [command.event_id]
 
 
-def test_a_stated_line_finds_room_or_is_refused() -> None:
+def test_an_added_line_fits_or_is_refused() -> None:
     pinned = [an_attribute(f"genre: g{n}", Tier.HIGH, pinned=True) for n in range(2)]
     loose = an_attribute("genre: loose", Tier.LOW)
 
@@ -56,7 +56,7 @@ def test_a_stated_line_finds_room_or_is_refused() -> None:
     assert ([r.why.value for r in diff.refused], diff.changes) == (["full"], ())
 
 
-def test_a_reworded_line_keeps_what_it_had_under_its_new_name() -> None:
+def test_a_reworded_line_keeps_its_counts() -> None:
     line = an_attribute(NOIR, Tier.HIGH, support=7, pinned=True)
 
     [reworded] = after(a_skill(line), a_command(Action.REWORD, value="neo-noir")).attributes
@@ -67,7 +67,7 @@ def test_a_reworded_line_keeps_what_it_had_under_its_new_name() -> None:
 
 
 @pytest.mark.parametrize("tier", list(Tier)[1:])
-def test_a_tier_is_set_at_once_and_not_by_steps(tier: Tier) -> None:
+def test_a_set_tier_applies_at_once(tier: Tier) -> None:
     given_ = a_skill(an_attribute(NOIR, Tier.LOW, contradictions=1))
 
     [line] = after(given_, a_command(Action.SET_TIER, tier=tier)).attributes
@@ -76,7 +76,7 @@ def test_a_tier_is_set_at_once_and_not_by_steps(tier: Tier) -> None:
     assert line.contradictions == (1 if tier is Tier.LOW else 0)
 
 
-def test_a_frozen_skill_says_so_until_it_is_unfrozen() -> None:
+def test_freeze_holds_until_unfreeze() -> None:
     frozen = after(a_skill(an_attribute(NOIR)), a_command(Action.FREEZE))
     still = after(frozen, a_command(Action.PIN))
 
@@ -84,7 +84,7 @@ def test_a_frozen_skill_says_so_until_it_is_unfrozen() -> None:
     assert not after(still, a_command(Action.UNFREEZE)).frozen
 
 
-def test_pin_and_unpin_change_nothing_but_the_pin() -> None:
+def test_pin_and_unpin_change_only_the_pin() -> None:
     given_ = a_skill(an_attribute(NOIR, Tier.LOW))
 
     pinned = after(given_, a_command(Action.PIN, actor="bo", reason="mine"))
@@ -98,7 +98,7 @@ def test_pin_and_unpin_change_nothing_but_the_pin() -> None:
     assert pinned.last_diff.changes[0].reason == "mine"
 
 
-def test_remove_takes_the_line_out_even_if_pinned_or_protected() -> None:
+def test_remove_also_removes_pinned_and_protected_lines() -> None:
     given_ = a_skill(an_attribute(NOIR, Tier.HIGH, pinned=True), an_attribute(SAGA))
 
     assert after(given_, a_command(Action.REMOVE)).attributes == given_.attributes[1:]
@@ -121,7 +121,7 @@ ACTIONS = st.lists(
 
 
 @given(ACTIONS, ACTIONS)
-def test_rolled_back_a_skill_has_that_versions_lines_and_all_versions_in_its_log(
+def test_a_roll_back_restores_lines_and_keeps_the_log(
     first: list[tuple[Action, str]], second: list[tuple[Action, str]]
 ) -> None:
     seed = (an_attribute(NOIR), an_attribute("mood: dark", Tier.HIGH))
@@ -147,7 +147,7 @@ def test_rolled_back_a_skill_has_that_versions_lines_and_all_versions_in_its_log
 
 
 @pytest.mark.parametrize("action", list(Action))
-def test_a_command_that_does_not_say_what_it_needs_is_a_bad_record(action: Action) -> None:
+def test_an_incomplete_command_is_a_bad_record(action: Action) -> None:
     whole = a_command(action)
     bare = whole.model_copy(
         update={"attribute_id": None, "line": None, "value": None, "tier": None, "to_version": None, "lines": None}

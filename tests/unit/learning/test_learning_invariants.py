@@ -191,7 +191,7 @@ class Stream:
 @pytest.mark.parametrize("counts", [True, False])
 @MANY
 @given(SEED, HISTORY, LIMITS)
-def test_state_is_the_fold_of_the_log_byte_for_byte(
+def test_a_skill_is_the_fold_of_its_log(
     counts: bool, seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
 ) -> None:
     """Invariant 1, at every version, and with every diff delivered twice or the whole log read again."""
@@ -207,7 +207,7 @@ def test_state_is_the_fold_of_the_log_byte_for_byte(
 
 @MANY
 @given(SEED, HISTORY, LIMITS)
-def test_every_record_is_in_the_log_once_and_in_order(
+def test_the_log_has_each_record_once_in_order(
     seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
 ) -> None:
     """Invariant 2, the operators' part: duplicates change nothing, versions have no gap."""
@@ -221,7 +221,7 @@ def test_every_record_is_in_the_log_once_and_in_order(
 
 @MANY
 @given(SEED, HISTORY, LIMITS)
-def test_skill_stays_within_its_size_at_every_version(
+def test_every_version_stays_within_its_limits(
     seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
 ) -> None:
     """Invariant 4: 1,500 characters, also right after a command."""
@@ -234,7 +234,7 @@ def test_skill_stays_within_its_size_at_every_version(
 
 @MANY
 @given(SEED, HISTORY, LIMITS)
-def test_nothing_enters_a_skill_but_what_was_chosen_or_was_in_the_seed(
+def test_only_chosen_facts_and_the_seed_enter_a_skill(
     seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
 ) -> None:
     """Invariants 5 and 8: never a fact of an unchosen item, never an invention, never another spelling."""
@@ -254,7 +254,7 @@ def test_nothing_enters_a_skill_but_what_was_chosen_or_was_in_the_seed(
 
 @MANY
 @given(SEED, HISTORY, LIMITS)
-def test_tiers_move_by_one_and_protected_lines_need_several_contradictions(
+def test_tiers_move_by_one_and_protect_prior_lines(
     seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
 ) -> None:
     """Invariant 6, with counts of our own: nothing is read from a line but its tier and its source."""
@@ -312,7 +312,7 @@ def test_tiers_move_by_one_and_protected_lines_need_several_contradictions(
 
 @settings(FEW, max_examples=2)
 @given(st.integers(0, 10**6))
-def test_bytes_of_a_skill_do_not_grow_with_history(seed: int) -> None:
+def test_a_skills_bytes_do_not_grow_with_history(seed: int) -> None:
     """Invariant 4: after 300 choices of items that were never seen before, a skill is no bigger than after 60."""
     chance = random.Random(seed)
     stream = Stream(())
@@ -334,7 +334,7 @@ def test_bytes_of_a_skill_do_not_grow_with_history(seed: int) -> None:
     assert max(len(encode(diff)) for diff in stream.log) < 32 * 1024
 
 
-def test_widest_skill_that_limits_allow_still_fits_into_its_document() -> None:
+def test_the_widest_skill_fits_its_document() -> None:
     """Protected lines fill the seed's share, all pins are on the longest lines: nothing may be evicted."""
 
     def wide(dimension: str, n: int, tier: Tier, source: AttributeSource) -> Attribute:
@@ -405,7 +405,7 @@ def test_whatever_a_lying_reasoner_says_only_what_can_be_seen_enters(
 
 @FEW
 @given(st.lists(st.tuples(st.sampled_from("RS"), st.integers(0, 5), st.sampled_from(["a", "b", "x"])), max_size=40))
-def test_ranking_gives_one_contrast_at_most_in_whatever_order_its_events_come(
+def test_a_ranking_gives_at_most_one_contrast(
     events: list[tuple[str, int, str]],
 ) -> None:
     state, found, shown, chosen = open_rankings(), Counter[str](), set[str](), dict[str, list[str]]()
@@ -430,7 +430,7 @@ def test_ranking_gives_one_contrast_at_most_in_whatever_order_its_events_come(
 
 @FEW
 @given(st.lists(st.lists(FACT, max_size=8), max_size=40), st.integers(0, 39))
-def test_prior_is_bounded_distinct_and_blind_to_repeats(items: list[list[Fact]], again: int) -> None:
+def test_a_prior_is_bounded_and_ignores_repeats(items: list[list[Fact]], again: int) -> None:
     """Invariants 2 and 4 for profiles; a seed that holds no attribute twice."""
     interactions = [(an_interaction(event_id=f"e{n}"), tuple(facts)) for n, facts in enumerate(items)]
     profile = None
@@ -458,7 +458,7 @@ def test_prior_is_bounded_distinct_and_blind_to_repeats(items: list[list[Fact]],
     st.dictionaries(FACT.map(fact_id), st.floats(0, 1), max_size=5),
     st.text(max_size=5),
 )
-def test_ranking_is_a_strict_total_order_by_instruction_then_by_the_sum_of_the_rest(
+def test_a_ranking_is_a_total_order_by_instruction_and_score(
     items: list[list[Fact]], lines: list[Attribute], instruction: str, facets: dict[str, float], seed: str
 ) -> None:
     candidates = [ItemFacts(item_id=f"i{n}", facts=tuple(facts)) for n, facts in enumerate(items)]
@@ -473,7 +473,7 @@ def test_ranking_is_a_strict_total_order_by_instruction_then_by_the_sum_of_the_r
 
 @MANY
 @given(st.lists(st.text(max_size=3) | st.sampled_from("abc")), st.lists(st.sampled_from("abcdefg"), unique=True))
-def test_repaired_order_is_always_a_permutation(said: list[str], names: list[str]) -> None:
+def test_a_repaired_order_is_a_permutation(said: list[str], names: list[str]) -> None:
     order, repairs = repair(said, [ItemFacts(item_id=name) for name in names])
 
     assert sorted(order) == sorted(names)

@@ -37,7 +37,7 @@ from tests.builders import (
     line,
     texts,
 )
-from tests.unit.operators.test_op_invariants import FACT, FEW_LINES, HISTORY, MANY, Stream, Told
+from tests.unit.learning.test_learning_invariants import FACT, FEW_LINES, HISTORY, MANY, Stream, Told
 
 NOIR, SAGA = "genre: noir", "genre: saga"
 LOW, MEDIUM, HIGH = Tier.LOW, Tier.MEDIUM, Tier.HIGH
@@ -55,7 +55,7 @@ def weakened(skill: PolicySkill, times: int, text: str = NOIR, **limits: int) ->
 
 
 class TestDiscover:
-    def test_discovered_attribute_starts_low_with_its_evidence(self) -> None:
+    def test_a_discovery_starts_low_with_its_evidence(self) -> None:
         contrast = a_contrast([NOIR])
 
         skill, _ = evolve(a_skill(version=4), a_proposal(discovered=[NOIR]), contrast)
@@ -64,7 +64,7 @@ class TestDiscover:
         assert (noir.tier, noir.source, noir.support, noir.confirmed_at) == (LOW, AttributeSource.DISCOVERED, 1, 5)
         assert noir.evidence == (Evidence(event_id=contrast.event_id, item_id="taken"),)
 
-    def test_discoveries_beyond_the_cap_are_refused_the_most_telling_first(self) -> None:
+    def test_discoveries_beyond_the_cap_are_refused(self) -> None:
         found = [f"genre: g{n}" for n in range(5)]
 
         skill, diff = evolve(a_skill(), a_proposal(discovered=found), limits=MergeLimits(discoveries=3))
@@ -74,14 +74,14 @@ class TestDiscover:
 
 
 class TestWeaken:
-    def test_high_prior_attribute_survives_one_contradiction(self) -> None:
+    def test_a_high_prior_line_survives_one_contradiction(self) -> None:
         skill, diff = evolve(a_skill(an_attribute(NOIR, HIGH)), a_proposal(weakened=[NOIR]))
 
         assert line(skill, NOIR).tier is HIGH
         assert line(skill, NOIR).contradictions == 1
         assert [(c.before, c.after) for c in diff.changes] == [(HIGH, HIGH)]
 
-    def test_a_line_is_demoted_once_per_window_of_the_users_own_contrasts(self) -> None:
+    def test_a_line_is_demoted_once_per_window(self) -> None:
         given = weakened(a_skill(an_attribute(NOIR, HIGH, AttributeSource.DISCOVERED)), 1, weaken_window=5)
 
         within, diff = evolve(given, a_proposal(weakened=[NOIR]))
@@ -93,7 +93,7 @@ class TestWeaken:
 
 
 class TestEviction:
-    def test_pinned_and_protected_lines_are_never_evicted_the_discovery_is_refused(self) -> None:
+    def test_pinned_and_protected_lines_are_never_evicted(self) -> None:
         protected = [an_attribute(f"genre: p{n}", HIGH) for n in range(2)]
         pinned = [an_attribute(f"genre: q{n}", LOW, AttributeSource.DISCOVERED, pinned=True) for n in range(2)]
 
@@ -107,7 +107,7 @@ class TestEviction:
 
 
 class TestVersions:
-    def test_gap_is_out_of_order(self) -> None:
+    def test_a_gap_in_versions_is_out_of_order(self) -> None:
         given = a_skill(an_attribute(NOIR, LOW))
         first, _ = evolve(given, a_proposal(reinforced=[NOIR]))
         _, later = evolve(first, a_proposal(reinforced=[NOIR]))
@@ -117,7 +117,7 @@ class TestVersions:
 
 
 class TestHolds:
-    def test_record_is_held_by_its_position_long_after_its_id_is_forgotten(self) -> None:
+    def test_a_record_is_known_by_its_position(self) -> None:
         skill, diff = evolve(a_skill(), a_proposal(), source=a_position(0))
         for offset in range(1, MAX_RECENT + 5):
             skill, _ = evolve(skill, a_proposal(), source=a_position(offset))
@@ -129,7 +129,7 @@ class TestHolds:
 
 
 class TestFold:
-    def test_users_and_domains_fold_apart(self) -> None:
+    def test_users_and_domains_are_folded_separately(self) -> None:
         diffs: list[SkillDiff] = []
         for user, domain in itertools.product(("ann", "bo"), ("books", "films")):
             given = initial_skill(user, domain, (), a_contrast(user_id=user, domain=domain))
@@ -142,7 +142,7 @@ class TestFold:
             for user, domain in itertools.product(("ann", "bo"), ("books", "films"))
         }
 
-    def test_fold_is_blind_to_limits_that_were_changed_since(self) -> None:
+    def test_the_fold_ignores_changed_limits(self) -> None:
         diffs: list[SkillDiff] = []
         skill = initial_skill(USER, DOMAIN, (an_attribute(NOIR, HIGH),), a_contrast())
         for limits in (MergeLimits(protect_contradictions=1), MergeLimits(attributes=1), MergeLimits()):
@@ -152,7 +152,7 @@ class TestFold:
         assert encode(fold(diffs)[USER, DOMAIN]) == encode(skill)
 
 
-def test_reasons_are_kept_with_their_change_and_cut_to_size() -> None:
+def test_reasons_are_kept_and_truncated() -> None:
     proposal = replace(a_proposal(reinforced=[NOIR]), reasons={id_of(NOIR): "w" * 999}, analysis="a" * 9_999)
     skill = a_skill(an_attribute(NOIR, LOW))
 
@@ -167,7 +167,7 @@ def popular(text: str = NOIR, tier: Tier = MEDIUM, **more: object) -> Attribute:
 
 
 class TestPatience:
-    def test_somebody_new_leaves_the_crowd_behind_as_choices_come(self) -> None:
+    def test_unconfirmed_global_lines_leave_with_time(self) -> None:
         """The whole way: five choices of noir among sagas, by the rules."""
         skill = a_skill(popular(NOIR, LOW), popular(SAGA, MEDIUM), popular("mood: cosy", LOW), version=0)
         for _ in range(5):
@@ -203,7 +203,7 @@ LIMITS = st.sampled_from([DEFAULT_LIMITS, FEW_LINES, MergeLimits(global_patience
 
 @MANY
 @given(SEEDS, HISTORY, LIMITS)
-def test_for_any_history_only_what_is_unconfirmed_loses_patience(
+def test_patience_removes_only_unconfirmed_lines(
     seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
 ) -> None:
     """And the fold is exact; an oracle of our own counts who was confirmed."""

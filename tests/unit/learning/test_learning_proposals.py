@@ -38,12 +38,12 @@ def propose(contrast: Contrast, skill: PolicySkill | None = None) -> Proposal:
 
 
 class TestReinforce:
-    def test_known_attribute_that_the_chosen_item_has_is_reinforced(self) -> None:
+    def test_a_line_of_the_chosen_item_is_reinforced(self) -> None:
         proposal = propose(a_contrast([NOIR], [[SAGA]]), a_skill(an_attribute(NOIR), an_attribute(SAGA)))
 
         assert proposal.reinforced == (id_of(NOIR),)
 
-    def test_attribute_that_most_unchosen_items_have_too_does_not_explain_the_choice(self) -> None:
+    def test_a_common_fact_does_not_explain_the_choice(self) -> None:
         skill = a_skill(an_attribute(NOIR))
 
         assert propose(a_contrast([NOIR], [[NOIR], [NOIR], [SAGA]]), skill).reinforced == ()
@@ -51,12 +51,12 @@ class TestReinforce:
 
 
 class TestDiscover:
-    def test_new_fact_of_the_chosen_item_is_discovered(self) -> None:
+    def test_a_new_fact_of_the_chosen_item_is_discovered(self) -> None:
         proposal = propose(a_contrast([NOIR, SAGA], [[WESTERN]]), a_skill(an_attribute(SAGA)))
 
         assert proposal.discovered == facts(NOIR)
 
-    def test_telling_dimensions_come_first_and_rarer_facts_before_commoner_ones(self) -> None:
+    def test_discoveries_are_ordered_by_dimension_and_rarity(self) -> None:
         chosen = ["year: 1999", "mood: dark", "genre: common", "genre: rare"]
 
         proposal = propose(a_contrast(chosen, [["genre: common"], [SAGA], [SAGA]]))
@@ -69,16 +69,16 @@ class TestWeaken:
         proposal = propose(a_contrast(chosen, unchosen), a_skill(an_attribute(SAGA, tier)))
         return id_of(SAGA) in proposal.weakened
 
-    def test_near_misses_that_offered_it_and_were_passed_over_contradict(self) -> None:
+    def test_passed_over_near_misses_contradict_a_line(self) -> None:
         assert self.weakens([SAGA], [SAGA])
 
-    def test_choice_within_known_tastes_contradicts_none_of_them(self) -> None:
+    def test_a_choice_within_known_tastes_contradicts_none(self) -> None:
         skill = a_skill(an_attribute(SAGA), an_attribute(NOIR))
 
         assert propose(a_contrast([NOIR], [[SAGA], [SAGA]]), skill).weakened == ()
 
 
-def test_reasons_name_what_can_be_counted() -> None:
+def test_reasons_have_counts() -> None:
     skill = a_skill(an_attribute(NOIR))
 
     reasons = propose(a_contrast([NOIR], [[NOIR], [SAGA]]), skill).reasons
@@ -89,7 +89,7 @@ def test_reasons_name_what_can_be_counted() -> None:
 NOIR_FACT, SAGA_FACT = "genre: noir", "genre: saga"
 
 
-def test_honest_proposal_goes_through_as_it_is() -> None:
+def test_a_valid_proposal_is_unchanged() -> None:
     proposal = a_proposal(
         [NOIR_FACT],
         ["mood: dark"],
@@ -109,7 +109,7 @@ def test_honest_proposal_goes_through_as_it_is() -> None:
     assert validated.refused == ()
 
 
-def test_unknown_attributes_cannot_be_reinforced_or_weakened() -> None:
+def test_unknown_lines_are_neither_reinforced_nor_weakened() -> None:
     validated = validate(a_proposal([NOIR_FACT], [], [SAGA_FACT]), a_skill(), a_contrast([NOIR_FACT]), privacy=PRIVACY)
 
     assert not validated.proposal.reinforced
@@ -120,7 +120,7 @@ def test_unknown_attributes_cannot_be_reinforced_or_weakened() -> None:
     ]
 
 
-def test_fact_that_the_chosen_item_lacks_is_no_discovery() -> None:
+def test_a_fact_that_the_item_lacks_is_refused() -> None:
     contrast = a_contrast([NOIR_FACT], unchosen=[[SAGA_FACT]])
 
     validated = validate(a_proposal(discovered=[SAGA_FACT, "genre: made up"]), a_skill(), contrast, privacy=PRIVACY)
@@ -129,7 +129,7 @@ def test_fact_that_the_chosen_item_lacks_is_no_discovery() -> None:
     assert [r.why for r in validated.refused] == [RefusalReason.UNSUPPORTED, RefusalReason.UNSUPPORTED]
 
 
-def test_flood_of_invented_ids_is_cut_so_that_the_log_stays_bounded() -> None:
+def test_a_flood_of_invented_ids_is_truncated() -> None:
     proposal = Proposal(reinforced=tuple(f"x:{n}" * 500 for n in range(200)))
 
     validated = validate(proposal, a_skill(), a_contrast(), privacy=PRIVACY)
@@ -138,7 +138,7 @@ def test_flood_of_invented_ids_is_cut_so_that_the_log_stays_bounded() -> None:
     assert all(3 <= len(refused.attribute_id) <= 200 for refused in validated.refused)
 
 
-def test_a_judgement_needs_its_line_and_what_it_quotes_needs_the_item() -> None:
+def test_a_judgement_needs_its_line_and_item() -> None:
     made_up, [noir], [dark] = facts("mood: made up")[0], facts(NOIR_FACT), facts("mood: dark")
     said = [
         (id_of(NOIR_FACT), dark),
@@ -163,7 +163,7 @@ def test_a_judgement_needs_its_line_and_what_it_quotes_needs_the_item() -> None:
     assert len(many.proposal.judged) == MAX_ATTRIBUTES
 
 
-def test_text_that_utf8_cannot_hold_does_not_stop_the_stream() -> None:
+def test_unencodable_text_is_replaced() -> None:
     """JSON may spell lone surrogates (`\\ud800`); a diff that cannot be encoded would end the user's evolution."""
     proposal = Proposal(
         reinforced=(id_of(NOIR_FACT), "genre:\ud800"),
@@ -194,10 +194,10 @@ def prior(*items: str | tuple[str, ...], usual: Mapping[str, int] | None = None)
 
 class TestTiers:
     @pytest.mark.parametrize(("times", "tier"), [(1, Tier.LOW), (2, Tier.MEDIUM), (3, Tier.HIGH), (30, Tier.HIGH)])
-    def test_loyal_user_becomes_sure_with_the_count(self, times: int, tier: Tier) -> None:
+    def test_repeated_visits_raise_the_tier(self, times: int, tier: Tier) -> None:
         assert prior(*["genre: noir"] * times)["genre: noir"].tier is tier
 
-    def test_what_everybody_takes_says_nothing_however_often_it_was_taken(self) -> None:
+    def test_a_value_that_all_users_take_stays_silent(self) -> None:
         english = prior(*["genre: english"] * 12, usual={"preference:genre:english": ONE})["genre: english"]
 
         assert (english.tier, english.taken) == (Tier.SILENT, english.expected)
@@ -205,7 +205,7 @@ class TestTiers:
     @pytest.mark.parametrize(
         ("usual", "tier"), [(0, Tier.HIGH), (300, Tier.MEDIUM), (400, Tier.LOW), (900, Tier.SILENT)]
     )
-    def test_the_same_history_says_less_the_more_usual_it_is(self, usual: int, tier: Tier) -> None:
+    def test_common_values_have_lower_tiers(self, usual: int, tier: Tier) -> None:
         """Seven times in ten visits, where 0, 29, 39 and 88% of what anybody takes has it."""
         items = ["genre: noir" if n % 10 < 7 else "genre: saga" for n in range(10)]
 
@@ -222,14 +222,14 @@ class TestIdentity:
 
 
 class TestBounds:
-    def test_long_tail_is_cut_and_what_was_taken_most_stays(self) -> None:
+    def test_a_prior_keeps_the_most_taken_values(self) -> None:
         lines = statinit(history(*[f"genre: v{n}" for n in range(60)], *["genre: noir"] * 3))
 
         kept = [a for a in lines if a.kind is not AttributeKind.PATTERN]
         assert len(kept) == limits.MAX_LINES == 40
         assert kept[0].value == "noir"
 
-    def test_counters_are_bounded_whatever_keys_and_values_items_have(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_counters_of_older_visits_are_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(limits, "MAX_VALUES", 3)
         monkeypatch.setattr(limits, "MAX_DIMENSIONS", 2)
         profile = history(*[(f"genre: g{n}", f"key{n}: v") for n in range(200)])
@@ -239,7 +239,7 @@ class TestBounds:
         assert set(profile.older) == set(profile.older_known)
         assert "genre" in profile.older
 
-    def test_widest_profile_that_any_history_can_make_fits_into_its_changelog(self) -> None:
+    def test_the_largest_profile_fits_its_changelog(self) -> None:
         profile = None
         numbers = itertools.count()
         for _ in range(120):

@@ -59,7 +59,7 @@ def counted(words: str, taken: float, expected: float, tier: Tier = Tier.LOW, **
 
 
 class TestOneChoice:
-    def test_what_was_taken_and_what_was_shown_are_added_and_a_sixteenth_forgotten(self) -> None:
+    def test_a_choice_decays_and_adds_counts(self) -> None:
         skill = a_skill(counted(NOIR, 3, 1), counted(SAGA, 3, 1), counted(EPIC, 3, 1))
 
         after, diff = chose(skill, a_contrast([NOIR], [[SAGA], [SAGA], ["genre: farce"]]))
@@ -73,7 +73,7 @@ class TestOneChoice:
             "only what was in the list"
         )
 
-    def test_everything_new_about_the_chosen_item_is_discovered_at_low_at_most(self) -> None:
+    def test_new_facts_are_discovered_at_low(self) -> None:
         after, diff = chose(
             a_skill(), a_contrast([NOIR, "author: Mina", "mood: dark", "era: 1950s", "actor: Bo"], [[SAGA]])
         )
@@ -84,7 +84,7 @@ class TestOneChoice:
 
 
 class TestTiers:
-    def test_a_line_rises_by_one_tier_per_choice_and_falls_as_it_is_left(self) -> None:
+    def test_a_line_rises_one_tier_per_choice_and_falls_when_ignored(self) -> None:
         skill, log = played([(NOIR, [SAGA] * 9)] * 3 + [(SAGA, [NOIR] * 9)] * 6)
 
         moves = [
@@ -97,14 +97,14 @@ class TestTiers:
 
     @pytest.mark.parametrize("tier", [Tier.LOW, Tier.MEDIUM, Tier.HIGH])
     @given(expected=st.integers(0, 40 * ONE))
-    def test_a_word_for_a_tier_gives_it_and_stands_one_choice_that_takes_it(self, tier: Tier, expected: int) -> None:
+    def test_a_stated_tier_survives_one_miss(self, tier: Tier, expected: int) -> None:
         enough = counts_for_tier(tier, expected)
 
         assert tier_of(enough, expected, AttributeSource.GLOBAL, 0) is tier
         half_a_list = enough - enough // DECAY + ONE, expected - expected // DECAY + ONE // 2
         assert tier_of(*half_a_list, AttributeSource.GLOBAL, 1) >= tier
 
-    def test_what_a_person_stated_does_not_fade_by_itself_and_is_never_silent(self) -> None:
+    def test_a_stated_line_does_not_fade(self) -> None:
         said = counted(NOIR, 2.5, 0, Tier.HIGH, source=AttributeSource.STATED)
         skill = a_skill(said)
 
@@ -115,7 +115,7 @@ class TestTiers:
             skill, _ = chose(skill, a_contrast([SAGA], [[NOIR]]))
         assert the(skill, NOIR).tier is Tier.LOW
 
-    def test_what_a_person_sets_has_the_counts_for_it_and_choices_move_it_on(self) -> None:
+    def test_a_set_tier_gets_matching_counts(self) -> None:
         skill = a_skill(counted(NOIR, 0.5, 4, Tier.SILENT))
         command = a_command(Action.SET_TIER, attribute_id=id_of(NOIR), tier=Tier.HIGH)
 
@@ -129,7 +129,7 @@ class TestTiers:
 
 
 class TestVisits:
-    def test_what_is_usual_takes_the_place_of_what_was_shown(self) -> None:
+    def test_a_visit_uses_the_populations_shares(self) -> None:
         skill = a_skill(counted(NOIR, 3, 1), counted(SAGA, 3, 1))
         visit = an_interaction(event_id="v1")
 
@@ -146,7 +146,7 @@ class TestVisits:
 
 
 class TestRoom:
-    def test_what_was_taken_least_goes_first_whoever_is_new(self) -> None:
+    def test_the_least_taken_line_is_evicted(self) -> None:
         skill = a_skill(counted(SAGA, 3, 1), counted(EPIC, 0.4, 0.1))
 
         after, diff = chose(skill, a_contrast([NOIR], [["genre: farce"]]), limits=MergeLimits(attributes=2))
@@ -163,7 +163,7 @@ LISTS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(LISTS)
-def test_counts_are_those_of_a_plain_ledger(choices: list[tuple[str, list[str]]]) -> None:
+def test_counts_equal_a_plain_ledger(choices: list[tuple[str, list[str]]]) -> None:
     """By another way: a ledger of fractions kept per genre, without lines, diffs or folds."""
     skill, log = played([(f"genre: {taken}", [f"genre: {genre}" for genre in left]) for taken, left in choices])
     ledger: dict[str, list[int]] = {}

@@ -28,12 +28,12 @@ def taken_by(*neighbours: str) -> ItemMemory:
     return item
 
 
-def test_items_gather_a_taker_each_without_itself_among_the_others() -> None:
+def test_an_item_update_excludes_the_item_itself() -> None:
     items = propagate.add_taker(lambda *_: None, a_touch(ANN, items=("i1", "i2")))
     assert [(item.item_id, item.takers[0].others) for item in items] == [("i1", ("i2",)), ("i2", ("i1",))]
 
 
-def test_an_item_forgets_a_taker_of_the_domain_that_is_meant() -> None:
+def test_an_item_removes_takers_of_the_erased_domain() -> None:
     item = taken_by(ANN, BOB)
 
     without = propagate.forget_taker(item, forgotten_touch(ANN, DOMAIN, "r"))
@@ -54,11 +54,11 @@ ITEMS = [item_facts("i1", "genre: saga"), item_facts("i2", "genre: noir"), item_
     ("by", "said"),
     [(RankSkill.FULL, ["genre: saga", "genre: noir"]), (RankSkill.SLIM, ["genre: noir"]), (RankSkill.NONE, [])],
 )
-def test_which_lines_rank_is_a_setting(by: RankSkill, said: list[str]) -> None:
+def test_a_setting_selects_the_ranking_lines(by: RankSkill, said: list[str]) -> None:
     assert texts(RankStep(by, privacy=PRIVACY, gate=OUTPUT_GATE).lines(SKILL)) == said
 
 
-def test_a_slim_skill_that_somebody_else_has_chosen_ranks_by_its_own_lines() -> None:
+def test_a_models_slim_skill_ranks_by_its_own_lines() -> None:
     other = a_skill(NOIR, an_attribute("genre: epic", Tier.HIGH))
     chosen = RankStep(slim_tokens=10, privacy=PRIVACY, gate=OUTPUT_GATE).extract(a_skill(NOIR))
 
@@ -67,7 +67,7 @@ def test_a_slim_skill_that_somebody_else_has_chosen_ranks_by_its_own_lines() -> 
     ]
 
 
-def test_what_is_asked_for_comes_first_in_the_slim_skill_if_wanted() -> None:
+def test_task_slim_puts_requested_likes_first() -> None:
     skill = a_skill(*(an_attribute(f"genre: {name}", Tier.HIGH) for name in ("a", "b", "c", "saga")))
 
     assert RankStep(privacy=PRIVACY, gate=OUTPUT_GATE).extract(skill, "a saga, please").record.likes[0] == "saga"
@@ -79,7 +79,7 @@ def test_what_is_asked_for_comes_first_in_the_slim_skill_if_wanted() -> None:
     )
 
 
-def test_the_community_has_a_say_only_where_it_is_asked() -> None:
+def test_the_community_counts_only_if_retrieval_is_on() -> None:
     many = {"i3": 500}
 
     assert RankStep(privacy=PRIVACY, gate=OUTPUT_GATE).order(ITEMS, (), "", Retrieved(), "seed", many)[0] == "i3"
@@ -90,7 +90,7 @@ def test_the_community_has_a_say_only_where_it_is_asked() -> None:
     assert len(set(alone)) > 1, "ties are broken by the seed"
 
 
-def test_an_answer_has_the_candidates_in_order_and_names_no_other_user() -> None:
+def test_an_answer_names_no_other_user() -> None:
     request = a_rank_request("i1", "i2")
     facet = Facet(
         facet="genre: noir",

@@ -5,11 +5,10 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.global_skill import MAX_SHARES, global_skill
-from operators.learning.prior import statinit
+from operators.global_skill import MAX_SHARES, Population, global_skill
+from operators.learning.prior import observe, statinit
 from schemas import GlobalSkill, Profile, Tier, decode, encode
-from tests.builders import NOW, texts
-from tests.unit.global_skill.global_builders import a_population, a_profile
+from tests.builders import NOW, an_interaction, facts, texts
 
 
 def built(*profiles: Profile, floor: int = 5) -> GlobalSkill:
@@ -23,13 +22,13 @@ def crowd(**lovers: int) -> list[Profile]:
 
 
 class TestShares:
-    def test_an_attribute_under_the_floor_is_told_nowhere(self) -> None:
+    def test_an_attribute_below_the_minimum_of_users_is_left_out(self) -> None:
         skill = built(*crowd(noir=20, secret=4))
 
         assert "secret" not in skill.model_dump_json()
         assert "secret" in built(*crowd(noir=20, secret=5)).model_dump_json()
 
-    def test_other_spellings_of_one_attribute_are_one_whoever_came_first(self) -> None:
+    def test_spellings_of_an_attribute_are_counted_together(self) -> None:
         users = crowd(Noir=3, noir=3)
 
         assert built(*users, floor=6) == built(*reversed(users), floor=6)
@@ -37,13 +36,13 @@ class TestShares:
 
 
 class TestTemplate:
-    def test_most_shared_come_first_and_rare_ones_not_at_all(self) -> None:
+    def test_common_lines_come_first_and_rare_ones_are_left_out(self) -> None:
         skill = built(*crowd(a=30, b=25, c=20, d=19, e=6))
 
         assert texts(skill.attributes) == ["genre: a", "genre: b", "genre: c"]
         assert "preference:genre:e" in skill.shares
 
-    def test_places_are_no_start_for_somebody_new(self) -> None:
+    def test_places_are_left_out_of_the_template(self) -> None:
         users = [a_profile(*[("category: bars", "city: Reno")] * 6, user=f"u{n}") for n in range(6)]
         skill = built(*users)
 
@@ -52,7 +51,7 @@ class TestTemplate:
 
 
 class TestPopulation:
-    def test_the_shared_survives_where_memory_is_short(self) -> None:
+    def test_common_attributes_survive_a_small_memory(self) -> None:
         users = [a_profile(*[("genre: noir", f"author: a{n}")] * 3, user=f"u{n}") for n in range(200)]
         population = a_population(*users, tracked=8)
 
@@ -73,7 +72,7 @@ def users_of(histories: list[list[tuple[str, ...]]]) -> list[Profile]:
 
 @settings(max_examples=60, deadline=None)
 @given(HISTORIES, st.integers(1, 8), st.integers(1, 30))
-def test_the_floor_holds_for_any_population_and_any_memory(
+def test_the_minimum_of_users_holds_for_any_population(
     histories: list[list[tuple[str, ...]]], floor: int, tracked: int
 ) -> None:
     users = users_of(histories)
@@ -89,9 +88,7 @@ def test_the_floor_holds_for_any_population_and_any_memory(
 
 @settings(max_examples=60, deadline=None)
 @given(HISTORIES, st.randoms(use_true_random=False))
-def test_the_same_users_in_any_order_give_the_same_bytes_within_bounds(
-    histories: list[list[tuple[str, ...]]], chance: object
-) -> None:
+def test_the_order_of_users_does_not_matter(histories: list[list[tuple[str, ...]]], chance: object) -> None:
     users = users_of(histories)
     skill = built(*users, floor=1)
     chance.shuffle(users)  # type: ignore[attr-defined]
@@ -101,3 +98,19 @@ def test_the_same_users_in_any_order_give_the_same_bytes_within_bounds(
     assert len(skill.attributes) <= 12
     assert len(skill.shares) <= MAX_SHARES
     assert bool(skill.attributes) <= bool(skill.shares)
+
+
+def a_profile(*items: str | tuple[str, ...], user: str = "ann", domain: str = "books") -> Profile:
+    """A user who took items with these facts, oldest first: `a_profile("genre: noir", ("genre: a", "mood: b"))`."""
+    profile = None
+    for item in items:
+        found = facts(*([item] if isinstance(item, str) else item))
+        profile = observe(profile, an_interaction(user_id=user, domain=domain), found)
+    return profile or Profile(user_id=user, domain=domain)
+
+
+def a_population(*profiles: Profile, domain: str = "books", tracked: int = 20_000) -> Population:
+    population = Population(domain, tracked)
+    for profile in profiles:
+        population.add(profile)
+    return population

@@ -7,10 +7,43 @@ from typing import Any
 import pytest
 
 from operators.admission import abstention_id, contrast_id
-from operators.contrast import ContrastEffects, ContrastOutcome, RingLimits, join_ranking, join_selection
-from schemas import TOPICS, Abstention, Contrast, Fact, ItemFacts, OpenRankings, OptOut, decode, encode
+from operators.contrast import (
+    ContrastEffects,
+    ContrastOutcome,
+    ContrastState,
+    RingLimits,
+    join_ranking,
+    join_selection,
+    on_ranking,
+    on_selection,
+)
+from schemas import (
+    TOPICS,
+    Abstention,
+    Contrast,
+    Fact,
+    ItemFacts,
+    OpenRankings,
+    OptOut,
+    Receipt,
+    decode,
+    encode,
+    subject_digest,
+)
 from schemas.events import Injected, RankedBy, Ranking, Selection
-from tests.builders import NOW, USER, a_position, a_ranking, a_selection, facts, open_rankings, read_item
+from schemas.forgetting import ErasedScope
+from tests.builders import (
+    DOMAIN,
+    NOW,
+    USER,
+    a_position,
+    a_ranking,
+    a_selection,
+    a_time,
+    facts,
+    open_rankings,
+    read_item,
+)
 
 Event = Ranking | Selection
 DEFAULT = RingLimits()
@@ -37,7 +70,7 @@ def contrasts(steps: list[ContrastEffects]) -> list[Contrast]:
 
 
 class TestInOrder:
-    def test_selection_of_an_open_ranking_completes_the_contrast(self) -> None:
+    def test_a_selection_completes_the_contrast(self) -> None:
         ranking = a_ranking(
             "r1", ["a", "b", "c"], instruction="dark", injected=Injected(skill_version=7, slim_skill="likes: noir")
         )
@@ -60,7 +93,7 @@ class TestInOrder:
         )
         assert not chosen.state.rankings
 
-    def test_version_that_the_app_says_it_had_beats_the_rankings(self) -> None:
+    def test_the_apps_skill_version_overrides_the_rankings(self) -> None:
         ranking = a_ranking("r1", injected=Injected(skill_version=7, slim_skill="likes: noir"))
 
         assert contrasts(run(ranking, a_selection("r1", "i1", skill_version=5)))[0].skill_version == 5
@@ -69,9 +102,7 @@ class TestInOrder:
 
 class TestAnyOrder:
     @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
-    def test_any_order_of_two_rankings_and_their_selections_gives_the_same_contrasts(
-        self, order: tuple[int, ...]
-    ) -> None:
+    def test_the_order_of_arrival_does_not_matter(self, order: tuple[int, ...]) -> None:
         events: list[Event] = [
             a_ranking("r1", ["a", "b"]),
             a_ranking("r2", ["c", "d"]),
@@ -85,7 +116,7 @@ class TestAnyOrder:
         assert len(found) == 2
 
     @pytest.mark.parametrize("order", sorted(set(itertools.permutations("RRSS"))))
-    def test_duplicates_in_any_order_give_one_contrast(self, order: tuple[str, ...]) -> None:
+    def test_duplicates_give_one_contrast(self, order: tuple[str, ...]) -> None:
         steps = run(*(a_ranking("r1") if each == "R" else a_selection("r1", "i2") for each in order))
 
         assert len(contrasts(steps)) == 1
@@ -106,7 +137,7 @@ def names(items: Sequence[ItemFacts]) -> list[str]:
 
 
 class TestSeveral:
-    def test_unchosen_is_what_was_not_taken_at_all(self) -> None:
+    def test_unchosen_items_exclude_all_taken_items(self) -> None:
         [contrast] = contrasts(run(a_ranking("r1", [*"abcde"]), a_selection("r1", "b", others=("d", "a"))))
 
         assert contrast.chosen.item_id == "b"
@@ -116,7 +147,7 @@ class TestSeveral:
         assert not contrast.in_order
 
     @pytest.mark.parametrize("waits", [True, False])
-    def test_the_same_items_in_another_order_are_a_repeat_and_fewer_are_another_answer(self, waits: bool) -> None:
+    def test_the_same_items_in_another_order_are_a_repeat(self, waits: bool) -> None:
         first: list[Event] = [a_selection("r1", "i1", others=("i2",))]
         events = first if waits else [a_ranking("r1"), *first]
 
@@ -127,7 +158,7 @@ class TestSeveral:
 
 class TestNothingTaken:
     @pytest.mark.parametrize("is_late", [True, False])
-    def test_it_becomes_an_abstention_with_all_that_was_shown(self, is_late: bool) -> None:
+    def test_an_abstention_has_all_shown_items(self, is_late: bool) -> None:
         ranking = a_ranking("r1", ["a", "b"], instruction="dark", injected=Injected(skill_version=7, arm="b"))
         events: list[Event] = [nothing_taken(), ranking] if is_late else [ranking, nothing_taken()]
 
@@ -147,7 +178,7 @@ class TestNothingTaken:
         )
         assert not step.state.rankings
 
-    def test_the_first_answer_stands_whichever_it_is(self) -> None:
+    def test_the_first_answer_wins(self) -> None:
         steps = run(a_ranking("r1"), nothing_taken(), nothing_taken(), a_selection("r1", "i1"))
         assert [step.outcome.value for step in steps[1:]] == ["abstained", "repeated", "already-answered"]
 
@@ -158,7 +189,7 @@ class TestNothingTaken:
         assert [step.outcome.value for step in steps] == ["waiting", "already-answered", "abstained"]
 
     @pytest.mark.parametrize("wish", list(OptOut))
-    def test_of_a_list_that_is_not_to_be_remembered_nothing_is_told(self, wish: OptOut) -> None:
+    def test_an_opted_out_list_makes_no_contrast(self, wish: OptOut) -> None:
         opened = join_ranking(open_rankings(), a_ranking("r1"), read_item, a_position(0), wish=wish).state
 
         step = join_selection(opened, nothing_taken(), a_position(1, "sager.selections"))
@@ -167,14 +198,14 @@ class TestNothingTaken:
 
 
 @pytest.mark.parametrize("ranked_by", RankedBy)
-def test_a_contrast_says_if_our_ranker_made_the_order(ranked_by: RankedBy) -> None:
+def test_a_contrast_states_the_author_of_its_order(ranked_by: RankedBy) -> None:
     [contrast] = contrasts(run(a_ranking("r1", ranked_by=ranked_by), a_selection("r1", "i1")))
 
     assert contrast.by_sager is (ranked_by is RankedBy.SAGER)
 
 
 class TestSession:
-    def test_the_selections_session_is_told_or_else_the_rankings(self) -> None:
+    def test_the_selections_session_overrides_the_rankings(self) -> None:
         ranking = a_ranking("r1", session_id="s1")
 
         def told(selection: Selection) -> str | None:
@@ -189,14 +220,14 @@ class TestSession:
 
 
 class TestRefused:
-    def test_item_that_was_never_shown_is_refused_and_the_ranking_stays_open(self) -> None:
+    def test_an_unshown_item_is_refused_and_the_ranking_stays_open(self) -> None:
         steps = run(a_ranking("r1"), bad := a_selection("r1", "other"), a_selection("r1", "i1"))
 
         assert steps[1].outcome is ContrastOutcome.NOT_IN_RANKING
         assert [(w.selection, why) for w, why in steps[1].refused] == [(bad, ContrastOutcome.NOT_IN_RANKING)]
         assert steps[2].outcome is ContrastOutcome.MATCHED
 
-    def test_waiting_selection_of_an_item_never_shown_is_refused_when_the_ranking_comes(self) -> None:
+    def test_a_waiting_selection_of_an_unshown_item_is_refused(self) -> None:
         steps = run(bad := a_selection("r1", "other"), a_ranking("r1"), a_selection("r1", "i1"))
 
         assert steps[1].outcome is ContrastOutcome.OPENED
@@ -205,13 +236,13 @@ class TestRefused:
         assert waiting.source == a_position(0, topic="sager.selections")
         assert steps[2].outcome is ContrastOutcome.MATCHED
 
-    def test_second_choice_is_refused_while_the_first_still_waits(self) -> None:
+    def test_a_second_choice_is_refused_while_the_first_waits(self) -> None:
         steps = run(a_selection("r1", "i1"), a_selection("r1", "i2"), a_ranking("r1"))
 
         assert steps[1].outcome is ContrastOutcome.ALREADY_ANSWERED
         assert contrasts(steps)[0].chosen.item_id == "i1"
 
-    def test_selection_that_waited_in_vain_falls_out_with_its_position(self) -> None:
+    def test_an_unmatched_selection_is_dropped_with_its_position(self) -> None:
         limits = RingLimits(waiting=2)
 
         steps = run(*(a_selection(f"r{n}", "i1") for n in range(3)), limits=limits)
@@ -223,7 +254,7 @@ class TestRefused:
 
 
 class TestBounds:
-    def test_big_rankings_are_bounded_by_their_bytes_but_the_newest_stays(self) -> None:
+    def test_open_rankings_are_bounded_by_bytes(self) -> None:
         """Sixteen rankings of a hundred rich items would outgrow a changelog record, and be refused for ever."""
         limits = RingLimits(size_bytes=10_000)
         steps = run(*(a_ranking(f"r{n}", [f"{n}-{i}" * 20 for i in range(30)]) for n in range(8)), limits=limits)
@@ -237,7 +268,7 @@ class TestBounds:
         huge = feed(steps[-1].state, a_ranking("huge", ["x" * 110 + str(n) for n in range(100)]), 9, limits)
         assert [r.ranking_id for r in huge.state.rankings] == ["huge"]
 
-    def test_widest_rings_and_contrast_that_any_input_can_make_fit_into_their_topics(self) -> None:
+    def test_the_largest_rings_and_contrasts_fit_their_topics(self) -> None:
         rich = tuple(Fact(dimension="d" * 40, value=f"{n:02}" + "🍕" * 118) for n in range(32))
 
         def widest(candidate: object) -> ItemFacts:
@@ -271,3 +302,49 @@ class TestFence:
             {"sager.rankings": 0, "sager.selections": 3},
             {"sager.rankings": 4, "sager.selections": 3},
         ]
+
+
+LIMITS = RingLimits()
+RANKINGS, SELECTIONS = "sager.rankings", "sager.selections"
+LATE_MS = round(a_time(60).timestamp() * 1000)
+
+
+def ranked(state: ContrastState, offset: int = 0) -> ContrastEffects | ContrastOutcome:
+    return on_ranking(state, a_ranking(), read_item, a_position(offset, RANKINGS, timestamp_ms=LATE_MS), LIMITS)
+
+
+def selected(state: ContrastState, offset: int = 0) -> ContrastEffects | ContrastOutcome:
+    return on_selection(state, a_selection(), a_position(offset, SELECTIONS, timestamp_ms=LATE_MS), LIMITS)
+
+
+def forgotten(**scopes: object) -> Receipt:
+    return Receipt.model_validate({"event_id": "f", "occurred_at": NOW, "subject": subject_digest(USER), **scopes})
+
+
+UNTIL = ErasedScope(event_id="f", until=a_time(30), actor="ann", done=True)
+
+
+def test_a_ranking_and_its_selection_make_a_contrast() -> None:
+    opened = ranked(ContrastState())
+    assert isinstance(opened, ContrastEffects)
+
+    matched = selected(ContrastState(opened.state))
+
+    assert isinstance(matched, ContrastEffects)
+    assert matched.contrast is not None
+    assert (matched.outcome, matched.contrast.chosen.item_id) == (ContrastOutcome.MATCHED, "i2")
+
+
+def test_an_applied_record_has_no_effects() -> None:
+    rings = open_rankings(applied=(a_position(4, RANKINGS, timestamp_ms=LATE_MS),))
+
+    assert ranked(ContrastState(rings), 4) is ContrastOutcome.REPEATED
+    assert isinstance(ranked(ContrastState(rings), 5), ContrastEffects)
+    assert isinstance(selected(ContrastState(rings), 4), ContrastEffects), "each topic has a fence of its own"
+
+
+def test_a_selections_domain_comes_from_its_ranking() -> None:
+    state = ContrastState(receipt=forgotten(domains={DOMAIN: UNTIL}))
+
+    assert ranked(state) is ContrastOutcome.FORGOTTEN
+    assert isinstance(selected(state), ContrastEffects)

@@ -94,7 +94,7 @@ def choose(skill: PolicySkill, contrast: Contrast) -> EvolveEffects:
 
 class TestSignals:
     @pytest.mark.parametrize(("stars", "taken", "expected"), [(5, ONE, 0), (4, ONE // 2, 0), (2, 0, ONE // 2)])
-    def test_stars_count_by_where_they_stand_on_their_scale(self, stars: float, taken: int, expected: int) -> None:
+    def test_ratings_count_by_their_position_on_the_scale(self, stars: float, taken: int, expected: int) -> None:
         diff = hear(signal("rated", value=stars)).diff
 
         assert diff is not None
@@ -102,19 +102,19 @@ class TestSignals:
         assert diff.count_delta.lines == {id_of(NOIR): (taken, expected)}
 
     @pytest.mark.parametrize("name", ["disliked", "hidden", "returned"])
-    def test_a_strong_word_against_an_item_is_about_that_item_alone(self, name: str) -> None:
+    def test_a_strong_dislike_avoids_the_item_only(self, name: str) -> None:
         """Invariant 5: it may be disliked for anything."""
         effects = hear(signal(name), item=item_facts("a", NOIR, WAR))
 
         assert [(said.stance, said.item_id) for said in effects.skill.stated] == [(Stance.AVOIDS, "a")]
         assert id_of(WAR) not in {each.attribute_id for each in effects.skill.attributes}
 
-    def test_an_item_can_be_hidden_whose_title_may_not_be_kept(self) -> None:
+    def test_an_item_with_a_private_title_can_be_hidden(self) -> None:
         effects = hear(signal("hidden"), item=item_facts("a", NOIR, title="Diabetes diet plan"))
 
         assert [(said.item_id, said.value) for said in effects.skill.stated] == [("a", "one item")]
 
-    def test_who_likes_it_after_all_has_taken_it_back(self) -> None:
+    def test_a_later_like_withdraws_the_avoidance(self) -> None:
         disliked = hear(signal("disliked")).skill
 
         assert hear(signal("liked"), disliked).skill.stated == ()
@@ -126,7 +126,7 @@ class TestSignals:
 
 
 class TestWords:
-    def test_an_avoidance_silences_the_line_in_every_view_and_is_kept_with_its_event(self) -> None:
+    def test_an_avoidance_silences_the_line_in_every_view(self) -> None:
         correction = words(avoids(NOIR))
         effects = correct(correction)
 
@@ -141,7 +141,7 @@ class TestWords:
         assert effects.version.slim is not None
         assert effects.version.slim.text == "avoids: noir"
 
-    def test_no_noir_tonight_ends_with_the_next_choice_and_leaves_the_line_unchanged(self) -> None:
+    def test_an_avoidance_for_now_ends_with_the_next_choice(self) -> None:
         liked, other = a_contrast([NOIR], [[SAGA], [WAR], [WAR]]), a_contrast([SAGA], [[WAR]])
         skill = a_skill()
         for number in range(12):
@@ -157,7 +157,7 @@ class TestWords:
         assert line(after, NOIR).tier is Tier.HIGH
         assert id_of(NOIR) in [each.attribute_id for each in RANK.session_lines(after, RANK.lines(after), NOW, None)]
 
-    def test_a_taste_that_changed_makes_what_was_said_before_doubtful(self) -> None:
+    def test_a_changed_taste_makes_older_statements_doubtful(self) -> None:
         before = correct(words(avoids(SAGA))).skill
         effects = correct(words(avoids(NOIR, changed=True)), before)
 
@@ -166,7 +166,7 @@ class TestWords:
         assert [change.kind for change in effects.diff.changes] == [SkillChangeKind.OVERTAKEN]
         assert [said.since < effects.skill.shifted for said in effects.skill.stated] == [True, False]
 
-    def test_a_bound_is_for_now_and_ends_with_the_next_choice(self) -> None:
+    def test_a_bound_ends_with_the_next_choice(self) -> None:
         cheaper = Directive(stance=Stance.PREFERS, bound=Bound(measure=Measure.PRICE, below=20))
         skill = correct(words(cheaper)).skill
 
@@ -174,7 +174,7 @@ class TestWords:
         assert live_statements(skill, NOW + timedelta(hours=1)) == ()
         assert choose(skill, a_contrast([NOIR], [[SAGA]])).skill.stated == ()
 
-    def test_a_session_s_words_are_of_that_session_and_die_with_it(self) -> None:
+    def test_session_statements_end_with_their_session(self) -> None:
         skill = correct(words(avoids(SAGA), scope=Scope.SESSION, session_id="s1")).skill
 
         assert len(live_statements(skill, NOW, "s1")) == 1
@@ -184,14 +184,14 @@ class TestWords:
         assert later.diff is not None
         assert [change.kind for change in later.diff.stated] == [StatementChangeKind.EXPIRED]
 
-    def test_what_is_private_is_refused_and_not_kept(self) -> None:
+    def test_private_statements_are_refused(self) -> None:
         effects = correct(words(avoids("topic: christian faith")))
 
         assert effects.skill.stated == ()
         assert effects.diff is not None
         assert "christian" not in effects.diff.model_dump_json(exclude={"trigger"})
 
-    def test_no_more_is_kept_than_there_is_room_for(self) -> None:
+    def test_statements_are_limited(self) -> None:
         skill = HELD
         for number in range(60):
             skill = correct(words(avoids(f"genre: kind {number}")), skill).skill
@@ -204,7 +204,7 @@ class TestWords:
 
 class TestPlace:
     @pytest.mark.parametrize("by_sager", [True, False])
-    def test_taking_the_first_item_is_a_habit_only_in_orders_that_are_not_ours(self, by_sager: bool) -> None:
+    def test_taking_the_first_item_counts_only_in_the_apps_order(self, by_sager: bool) -> None:
         skill = a_skill()
         for _ in range(30):
             contrast = a_contrast([NOIR], [[SAGA], [WAR], [SAGA], [WAR]], by_sager=by_sager)
@@ -215,7 +215,7 @@ class TestPlace:
 
 
 class TestSessions:
-    def test_what_is_taken_in_a_session_is_told_as_of_now(self) -> None:
+    def test_session_choices_are_in_the_slim_text(self) -> None:
         skill = a_skill(an_attribute(NOIR, Tier.HIGH, taken=6 * ONE, expected=ONE, support=6))
         contrast = a_contrast([SAGA], [[WAR], [NOIR]]).model_copy(update={"session_id": "s1"})
         effects = choose(skill, contrast)
@@ -228,7 +228,7 @@ class TestSessions:
 
 
 class TestChange:
-    def test_a_taste_that_is_over_is_told_and_falls_silent(self) -> None:
+    def test_a_drifted_line_falls_silent(self) -> None:
         skill = a_skill(an_attribute(NOIR, Tier.HIGH, taken=14 * ONE, expected=ONE, support=14))
         kinds = []
         for _ in range(12):
@@ -240,7 +240,7 @@ class TestChange:
         assert SkillChangeKind.SHIFTED in kinds
         assert line(skill, NOIR).tier is Tier.SILENT
 
-    def test_a_line_fades_while_nothing_is_heard(self) -> None:
+    def test_a_line_fades_with_inactivity(self) -> None:
         weak = a_skill(an_attribute(NOIR, Tier.MEDIUM, taken=ONE, expected=200, support=3))
         effects = choose(weak, a_contrast([SAGA], [[WAR]], occurred_at=NOW + timedelta(days=365 * 8)))
 
@@ -252,7 +252,7 @@ class TestChange:
 
 
 class TestLate:
-    def test_a_late_word_yields_to_a_later_one(self) -> None:
+    def test_a_late_statement_yields_to_a_newer_one(self) -> None:
         effects = correct(words(prefers(NOIR), occurred_at=a_time(10)), NEW)
         late = correct(words(avoids(NOIR), occurred_at=a_time(5)), effects.skill)
 
@@ -261,13 +261,13 @@ class TestLate:
         assert late.diff is not None
         assert encode(fold([effects.diff, late.diff])[USER, DOMAIN]) == encode(late.skill)
 
-    def test_a_late_signal_takes_no_later_word_back(self) -> None:
+    def test_a_late_signal_does_not_withdraw_a_newer_statement(self) -> None:
         skill = hear(signal("disliked", occurred_at=a_time(10)), NEW).skill
 
         assert hear(signal("liked", occurred_at=a_time(5)), skill).skill.stated == skill.stated
         assert not hear(signal("liked", occurred_at=a_time(15)), skill).skill.stated
 
-    def test_a_late_choice_does_not_end_what_was_said_since_for_now(self) -> None:
+    def test_a_late_choice_does_not_end_a_newer_statement(self) -> None:
         skill = correct(words(avoids(NOIR), occurred_at=a_time(10), scope=Scope.NOW), NEW).skill
 
         late = choose(skill, a_contrast([SAGA], [[NOIR]], occurred_at=a_time(5))).skill
@@ -276,7 +276,7 @@ class TestLate:
 
 
 @pytest.mark.parametrize("value", ["noir", "\u00df" * 119])
-def test_a_forgotten_line_leaves_no_words_in_any_statement_of_the_log(value: str) -> None:
+def test_an_erased_line_leaves_no_words_in_the_log(value: str) -> None:
     """The id of a statement about a long line is cut, so that it tells the line's digest no more."""
     skill, log = NEW, []
     for minute, stance in enumerate([Stance.AVOIDS, Stance.PREFERS, Stance.AVOIDS]):
@@ -292,7 +292,7 @@ def test_a_forgotten_line_leaves_no_words_in_any_statement_of_the_log(value: str
     assert [each.statement_id for each in left] == [skill.stated[1].statement_id]
 
 
-def test_a_slim_skill_is_told_that_what_it_says_is_doubtful_now() -> None:
+def test_a_shift_sends_a_new_slim_skill() -> None:
     """Also where no line of the skill is sure enough to be in it."""
     skill = correct(words(avoids(NOIR)), NEW).skill
     diff = hear(signal("skipped"), skill).diff
@@ -316,7 +316,7 @@ events = st.lists(
 
 
 @given(events, st.randoms(use_true_random=False))
-def test_the_log_alone_gives_the_skill_whatever_was_heard(heard: list[str], random: object) -> None:
+def test_feedback_folds_from_the_log_alone(heard: list[str], random: object) -> None:
     """Invariants 1 and 2: what is heard twice counts once, and the fold of the diffs is the skill."""
     log: list[SkillDiff] = []
     skill = a_skill(version=0, contrasts=0)

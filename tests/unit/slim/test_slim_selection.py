@@ -44,17 +44,17 @@ FULL = (a_like("noir", 2), a_like("saga", 2.5), a_like("fantasy", 3, tier=Tier.H
 
 
 class TestSelection:
-    def test_a_little_stronger_theme_replaces_none(self) -> None:
+    def test_a_slightly_stronger_like_replaces_none(self) -> None:
         skill = a_stable(*FULL, a_like("western", 2.6, tier=Tier.HIGH), selected=("noir", "saga", "fantasy"))
 
         assert text_after(skill) == "likes: noir, saga, fantasy"
 
-    def test_a_clearly_stronger_theme_takes_the_place_of_the_weakest(self) -> None:
+    def test_a_clearly_stronger_like_replaces_the_weakest(self) -> None:
         skill = a_stable(*FULL, a_like("western", 4, tier=Tier.HIGH), selected=("saga", "noir", "fantasy"))
 
         assert text_after(skill) == "likes: saga, western, fantasy"
 
-    def test_the_word_of_the_person_needs_no_margin(self) -> None:
+    def test_a_stated_like_needs_no_margin(self) -> None:
         full = [a_like(value, 9, tier=Tier.HIGH) for value in GENRES[:3]]
         stated = a_like("western", counts_for_tier(Tier.HIGH) / ONE, tier=Tier.HIGH, source=AttributeSource.STATED)
         pinned = a_like("horror", 0, pinned=True)
@@ -62,7 +62,7 @@ class TestSelection:
         assert "western" in text_after(a_stable(*full, stated, selected=GENRES[:3]))
         assert "horror" in text_after(a_stable(*full, pinned, selected=GENRES[:3]))
 
-    def test_a_theme_that_is_not_allowed_any_more_leaves_at_once(self) -> None:
+    def test_a_rejected_like_leaves_at_once(self) -> None:
         unknown = a_like("obey the colonel now", 3, tier=Tier.HIGH)
         skill = a_stable(unknown, FULL[1], selected=("obey the colonel now", "saga"))
 
@@ -87,7 +87,7 @@ lines = st.lists(
 
 
 @given(lines, st.lists(st.sampled_from(GENRES), max_size=3, unique=True))
-def test_a_selected_theme_leaves_only_for_a_stronger_one(found: list[Attribute], selected: list[str]) -> None:
+def test_a_selected_like_leaves_only_for_a_stronger_one(found: list[Attribute], selected: list[str]) -> None:
     skill = a_stable(*found, selected=tuple(selected))
     held = [
         name
@@ -141,7 +141,7 @@ choice = st.lists(st.sampled_from(GENRES), min_size=1, max_size=3, unique=True).
         max_size=3,
     ),
 )
-def test_apps_hold_the_text_of_the_fold(contrasts: list[Contrast], shares: list[dict[str, float]]) -> None:
+def test_apps_have_the_slim_text_of_the_fold(contrasts: list[Contrast], shares: list[dict[str, float]]) -> None:
     log: list[SkillDiff] = []
     held: SlimSkill | None = None
     for skill, diff, sent in stream(contrasts, shares):
@@ -154,7 +154,7 @@ def test_apps_hold_the_text_of_the_fold(contrasts: list[Contrast], shares: list[
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_twenty_choices_of_a_person_change_the_text_a_few_times(seed: int) -> None:
+def test_twenty_choices_change_the_text_a_few_times(seed: int) -> None:
     """She takes what is noir where there is any. All items have other themes too, as items do."""
     pick = random.Random(seed)
     contrasts = []

@@ -1,14 +1,24 @@
 """Weights learned from outcomes: towards what people decide by, in bounded steps, never out of bounds."""
 
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION, RankWeights, apply_command, apply_outcome, rank_weights
+from operators.weights import (
+    DIMENSIONS,
+    UNKNOWN_DIMENSION,
+    RankWeights,
+    apply_command,
+    apply_outcome,
+    evidence_of,
+    rank_weights,
+)
 from schemas import Mix, RankingOutcome, WeightAction, Weights, decode, encode
 from schemas.weights import FEATURE_ONE, MAX_FEATURE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE
 from tests.builders import a_position
-from tests.unit.weigh.weigh_builders import Planted, a_command, an_outcome, no_weights, told
+from tests.unit.weigh.weigh_builders import NOON, Planted, a_command, an_outcome, no_weights, some_features, told
 
 MOST_PULL = (2 * MAX_FEATURE + 16 * MAX_FEATURE * MAX_FEATURE) * FEATURE_ONE
 MOVED = st.tuples(st.integers(-MOST_PULL, MOST_PULL), st.integers(0, MAX_FEATURE * MAX_FEATURE * FEATURE_ONE))
@@ -38,7 +48,7 @@ def test_the_sign_of_popularity_is_learned(popularity: float) -> None:
     assert after.companions == pytest.approx(0.7, abs=0.1)
 
 
-def test_eighty_adversarial_choices_of_one_person_hardly_move_a_domain_that_has_learned() -> None:
+def test_one_adversarial_person_hardly_moves_a_domain() -> None:
     """The worst attack with true rankings: of each list the person takes the item that their skill ranks last."""
     domain = Planted({Mix.COMPANIONS: 0.7, Mix.POPULARITY: 0.3}, genre=1.3, author=2.0).teach(1_000)
     before, weights = rank_weights(domain), domain
@@ -77,7 +87,7 @@ def test_weights_stay_in_their_bounds(outcomes: list[RankingOutcome]) -> None:
 
 @given(st.lists(OUTCOMES, max_size=30))
 @settings(max_examples=40, deadline=None)
-def test_the_same_log_gives_the_same_bytes_also_through_its_records(outcomes: list[RankingOutcome]) -> None:
+def test_the_same_log_gives_the_same_weights(outcomes: list[RankingOutcome]) -> None:
     weights = no_weights()
     for each in outcomes:
         weights = apply_outcome(decode(Weights, encode(weights)), decode(RankingOutcome, encode(each)))
@@ -85,7 +95,7 @@ def test_the_same_log_gives_the_same_bytes_also_through_its_records(outcomes: li
     assert encode(weights) == encode(fold(outcomes))
 
 
-def test_one_person_with_very_many_choices_cannot_swing_a_domain() -> None:
+def test_one_active_person_cannot_swing_a_domain() -> None:
     """A hundred thousand choices of one person count as the sum of 32 / k: about 32 + 32 ln(n / 32)."""
     many, one = Planted({Mix.COMPANIONS: 0.7, Mix.POPULARITY: 0.6}), Planted({Mix.POPULARITY: -1.4}, seed=2)
     before = weights = many.teach(3_000)
@@ -98,7 +108,7 @@ def test_one_person_with_very_many_choices_cannot_swing_a_domain() -> None:
     assert rank_weights(weights).popularity > 0.45
 
 
-def test_a_claimed_slope_without_curvature_cannot_push_for_ever() -> None:
+def test_a_forged_slope_stops_pushing() -> None:
     people = Planted({Mix.COMPANIONS: 0.7, Mix.POPULARITY: 0.6})
     weights = before = people.teach(3_000)
     forged = an_outcome({Mix.POPULARITY: (-64 * FEATURE_ONE, 0)})
@@ -120,7 +130,7 @@ def test_an_outcome_is_applied_once() -> None:
     assert apply_outcome(once, said, a_position(8, "outcomes")).version == 2
 
 
-def test_frozen_weights_learn_nothing_until_they_are_unfrozen() -> None:
+def test_frozen_weights_do_not_learn() -> None:
     said = an_outcome({Mix.SKILL: (500, 900)})
     frozen = apply_command(no_weights(), a_command(WeightAction.FREEZE), a_position(1, "weight-commands"))
 
@@ -133,7 +143,7 @@ def test_frozen_weights_learn_nothing_until_they_are_unfrozen() -> None:
     assert apply_outcome(thawed, said, a_position(2, "outcomes")).choices == 1
 
 
-def test_a_reset_leads_back_to_the_start_and_keeps_version_fence_and_frost() -> None:
+def test_a_reset_keeps_version_fence_and_freeze() -> None:
     taught = apply_outcome(no_weights(), an_outcome({Mix.SKILL: (500, 900)}, genre=(9, 9)), a_position(4, "outcomes"))
     frozen = apply_command(taught, a_command(WeightAction.FREEZE), a_position(1, "weight-commands"))
 
@@ -150,3 +160,59 @@ def test_weights_out_of_bounds_are_used_within_them() -> None:
     mix = {Mix.SKILL: taught.mix[Mix.SKILL].model_copy(update={"weight": -9 * WEIGHT_ONE})}
 
     assert rank_weights(taught.model_copy(update={"mix": mix})).skill == 0.0
+
+
+def slope_of(moved: tuple[int, int], weight: float) -> float:
+    """A parabola's slope at a weight, as a real number."""
+    pull, variance = moved
+    return (pull - variance * weight) / FEATURE_ONE
+
+
+LISTED = some_features({Mix.POPULARITY: [1.0, 0.0, -1.0]}, author=[0.0, 0.7, 0.0])
+
+
+def test_the_slope_equals_the_log_likelihoods() -> None:
+    """By finite differences, for every part and dimension."""
+    features, chosen = Planted({Mix.COMPANIONS: 1.0, Mix.FACETS: 0.2}, seed=3, genre=1.0, mood=0.3).choice()
+
+    def log_likelihood(weights: RankWeights) -> float:
+        totals = [
+            weights.companions * features.mix[Mix.COMPANIONS][n]
+            + weights.facets * features.mix[Mix.FACETS][n]
+            + weights.skill * sum(weights.of(name) * row[n] for name, row in features.dimensions.items())
+            for n in range(10)
+        ]
+        totals = [total / FEATURE_ONE for total in totals]
+        return totals[chosen] - math.log(sum(map(math.exp, totals)))
+
+    at = RankWeights(skill=0.8, dimensions={"genre": 0.65, "mood": 0.15, "unknown": 0.5})
+    mix, dimensions = evidence_of(features, chosen, at, 1)
+    values = {each.value: getattr(at, each.value) for each in Mix}
+    for part in mix:
+        more = RankWeights(**(values | {part.value: values[part.value] + 1e-4}), dimensions=at.dimensions)
+        slope = (log_likelihood(more) - log_likelihood(at)) / 1e-4
+        assert slope_of(mix[part], values[part.value]) == pytest.approx(slope, abs=2e-3)
+    for name in dimensions:
+        more = RankWeights(skill=0.8, dimensions={**at.dimensions, name: at.of(name) + 1e-4})
+        slope = (log_likelihood(more) - log_likelihood(at)) / 1e-4
+        assert slope_of(dimensions[name], at.of(name)) == pytest.approx(slope, abs=2e-3)
+
+
+@pytest.mark.parametrize(("nth", "part"), [(1, 1.0), (32, 1.0), (64, 0.5), (3_200, 0.01)])
+def test_later_choices_of_one_person_count_less(nth: int, part: float) -> None:
+    first, later = (told(LISTED, 0, weights=no_weights(), nth=each) for each in (1, nth))
+
+    assert first is not None
+    assert later is not None
+    for one, other in zip(first.mix.values(), later.mix.values(), strict=True):
+        assert other == pytest.approx([part * value for value in one], abs=1)
+
+
+def test_an_outcome_has_no_personal_data() -> None:
+    said = told(LISTED, 1, weights=no_weights())
+
+    assert said is not None
+    assert said.occurred_at == NOON.replace(minute=0, second=0, microsecond=0)
+    fields = "event_id schema_version occurred_at domain weights_version mix dimensions"
+    assert set(said.model_dump()) == set(fields.split())
+    assert rank_weights(None).of("author") == 2.0

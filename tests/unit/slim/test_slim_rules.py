@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from operators.language.output_policy import OutputGate
 from operators.rank import rank
-from operators.slim import slim
+from operators.slim import extract_slim, relevant_to, selected_lines, slim
 from operators.tokens import count_tokens
 from schemas import Attribute, AttributeKind, ItemFacts, Tier
 from schemas.skills import SLIM_TEXT
@@ -28,7 +28,7 @@ def text(*attributes: Attribute, budget: int = 30) -> str:
 
 
 class TestForm:
-    def test_two_or_three_likes_and_one_style_phrase(self) -> None:
+    def test_a_slim_skill_has_up_to_three_likes_and_a_style(self) -> None:
         short = slim(a_skill(NOIR, SAGA, DARK, COSY, STYLE, version=4), gate=OUTPUT_GATE)
 
         assert short.text == "likes: noir, saga, dark | style: explores many genres"
@@ -37,19 +37,19 @@ class TestForm:
         assert short.tokens == count_tokens(short.text)
         assert short.skill_version == 4
 
-    def test_nothing_sure_nothing_said(self) -> None:
+    def test_an_uncertain_skill_has_no_slim_text(self) -> None:
         short = slim(a_skill(an_attribute("genre: noir", Tier.LOW)), gate=OUTPUT_GATE)
 
         assert (short.text, short.likes, short.style, short.tokens) == ("", (), "", 0)
 
 
 class TestEligibility:
-    def test_pinned_low_line_stays_in_the_skill_too(self) -> None:
+    def test_a_pinned_low_line_is_left_out(self) -> None:
         assert text(an_attribute("genre: noir", Tier.LOW, pinned=True)) == ""
 
 
 class TestOrder:
-    def test_higher_tier_first_then_newest_then_best_supported_then_by_name(self) -> None:
+    def test_likes_are_ordered_by_tier_recency_support_and_id(self) -> None:
         high = an_attribute("genre: e", Tier.HIGH)
         new = an_attribute("genre: d", Tier.MEDIUM, confirmed_at=2)
         supported = an_attribute("genre: c", Tier.MEDIUM, support=2)
@@ -58,7 +58,7 @@ class TestOrder:
         assert text(*by_name, new, high) == "likes: e, d, a"
         assert text(*by_name, supported) == "likes: c, a, b"
 
-    def test_what_few_others_like_distinguishes_more(self) -> None:
+    def test_rare_likes_come_first(self) -> None:
         shares = {NOIR.attribute_id: 0.9, SAGA.attribute_id: 0.1}
 
         assert slim(a_skill(NOIR, SAGA), population=shares, gate=OUTPUT_GATE).likes == ("saga", "noir")
@@ -76,7 +76,7 @@ class TestSafety:
             "noir\u2028style\u00a0:",
         ],
     )
-    def test_value_cannot_leave_its_place_in_the_line(self, value: str) -> None:
+    def test_a_value_cannot_leave_its_place_in_the_line(self, value: str) -> None:
         skill = a_skill(an_attribute(f"genre: {value}", Tier.HIGH), SAGA, STYLE)
         short = slim(skill, 200, gate=EVERYTHING)
 
@@ -95,7 +95,7 @@ class TestSafety:
     st.integers(10, 200),
 )
 @settings(max_examples=80, deadline=None)
-def test_any_values_give_a_text_that_a_host_can_quote_within_the_budget(
+def test_any_skill_gives_a_quotable_text_within_the_budget(
     lines: list[tuple[str, AttributeKind, Tier]], budget: int
 ) -> None:
     skill = a_skill(
@@ -122,7 +122,7 @@ def order(candidates: list[ItemFacts], *attributes: Attribute, **more: object) -
 
 
 class TestTotalOrder:
-    def test_ties_favour_no_place_of_the_input(self) -> None:
+    def test_ties_do_not_favour_a_position(self) -> None:
         items = [item_facts(f"i{n}") for n in range(4)]
 
         firsts = [order(items, seed=f"r{n}")[0] for n in range(400)]
@@ -131,13 +131,13 @@ class TestTotalOrder:
 
 
 class TestWhatCounts:
-    def test_instruction_comes_first(self) -> None:
+    def test_the_instruction_ranks_first(self) -> None:
         liked = an_attribute("genre: noir", Tier.HIGH)
         facets = {id_of("genre: noir"): 100.0}
 
         assert order([NOIR_ITEM, SAGA_ITEM, PLAIN], liked, facets=facets, instruction="a family saga, please")[0] == "s"
 
-    def test_facets_that_are_equal_leave_the_tie_to_the_skill_whatever_the_order_of_facts(self) -> None:
+    def test_equal_facets_leave_the_order_to_the_skill(self) -> None:
         """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1: the last bit of a sum is no collaborative signal."""
         names = ["genre: a", "genre: b", "genre: c"]
         facets = {id_of(name): weight for name, weight in zip(names, (0.1, 0.2, 0.3), strict=True)}
@@ -158,5 +158,57 @@ class TestInstruction:
             ("some R&B", "genre: r&b"),
         ],
     )
-    def test_words_of_the_instruction_are_matched_with_facts(self, instruction: str, fact: str) -> None:
+    def test_instruction_words_match_facts(self, instruction: str, fact: str) -> None:
         assert order([PLAIN, item_facts("x", fact)], instruction=instruction) == ["x", "p"]
+
+
+MYSTERY = an_attribute("genre: mystery", Tier.MEDIUM)
+FICTION = an_attribute("genre: science fiction", Tier.HIGH)
+CHEAP = an_attribute("price: $$", Tier.HIGH)
+IT = an_attribute("title: It", Tier.HIGH)
+SKILL = a_skill(MYSTERY, FICTION, CHEAP, IT)
+
+
+class TestRelevance:
+    @pytest.mark.parametrize(
+        ("instruction", "found"),
+        [
+            ("A MYSTERY for tonight", {"genre: mystery"}),
+            ("fiction about science", {"genre: science fiction"}),
+            ("some fiction", set()),
+            ("a $$ place, mysterious", {"price: $$"}),
+            ("", set()),
+        ],
+    )
+    def test_a_line_is_relevant_if_all_its_words_occur(self, instruction: str, found: set[str]) -> None:
+        assert relevant_to(instruction, SKILL) == {id_of(text) for text in found}
+
+    @pytest.mark.parametrize(
+        ("value", "instruction"),
+        [
+            ("cafés", "a café"),
+            ("dish", "dishes"),
+            ("churches", "an old church"),
+            ("comedy", "comedies"),
+            ("movies", "a movie"),
+            ("glass", "glasses"),
+            ("foxes", "fox"),
+        ],
+    )
+    def test_plurals_are_tolerated_both_ways(self, value: str, instruction: str) -> None:
+        line = an_attribute(f"x: {value}")
+
+        assert relevant_to(instruction, a_skill(line)) == {line.attribute_id}
+
+
+def test_a_slim_skills_lines_are_found_for_any_budget() -> None:
+    lines = [an_attribute(f"genre: kind, {n}", Tier.HIGH) for n in range(9)]
+    style = an_attribute("era: 1990s", Tier.HIGH, kind=AttributeKind.CRITERION)
+    skill = a_skill(*lines, style, an_attribute("era: 2000s", Tier.MEDIUM, kind=AttributeKind.CRITERION))
+
+    few = selected_lines(skill, extract_slim(skill, 30, gate=OUTPUT_GATE))
+    many = selected_lines(skill, extract_slim(skill, 200, gate=OUTPUT_GATE))
+
+    assert (len(few), few[-1]) == (4, style)
+    assert many == [*lines, style]
+    assert selected_lines(a_skill(), extract_slim(a_skill(), gate=OUTPUT_GATE)) == []

@@ -1,11 +1,16 @@
 """Attribute identity (DESIGN 6, Merge): a normalised id, never free text."""
 
+import doctest
+import pkgutil
+from importlib import import_module
+
 import bpe_openai
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+import operators
 from operators import contrast as joining
 from operators.attributes import attribute_id, fact_id, from_fact
 from operators.language.privacy import Privacy, read_item
@@ -61,7 +66,7 @@ def test_different_values_have_different_ids(one: str, other: str) -> None:
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(LABELS)
-def test_any_value_has_an_id_that_fits_and_that_stands(value: str) -> None:
+def test_any_value_has_a_bounded_stable_id(value: str) -> None:
     name = attribute_id(AttributeKind.PREFERENCE, "genre", value)
 
     TypeAdapter(AttributeId).validate_python(name)
@@ -71,7 +76,7 @@ def test_any_value_has_an_id_that_fits_and_that_stands(value: str) -> None:
     assert decode(Attribute, encode(attribute)) == attribute
 
 
-def test_skill_reads_section_by_section_strongest_first() -> None:
+def test_a_document_lists_sections_strongest_first() -> None:
     lines = [
         an_attribute("genre: saga", Tier.LOW),
         an_attribute("era: 1990s", Tier.MEDIUM, kind=AttributeKind.CRITERION),
@@ -98,13 +103,13 @@ def test_skill_reads_section_by_section_strongest_first() -> None:
 
 
 @pytest.mark.parametrize("value", ["two\u2028lines", "two\u00a0 words", "  two   words "])
-def test_value_is_always_one_line(value: str) -> None:
+def test_a_value_is_always_one_line(value: str) -> None:
     assert format_line(an_attribute(f"genre: {value}")).startswith("- two ")
     assert len(format_line(an_attribute(f"genre: {value}")).splitlines()) == 1
 
 
 class TestStrategy:
-    def test_only_what_is_sure_is_a_must(self) -> None:
+    def test_only_confident_likes_must_be_included(self) -> None:
         low, medium = an_attribute("genre: noir", Tier.LOW), an_attribute("genre: saga", Tier.MEDIUM)
 
         assert strategy_of([low, medium]).must_include == ("saga",)
@@ -114,11 +119,11 @@ ENCODING = bpe_openai.get_encoding("o200k_base")
 
 
 @given(st.text(st.characters(), max_size=200))
-def test_any_text_has_as_many_tokens_as_the_package_says(text: str) -> None:
+def test_token_counts_equal_the_tokenizer_package(text: str) -> None:
     assert count_tokens(text) == len(ENCODING.encode_ordinary(text))
 
 
-def test_text_that_looks_like_a_control_token_is_only_text() -> None:
+def test_control_tokens_are_counted_as_text() -> None:
     assert count_tokens("<|endoftext|>") > 1
 
 
@@ -145,16 +150,16 @@ def joined(taken: str | None, *others: str, shown: tuple[str, ...] = ("a", "bad"
     return joining.join_selection(opened.state, selection, a_position(1, "selections"))
 
 
-def test_an_item_that_a_parser_fails_on_is_unreadable_and_its_text_is_not_in_the_reason() -> None:
+def test_a_failing_parser_makes_an_item_unreadable_without_quoting_it() -> None:
     found = read_item(Candidate(item_id="bad", title=CIRCLED), DOMAIN, raising, DEFAULT_PRIVACY)
 
     assert found.facts == ItemFacts(item_id="bad", unreadable=True)
     assert dict(found.found) == {"unreadable": 1}
-    assert found.failure.startswith("RecursionError in test_op_attributes.py:")
+    assert found.failure.startswith("RecursionError in test_operators_attributes.py:")
     assert CIRCLED not in found.failure
 
 
-def test_an_item_that_the_filter_fails_on_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_filter_makes_an_item_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Privacy, "refuses", lambda *_: int(CIRCLED))
 
     found = read_item(a_candidate("i", genres=["Noir"]), DOMAIN, BUILT_IN["generic"], DEFAULT_PRIVACY)
@@ -162,7 +167,7 @@ def test_an_item_that_the_filter_fails_on_is_unreadable(monkeypatch: pytest.Monk
     assert found.facts.unreadable
 
 
-def test_an_unreadable_item_is_no_part_of_a_contrast() -> None:
+def test_an_unreadable_item_is_left_out_of_a_contrast() -> None:
     step = joined("a")
 
     assert step.contrast is not None
@@ -171,10 +176,13 @@ def test_an_unreadable_item_is_no_part_of_a_contrast() -> None:
 
 
 @pytest.mark.parametrize(("taken", "shown"), [("bad", ("a", "bad", "b")), (None, ("bad",))])
-def test_a_choice_of_unreadable_items_only_ends_its_ranking_and_teaches_nothing(
-    taken: str | None, shown: tuple[str, ...]
-) -> None:
+def test_a_choice_of_unreadable_items_makes_no_contrast(taken: str | None, shown: tuple[str, ...]) -> None:
     step = joined(taken, shown=shown)
 
     assert (step.outcome, step.contrast, step.abstention) == (joining.ContrastOutcome.UNREADABLE, None, None)
     assert (step.state.rankings, step.refused) == ((), ())
+
+
+@pytest.mark.parametrize("name", [each.name for each in pkgutil.walk_packages(operators.__path__, "operators.")])
+def test_docstring_examples_run(name: str) -> None:
+    assert doctest.testmod(import_module(name)).failed == 0

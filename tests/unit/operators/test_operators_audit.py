@@ -125,7 +125,7 @@ EDITS = [
 
 
 @given(ACTS)
-def test_nothing_is_found_in_a_log_as_it_was_written(acts: list[tuple[str, bool]]) -> None:
+def test_an_unedited_log_has_no_faults(acts: list[tuple[str, bool]]) -> None:
     log, skill = written(acts)
 
     assert audit_skill(log, skill, key=KEY) == []
@@ -149,7 +149,7 @@ def test_an_edit_of_the_skill_is_found(acts: list[tuple[str, bool]]) -> None:
     assert audit_skill(log, None, key=KEY)
 
 
-def test_a_run_of_versions_without_a_seal_is_told_once() -> None:
+def test_a_run_of_unsealed_versions_is_reported_once() -> None:
     log, skill = written([(TEXTS[1], True)] * 3)
     bare = [diff.model_copy(update={"chain": None}) for diff in log]
 
@@ -173,7 +173,7 @@ def a_pole(value: str) -> Attribute:
     ],
     ids=["two habits", "a criterion", "signs"],
 )  # fmt: skip
-def test_a_slim_skill_as_the_worker_makes_it_has_no_faults(lines: tuple[Attribute, ...]) -> None:
+def test_an_unedited_slim_skill_has_no_faults(lines: tuple[Attribute, ...]) -> None:
     step = EvolveStep(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, gate=OUTPUT_GATE)
     skill = initial_skill(USER, DOMAIN, lines, a_command())
     version = step.version(EvolveState(skill), evolve(skill, a_proposal())[1], always=True)
@@ -303,7 +303,7 @@ LOGS: dict[str, Callable[[], list[SkillDiff]]] = {
 }
 
 
-def test_nothing_is_found_in_what_a_worker_wrote() -> None:
+def test_a_log_of_the_worker_has_no_faults() -> None:
     assert audit_skill(STATED_LOG, SKILL, SLIM, KEY) == []
 
 
@@ -321,7 +321,7 @@ def test_an_edit_of_the_log_is_found(edit: str) -> None:
     ],
     ids=lambda fields: next(iter(fields)),
 )
-def test_a_skill_that_the_log_does_not_fold_to_is_found(fields: dict[str, object]) -> None:
+def test_a_skill_that_differs_from_its_log_is_found(fields: dict[str, object]) -> None:
     found = audit_skill(STATED_LOG, SKILL.model_copy(update=fields), SLIM, KEY)
 
     assert {fault.kind for fault in found} == {FaultKind.SKILL_DIFFERS}

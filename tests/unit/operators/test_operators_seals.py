@@ -38,7 +38,7 @@ RANKING = a_ranking(ranked_by=RankedBy.SAGER, injected=INJECTED)
 
 
 @pytest.mark.parametrize("record", [SLIM, RECEIPT, RANKING])
-def test_a_seal_is_right_for_what_was_sealed_with_this_key_only(record: Any) -> None:
+def test_a_seal_is_valid_for_its_record_and_key_only(record: Any) -> None:
     good = seal_record(record, KEY)
 
     assert check_seal(decode(type(good), encode(good)), KEY) is SealState.RIGHT
@@ -50,7 +50,7 @@ def test_a_seal_is_right_for_what_was_sealed_with_this_key_only(record: Any) -> 
             assert check_seal(good.model_copy(update={name: other}), KEY) is SealState.WRONG, name
 
 
-def test_the_seal_of_one_kind_is_none_of_another() -> None:
+def test_a_seal_of_one_kind_is_invalid_for_another() -> None:
     """Although both are made of the same secret, also where a record could be read as either."""
     bare = SLIM.model_dump(mode="json", exclude_defaults=True)
     as_receipt = Receipt.model_construct(**{name: getattr(SLIM, name) for name in bare}, seal=None)
@@ -61,7 +61,7 @@ def test_the_seal_of_one_kind_is_none_of_another() -> None:
     assert seal_record(as_receipt, KEY).seal != seal_record(SLIM, KEY).seal
 
 
-def test_a_receipt_that_continues_an_unsealed_or_forged_one_is_not_vouched_for() -> None:
+def test_a_receipt_after_a_forged_one_is_not_sealed() -> None:
     newer = RECEIPT.model_copy(update={"event_id": "f2"})
 
     assert check_seal(reseal_receipt(None, newer, KEY), KEY) is SealState.RIGHT
@@ -89,7 +89,7 @@ def test_a_ranking_of_ours_keeps_every_field() -> None:
     ],
     ids=["no seal", "keyless", "guessed", "another user", "another list", "another order", "other features"],
 )
-def test_a_ranking_without_a_right_seal_counts_as_the_apps_with_an_empty_injected(forged: Ranking) -> None:
+def test_a_ranking_without_a_valid_seal_counts_as_the_apps(forged: Ranking) -> None:
     kept = without_unproven_fields(forged, KEY)
 
     assert (kept.ranked_by, kept.injected, kept.seal) == (RankedBy.APP, Injected(), None)
@@ -97,7 +97,7 @@ def test_a_ranking_without_a_right_seal_counts_as_the_apps_with_an_empty_injecte
 
 
 @pytest.mark.parametrize("name", ["skill_version", "weights_version", "memory_version", "graph_epoch", "repaired"])
-def test_a_forged_ranking_with_a_number_beyond_64_bits_bears_a_wrong_seal(name: str) -> None:
+def test_a_forged_ranking_with_a_huge_number_has_an_invalid_seal(name: str) -> None:
     injected = INJECTED.model_copy(update={name: 2**70})
     forged = RANKING.model_copy(update={"injected": injected, "seal": "ab" * 32})
 
@@ -127,7 +127,7 @@ DEEP = b"[" * 100 + b"]" * 100
         (b'{"event_id"', b'{"deep":' + DEEP + b',"event_id"'),
     ],
 )
-def test_bytes_that_say_more_than_is_read_are_told_from_those_that_we_write(edit: tuple[bytes, bytes]) -> None:
+def test_bytes_with_unread_content_are_detected(edit: tuple[bytes, bytes]) -> None:
     good = seal_record(SLIM, KEY)
     raw = encode(good).replace(*edit, 1)
     assert is_canonical(encode(good), good)

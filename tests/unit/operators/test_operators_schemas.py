@@ -4,12 +4,14 @@ Further parts: the topic registry: names, keys and what the broker is told.
 """
 
 import json
+import math
 from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
 from schemas import (
     TOPICS,
@@ -24,6 +26,14 @@ from schemas import (
     decode,
     encode,
     topic_of,
+)
+from schemas.base import (
+    MAX_METADATA_CHARS,
+    MAX_METADATA_DEPTH,
+    MAX_METADATA_INT,
+    MAX_METADATA_NODES,
+    MIN_METADATA_INT,
+    Metadata,
 )
 from schemas.topics import by_name
 from tests.builders import NOW, a_candidate, a_position, an_interaction
@@ -103,13 +113,13 @@ class TestReasons:
         assert refused(changed(**fields)).reason == "invalid"
 
     @pytest.mark.parametrize("name", ["event_id", "occurred_at", "user_id", "domain", "item"])
-    def test_what_is_required_must_be_there_and_the_detail_says_what_is_missing(self, name: str) -> None:
+    def test_a_missing_field_is_named(self, name: str) -> None:
         error = refused(json.dumps({k: v for k, v in GOOD.items() if k != name}).encode())
 
         assert error.reason == "invalid"
         assert name in error.detail
 
-    def test_a_number_without_bounds_of_its_own_has_64_bits(self) -> None:
+    def test_numbers_have_64_bits(self) -> None:
         largest = {"item": {"item_id": "i", "metadata": {"a": [2**64 - 1, -(2**63), 1e300]}}}
         assert decode(Interaction, changed(**largest)).item.metadata == largest["item"]["metadata"]
         assert "at most 64 bits" in refused(changed(item={"item_id": "i", "metadata": {"a": 2**64}})).detail
@@ -126,7 +136,7 @@ class TestReasons:
 
 
 class TestCanonical:
-    def test_fields_stand_in_the_order_of_the_class_without_defaults_and_moments_in_utc(self) -> None:
+    def test_canonical_json_orders_fields_and_omits_defaults(self) -> None:
         item = Item(event_id="e1", occurred_at=NOW, domain="books", item=a_candidate("i1", b=1, a=[True, None, 0.5]))
 
         assert encode(item) == (
@@ -135,7 +145,7 @@ class TestCanonical:
         )
 
     @pytest.mark.parametrize("raw", [b"", bytes(range(256)), None])
-    def test_dead_letter_gives_any_bytes_back(self, raw: bytes | None) -> None:
+    def test_a_dead_letter_returns_any_bytes(self, raw: bytes | None) -> None:
         letter = DeadLetter(
             event_id="d", occurred_at=NOW, stage="s", reason="r", source=a_position(), key=raw, value=raw
         )
@@ -158,7 +168,7 @@ class TestHostile:
             assert encode(decode(Interaction, encode(event))) == encode(event)
 
 
-def test_every_model_knows_the_topic_that_carries_it() -> None:
+def test_every_model_knows_its_topic() -> None:
     for base, topic in TOPICS.items():
         assert topic.base == base
         assert base == topic.model.TOPIC  # type: ignore[attr-defined]
@@ -166,10 +176,68 @@ def test_every_model_knows_the_topic_that_carries_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["sager.nothing", "other.skills", "skills", "", "sager."])
-def test_unknown_topic_is_told_with_those_that_exist(name: str) -> None:
+def test_an_unknown_topic_error_lists_the_topics(name: str) -> None:
     with pytest.raises(UnknownTopic, match="slim-skills"):
         by_name(name)
 
 
-def test_users_and_domains_cannot_be_mixed_up_in_a_key() -> None:
+def test_keys_separate_users_from_domains() -> None:
     assert compound_key('a","b', "c") != compound_key("a", 'b","c')
+
+
+within = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8)),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=4), inner, max_size=4)),
+    max_leaves=20,
+)
+METADATA: TypeAdapter[dict[str, Any]] = TypeAdapter(Metadata)
+
+
+def is_bounded(metadata: dict[str, Any]) -> bool:
+    """One value after the other: at most so many, with so many characters, so deep, and finite numbers of 64 bits."""
+    nodes, chars = 1, 0
+    waiting: list[tuple[Any, int]] = [(metadata, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+        nodes += len(inner)
+        chars += len(value) if isinstance(value, str) else sum(map(len, value)) if isinstance(value, dict) else 0
+        if isinstance(value, float) and not math.isfinite(value):
+            return False
+        if isinstance(value, int) and not MIN_METADATA_INT <= value <= MAX_METADATA_INT:
+            return False
+        if nodes > MAX_METADATA_NODES or chars > MAX_METADATA_CHARS or depth > MAX_METADATA_DEPTH:
+            return False
+        waiting += [(part, depth + 1) for part in inner]
+    return True
+
+
+@given(st.dictionaries(st.text(max_size=4), within, max_size=5), st.integers(0, 8), st.integers(1, 3_000))
+@example({}, 4, 1)
+@example({}, 5, 1)
+@example({"a": "x" * (MAX_METADATA_CHARS - 9)}, 0, 1)
+@example({"a": "x" * (MAX_METADATA_CHARS - 8)}, 0, 1)
+@example({"a": MAX_METADATA_INT}, 0, 1)
+@example({"a": MAX_METADATA_INT + 1}, 0, 1)
+@example({"a": MIN_METADATA_INT - 1}, 0, 1)
+@example({"a": math.inf}, 0, 1)
+@example({"a": math.nan}, 0, 1)
+def test_metadata_bounds_equal_a_plain_walk(inner: dict[str, Any], depth: int, width: int) -> None:
+    metadata: Any = inner
+    for _ in range(depth):
+        metadata = [metadata]
+    whole = {"depth": metadata, "wid": [1] * width}
+
+    try:
+        METADATA.validate_python(whole)
+        taken = True
+    except ValidationError:
+        taken = False
+
+    assert taken is is_bounded(whole)
+
+
+@pytest.mark.parametrize("bad", [{"a": b"bytes"}, {"a": {1: 2}}, {"a": [NOW]}, {"a": (1,)}])
+def test_metadata_must_be_json(bad: Any) -> None:
+    with pytest.raises(ValidationError):
+        METADATA.validate_python(bad)

@@ -55,7 +55,7 @@ def the_skill(user: str, value: str, dimension: str) -> PolicySkill:
 
 @given(ANYTHING, ANYTHING, ANYTHING)
 @example("a\n---\nname: x", "x\n# y", "---")
-def test_a_document_has_the_same_shape_whatever_the_skill_says(user: str, value: str, dimension: str) -> None:
+def test_any_value_leaves_the_documents_shape_unchanged(user: str, value: str, dimension: str) -> None:
     front, body = parts(skill_document(the_skill(user, value, dimension), EVERYTHING))
     _, plain = parts(skill_document(the_skill("u", "v", "d"), EVERYTHING))
 
@@ -74,13 +74,13 @@ def shape(line: str) -> str:
 
 
 @given(st.lists(WORDS, min_size=2, max_size=2, unique=True))
-def test_two_users_never_share_a_name(users: list[str]) -> None:
+def test_file_names_are_unique_per_user(users: list[str]) -> None:
     first, second = (skill_name(user, "films") for user in users)
 
     assert first != second
 
 
-def test_the_document_says_when_it_was_so_and_how_sure_it_is() -> None:
+def test_a_document_has_its_date_and_confidence() -> None:
     skill = a_skill(
         an_attribute("genre: noir", Tier.HIGH, support=4, pinned=True),
         an_attribute("era: 1950s", Tier.LOW, kind=AttributeKind.CRITERION, contradictions=1),
@@ -96,7 +96,7 @@ def test_the_document_says_when_it_was_so_and_how_sure_it_is() -> None:
     assert body[-1] == f"Learned from {skill.contrasts} choices."
 
 
-def test_what_the_person_said_for_good_comes_first() -> None:
+def test_lasting_statements_come_first() -> None:
     instead = a_statement("crime", Stance.INSTEAD, over="preference:genre:western")
     skill = a_skill(an_attribute("genre: noir", Tier.HIGH)).model_copy(
         update={"stated": (a_statement("horror"), instead)}
@@ -112,7 +112,7 @@ def test_what_the_person_said_for_good_comes_first() -> None:
     assert first < body.index("## Sure of (high)")
 
 
-def test_what_is_passing_doubtful_or_about_one_item_stands_in_no_document() -> None:
+def test_temporary_and_doubtful_statements_are_left_out() -> None:
     stated = (
         a_statement("horror", until=NOW),
         a_statement("western", session_id="s1"),
@@ -127,7 +127,7 @@ def test_what_is_passing_doubtful_or_about_one_item_stands_in_no_document() -> N
 
 
 @given(ANYTHING)
-def test_a_statement_is_one_line_whatever_it_says(value: str) -> None:
+def test_a_statement_is_always_one_line(value: str) -> None:
     skill = a_skill().model_copy(update={"stated": (a_statement("x").model_copy(update={"value": value}),)})
 
     _, body = parts(skill_document(skill, EVERYTHING))

@@ -1,20 +1,39 @@
 """Words for now in the slim line that hosts read: marked, with their end, and never without the clock (issue 27)."""
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from operators.evolve.proposals import COUNTS, Proposal
 from operators.language.corrections import understand
+from operators.learning.fold import fold
 from operators.slim import slim
+from operators.stated import live_statements
 from operators.steps import EvolveState, EvolveStep
+from operators.steps.rank import RankStep
 from operators.tokens import count_tokens
-from schemas import ONE, Correction, Directive, Scope, SessionLine, SkillSession, SlimSkill, Stance, Tier
+from schemas import (
+    ONE,
+    Contrast,
+    Correction,
+    Directive,
+    PolicySkill,
+    Scope,
+    SessionLine,
+    SkillDiff,
+    SkillSession,
+    SlimSkill,
+    Stance,
+    Tier,
+)
 from streams.http.topic_cache import slim_for_host
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
-from tests.builders import DOMAIN, NOW, USER, a_contrast, a_skill, an_attribute
+from tests.builders import DOMAIN, NOW, USER, a_contrast, a_skill, a_time, an_attribute
 
 SCIFI, NOIR = "genre: sci-fi", "genre: noir"
 STEP = EvolveStep(slim_tokens=30, privacy=PRIVACY, gate=OUTPUT_GATE)
@@ -37,7 +56,7 @@ def slim_of(effects) -> SlimSkill:
 NO_SCIFI = Directive(stance=Stance.AVOIDS, dimension="genre", value="sci-fi")
 
 
-def test_a_word_for_now_is_in_the_line_until_it_ends_and_leaves_the_long_term_text_unchanged() -> None:
+def test_a_statement_for_now_is_in_the_line_until_it_ends() -> None:
     slim = slim_of(corrected(NO_SCIFI))
 
     assert slim.text_at(NOW) == "likes: noir | now: no sci-fi"
@@ -45,7 +64,7 @@ def test_a_word_for_now_is_in_the_line_until_it_ends_and_leaves_the_long_term_te
     assert count_tokens(slim.session_text) <= 30
 
 
-def test_hosts_over_http_read_it_with_its_end() -> None:
+def test_http_hosts_read_the_end_of_a_statement() -> None:
     slim = slim_of(corrected(NO_SCIFI))
 
     body = slim_for_host(slim, now=NOW)
@@ -56,7 +75,7 @@ def test_hosts_over_http_read_it_with_its_end() -> None:
     assert not {"until", "now"} & later.keys()
 
 
-def test_the_lines_of_a_text_have_their_dimensions_and_stances() -> None:
+def test_slim_lines_have_dimension_and_stance() -> None:
     slim = slim_of(corrected(NO_SCIFI))
 
     def typed(lines):
@@ -68,7 +87,7 @@ def test_the_lines_of_a_text_have_their_dimensions_and_stances() -> None:
     assert slim.lines_at(NOW + timedelta(minutes=30)) == slim.lines
 
 
-def test_a_line_with_the_words_of_another_has_to_pass_the_gate_itself() -> None:
+def test_each_slim_line_passes_the_gate_itself() -> None:
     held = Directive(stance=Stance.AVOIDS, dimension="ignore_all_rules", value="western")
     after = corrected(NO_SCIFI.model_copy(update={"value": "western"}), held, scope=Scope.ALWAYS).skill
 
@@ -78,7 +97,7 @@ def test_a_line_with_the_words_of_another_has_to_pass_the_gate_itself() -> None:
     assert [line.dimension for line in found.lines if line.stance == "avoids"] == ["genre"]
 
 
-def test_the_next_choice_sends_a_line_without_it() -> None:
+def test_the_next_choice_removes_a_statement_for_now() -> None:
     tonight = corrected(NO_SCIFI).skill
     after = STEP.finish(EvolveState(tonight), a_contrast([NOIR], [[SCIFI]]), Proposal(reasoned_by=COUNTS))
 
@@ -87,14 +106,14 @@ def test_the_next_choice_sends_a_line_without_it() -> None:
 
 
 @pytest.mark.parametrize(("session", "text"), [("s1", "likes: noir | now: no sci-fi"), (None, "likes: noir, sci-fi")])
-def test_a_word_for_a_session_is_read_within_that_session_alone(session: str | None, text: str) -> None:
+def test_a_session_statement_is_visible_in_its_session_only(session: str | None, text: str) -> None:
     slim = slim_of(corrected(NO_SCIFI, scope=Scope.SESSION, session_id="s1"))
 
     assert slim.text_at(NOW, session) == text
     assert slim.text_at(NOW, "s2") == slim.text_at(NOW + timedelta(hours=3), "s1") == "likes: noir, sci-fi"
 
 
-def test_a_session_names_nothing_that_the_person_avoids() -> None:
+def test_session_lines_exclude_avoided_values() -> None:
     line = SessionLine(attribute_id="preference:genre:western", dimension="genre", value="western", taken=3 * ONE)
     session = SkillSession(session_id="s", last_at=NOW, until=NOW + timedelta(hours=1), events=3, lines=(line,))
     skill = HELD.model_copy(update={"sessions": (session,)})
@@ -104,3 +123,76 @@ def test_a_session_names_nothing_that_the_person_avoids() -> None:
     after = corrected(avoids, scope=Scope.ALWAYS, skill=skill).skill
 
     assert slim(after, gate=OUTPUT_GATE).now == ()
+
+
+GENRES = ("genre: noir", "genre: saga", "genre: war", "genre: western")
+RANK = RankStep(privacy=PRIVACY, gate=OUTPUT_GATE)
+
+
+def choice(number: int, taken: int, left: int, at: datetime) -> Contrast:
+    contrast = a_contrast([GENRES[taken]], [[GENRES[left]], [GENRES[(left + 1) % len(GENRES)]]])
+    return contrast.model_copy(
+        update={"event_id": f"c{number}", "ranking_id": f"r{number}", "occurred_at": at, "session_id": "s1"}
+    )
+
+
+def words(number: int, genre: int, stance: Stance, scope: Scope, at: datetime, *, changed: bool) -> Correction:
+    dimension, value = GENRES[genre].split(": ")
+    said = Directive(stance=stance, dimension=dimension, value=value, changed=changed and stance is Stance.AVOIDS)
+    return Correction(
+        event_id=f"w{number}",
+        occurred_at=at,
+        user_id=USER,
+        domain=DOMAIN,
+        directives=(said,),
+        scope=scope,
+        session_id="s1" if scope is Scope.SESSION else None,
+    )
+
+
+def play(events: Sequence[Contrast | Correction]) -> tuple[PolicySkill, list[SkillDiff]]:
+    skill, diffs = a_skill(version=0), list[SkillDiff]()
+    for event in events:
+        if isinstance(event, Contrast):
+            effects = STEP.finish(EvolveState(skill), event, Proposal(reasoned_by=COUNTS))
+        else:
+            effects = STEP.correct(
+                EvolveState(skill), event, (), understand(event, (), skill, privacy=PRIVACY, reader=RULES)
+            )
+        assert effects.diff is not None
+        diffs.append(effects.diff)
+        skill = effects.skill
+    return skill, diffs
+
+
+CHOICES = st.tuples(st.integers(0, 3), st.integers(0, 3))
+WORDS = st.tuples(
+    st.integers(0, 3),
+    st.sampled_from([Stance.AVOIDS, Stance.PREFERS]),
+    st.sampled_from([Scope.NOW, Scope.SESSION]),
+    st.booleans(),
+)
+
+
+@given(st.lists(st.one_of(CHOICES, WORDS), min_size=1, max_size=24))
+def test_temporary_statements_leave_no_trace_in_the_lines(
+    steps: list[tuple[int, int] | tuple[int, Stance, Scope, bool]],
+) -> None:
+    events: list[Contrast | Correction] = []
+    for number, step in enumerate(steps):
+        at = a_time(number)
+        if len(step) == 2:
+            events.append(choice(number, *step, at))
+        else:
+            genre, stance, scope, changed = step
+            events.append(words(number, genre, stance, scope, at, changed=changed))
+
+    spoken, diffs = play(events)
+    silent, _ = play([event for event in events if isinstance(event, Contrast)])
+
+    assert (spoken.attributes, spoken.habits, spoken.strategy) == (silent.attributes, silent.habits, silent.strategy)
+    later = NOW + timedelta(days=1)
+    assert live_statements(spoken, later, "s1") == ()
+    rank = [RANK.session_lines(each, RANK.lines(each), later, "s1") for each in (spoken, silent)]
+    assert rank[0] == rank[1]
+    assert fold(diffs) == {(USER, DOMAIN): spoken}

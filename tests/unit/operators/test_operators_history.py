@@ -33,7 +33,7 @@ def log_of(*acts: SkillCommand | tuple[list[str], list[str]]) -> list[SkillDiff]
     return log
 
 
-def test_a_difference_names_what_came_what_went_and_what_says_something_else() -> None:
+def test_a_difference_lists_added_removed_and_changed_lines() -> None:
     log = log_of(([NOIR], [SAGA]), a_command(Action.REMOVE, NOIR), a_command(Action.PIN, SAGA))
     versions = {number: at_version(log, number) for number in range(4)}
 
@@ -49,7 +49,7 @@ def test_a_difference_names_what_came_what_went_and_what_says_something_else() -
     assert (back.added, back.gone) == (told.gone, told.added)
 
 
-def test_a_line_rests_on_its_seed_and_on_each_event_that_touched_it() -> None:
+def test_a_lines_history_has_its_seed_and_events() -> None:
     log = log_of(([NOIR], [SAGA]), ([SAGA], []), ([NOIR], []))
 
     found = line_steps(log, id_of(NOIR))
@@ -61,7 +61,7 @@ def test_a_line_rests_on_its_seed_and_on_each_event_that_touched_it() -> None:
     assert [step.change.kind.value for step in found if step.change] == ["reinforced", "reinforced"]
 
 
-def test_a_reworded_line_rests_on_what_it_said_before_too() -> None:
+def test_a_reworded_lines_history_includes_its_old_words() -> None:
     log = log_of(([NOIR], []), a_command(Action.REWORD, NOIR, value="film noir"))
 
     found = line_steps(log, id_of("genre: film noir"))
@@ -83,13 +83,13 @@ HELD = (a_position(7, "a", 1, timestamp_ms=50),)
         (3, "a", 1, 51, False),
     ],
 )
-def test_record_is_applied_up_to_the_fence(
+def test_records_up_to_the_fence_are_applied(
     offset: int, topic: str, partition: int, timestamp_ms: int, applied: bool
 ) -> None:
     assert is_applied(HELD, a_position(offset, topic, partition, timestamp_ms)) is applied
 
 
-def test_fence_stays_one_entry_per_topic_for_ever() -> None:
+def test_the_fence_has_one_entry_per_topic() -> None:
     fence: tuple[object, ...] = ()
     for offset in range(1_000):
         fence = with_applied(fence, a_position(offset, "ab"[offset % 2]))
@@ -111,7 +111,7 @@ def offers_until_told(chance: float, share: float, seed: int, most: int) -> int:
 
 
 @pytest.mark.parametrize("share", [0.1, 0.33, 0.5])
-def test_a_taste_that_holds_is_seldom_thought_over_and_one_that_is_over_soon(share: float) -> None:
+def test_drift_is_detected_soon_and_seldom_by_mistake(share: float) -> None:
     odds = 6.0
     holding = share * odds / (1 + share * (odds - 1))
     kept = sorted(offers_until_told(holding, share, seed, 2_000) for seed in range(99))[49]
@@ -122,7 +122,7 @@ def test_a_taste_that_holds_is_seldom_thought_over_and_one_that_is_over_soon(sha
     assert kept > 5 * lost
 
 
-def test_a_line_from_the_history_must_be_taken_more_often_before_it_is_tested() -> None:
+def test_drift_tests_of_prior_lines_need_more_evidence() -> None:
     learned = an_attribute(tier=Tier.HIGH, taken=7 * ONE, expected=ONE, source=AttributeSource.DISCOVERED)
     prior = learned.model_copy(update={"source": AttributeSource.PRIOR})
 
@@ -132,5 +132,5 @@ def test_a_line_from_the_history_must_be_taken_more_often_before_it_is_tested() 
 
 
 @given(st.integers(0, 64 * ONE), st.integers(1, ONE - 1), st.booleans())
-def test_the_sum_is_never_below_nought_nor_beyond_its_bound(drift: int, share: int, taken: bool) -> None:
+def test_the_cusum_stays_within_bounds(drift: int, share: int, taken: bool) -> None:
     assert 0 <= page_hinkley(SURE.model_copy(update={"drift": drift}), share, taken) <= 64 * ONE
