@@ -192,7 +192,7 @@ class StoreErasure(BaseModel):
 
 
 @dataclass(frozen=True)
-class ErasurePreview:
+class ErasureReach:
     """The effect of an erasure, by store and as a sentence for the person."""
 
     held: DataInventory
@@ -215,7 +215,7 @@ _IN_SENTENCE = (
 
 def preview_erasure(
     settings: Settings, user: str, domain: str | None, line: str | None, progress: Progress = lambda *_: None
-) -> ErasurePreview:
+) -> ErasureReach:
     """Count the records that an erasure would affect in each store; `line`: only this line of the domain."""
     held = count_records(settings, user, progress)
     where = describe_scope(user, domain, line)
@@ -223,7 +223,7 @@ def preview_erasure(
         naming = "versions of the skill that name the line"
         versions = sum(line in line_ids(diff) for diff in held.diffs.get(domain, ()))
         stores = [StoreErasure(store=naming, records=versions, fate="goes")]
-        return ErasurePreview(
+        return ErasureReach(
             held, stores, f"This erases {where}. The choices behind it stay: other lines rest on them too."
         )
     stores = [
@@ -233,9 +233,9 @@ def preview_erasure(
         if (records := counts.total() if domain is None else counts[domain])
     ]
     if not stores:
-        return ErasurePreview(held, stores, f"Nothing is held about {where}.")
+        return ErasureReach(held, stores, f"Nothing is held about {where}.")
     found = [count_noun(n, one, many) for one, many, store in _IN_SENTENCE if (n := held.count_records(store, domain))]
-    return ErasurePreview(held, stores, f"This erases {': '.join(filter(None, [where, ', '.join(found)]))}.")
+    return ErasureReach(held, stores, f"This erases {': '.join(filter(None, [where, ', '.join(found)]))}.")
 
 
 def describe_scope(user: str, domain: str | None, line: str | None) -> str:

@@ -1,32 +1,29 @@
-"""What every command owes its user: help with an example, codes that mean something, never a traceback."""
+"""Every command: help with an example, exit codes, no traceback, and quiet ends of pipes."""
 
 import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
 
 import jsonschema
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from streams.cli import app
-from tests.e2e.cli_user import sager
+from tests.analytics_world import published
+from tests.e2e.cli_user import BASE, ROOT, sager
 
-COMMANDS = (
-    "",
-    "up",
-    "worker",
-    "materialize",
-    "topics",
-    "import",
-    "slim",
-    "config",
-    "schemas",
-    "schemas export",
-    "demo",
-)
-COMMANDS += (
-    "eval",
-    "policy",
-    *(f"policy {verb}" for verb in ["show", "log", "explain", "correct", "verify", "export", "import"]),
-)
+
+def commands(command: Any, name: str = "") -> Iterator[str]:
+    """The name of a command and of all its subcommands."""
+    yield name
+    for verb, each in getattr(command, "commands", {}).items():
+        yield from commands(each, f"{name} {verb}".strip())
+
+
+COMMANDS = list(commands(typer.main.get_command(app)))
 NOBODY = {"SAGER_BOOTSTRAP": "127.0.0.1:1"}
 
 
@@ -40,7 +37,7 @@ def test_help_of_every_command_shows_an_example(command):
 
 
 @pytest.mark.parametrize("args", [["nope"], ["topics", "--nope"], ["policy", "show"]])
-def test_a_wrong_command_line_is_code_2(args):
+def test_a_wrong_command_line_exits_with_2(args):
     done = sager(*args)
 
     assert done.returncode == 2
@@ -58,13 +55,13 @@ def failure(*args, env=None):
     return line
 
 
-def test_a_wrong_setting_is_told_by_its_variable_and_without_its_value():
+def test_an_invalid_setting_is_reported_without_its_value():
     assert "SAGER_PARTITIONS" in failure("config", env={"SAGER_PARTITIONS": "many"})
     assert "many" not in failure("config", env={"SAGER_PARTITIONS": "many"}).replace("SAGER", "")
     assert "parsers" in failure("config", env={"SAGER_PARSERS": "{"})
 
 
-def test_a_missing_or_broken_configuration_file_is_told(tmp_path):
+def test_a_missing_or_broken_configuration_file_is_reported(tmp_path):
     broken = tmp_path / "sager.toml"
     broken.write_text("partitions = = 4")
 
@@ -72,26 +69,26 @@ def test_a_missing_or_broken_configuration_file_is_told(tmp_path):
     assert "not valid TOML" in failure("topics", env={"SAGER_CONFIG": str(broken)})
 
 
-def test_no_snapshot_is_told_with_what_to_do(tmp_path):
+def test_a_missing_snapshot_is_reported_with_the_next_step(tmp_path):
     line = failure("policy", "show", "ann", env={"SAGER_DATA_DIR": str(tmp_path)})
 
     assert "sager materialize" in line
 
 
-def test_a_snapshot_that_is_none_is_told(tmp_path):
+def test_a_damaged_snapshot_is_reported(tmp_path):
     (tmp_path / "sager.duckdb").write_text("nonsense")
 
     assert "DuckDB" in failure("policy", "log", "ann", env={"SAGER_DATA_DIR": str(tmp_path)})
 
 
-def test_no_broker_is_told_with_what_to_do():
+def test_an_unreachable_broker_is_reported_with_the_next_step():
     line = failure("topics", env=NOBODY)
 
     assert "127.0.0.1:1" in line
     assert "sager up" in line
 
 
-def test_config_hides_secrets_and_tells_where_values_come_from(tmp_path):
+def test_config_hides_secrets_and_prints_the_source_of_each_value(tmp_path):
     file = tmp_path / "sager.toml"
     file.write_text('partitions = 8\napp_id = "shop"\n')
     env = {
@@ -126,3 +123,29 @@ def test_schemas_are_exported_as_files_and_as_one_document(tmp_path):
     assert "profiles.schema.json" not in files
     for name in files:
         jsonschema.Draft202012Validator.check_schema(json.loads((tmp_path / "out" / name).read_text()))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sql", "FROM range(300000)", "--csv"),
+        ("sql", "FROM range(300000)", "--json"),
+        ("sql", "SELECT repeat('word ', 200) AS text FROM range(999)"),
+    ],
+    ids=" ".join,
+)
+def test_a_closed_pipe_ends_the_command_quietly(words):
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "streams.cli", *words],
+        env={**BASE, "SAGER_DUCKDB": str(published())},
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        told = process.stderr.read()
+        code = process.wait(30)
+
+    assert (code, told) == (141, "")

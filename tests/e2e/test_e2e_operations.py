@@ -1,18 +1,22 @@
-"""The operator's commands as processes: what they print, their exit codes, and never a traceback."""
+"""The operators' commands as processes: output, exit codes, no traceback."""
 
 import json
 from pathlib import Path
 
+import duckdb
 import pytest
 from confluent_kafka import Producer
 
-from schemas import DeadLetter, PolicySkill, Position, SkillDiff, compound_key, encode
+from operators.learning.prior import observe
+from schemas import Contrast, DeadLetter, PolicySkill, Position, Profile, SkillCommand, SkillDiff, compound_key, encode
 from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
 from streams.local.children import environment
+from streams.operations.global_skills import read_published
 from streams.settings import Settings
-from tests.builders import NOW, a_contrast, a_proposal, a_skill, evolve
+from tests.builders import DOMAIN, NOW, USER, a_command, a_contrast, a_proposal, a_skill, an_interaction, evolve, facts
 from tests.e2e.cli_user import sager
+from tests.unit.whatif.whatif_builders import LiveSide, a_choice
 
 pytestmark = pytest.mark.broker
 
@@ -81,7 +85,7 @@ class TestDeadLetters:
 
 
 @pytest.mark.thorough
-def test_rebuild_compares_writes_a_file_and_mends(settings: Settings, env: dict[str, str], tmp_path: Path) -> None:
+def test_rebuild_finds_and_repairs_a_changed_skill(settings: Settings, env: dict[str, str], tmp_path: Path) -> None:
     contrast = a_contrast(["genre: noir"])
     skill, diff = evolve(
         a_skill(version=0, contrasts=0, event_id=contrast.event_id), a_proposal(discovered=["genre: noir"]), contrast
@@ -103,3 +107,98 @@ def test_rebuild_compares_writes_a_file_and_mends(settings: Settings, env: dict[
     assert json.loads(sager("rebuild", "--apply", "--json", env=env).stdout)["different"] == 1
     good = sager("rebuild", "--json", env=env)
     assert (good.returncode, json.loads(good.stdout)["fine"]) == (0, True)
+
+
+@pytest.fixture
+def replay_env(settings: Settings) -> dict[str, str]:
+    """A deployment in which a user has chosen five times and pinned a line, and a worker has learned of it."""
+    settings = settings.model_copy(update={"partitions": 1})
+    topics.ensure(settings)
+    live = LiveSide()
+    for number, genre in enumerate(("farce", "epic", "farce", "noir", "farce")):
+        live.choose(a_choice(number, genre))
+        if number == 2:
+            live.command(a_command())
+    producer = Producer(producer_config(settings))
+    partition = partition_of(USER, settings.partitions)
+    for base, values in (
+        (Contrast.TOPIC, list(live.held.values())),
+        (SkillCommand.TOPIC, [encode(each) for each in live.commands.values()]),
+        (SkillDiff.TOPIC, [encode(diff) for diff in live.diffs]),
+    ):
+        for value in values:
+            producer.produce(settings.topic(base), value, USER.encode(), partition)
+    producer.flush(20)
+    return {name: value for name, value in environment(settings).items() if name.startswith("SAGER_")}
+
+
+@pytest.mark.on("embedded")
+def test_replay_compares_both_sides_and_writes_rows(replay_env: dict[str, str], tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    done = sager("replay", "--out", str(rows), "--json", env=replay_env)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["choices"], told["commands"], told["skills"], told["identical"]) == (5, 1, 1, 1)
+    assert all(each["difference"] == 0 for each in told["measures"].values())
+    query = f"SELECT count(*), bool_and(live_rank = whatif_rank) FROM read_json('{rows}')"
+    assert duckdb.sql(query).fetchall() == [(5, True)]
+
+    some = ("--domain", DOMAIN, "--limit", "3", "--since", "1h")  # of whole users
+    shown = sager("replay", "--set", "merge.attributes=2", *some, env=replay_env)
+    assert shown.returncode == 0, shown.stderr
+    assert "merge.attributes=2" in shown.stdout
+    assert "5 choices of 1 users" in shown.stdout
+
+
+def written_by_workers(settings, domain="films", users=8, keep=None):
+    """What the agent `prior` leaves in the changelog: every state of every profile, the old ones too."""
+    topics.ensure(settings)
+    producer = Producer(producer_config(settings))
+    for number in range(users):
+        user, profile = f"u{number}", None
+        # Everybody took horror first, which for half of them was a passing fancy.
+        for value in ["horror"] * 3 + ["comedy" if number % 2 else "drama"] * 12:
+            event = an_interaction(user_id=user, domain=domain)
+            profile = observe(profile, event, facts(f"genre: {value}"))
+            record(producer, settings, user, domain, encode(profile))
+        if keep is not None and number >= keep:
+            record(producer, settings, user, domain, None)
+    assert producer.flush(30) == 0
+
+
+def record(producer, settings, user, domain, value):
+    producer.produce(
+        settings.topic(Profile.TOPIC),
+        key=compound_key(user, domain),
+        value=value,
+        partition=partition_of(user, settings.partitions),
+    )
+
+
+class TestGlobalSkill:
+    def test_build_publishes(self, settings, env):
+        written_by_workers(settings)
+
+        dry = sager("global-skill", "build", "--floor", "4", "--dry-run", env=env)
+        assert dry.returncode == 0, dry.stderr
+        assert "nothing was published" in dry.stdout
+        assert read_published(settings) == {}
+
+        done = sager("global-skill", "build", "--floor", "4", env=env)
+        assert done.returncode == 0, done.stderr
+        assert "published on" in done.stdout
+        built = read_published(settings)["films"]
+        assert built.users == 8
+        assert built.shares["preference:genre:comedy"] == 0.5
+        assert {line.value for line in built.attributes} >= {"comedy", "drama"}
+        assert built.reasoned_by.reasoner == "rules"
+
+    def test_fewer_users_than_the_floor_reveal_only_their_number(self, settings, env):
+        written_by_workers(settings, users=3)
+        done = sager("global-skill", "build", "--json", env=env)
+
+        assert done.returncode == 0, done.stderr
+        assert "no taste is shared by 5 of its 3 users" in done.stderr
+        [skill] = json.loads(done.stdout)
+        assert skill["attributes"] == []
+        assert "comedy" not in done.stdout

@@ -18,8 +18,7 @@ from schemas import Candidate, Contrast, SkillChangeKind, SkillDiff
 from streams.local.broker import free_port
 from tests.harness import Harness, by_bytes
 from tests.openai_server import Act, Do, OpenAiServer, threaded
-from tests.probes import metric
-from tests.waiting import until
+from tests.waiting import metric, until
 from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.thorough]

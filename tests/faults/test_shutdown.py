@@ -19,8 +19,7 @@ from tests.faults.oracle import Run, assert_the_graph_knows_each_choice_once, as
 from tests.faults.test_kills import BROKER, wait_for_a_new_diff
 from tests.harness import Harness
 from tests.openai_server import Act, OpenAiServer, threaded
-from tests.probes import ask, metric, why_not
-from tests.waiting import WAIT_SECONDS, until
+from tests.waiting import WAIT_SECONDS, ask, metric, until, why_not
 from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.timeout(1_800)]

@@ -74,7 +74,7 @@ def test_a_removed_slim_skill_is_not_shown(harness: Harness) -> None:
     assert sager(harness, "slim", "ann", "--domain", "films").stdout == "likes: what ann likes\n", "who came back"
 
 
-def test_dead_letters_of_somebody_forgotten_are_neither_shown_nor_replayed(harness: Harness) -> None:
+def test_dead_letters_of_an_erased_user_are_neither_shown_nor_replayed(harness: Harness) -> None:
     letters = [letter("ann", 1, by_key=True), letter("ann", 2, by_key=False), letter("bob", 3, by_key=True)]
     for each in letters:
         put(harness, "dead-letters", each.key or b"", each)
@@ -95,7 +95,7 @@ def test_dead_letters_of_somebody_forgotten_are_neither_shown_nor_replayed(harne
 
 
 @pytest.mark.seldom
-def test_what_topics_still_hold_of_somebody_forgotten_is_in_no_answer(harness: Harness, tmp_path: Path) -> None:
+def test_no_command_shows_records_of_an_erased_user(harness: Harness, tmp_path: Path) -> None:
     """Every verb that reads topics by person; those on the snapshot have no row left to show."""
     at = NOW - timedelta(minutes=1)
     for user in ("ann", "bob"):

@@ -18,8 +18,7 @@ from streams.local.broker import EmbeddedBroker, free_port
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import Watchdog, WorkerHealth
 from tests.harness import Harness
-from tests.probes import ask, is_ready, metric, why_not
-from tests.waiting import until
+from tests.waiting import ask, is_ready, metric, until, why_not
 from tests.worlds import slate
 
 

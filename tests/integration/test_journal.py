@@ -85,7 +85,7 @@ def by_aiokafka(settings: Settings, partition: Partition, count: int) -> list[in
     return asyncio.run(asyncio.wait_for(ask(), 180))
 
 
-def test_every_client_finds_records_and_commits_where_they_were(settings: Settings) -> None:
+def test_restored_records_and_commits_have_their_offsets(settings: Settings) -> None:
     held = {SELECTIONS: rows(3, 4, 9, 700, 701), SKILLS: rows(41), ITEMS: rows(0, 1, 2), INTERACTIONS: rows(0, 5)}
     ends = {partition: records[-1].offset + 1 for partition, records in held.items()}
     install(write(settings, JournalContents(held, {SELECTIONS: 9, INTERACTIONS: 6}, ends)))
@@ -157,7 +157,7 @@ def test_an_acknowledged_record_is_in_the_journal(tmp_path: Path) -> None:
                 assert deployment.kept() == sent, (acks, codec)
 
 
-def test_a_record_that_wants_no_acknowledgement_is_in_the_journal_when_a_consumer_sees_it(tmp_path: Path) -> None:
+def test_an_unacknowledged_record_is_journaled_before_a_consumer_sees_it(tmp_path: Path) -> None:
     with Kept(tmp_path) as deployment:
 
         async def unacknowledged() -> None:
@@ -172,7 +172,7 @@ def test_a_record_that_wants_no_acknowledgement_is_in_the_journal_when_a_consume
         assert deployment.kept() == [b"v", b"w"]
 
 
-def test_a_producer_that_outlives_the_broker_goes_on(tmp_path: Path) -> None:
+def test_a_producer_survives_a_broker_restart(tmp_path: Path) -> None:
     deployment = Kept(tmp_path)
     producer = Producer(producer_config(deployment.settings))
     with deployment:
@@ -183,7 +183,7 @@ def test_a_producer_that_outlives_the_broker_goes_on(tmp_path: Path) -> None:
         assert deployment.kept() == [b"a", b"b", b"c", b"d", b"e"]
 
 
-def test_offsets_that_the_workers_commit_come_back(tmp_path: Path) -> None:
+def test_commits_of_the_workers_are_restored(tmp_path: Path) -> None:
     deployment = Kept(tmp_path)
 
     async def commit(group: str) -> None:
@@ -205,7 +205,7 @@ def test_offsets_that_the_workers_commit_come_back(tmp_path: Path) -> None:
         assert not wire.committed("another", {ITEMS: 0})
 
 
-def test_a_malformed_request_closes_its_connection_and_no_other(tmp_path: Path) -> None:
+def test_a_malformed_request_closes_only_its_connection(tmp_path: Path) -> None:
     with Kept(tmp_path) as deployment:
         producer = Producer(producer_config(deployment.settings))
         send(producer, b"a")

@@ -146,7 +146,7 @@ def records(file: Path, base: str) -> list[dict[str, Any]]:
     return [line for line in lines if line.get("topic") == base]
 
 
-def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to_another_deployment(
+def test_an_export_has_all_data_of_one_person_and_imports_elsewhere(
     log: Log, settings: Settings, tmp_path: Path
 ) -> None:
     for user, other in ((ANN, BOB), (BOB, ANN)):

@@ -146,7 +146,7 @@ def of(found: Sequence[AuditFinding], user: str) -> set[FaultKind]:
     return {each.kind for each in found if each.user_id == user}
 
 
-def test_forged_records_on_topics_are_found_and_named(world: World) -> None:
+def test_forged_records_are_found_and_classified(world: World) -> None:
     everyone = EVERYONE.split()
     people(world, *everyone)
     world.forget("lessened", "books")
@@ -216,7 +216,7 @@ def test_forged_records_on_topics_are_found_and_named(world: World) -> None:
 
 
 @pytest.mark.thorough
-def test_a_forged_slim_skill_of_a_high_version_ends_for_running_apps(world: World) -> None:
+def test_rebuild_replaces_a_forged_slim_skill_for_running_apps(world: World) -> None:
     people(world, "ann", "bob", "cem")
     slim = world.versions["ann"][-1].slim
     assert slim is not None
@@ -239,7 +239,7 @@ def test_a_forged_slim_skill_of_a_high_version_ends_for_running_apps(world: Worl
     assert rebuild(nobody, apply=True).different == 0
 
 
-def test_edited_cards_are_found_and_named(world: World) -> None:
+def test_edited_cards_are_found_and_classified(world: World) -> None:
     everyone = ("sound", "words", "log", "resealed", "cut", "gone", "moved", "torn", "forgotten")
     made = {name: world.card(name) for name in everyone}
     world.flush()

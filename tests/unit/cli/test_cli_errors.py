@@ -22,7 +22,7 @@ def interrupted(prog_name: str) -> None:
     raise KeyboardInterrupt
 
 
-def test_an_interrupt_outside_of_a_command_is_an_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_outside_of_a_command_sets_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "app", interrupted)
 
     with pytest.raises(SystemExit) as ended:
@@ -31,7 +31,7 @@ def test_an_interrupt_outside_of_a_command_is_an_exit_code(monkeypatch: pytest.M
     assert ended.value.code == INTERRUPTED
 
 
-def test_ctrl_c_is_one_also_where_pydantic_hides_it():
+def test_an_interrupt_hidden_by_pydantic_sets_the_exit_code():
     class Row(BaseModel):
         number: int
 
@@ -50,7 +50,7 @@ WRAPPED.__cause__ = KeyboardInterrupt()
 
 
 @pytest.mark.parametrize("error", [LOST, WRAPPED])
-def test_ctrl_c_is_one_also_where_it_interrupts_a_callback_of_librdkafka(error: SystemError) -> None:
+def test_an_interrupt_in_a_kafka_callback_sets_the_exit_code(error: SystemError) -> None:
     # The moment of the interrupt decides which of them is raised.
     with pytest.raises(typer.Exit) as ended, report_errors():
         raise error

@@ -30,7 +30,7 @@ RANKINGS, RINGS = TOPICS["rankings"], TOPICS["open-rankings"]
 
 
 @given(IDS, IDS, st.booleans())
-def test_a_record_is_whose_it_says_it_is(user: str, other: str, in_ascii: bool) -> None:
+def test_a_record_belongs_to_the_user_in_it(user: str, other: str, in_ascii: bool) -> None:
     said = json.dumps({"user_id": user, "ranking_id": other}, ensure_ascii=in_ascii).encode()
 
     for key in (user.encode(), other.encode(), None):
@@ -39,13 +39,13 @@ def test_a_record_is_whose_it_says_it_is(user: str, other: str, in_ascii: bool) 
 
 
 @given(IDS, IDS)
-def test_a_record_that_says_nobody_is_whose_key_it_has(user: str, other: str) -> None:
+def test_a_record_without_a_user_belongs_to_its_key(user: str, other: str) -> None:
     assert DataSubject(user).owns(RANKINGS, user.encode(), b"no json")
     assert DataSubject(other).owns(RANKINGS, user.encode(), b"no json") is (user == other)
     assert DataSubject(user).owns(RINGS, json.dumps([user, 3]).encode(), None)
 
 
-def test_an_id_that_looks_like_a_compound_key_is_an_id() -> None:
+def test_a_user_id_may_look_like_a_compound_key() -> None:
     assert not DataSubject("ann").owns(RANKINGS, b'["ann","films"]', b"no json")
     assert DataSubject('["ann","films"]').owns(RANKINGS, b'["ann","films"]', b"no json")
 
@@ -62,11 +62,11 @@ def test_an_id_that_looks_like_a_compound_key_is_an_id() -> None:
         (None, None, False),
     ],
 )
-def test_a_refused_record_is_theirs_where_it_names_them(key: bytes | None, value: bytes | None, whose: bool) -> None:
+def test_a_dead_letter_belongs_to_the_users_it_names(key: bytes | None, value: bytes | None, whose: bool) -> None:
     assert DataSubject("ann").is_named_in(key, value) is whose
 
 
-def test_a_touch_is_its_takers_and_an_items_memory_is_shared_out() -> None:
+def test_a_touch_belongs_to_its_taker_and_item_memories_are_split() -> None:
     ann, bob = (neighbour_of(user, b"secret") for user in ("ann", "bob"))
     subject = DataSubject("ann", neighbour=ann)
     touch = ItemUpdate(domain="films", taker=bob, version=1, degree=1, newest=("ann",))
@@ -80,13 +80,13 @@ def test_a_touch_is_its_takers_and_an_items_memory_is_shared_out() -> None:
     assert not DataSubject("kim", neighbour=neighbour_of("kim", b"secret")).owns(items, None, encode(both))
 
 
-def test_every_topic_that_is_keyed_by_a_user_is_theirs() -> None:
+def test_all_topics_with_a_user_are_keyed_by_user() -> None:
     assert {topic.key for topic in TOPICS.values() if "user_id" in topic.model.model_fields} <= set(KEYED_BY_USER)
     assert DataSubject("ann").owns(RANKINGS, b"ann", encode(a_ranking()))
 
 
 @pytest.mark.parametrize("scope", [None, "films"], ids=["person", "domain"])
-def test_what_is_forgotten_is_not_exported_while_a_topic_still_has_it(scope):
+def test_erased_records_are_not_exported_before_their_retention_ends(scope):
     until, kept = datetime(2026, 1, 1, tzinfo=UTC), "music"
     request = ForgetRequest(event_id="r", occurred_at=until, user_id="ann", domain=scope, actor="advocate")
     empty = Receipt(event_id="r", occurred_at=until, subject=subject_digest("ann"))

@@ -1,11 +1,8 @@
 """The people are tested on a small made-up domain and on the catalogue's metadata as given, without any parser."""
 
-import random
 from collections import Counter
 from functools import cache
 from itertools import pairwise
-
-import pytest
 
 from operators.attributes import fact_id
 from schemas import Candidate, Fact, Tier
@@ -18,7 +15,6 @@ from streams.local.demo.people import (
     Policy,
     Want,
     agreement,
-    candidates,
     items_by_fact,
     simulate,
 )
@@ -66,7 +62,7 @@ class TestSimulate:
             assert len({w.fact.dimension for w in p.policy.wants}) == len(p.policy.wants)
             assert all(a.weight > b.weight > 0 for a, b in pairwise(p.policy.wants))
 
-    def test_every_want_has_several_items_and_no_want_stands_for_another(self) -> None:
+    def test_wants_have_several_items_and_overlap_little(self) -> None:
         for p in people(150):
             offer = items_by_fact(load()[p.domain], facts_as_given)
             ids = [offer[w.fact] for w in p.policy.wants]
@@ -76,19 +72,10 @@ class TestSimulate:
                     assert len(ids[a] & ids[b]) <= MAX_OVERLAP * min(len(ids[a]), len(ids[b]))
 
 
-class TestCandidates:
-    def test_more_than_the_domain_has_is_an_error(self) -> None:
-        with pytest.raises(ValueError, match=r"[Ss]ample"):
-            candidates(person(WESTERN), load(), random.Random(2), n=101)
-
-
 class TestAgreement:
-    def test_it_is_the_weight_of_the_wants_learned_at_medium_or_high(self) -> None:
+    def test_agreement_is_the_weighted_share_of_learned_wants(self) -> None:
         ada = person(WESTERN, WAR)
         assert agreement(ada, {}) == 0.0
         assert agreement(ada, {fact_id(WESTERN.fact): Tier.MEDIUM}) == 0.75
         assert agreement(ada, {fact_id(WESTERN.fact): Tier.LOW, fact_id(WAR.fact): Tier.HIGH}) == 0.25
         assert agreement(ada, {fact_id(w.fact): Tier.HIGH for w in (WESTERN, WAR)}) == 1.0
-
-    def test_what_the_policy_does_not_want_counts_for_nothing(self) -> None:
-        assert agreement(person(WESTERN), {fact_id(fact("comedy")): Tier.HIGH}) == 0.0

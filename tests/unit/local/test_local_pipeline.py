@@ -1,0 +1,113 @@
+"""The local pipeline: log files of children, ports, and advice without a broker."""
+
+import contextlib
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from streams.analytics.store import live_file
+from streams.cli import local as up
+from streams.exceptions import KafkaUnreachable, StreamsError
+from streams.kafka.clients import client_config, reach
+from streams.local.broker import free_port
+from streams.local.children import open_log, rotate_log
+from streams.local.journal import JournalUnusable
+from streams.local.pipeline import LocalPipeline
+from streams.local.restore import restore
+from streams.settings import Settings
+
+
+def test_a_log_is_private_and_rotated_while_its_child_writes(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "broker.log"
+    with open_log(log) as out:
+        child = subprocess.Popen(["sh", "-c", "echo first; read x; echo second"], stdin=subprocess.PIPE, stdout=out)
+        while not log.read_text():
+            os.sched_yield()
+        assert not rotate_log(log, 100)
+        assert rotate_log(log, 3)
+        child.communicate(b"\n", 10)
+
+    older = log.with_name("broker.log.1")
+    assert (older.read_text(), log.read_text()) == ("first\n", "second\n")
+    assert [path.stat().st_mode & 0o777 for path in (log, older)] == [0o600, 0o600]
+
+
+def test_json_logs_have_one_object_per_line() -> None:
+    program = """
+import logging
+from streams.logs import LogFormat, configure
+configure("INFO", LogFormat.JSON)
+logging.getLogger("sager.x").info("a %s\\nb", "line")
+try: 1 / 0
+except ZeroDivisionError: logging.getLogger("sager.y").exception("it failed")
+logging.getLogger("sager.z").debug("not this")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    first, second = map(json.loads, done.stderr.splitlines())
+
+    assert (first["level"], first["logger"], first["message"]) == ("INFO", "sager.x", "a line\nb")
+    assert datetime.fromisoformat(first["time"]).utcoffset() is not None
+    assert logging.getLevelName(second["level"]) == logging.ERROR
+    assert "ZeroDivisionError" in second["exception"]
+
+
+NO_BROKER = "127.0.0.1:1"
+
+
+def test_an_unreachable_embedded_broker_is_reported_with_its_log(tmp_path):
+    settings = Settings(bootstrap=NO_BROKER, embedded=True, data_dir=tmp_path)
+
+    with pytest.raises(KafkaUnreachable) as failed:
+        reach(settings, 0.2)
+
+    assert str(tmp_path / "logs" / "broker.log") in str(failed.value)
+    assert "brings its own" not in str(failed.value)
+
+
+def test_an_unreachable_kafka_is_reported_with_the_settings_and_sager_up():
+    with pytest.raises(KafkaUnreachable, match=r"SAGER_BOOTSTRAP.*`sager up` brings its own"):
+        reach(Settings(bootstrap=NO_BROKER), 0.2)
+
+
+@pytest.mark.parametrize("embedded", [True, False])
+def test_clients_accept_addresses_of_both_families(embedded):
+    """librdkafka then finds none where only the loopback interface is up."""
+    assert "broker.address.family" not in client_config(Settings(embedded=embedded))
+
+
+def test_a_used_default_port_prints_the_line_to_paste(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as other:
+        # Where somebody else has it already, it is taken too.
+        with contextlib.suppress(OSError):
+            other.bind(("127.0.0.1", up.USUAL_PORT))
+            other.listen()
+        local = LocalPipeline(Settings(data_dir=tmp_path), port=up._port(None))
+
+    up._show(local, was_chosen=False)
+
+    told = capsys.readouterr().out
+    warning = told[told.index("Another process uses port 9092") : told.index("In another terminal")]
+    assert f"\n  export SAGER_BOOTSTRAP={local.bootstrap}\n" in warning
+
+
+def test_a_requested_port_in_use_is_refused() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        with pytest.raises(StreamsError, match="choose another with --port"):
+            up._port(other.getsockname()[1])
+
+
+def test_a_data_folder_without_a_journal_is_refused(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path)
+    live_file(settings).touch()
+
+    with pytest.raises(JournalUnusable, match="no journal"):
+        restore(settings, f"127.0.0.1:{free_port()}")
