@@ -145,7 +145,7 @@ def tiles(monitor: ProcessMonitor) -> list[tuple[str, str, str, str]]:
         (
             "Processes",
             answering,
-            f"{unreachable} away, see below" if unreachable else "answer",
+            f"{unreachable} unreachable, see below" if unreachable else "answer",
             "bad" if unreachable else "good",
         ),
         ("Records taken", taken, "a second, from Kafka", ""),
