@@ -91,8 +91,7 @@ ROLES: dict[KafkaRole, Access] = {
         describes_groups=(unused_group("client"),),
     ),
     KafkaRole.ANSWERS: Access(
-        "besides `app`, for `correct_and_wait`: reads the log of skills, with all users' words",
-        reads=("skill-diffs",),
+        "besides `app`, for `correct_and_wait`: reads the log of skills, with all users' words", reads=("skill-diffs",)
     ),
     KafkaRole.IMPORTER: Access(
         "`sager import`: sends histories, and reads which of them Kafka already holds",
