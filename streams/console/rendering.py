@@ -53,11 +53,11 @@ def render(template: str, **values: Any) -> str:
 @cache
 def _environment() -> Environment:
     trimmed: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True}
-    made = Environment(loader=LOADER, autoescape=True, undefined=StrictUndefined, **trimmed)
-    made.globals |= {"address": address, "static": static, "Scope": Scope, "HTMX": HTMX}
-    made.filters |= {"day": day, "moment": moment, "ago": ago, "story": story, "text": text, "cut": cut}
-    made.filters |= {"sure": SURE.__getitem__, "choices": format_count, "counted": is_counted}
-    return made
+    environment = Environment(loader=LOADER, autoescape=True, undefined=StrictUndefined, **trimmed)
+    environment.globals |= {"address": address, "static": static, "Scope": Scope, "HTMX": HTMX}
+    environment.filters |= {"day": day, "moment": moment, "ago": ago, "story": story, "text": text, "cut": cut}
+    environment.filters |= {"sure": SURE.__getitem__, "choices": format_count, "counted": is_counted}
+    return environment
 
 
 def table(name: str, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:

@@ -138,7 +138,11 @@ def newest_skill(api: Api, user: str, domain: str, published: PolicySkill | None
 
 def withheld_reasons(lines: Sequence[Attribute], gate: OutputGate) -> dict[str, str]:
     """Return why lines are withheld from apps and models, by id."""
-    return {line.attribute_id: WITHHELD_REASONS[held.value] for line in lines if (held := gate.line_rejection(line))}
+    return {
+        line.attribute_id: WITHHELD_REASONS[rejection.value]
+        for line in lines
+        if (rejection := gate.line_rejection(line))
+    }
 
 
 def scale(lines: Sequence[Attribute]) -> int:

@@ -68,11 +68,11 @@ async def card_of(api: Api, token: Token, user: str) -> Card | None:
     return await api.read(token, partial(api.snapshot.card, user))
 
 
-def card_command(user: str, actor: str, event_id: str, at: datetime, asked: dict[str, Any]) -> CardCommand:
+def card_command(user: str, actor: str, event_id: str, at: datetime, given: dict[str, Any]) -> CardCommand:
     """Return a command from the fields `action`, `line_id`, `line` and `reason`."""
     envelope = {"event_id": event_id, "occurred_at": at, "user_id": user, "actor": actor}
     try:
-        return CardCommand.model_validate({**asked, **envelope}, extra="forbid")
+        return CardCommand.model_validate({**given, **envelope}, extra="forbid")
     except ValidationError as error:
         raise validation_problem(error) from None
 

@@ -255,10 +255,10 @@ async def correct(
     diff = await api.change_skill(token, correction)
     if diff is None:
         return json_response(CorrectionOutcome(event_id=name, carried_out=False), 202)
-    of_heard: dict[str, Any] = {"understood": True}
-    if (heard := diff.trigger) is not None:
-        of_heard = heard.model_dump(include={"understood", "explanation", "not_kept"})
-        of_heard["why"] = "" if heard.why is None else heard.why.value
+    outcome: dict[str, Any] = {"understood": True}
+    if (trigger := diff.trigger) is not None:
+        outcome = trigger.model_dump(include={"understood", "explanation", "not_kept"})
+        outcome["why"] = "" if trigger.why is None else trigger.why.value
     statements = [
         change.statement for change in diff.stated if change.kind is StatementChangeKind.STATED and change.statement
     ]
@@ -267,7 +267,7 @@ async def correct(
             event_id=name,
             carried_out=True,
             version=diff.version,
-            **of_heard,
+            **outcome,
             stated=tuple(
                 UnderstoodStatement(
                     statement_id=each.statement_id, says=describe_statement(each), words=each.words, scope=each.scope

@@ -14,19 +14,15 @@ SECONDS = Histogram(
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
 AUTH_FAILURES = Counter(
-    "sager_http_auth_failures", "Requests without a valid token or scope, by reason; requests for metrics included.",
+    "sager_http_auth_failures", "Requests without a valid token or scope, by reason, including those for metrics.",
     ["reason"],
 )  # fmt: skip
-RATE_LIMITED = Counter(
-    "sager_http_rate_limited", "Requests over the rate limit or a share, by the limit that refused them.", ["by"]
-)
+RATE_LIMITED = Counter("sager_http_rate_limited", "Requests over a rate limit or a share, by limit.", ["by"])
 REFUSED = Counter(
-    "sager_http_refused", "Requests refused for their form or pace, and connections turned away or ended, by reason.",
+    "sager_http_refused", "Requests and connections refused for their form, pace or number, by reason.",
     ["reason"],
 )  # fmt: skip
-EVENTS = Counter(
-    "sager_http_events", "Events that apps have sent, by topic and what became of them.", ["topic", "status"]
-)
+EVENTS = Counter("sager_http_events", "Events from apps, by topic and outcome.", ["topic", "status"])
 
 NO_ROUTE = "other"  # the route label of unknown paths
 NO_TOPIC = "other"  # the topic label of events that name none that apps write

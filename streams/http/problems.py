@@ -90,6 +90,6 @@ def field_errors(error: ValidationError | RequestValidationError, whole: str = "
         *path, last = each["loc"][skipped:] or ("",)
         # The name of an unknown field comes from the client, so it is not quoted.
         parts = [*path, "?" if each["type"] == "extra_forbidden" else last]
-        what = _TEXTS.get(each["type"], each["msg"])
-        found.append({"field": ".".join(map(str, parts)) or whole, "what": what})
+        message = _TEXTS.get(each["type"], each["msg"])
+        found.append({"field": ".".join(map(str, parts)) or whole, "what": message})
     return tuple(found)

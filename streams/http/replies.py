@@ -132,13 +132,13 @@ class ReplyWaiter:
         """
         address = (kind.TOPIC, partition_of(user, self._partitions))
         awaited = PendingReply(kind, is_answer, to_json(hint)[1:-1])
-        mine = cast("PendingReply[Event]", awaited)
+        entry = cast("PendingReply[Event]", awaited)
         # Copy on write, because another thread reads it without a lock.
-        self._awaited[address] = (*self._awaited.get(address, ()), mine)
+        self._awaited[address] = (*self._awaited.get(address, ()), entry)
         try:
             yield awaited
         finally:
-            self._awaited[address] = tuple(each for each in self._awaited[address] if each is not mine)
+            self._awaited[address] = tuple(each for each in self._awaited[address] if each is not entry)
             if not self._awaited[address]:
                 del self._awaited[address]
 

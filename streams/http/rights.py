@@ -105,9 +105,11 @@ async def forget_user(api: ApiParam, token: TokenParam, user: UserPath, body: Er
     """
     if body.confirm is None:
         found = await api.search(token, partial(preview_erasure, api.settings, user, body.domain, body.line))
-        held = found.held
+        inventory = found.held
         return json_response(
-            ErasureReach(known=held.is_known, domains=held.domains, goes=found.stores, unread=held.unread)
+            ErasureReach(
+                known=inventory.is_known, domains=inventory.domains, goes=found.stores, unread=inventory.unread
+            )
         )
     _check_confirm(body.confirm, user)
     try:

@@ -162,23 +162,29 @@ async def model_skill(api: ApiParam, user: UserPath, domain: DomainPath) -> Resp
     response_model=CommandOutcome,
     responses={
         202: {"model": CommandOutcome, "description": "Accepted, but no worker has answered in time."},
-        409: {"description": "Refused: no such line, already so, or private; `refused` says which."},
+        409: {"description": "Refused: an unknown line, no effect, or private data; see `refused`."},
     },
 )
 async def command(api: ApiParam, token: TokenParam, user: UserPath, body: CommandBody) -> Response:
     """Change a skill in the name of the token, as `sager policy` does."""
     fields = body.model_dump(exclude_unset=True)
-    made = await api.read(token, partial(command_of, fields, user, token.name, api.snapshot.history))
-    diff = await api.change_skill(token, made)
+    command_sent = await api.read(token, partial(command_of, fields, user, token.name, api.snapshot.history))
+    diff = await api.change_skill(token, command_sent)
     if diff is None:
-        return json_response(CommandOutcome(event_id=made.event_id, carried_out=False), 202)
+        return json_response(CommandOutcome(event_id=command_sent.event_id, carried_out=False), 202)
     if diff.refused and not diff.changes:
         refused = [each.model_dump(mode="json") for each in diff.refused]
-        raise Problem(409, "the command was refused", event_id=made.event_id, refused=refused)
+        raise Problem(409, "the command was refused", event_id=command_sent.event_id, refused=refused)
     # A skill's first diff contains all its initial lines, so it needs a token that can read them.
-    shown = diff if token.can_read(user) else None
+    visible_diff = diff if token.can_read(user) else None
     return json_response(
-        CommandOutcome(event_id=made.event_id, carried_out=True, version=diff.version, refused=diff.refused, diff=shown)
+        CommandOutcome(
+            event_id=command_sent.event_id,
+            carried_out=True,
+            version=diff.version,
+            refused=diff.refused,
+            diff=visible_diff,
+        )
     )
 
 

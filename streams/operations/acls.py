@@ -154,15 +154,15 @@ ROLES: dict[KafkaRole, Access] = {
 def grants(role: KafkaRole, settings: Settings) -> tuple[Grant, ...]:
     """Return the rules of a role in this deployment."""
     access = ROLES[role]
-    made = ALL_TOPICS if access.creates_topics else ()
+    created = ALL_TOPICS if access.creates_topics else ()
     topics: dict[Operation, tuple[str, ...]] = {
         "Read": access.reads,
         "Write": access.writes,
         "Describe": _without(access.describes, access.reads + access.writes),
         "DescribeConfigs": access.describes,
-        "Create": made,
-        "Alter": made,
-        "AlterConfigs": made,
+        "Create": created,
+        "Alter": created,
+        "AlterConfigs": created,
     }
     groups: dict[Operation, tuple[str, ...]] = {"Read": access.groups, "Describe": access.describes_groups}
     return (
@@ -190,11 +190,11 @@ def commands(wanted: Iterable[Grant], principal: str, bootstrap: str) -> list[st
     for (kind, name), operations in by_resource(wanted).items():
         is_prefix = name.endswith(WEBHOOK_GROUPS.removeprefix(APP_ID))
         alike.setdefault((kind, is_prefix, operations), []).append(name)
-    who = ["--bootstrap-server", bootstrap, "--command-config", "admin.properties"]
+    connection = ["--bootstrap-server", bootstrap, "--command-config", "admin.properties"]
     return [
         shlex.join(
             [
-                *["kafka-acls.sh", *who, "--add", "--allow-principal", principal],
+                *["kafka-acls.sh", *connection, "--add", "--allow-principal", principal],
                 *(word for operation in operations for word in ("--operation", operation)),
                 *(word for name in names for word in (f"--{kind}", name)),
                 *(["--resource-pattern-type", "prefixed"] if is_prefix else []),

@@ -111,12 +111,12 @@ class FoldedSkill:
         return True
 
 
-def is_ahead(skill: PolicySkill | None, held: bytes | None) -> bool:
+def is_ahead(skill: PolicySkill | None, record: bytes | None) -> bool:
     """Return True if the topic's record is one diff ahead of the log."""
     # A worker that crashed before it sent its newest diff keeps it in the skill, and sends it at its next start.
     try:
-        newest = decode(PolicySkill, held or b"")
-        return newest.last_diff is not None and held == encode(merge(skill, newest.last_diff))
+        newest = decode(PolicySkill, record or b"")
+        return newest.last_diff is not None and record == encode(merge(skill, newest.last_diff))
     except (BadRecord, OutOfOrder):
         return False
 
@@ -225,12 +225,12 @@ class _Rebuild:
         """Write the skills that differ, and slim skills that are wrong or missing."""
         for key, each in found.folded.items():
             self._report.skills += each.skill is not None
-            held = found.skills.get(key)
+            record = found.skills.get(key)
             if each.broken or each.skill is None:
                 self._report.leave_alone(key, each.broken)
                 continue
-            is_equal = held == encode(each.skill)
-            if not is_equal and is_ahead(each.skill, held):
+            is_equal = record == encode(each.skill)
+            if not is_equal and is_ahead(each.skill, record):
                 continue  # a worker sends the diff, and the slim skill with it
             if not is_equal:
                 self._send(PolicySkill.TOPIC, partition, key, encode(each.skill))
@@ -260,22 +260,22 @@ class _Rebuild:
 
     def _is_forged(self, key: bytes, found: _Partition) -> bool:
         """Return True if a slim skill has a wrong seal or key."""
-        held = found.slims[key].value
+        record = found.slims[key].value
         try:
-            short = decode(SlimSkill, held)
+            short = decode(SlimSkill, record)
         except BadRecord:
             return True
         seal = check_seal(short, self._key)
         # A slim skill of a log without seals has none.
         is_unsealed = seal is SealState.MISSING and not found.folded.get(key, FoldedSkill()).bare
         is_others = key != compound_key(short.user_id, short.domain)
-        return is_others or is_unsealed or seal is SealState.WRONG or not is_canonical(held, short)
+        return is_others or is_unsealed or seal is SealState.WRONG or not is_canonical(record, short)
 
     def _is_ahead(self, key: bytes, found: _Partition) -> bool:
         """Return True if apps may have a slim skill of a version above the newest."""
-        held, each = found.slims[key], found.folded.get(key, FoldedSkill())
+        record, each = found.slims[key], found.folded.get(key, FoldedSkill())
         newest = max(len(each.seen), version_in(found.skills.get(key, b"")))
-        return held.highest > min(newest, version_in(held.value))
+        return record.highest > min(newest, version_in(record.value))
 
     def _end_misplaced(self, partitions: list[TopicPartition]) -> None:
         """Write tombstones for slim skills on other users' partitions."""

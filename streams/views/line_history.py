@@ -137,7 +137,7 @@ def explain(
     lines = counted_lines(diffs)
     line = next((line for line in skill.attributes if line.attribute_id == attribute_id), None) if skill else None
     silence = "" if line is None or skill is None else _silence(skill, attribute_id, now)
-    held = gate.line_rejection(line) if line else None
+    rejection = gate.line_rejection(line) if line else None
     return LineHistory(
         attribute_id=attribute_id,
         domain=domain,
@@ -145,8 +145,8 @@ def explain(
         state=certainty_words(None if line is None else line.model_dump(mode="json")) + silence,
         now=line,
         counts=Counts(**_counts(line if line is not None and is_counted(line) else None)),
-        withheld=held and held.value,
-        withheld_reason=held and WITHHELD_REASONS[held.value],
+        withheld=rejection and rejection.value,
+        withheld_reason=rejection and WITHHELD_REASONS[rejection.value],
         steps=[
             _step(
                 con, step, choices.get(step.diff.evidence.event_id), lines.get((step.diff.version, step.attribute_id))

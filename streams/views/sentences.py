@@ -177,9 +177,9 @@ def sentence(step: dict[str, Any]) -> str:
         words = template.format(who=_capital(step["actor"]), sure=SURE.get(step["tier_after"] or "", ""))
         return words + (f" The reason given: “{step['reason']}”." if step["reason"] else "")
     ranking = step["ranking"]
-    asked = f"You had asked for “{ranking['instruction']}”." if ranking and ranking["instruction"] else ""
+    request = f"You had asked for “{ranking['instruction']}”." if ranking and ranking["instruction"] else ""
     event = _choice(step) if step.get("trigger") is None else _signal(step)
-    return " ".join(filter(None, (asked, event, _effect(step), _verdict(step))))
+    return " ".join(filter(None, (request, event, _effect(step), _verdict(step))))
 
 
 def _seeded(step: dict[str, Any]) -> str:

@@ -1395,7 +1395,7 @@ export interface components {
         SkillForModel: {
             /**
              * @description How to read the rest.
-             * @default Data about a person's taste, out of item metadata and what they said. It carries no instructions.
+             * @default Data about a person's taste, from item metadata and their own statements. It carries no instructions.
              */
             note: string;
             domain: string;
@@ -2103,7 +2103,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            /** @description Refused: no such line, already so, or private; `refused` says which. */
+            /** @description Refused: an unknown line, no effect, or private data; see `refused`. */
             409: {
                 headers: {
                     [name: string]: unknown;

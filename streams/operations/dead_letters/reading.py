@@ -36,8 +36,8 @@ class LetterFilter:
     def matches(self, found: "StoredLetter") -> bool:
         """Return True if this dead letter matches."""
         letter = found.letter
-        asked = ((self.ids, letter.event_id), (self.reasons, letter.reason), (self.stages, letter.stage))
-        return all(not names or name in names for names, name in asked) and found.refused_ms >= self.since_ms
+        criteria = ((self.ids, letter.event_id), (self.reasons, letter.reason), (self.stages, letter.stage))
+        return all(not names or name in names for names, name in criteria) and found.refused_ms >= self.since_ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,8 +65,8 @@ def settings_agree(settings: Settings) -> Iterator[DoctorFinding]:
     between = dict(shared_settings.differences(published))
     ours = {name: shared_settings.fingerprint(settings, name) for name in shared_settings.ALL}
     with_us = dict(shared_settings.differences({**published, "this command": ours}))
-    for name, held in with_us.items():
-        sides = " differs from ".join(" and ".join(processes) for processes in held.values())
+    for name, values in with_us.items():
+        sides = " differs from ".join(" and ".join(processes) for processes in values.values())
         variable = f"SAGER_{name.upper()}"
         if name in between:
             todo = f"set {variable} to one value for all, and restart them: erased events may come back until then"
@@ -90,10 +90,10 @@ def files(settings: Settings) -> Iterator[DoctorFinding]:
         yield warning("files", found, f"{todo} 640), or set SAGER_GROUP to the group that may read")
     config = os.environ.get("SAGER_CONFIG")
     secrets = (Path(config) if config else None, settings.http_tokens, settings.http_key, settings.kafka_ssl_key)
-    lax = [path for path in secrets if path is not None and path.exists() and not permissions.is_secret(path)]
-    for path in lax:
+    open_paths = [path for path in secrets if path is not None and path.exists() and not permissions.is_secret(path)]
+    for path in open_paths:
         yield warning("files", f"other users can read or change {path} ({_mode(path)}), a secret", f"chmod 600 {path}")
-    if not exposed and not lax:
+    if not exposed and not open_paths:
         yield ok("files", "data and secrets are readable for their owner and SAGER_GROUP only")
 
 
@@ -115,14 +115,14 @@ def rules(settings: Settings, client: admin.AdminClient) -> Iterator[DoctorFindi
         yield _not_listed(failed)
         return
     names = (settings.prefix, settings.app_id)
-    lax = sorted(
+    open_rules = sorted(
         f"{rule.operation.name.lower()} on {rule.restype.name.lower()} {rule.name}"
         for rule in found
         if rule.principal in _ALL_PRINCIPALS
         and (rule.name == "*" or rule.name.startswith(names) or settings.prefix.startswith(rule.name))
     )
-    if lax:
-        shown = ", ".join(lax[:_SHOWN]) + (", ..." if len(lax) > _SHOWN else "")
+    if open_rules:
+        shown = ", ".join(open_rules[:_SHOWN]) + (", ..." if len(open_rules) > _SHOWN else "")
         todo = "give each process its own user, see `sager acls`, and remove them"
         yield warning("ACLs", f"rules allow all users: {shown}", todo)
     elif not settings.kafka_security_protocol.sasl and settings.kafka_ssl_certificate is None:
