@@ -148,7 +148,7 @@ class Deployment:
         self.port, self._http_port = free_port(), free_port()
         self.up: subprocess.Popen[bytes] | None = None
         self._client: subprocess.Popen[bytes] | None = None
-        self._diffs = Diffs(self.port)
+        self._diffs = DiffReader(self.port)
 
     def start(self) -> None:
         """Start `sager up` and wait until it says that it is up."""
@@ -297,7 +297,7 @@ class Deployment:
             subprocess.run(["/usr/bin/umount", "-l", str(self.folder / "disk")], check=False)
 
 
-class Diffs:
+class DiffReader:
     """The contrasts that are learned, read as they come, also after the broker has begun again."""
 
     def __init__(self, port: int) -> None:

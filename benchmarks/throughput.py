@@ -40,12 +40,12 @@ def rules(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
         running.send(WARM, WARM_USERS, "warm")
         running.wait(WARM, "warm-up")
         before, _ = running.settled()
-        _say(f"{args.contrasts} choices of {args.users} users")
+        _print(f"{args.contrasts} choices of {args.users} users")
         began = time.monotonic()
         running.send(args.contrasts, args.users, "choice")
         running.wait(WARM + args.contrasts, "diffs")
         seconds, busy = time.monotonic() - began, running.spent - before
-        _say("waiting until the worker is idle")
+        _print("waiting until the worker is idle")
         after, counted = running.settled()
         paced = _at_half(running, args.contrasts / seconds, args)
     return {
@@ -67,7 +67,7 @@ def llm(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
     with endpoint(args.delay, args.spread) as url:
         told = settings.model_dump(exclude_unset=True) | {"reasoner": "llm", "llm_base_url": url}
         with Running(Settings(**told, in_flight=args.in_flight)) as running:
-            _say(f"{total} choices of {users} users, {args.in_flight} calls of {args.delay:g} s at a time")
+            _print(f"{total} choices of {users} users, {args.in_flight} calls of {args.delay:g} s at a time")
             running.send(total, users, "choice")
             running.wait(args.in_flight, "first diffs")
             began, first, before = time.monotonic(), running.diffs, running.spent
@@ -96,7 +96,7 @@ def llm(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
 def _at_half(running: Running, rate: float, args: argparse.Namespace) -> dict[str, Any]:
     """How long slim skills take at half of a rate."""
     half = args.rate or rate / 2
-    _say(f"{half:.1f} choices per second for {args.paced_seconds:g} s")
+    _print(f"{half:.1f} choices per second for {args.paced_seconds:g} s")
     waits = latency.measured(running.settings, half, args.paced_seconds, args.users, running.check)
     return {"paced_per_second": round(half, 1), **waits.figures()}
 
@@ -127,7 +127,7 @@ def _in_order(diffs: list[SkillDiff]) -> bool:
     return True
 
 
-def _say(what: str) -> None:
+def _print(what: str) -> None:
     print(what, file=sys.stderr, flush=True)
 
 
@@ -177,7 +177,7 @@ def main() -> None:
 def table(result: dict[str, Any]) -> None:
     """Bytes by topic, for a reader."""
     for base, size in result["bytes_by_topic"].items():
-        _say(f"{base:<20}{size:>10,} bytes per contrast{result['stored_bytes_by_topic'][base]:>10,} stored")
+        _print(f"{base:<20}{size:>10,} bytes per contrast{result['stored_bytes_by_topic'][base]:>10,} stored")
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from evaluation.conversations.layout import About, Person, Said, Talk
-from evaluation.conversations.listening import Played, play
+from evaluation.conversations.layout import Person, PreferenceKind, SpokenTurn, Talk
+from evaluation.conversations.listening import Conversation, simulate_person
 from schemas import Speaker
 from schemas.cards import CardLine
 
@@ -65,16 +65,18 @@ def cases(path: Path) -> Iterator[Case]:
         yield Case(**known | {"turns": tuple(told["turns"])})
 
 
-async def played(case: Case) -> Played:
+async def simulated(case: Case) -> Conversation:
     """The person of a case after what they said, each time answered by the assistant."""
     talks = (
-        Talk("said", About.NOTHING, "", (Said(Speaker.USER, text), Said(Speaker.ASSISTANT, "Okay.")))
+        Talk(
+            "said", PreferenceKind.NOTHING, "", (SpokenTurn(Speaker.USER, text), SpokenTurn(Speaker.ASSISTANT, "Okay."))
+        )
         for text in case.turns
     )
-    return await play(Person(case.id, tuple(talks)))
+    return await simulate_person(Person(case.id, tuple(talks)))
 
 
-def figures_of(case: Case, person: Played) -> Counter[str]:
+def figures_of(case: Case, person: Conversation) -> Counter[str]:
     """What came of a case: counts by name."""
     lines = person.card.lines if person.card else ()
     before = person.before[-1] if len(case.turns) > 1 else ()
@@ -117,7 +119,7 @@ async def measure(paths: Iterable[Path], *, is_listing: bool = False) -> Mapping
     found: dict[str, Counter[str]] = {}
     for path in paths:
         for case in cases(path):
-            person = await played(case)
+            person = await simulated(case)
             told = figures_of(case, person)
             found.setdefault(case.id[0], Counter()).update(told)
             if is_listing and not _is_well(case, told):

@@ -66,7 +66,7 @@ class HostRequest:
         return taken[0], [item for item in self.candidates if item.item_id != item_id]
 
 
-class Ranks(Protocol):
+class HostRanker(Protocol):
     """A ranker with a model, such as `operators.rank.listwise.ListwiseRanker`."""
 
     async def rank(self, task: RankTask) -> LlmRanking:
@@ -79,7 +79,7 @@ class Host:
 
     name = ""
 
-    def __init__(self, ranker: Ranks) -> None:
+    def __init__(self, ranker: HostRanker) -> None:
         self._ranker = ranker
 
     async def rank(self, request: HostRequest) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ class StaticProfileHost(Host):
 
     name = "static-profile"
 
-    def __init__(self, ranker: Ranks) -> None:
+    def __init__(self, ranker: HostRanker) -> None:
         super().__init__(ranker)
         self._profiles: dict[str, Profile] = {}
 

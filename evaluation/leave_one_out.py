@@ -13,7 +13,7 @@ from evaluation.replies import Cost
 from evaluation.simulation import Progress, no_progress, side_by_side
 from evaluation.skill_arms import INCREMENTAL, Rule
 from evaluation.split import Case, Split
-from evaluation.warm_up import ArmOptions, Streamed, WarmedUp
+from evaluation.warm_up import ArmOptions, StreamedArm, WarmedUp
 from operators.evolve import RulesReasoner
 
 
@@ -75,7 +75,7 @@ ARMS: Mapping[str, Entry] = dict(
         _skills(Rule("prior", "StatInit alone: no community, no evolution", retrieves=False, learns=False)),
         _skills(Rule("no-skill", "retrieve only, by the streamed graph (MemRec)", ranks=False, learns=False)),
         _skills(Rule("statinit", "retrieve and StatInit, no evolution", learns=False)),
-        ("sager", Entry("the product as it ships: choices in a stream, learned weights", Streamed)),
+        ("sager", Entry("the product as it ships: choices in a stream, learned weights", StreamedArm)),
         _skills(Rule("sager-counts", "retrieve and a skill that counts, with a new domain's weights")),
         _skills(
             Rule(

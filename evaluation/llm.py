@@ -12,8 +12,8 @@ from typing import Any
 from evaluation.community import World
 from evaluation.exceptions import QualityError
 from evaluation.plans import Choice, Plan
-from evaluation.replies import Cost, Desk, Replies
-from evaluation.skill_arms import By, Ranked, Rule, SkillArm
+from evaluation.replies import CachedClient, Cost, Replies
+from evaluation.skill_arms import RankBy, RankedArm, Rule, SkillArm
 from evaluation.warm_up import ArmOptions, WarmedUp
 from operators.evolve import GatedReasoner, Proposal, ReasonerUnavailable
 from operators.evolve.llm import LlmReasoner
@@ -45,9 +45,9 @@ def client_of(settings: Settings, replies: Replies) -> LlmClient:
     )
 
 
-def desk_of(client: LlmClient, replies: Replies, settings: Settings) -> Desk:
+def desk_of(client: LlmClient, replies: Replies, settings: Settings) -> CachedClient:
     """The client with stored replies: only the form of a strict schema also differs between requests to one model."""
-    return Desk(client, replies, f"sizes={settings.llm_sizes_in_schema}")
+    return CachedClient(client, replies, f"sizes={settings.llm_sizes_in_schema}")
 
 
 def lenient(reason: Callable[[Contrast, PolicySkill], Any], on_unusable: Callable[[], object] = int) -> Reason:
@@ -70,7 +70,7 @@ class LlmSkillArm(SkillArm):
         super().__init__(rule, plan, weighs=False, **given)
         self._ranker = ranker
 
-    async def rank(self, user_id: str, choice: Choice, instruction: str = "") -> Ranked:
+    async def rank(self, user_id: str, choice: Choice, instruction: str = "") -> RankedArm:
         """The model's order; the order of presentation if its answer is unusable."""
         items = [self.plan.facts[item_id] for item_id in choice.candidates]
         near = choice.context.companions
@@ -81,7 +81,7 @@ class LlmSkillArm(SkillArm):
             order = (await self._ranker.rank(task)).order
         except ReasonerUnavailable:
             order = choice.candidates
-        return Ranked({By.MIX: order})
+        return RankedArm({RankBy.MIX: order})
 
 
 class LlmArm(WarmedUp):

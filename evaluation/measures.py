@@ -163,7 +163,7 @@ def minus(one: Places, other: Places, seed: int = 0) -> Difference:
     return _ratio(*_leads(one, other, BUCKETS), seed)
 
 
-def growth(one: Places, other: Places, seed: int = 0) -> Difference | None:
+def growth_rate(one: Places, other: Places, seed: int = 0) -> Difference | None:
     """The lead of an arm after 17 choices and more, minus its lead after one; None without such choices."""
     late, of_late = (np.asarray(values) for values in _leads(one, other, {LATE}))
     early, of_early = (np.asarray(values) for values in _leads(one, other, {EARLY}))

@@ -15,10 +15,10 @@ from evaluation.hosts import HOSTS, HostRequest
 from evaluation.llm import client_of, desk_of, lenient
 from evaluation.measures import Places, minus, rounded, summary
 from evaluation.plans import Choice, Plan
-from evaluation.replies import Desk, Replies
+from evaluation.replies import CachedClient, Replies
 from evaluation.simulation import Progress, Turn, no_progress, side_by_side, simulate
-from evaluation.skill_arms import INCREMENTAL, By, Ranked, Rule, SkillArm
-from evaluation.stream import took
+from evaluation.skill_arms import INCREMENTAL, RankBy, RankedArm, Rule, SkillArm
+from evaluation.stream import choose
 from operators.evolve import CountsReasoner, GatedReasoner, ReasonerUnavailable
 from operators.evolve.llm import LlmReasoner
 from operators.learning.tiers import MergeLimits
@@ -37,7 +37,7 @@ TAUS = (0, 1, 2, 3)
 MODEL = "model"
 
 
-def _verdicts(desk: Desk, on_unusable: Callable[[], object]) -> Reason:
+def _verdicts(desk: CachedClient, on_unusable: Callable[[], object]) -> Reason:
     return lenient(GatedReasoner(LlmReasoner(desk, gate=OUTPUT_GATE)).reason, on_unusable)
 
 
@@ -50,7 +50,7 @@ class ModelArm:
     """One arm: a rule, and the reasoner that says what a choice does to a skill."""
 
     rule: Rule
-    reason: Callable[[Desk, Callable[[], object]], Reason] = _counts
+    reason: Callable[[CachedClient, Callable[[], object]], Reason] = _counts
 
 
 def _weighing(weight: float) -> EvolveStep:
@@ -79,7 +79,7 @@ FROZEN = (INCREMENTAL_ARM, COUNTS, BOTH)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankedPlace:
     """The place that one ranking gave the taken item.
 
     Attributes:
@@ -98,7 +98,7 @@ class Place:
 
 
 @dataclass
-class Counted:
+class CountedReasoner:
     """Counts over the model's answers, by arm."""
 
     verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -110,12 +110,12 @@ class Counted:
 class _Skills(SkillArm):
     """One user's skill in one arm, whose changes are counted."""
 
-    def __init__(self, arm: ModelArm, plan: Plan, desk: Desk, counted: Counted) -> None:
+    def __init__(self, arm: ModelArm, plan: Plan, desk: CachedClient, counted: CountedReasoner) -> None:
         name = arm.rule.name
         self._totals = counted
         reason = arm.reason(desk, lambda: counted.unusable.update([name]))
         rule = replace(arm.rule, reason=lambda: reason, ranks=True)
-        super().__init__(rule, plan, (By.SKILL,), weighs=False, shares=False)
+        super().__init__(rule, plan, (RankBy.SKILL,), weighs=False, shares=False)
 
     async def _evolve(self, user_id: str, contrast: Contrast, popularity: Mapping[str, int]) -> None:
         state = self._state(user_id, popularity)
@@ -130,7 +130,7 @@ class _Skills(SkillArm):
 class Player:
     """One user, in all arms."""
 
-    def __init__(self, user_id: str, plan: Plan, desk: Desk, counted: Counted) -> None:
+    def __init__(self, user_id: str, plan: Plan, desk: CachedClient, counted: CountedReasoner) -> None:
         self._user_id = user_id
         self._plan = plan.of([user_id])
         self._desk, self._counted = desk, counted
@@ -140,7 +140,7 @@ class Player:
         self._before: dict[str, list[PolicySkill]] = {}
         """Each arm's skill before each choice."""
 
-    async def play(self, arms: Sequence[str], *, sweeps: bool) -> list[Place]:
+    async def play(self, arms: Sequence[str], *, sweeps: bool) -> list[RankedPlace]:
         """All rankings of this user."""
         places = await asyncio.gather(*(self._chain(ARMS[name]) for name in arms))
         if sweeps:
@@ -148,19 +148,19 @@ class Player:
             places += [await self._host(host, skilled=skilled) for host in HOSTS for skilled in (False, True)]
         return [place for of_arm in places for place in of_arm]
 
-    async def _chain(self, arm: ModelArm) -> list[Place]:
+    async def _chain(self, arm: ModelArm) -> list[RankedPlace]:
         """Play the choices with one arm: each is ranked with the skill before it, by the model and by itself."""
-        skills, found = _Skills(arm, self._plan, self._desk, self._counted), list[Place]()
+        skills, found = _Skills(arm, self._plan, self._desk, self._counted), list[RankedPlace]()
         name, before = arm.rule.name, self._before.setdefault(arm.rule.name, [])
 
-        def record(turn: Turn[Choice], answer: Ranked, reply: Visit) -> None:
+        def record(turn: Turn[Choice], answer: RankedArm, reply: Visit) -> None:
             del reply
             if arm.rule.ranks:
-                place = answer.place(turn.shown, By.SKILL)
-                found.append(Place(name, self._user_id, len(before), place, By.SKILL.value))
+                place = answer.place(turn.shown, RankBy.SKILL)
+                found.append(RankedPlace(name, self._user_id, len(before), place, RankBy.SKILL.value))
             before.append(skills.skills[self._user_id])
 
-        await simulate([Turn(self._user_id, choice) for choice in self._choices], skills, took, record)
+        await simulate([Turn(self._user_id, choice) for choice in self._choices], skills, choose, record)
         return found + await self._ranked(name, name, range(len(before)))
 
     def _sweeps(self) -> list[Any]:
@@ -176,10 +176,10 @@ class Player:
 
     async def _ranked(
         self, label: str, arm: str, seen: range, *, tokens: int = 30, frozen: int | None = None
-    ) -> list[Place]:
+    ) -> list[RankedPlace]:
         """Have the model rank these lists with an arm's slim skill, as it was then or frozen after some choices."""
 
-        async def place(before: int) -> Place:
+        async def place(before: int) -> RankedPlace:
             choice, skill = self._choices[before], self._before[arm][before if frozen is None else frozen]
             items = [self._plan.facts[item_id] for item_id in choice.candidates]
             slim = self._slims.slim(self._user_id, skill, tokens) if ARMS[arm].rule.ranks else ""
@@ -190,11 +190,11 @@ class Player:
             except ReasonerUnavailable:
                 self._counted.unusable[label] += 1
                 order = choice.candidates  # as presented, which is random
-            return Place(label, self._user_id, before, 1 + order.index(choice.taken.item_id))
+            return RankedPlace(label, self._user_id, before, 1 + order.index(choice.taken.item_id))
 
         return list(await asyncio.gather(*map(place, seen)))
 
-    async def _host(self, name: str, *, skilled: bool) -> list[Place]:
+    async def _host(self, name: str, *, skilled: bool) -> list[RankedPlace]:
         host, label = HOSTS[name](self._ranker), f"{name}+skill" if skilled else name
         taken = [self._plan.facts[visit.item_id] for visit in self._plan.past[self._user_id]]
         found = []
@@ -207,7 +207,7 @@ class Player:
             except ReasonerUnavailable:
                 self._counted.unusable[label] += 1
                 order = choice.candidates
-            found.append(Place(label, self._user_id, before, 1 + order.index(choice.taken.item_id)))
+            found.append(RankedPlace(label, self._user_id, before, 1 + order.index(choice.taken.item_id)))
             host.observe(request, choice.taken.item_id)
             taken.append(self._plan.facts[choice.taken.item_id])
         return found
@@ -230,10 +230,10 @@ async def run(
     Raises:
         QualityError: the endpoint does not answer; all replies so far are kept.
     """
-    users, counted = list(plan.choices), Counted()
+    users, counted = list(plan.choices), CountedReasoner()
     client = client_of(settings, replies)
     desk = desk_of(client, replies, settings)
-    ranked: dict[str, list[Place]] = {}
+    ranked: dict[str, list[RankedPlace]] = {}
 
     async def play(user_id: str) -> None:
         player = Player(user_id, plan, desk, counted)

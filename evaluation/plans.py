@@ -23,7 +23,7 @@ EXPOSED_OF = 30
 POPULARITY, NOISE = 0.3, 0.3
 
 
-class Lists(StrEnum):
+class ListKind(StrEnum):
     """How the items beside the taken one come about.
 
     `uniform` draws every work with the same chance, `popular` every item by how often it is taken, and `exposed` shows
@@ -73,7 +73,7 @@ class Plan:
 
     data: str
     domain: str
-    lists: Lists
+    lists: ListKind
     history: int
     items: Mapping[str, Candidate]
     facts: Mapping[str, ItemFacts]
@@ -91,16 +91,16 @@ class Plan:
         )
 
 
-class Shelf:
+class CandidatePool:
     """Draws items that a user never takes, no two of the same work."""
 
-    def __init__(self, found: Sequences, kind: Lists) -> None:
-        weights = dict.fromkeys(found.works, 1) if kind is Lists.UNIFORM else found.popularity
+    def __init__(self, found: Sequences, kind: ListKind) -> None:
+        weights = dict.fromkeys(found.works, 1) if kind is ListKind.UNIFORM else found.popularity
         # Sorted, so that draws do not depend on the file's order.
         self._items = sorted(weights)
         self._cumulative = list(accumulate(weights[item] for item in self._items))
         self._work = found.work
-        self.beside = EXPOSED_OF - 1 if kind is Lists.EXPOSED else NEGATIVES
+        self.beside = EXPOSED_OF - 1 if kind is ListKind.EXPOSED else NEGATIVES
         self.most_met = len({found.work[item] for item in self._items}) - self.beside
         """A user who has met more works cannot be shown a list."""
 
@@ -147,13 +147,13 @@ def _standard(values: Sequence[float]) -> list[float]:
     return [(value - mean) / spread if spread else 0.0 for value in values]
 
 
-class Lister:
+class ListBuilder:
     """Makes choices: draws the items beside a taken one."""
 
-    def __init__(self, found: Sequences, kind: Lists, seed: int, purpose: str = "stream") -> None:
+    def __init__(self, found: Sequences, kind: ListKind, seed: int, purpose: str = "stream") -> None:
         self._found, self.kind, self._seed = found, kind, seed
         self._purpose = f"{purpose} {kind.value}"
-        self._shelf = Shelf(found, kind)
+        self._shelf = CandidatePool(found, kind)
         self.most_met = self._shelf.most_met
 
     def choice(self, user_id: str, place: int, context: Retrieved, population: GlobalSkill) -> Choice:
@@ -163,7 +163,7 @@ class Lister:
         draw = generator(self._seed, f"{self._purpose} {place}", user_id)
         others = self._shelf.draw(draw, found.met(user_id))
         items, shown = [taken.item_id, *others], True
-        if self.kind is Lists.EXPOSED:
+        if self.kind is ListKind.EXPOSED:
             popularity = {item: found.popularity[item] - (item == taken.item_id) for item in items}
             items, shown = expose(taken.item_id, others, context.companions, popularity, draw)
         draw.shuffle(items)
@@ -180,7 +180,7 @@ class Lister:
 
 def plans(
     path: Path,
-    lists: Sequence[Lists],
+    lists: Sequence[ListKind],
     histories: Sequence[int],
     users: int,
     *,
@@ -208,8 +208,8 @@ def plans(
         QualityError: fewer than two users can be played.
     """
     found = sequences(path, domain)
-    listers = {kind: Lister(found, kind, seed) for kind in lists}
-    players: dict[tuple[Lists, int], list[str]] = {}
+    listers = {kind: ListBuilder(found, kind, seed) for kind in lists}
+    players: dict[tuple[ListKind, int], list[str]] = {}
     for kind, lister in listers.items():
         for history in histories:
             players[kind, history] = able = found.players(users, seed, history, lister.most_met)
@@ -220,7 +220,7 @@ def plans(
                 )
     community = Community.of(found, progress)
     populations: dict[str, GlobalSkill] = {}
-    choices: dict[tuple[Lists, str], dict[int, Choice]] = {}
+    choices: dict[tuple[ListKind, str], dict[int, Choice]] = {}
     everybody = sorted({user_id for able in players.values() for user_id in able})
     for done, user_id in enumerate(everybody, 1):
         population = populations[user_id] = community.population(user_id)
@@ -253,7 +253,9 @@ def plans(
     ]
 
 
-def full_plan(path: Path, users: int, choices: int, lists: Lists, history: int, pool: int, **options: object) -> Plan:
+def full_plan(
+    path: Path, users: int, choices: int, lists: ListKind, history: int, pool: int, **options: object
+) -> Plan:
     """A plan of users who make at least this many choices, and of this many choices of each, so that all weigh alike.
 
     Of a pool of users drawn, it has the first ones by id with enough choices. `options` are further ones of `plans`.

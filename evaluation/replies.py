@@ -1,6 +1,6 @@
 """Stores a model's replies by question: an interrupted run resumes, and a repeated one makes no calls.
 
-Each arm gets a `Desk`, which has the interface of `streams.llm.LlmClient` and accounts for one arm's cost. All desks
+Each arm gets a `CachedClient` with the interface of `streams.llm.LlmClient`, which accounts for its cost. All clients
 of a run share the replies and the budget.
 """
 
@@ -193,7 +193,7 @@ class Replies:
         return StoredReply(Outcome(outcome), orjson.loads(told), cost, prompt_hash, latency_ms)
 
 
-class Desk:
+class CachedClient:
     """A client whose replies are stored, with the account of one arm."""
 
     def __init__(self, endpoint: LlmClient, replies: Replies, form: str = "") -> None:

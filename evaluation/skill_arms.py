@@ -27,7 +27,7 @@ from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 
-class By(StrEnum):
+class RankBy(StrEnum):
     """The ranker when a choice is measured; the user is always shown the mix, and the skill learns from that list.
 
     `skill` is the skill alone, `fixed` the sum of the skill and the community with the weights of a new domain, `mix`
@@ -101,7 +101,7 @@ def known(names: Iterable[str]) -> list[Rule]:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedArm:
     """An arm's answer to a choice.
 
     Attributes:
@@ -115,7 +115,7 @@ class Ranked:
     @property
     def order(self) -> tuple[str, ...]:
         """The order that the user is shown; empty for a visit without a list."""
-        return self.orders.get(By.MIX, ())
+        return self.orders.get(RankBy.MIX, ())
 
     def place(self, choice: Choice, by: str) -> int:
         """The rank of the taken item, from 1."""
@@ -140,7 +140,7 @@ class _Player:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayedChoice:
     """One choice as it was played: enough to play it again elsewhere.
 
     Attributes:
@@ -172,7 +172,7 @@ class SkillArm:
         self,
         rule: Rule,
         plan: Plan,
-        by: Sequence[By] = (),
+        by: Sequence[RankBy] = (),
         *,
         weighs: bool = True,
         profiles: Mapping[str, Profile] | None = None,
@@ -182,9 +182,9 @@ class SkillArm:
         self.name = rule.name
         self.rule = rule
         self.plan = plan
-        self.played: list[Played] = []
+        self.played: list[PlayedChoice] = []
         self.weights: RankWeights = DEFAULT_WEIGHTS
-        self._by = tuple(dict.fromkeys((*by, By.MIX)))
+        self._by = tuple(dict.fromkeys((*by, RankBy.MIX)))
         self._weighs, self._shares = weighs, shares
         # Items are compared as the data set has them, private or not.
         self._start = SkillStart(privacy=KEEP_ALL, from_history=rule.from_history)
@@ -201,14 +201,14 @@ class SkillArm:
         """Every player's skill as it is now."""
         return {user_id: player.skill for user_id, player in self._players.items()}
 
-    async def answer(self, turn: Turn[Choice]) -> Ranked:
+    async def answer(self, turn: Turn[Choice]) -> RankedArm:
         """Rank a list; a visit without one gets no answer."""
-        return await self.rank(turn.user_id, turn.shown) if turn.shown.shown else Ranked()
+        return await self.rank(turn.user_id, turn.shown) if turn.shown.shown else RankedArm()
 
-    async def learn(self, turn: Turn[Choice], answer: Ranked, reply: Visit) -> None:
+    async def learn(self, turn: Turn[Choice], answer: RankedArm, reply: Visit) -> None:
         """Learn from the item that the user took."""
         player, choice = self._players[turn.user_id], turn.shown
-        self.played.append(Played(turn.user_id, choice, answer.order))
+        self.played.append(PlayedChoice(turn.user_id, choice, answer.order))
         if not answer.order:
             if self.rule.learns:
                 self._visit(turn.user_id, player, reply)
@@ -219,7 +219,7 @@ class SkillArm:
         if self._weighs:
             self._weigh(player, contrast)
 
-    async def rank(self, user_id: str, choice: Choice, instruction: str = "") -> Ranked:
+    async def rank(self, user_id: str, choice: Choice, instruction: str = "") -> RankedArm:
         """The orders of a list by each ranker, with skill and weights as they are now."""
         skill = self._players[user_id].skill
         items = [self.plan.facts[item_id] for item_id in choice.candidates]
@@ -228,7 +228,7 @@ class SkillArm:
             by: self._rank.weighted_order(items, spoken, instruction, choice.request_id, self._weights_of(by))
             for by in self._by
         }
-        return Ranked({by: found.order for by, found in weighed.items()}, weighed[By.MIX].features)
+        return RankedArm({by: found.order for by, found in weighed.items()}, weighed[RankBy.MIX].features)
 
     def slim(self, user_id: str, skill: PolicySkill | None = None, tokens: int | None = None, task: str = "") -> str:
         """The text of a slim skill, as the worker extracts it for a task."""
@@ -236,13 +236,13 @@ class SkillArm:
         shares = self.plan.populations[user_id].shares
         return rank.extract(skill or self._players[user_id].skill, task, shares).record.text
 
-    def _weights_of(self, by: By) -> RankWeights:
+    def _weights_of(self, by: RankBy) -> RankWeights:
         match by:
-            case By.SKILL:
+            case RankBy.SKILL:
                 return replace(self.weights, companions=0.0, popularity=0.0, facets=0.0)
-            case By.FIXED:
+            case RankBy.FIXED:
                 return DEFAULT_WEIGHTS
-            case By.MIX:
+            case RankBy.MIX:
                 return self.weights
 
     def _begin(self, user_id: str, profiles: Mapping[str, Profile] | None) -> _Player:
@@ -280,7 +280,7 @@ class SkillArm:
             item=self.plan.items[visit.item_id],
         )
 
-    def _contrast(self, user_id: str, player: _Player, choice: Choice, answer: Ranked, taken: Visit) -> Contrast:
+    def _contrast(self, user_id: str, player: _Player, choice: Choice, answer: RankedArm, taken: Visit) -> Contrast:
         shown = [self.plan.facts[item_id] for item_id in answer.order]
         return Contrast(
             event_id=contrast_id(user_id, choice.request_id),

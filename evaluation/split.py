@@ -87,7 +87,7 @@ class Answers(dict[str, str]):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenCandidates:
     """A line of a file of candidates: the item that the user took, and the other candidates."""
 
     target: str
@@ -164,7 +164,7 @@ def read(
     return split, Answers({case.user_id: data.histories[case.user_id][-1].item_id for case in cases}, notes)
 
 
-def given(path: Path, kind: Negatives, data: Dataset) -> dict[str, Given] | None:
+def given(path: Path, kind: Negatives, data: Dataset) -> dict[str, GivenCandidates] | None:
     """The lines of the folder's file of candidates, by user; None if there is no such file.
 
     Raises:
@@ -173,7 +173,7 @@ def given(path: Path, kind: Negatives, data: Dataset) -> dict[str, Given] | None
     file = path / FILES[kind]
     if not file.is_file():
         return None
-    found: dict[str, Given] = {}
+    found: dict[str, GivenCandidates] = {}
     for line, row in _rows(file):
         where = f"{file}, line {line}"
         try:
@@ -185,7 +185,7 @@ def given(path: Path, kind: Negatives, data: Dataset) -> dict[str, Given] | None
         if user_id in found:
             raise QualityError(f"{where}: {user_id} has a line already")
         negatives = tuple(item for item in candidates if item != target)
-        found[user_id] = Given(target, negatives, str(row.get("instruction") or ""))
+        found[user_id] = GivenCandidates(target, negatives, str(row.get("instruction") or ""))
     return found
 
 
@@ -244,7 +244,7 @@ def _training(
 def _case(
     user_id: str,
     data: Dataset,
-    lists: Mapping[str, Given] | None,
+    lists: Mapping[str, GivenCandidates] | None,
     pool: Pool,
     catalogue: _Catalogue,
     seed: int,
@@ -253,7 +253,7 @@ def _case(
     visits = [visit.item_id for visit in data.histories[user_id]]
     target = visits[-1]
     known = catalogue.editions(visits)
-    found = lists[user_id] if lists is not None else Given(target, ())
+    found = lists[user_id] if lists is not None else GivenCandidates(target, ())
     negatives = [item for item in found.negatives if catalogue.work[item] != catalogue.work[target]]
     notes["candidates that are the answer under another id, replaced"] += len(found.negatives) - len(negatives)
     missing = (len(found.negatives) or NEGATIVES) - len(negatives)

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.measures import Places, growth, minus, rounded, summary
+from evaluation.measures import Places, growth_rate, minus, rounded, summary
 from evaluation.plans import Choice, Plan
 from evaluation.simulation import Progress, Turn, no_progress, simulate
-from evaluation.skill_arms import PRIOR, By, Ranked, Rule, SkillArm
+from evaluation.skill_arms import PRIOR, RankBy, RankedArm, Rule, SkillArm
 from streams.importers import Visit
 
 
 @dataclass
-class Result:
+class StreamResult:
     """The outcome of one arm on a plan.
 
     Attributes:
@@ -25,7 +25,7 @@ class Result:
     """
 
     arm: SkillArm
-    places: dict[By, dict[str, dict[int, int]]]
+    places: dict[RankBy, dict[str, dict[int, int]]]
     cpu_seconds: float
 
 
@@ -37,39 +37,39 @@ def interleaved(choices: Mapping[str, Sequence[Choice]], seed: int) -> list[Turn
     return [Turn(user_id, next(waiting[user_id])) for user_id in order]
 
 
-def took(turn: Turn[Choice], answer: object) -> Visit:
+def choose(turn: Turn[Choice], answer: object) -> Visit:
     """The user model of data sets: users take what they took, whatever the order."""
     del answer
     return turn.shown.taken
 
 
-async def play(
+async def simulate_user(
     rule: Rule,
     plan: Plan,
-    by: Sequence[By] = tuple(By),
+    by: Sequence[RankBy] = tuple(RankBy),
     seed: int = 0,
     *,
     weighs: bool = True,
     progress: Progress = no_progress,
-) -> Result:
+) -> StreamResult:
     """Play all choices of a plan with one arm."""
     began = time.process_time()
     arm = SkillArm(rule, plan, by, weighs=weighs)
-    places: dict[By, dict[str, dict[int, int]]] = {each: {user_id: {} for user_id in plan.choices} for each in by}
+    places: dict[RankBy, dict[str, dict[int, int]]] = {each: {user_id: {} for user_id in plan.choices} for each in by}
     seen: Counter[str] = Counter()
 
-    def record(turn: Turn[Choice], answer: Ranked, reply: Visit) -> None:
+    def record(turn: Turn[Choice], answer: RankedArm, reply: Visit) -> None:
         del reply
         if answer.order:
             for each in by:
                 places[each][turn.user_id][seen[turn.user_id]] = answer.place(turn.shown, each)
         seen[turn.user_id] += 1
 
-    await simulate(interleaved(plan.choices, seed), arm, took, record, progress, rule.name)
-    return Result(arm, places, time.process_time() - began)
+    await simulate(interleaved(plan.choices, seed), arm, choose, record, progress, rule.name)
+    return StreamResult(arm, places, time.process_time() - began)
 
 
-def lines_of(plan: Plan, results: Sequence[Result], by: By, seed: int) -> list[dict[str, Any]]:
+def lines_of(plan: Plan, results: Sequence[StreamResult], by: RankBy, seed: int) -> list[dict[str, Any]]:
     """The figures of all arms on a plan by one ranker, one object per arm."""
     places: dict[str, Places] = {result.arm.name: result.places[by] for result in results}
     found: list[dict[str, object]] = []
@@ -77,7 +77,7 @@ def lines_of(plan: Plan, results: Sequence[Result], by: By, seed: int) -> list[d
         name = result.arm.name
         own = places[name]
         figures = summary(own, seed)
-        grown = growth(own, places[PRIOR], seed) if PRIOR in places and name != PRIOR else None
+        grown = growth_rate(own, places[PRIOR], seed) if PRIOR in places and name != PRIOR else None
         found.append(
             {
                 "arm": name,

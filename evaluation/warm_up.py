@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from evaluation.community import Community, World, event_at_beginning, shared_world, taken_by
 from evaluation.dataset import Sequences, works
-from evaluation.plans import Choice, Lister, Lists, Plan
+from evaluation.plans import Choice, ListBuilder, ListKind, Plan
 from evaluation.simulation import Progress, Turn, side_by_side, simulate
 from evaluation.skill_arms import SAGER, STREAM_RULES, Rule, SkillArm
 from evaluation.split import Case, Split
-from evaluation.stream import interleaved, took
+from evaluation.stream import choose, interleaved
 from operators.graph import Retrieved
 from operators.steps import SkillStart
 from operators.steps import rank as ranking
@@ -48,7 +48,7 @@ class ArmOptions:
     replies: "Replies | None" = None
 
 
-class Frozen:
+class FrozenArm:
     """An arm whose skills are frozen after training."""
 
     name: str
@@ -65,7 +65,7 @@ class Frozen:
         return taken_by(self.skills.plan.populations[user_id])
 
 
-class WarmedUp(Frozen):
+class WarmedUp(FrozenArm):
     """Skills that count the whole training history, then replay its last visits as choices among uniform lists."""
 
     concurrency = 1
@@ -84,7 +84,7 @@ class WarmedUp(Frozen):
 
         async def warm_up(user_id: str) -> None:
             nonlocal done
-            await simulate([Turn(user_id, choice) for choice in plan.choices[user_id]], self.skills, took)
+            await simulate([Turn(user_id, choice) for choice in plan.choices[user_id]], self.skills, choose)
             done += 1
             progress("warm-up", done, len(plan.choices))
 
@@ -113,7 +113,7 @@ class WarmedUp(Frozen):
         return Plan(
             data=split.data,
             domain=split.domain,
-            lists=Lists.UNIFORM,
+            lists=ListKind.UNIFORM,
             history=0,
             items=split.items,
             facts=split.facts,
@@ -155,7 +155,7 @@ class WarmedUp(Frozen):
         return known[user_id, propagates]
 
 
-class Streamed(Frozen):
+class StreamedArm(FrozenArm):
     """The product as it ships: the stream up to a user's last training visit, and then the case.
 
     All but a test user's last `tau` training visits are history, and those come as choices from lists drawn like those
@@ -173,7 +173,7 @@ class Streamed(Frozen):
         world = shared_world(split, progress)
         found = Sequences(split.data, split.domain, split.items, works(split.items), split.training)
         community = Community(found, split.facts, world)
-        lister = Lister(found, Lists(split.candidates.value), self._options.seed, "warm-up")
+        lister = ListBuilder(found, ListKind(split.candidates.value), self._options.seed, "warm-up")
         past, choices, populations = {}, dict[str, tuple[Choice, ...]](), dict[str, GlobalSkill]()
         self._contexts: dict[str, Retrieved] = {}
         for done, case in enumerate(split.cases, 1):
@@ -191,4 +191,4 @@ class Streamed(Frozen):
         plan = Plan(split.data, split.domain, lister.kind, 0, split.items, split.facts, past, choices, populations)
         self.skills = SkillArm(STREAM_RULES[SAGER], plan)
         turns = interleaved(choices, self._options.seed)
-        await simulate(turns, self.skills, took, progress=progress, stage="warm-up")
+        await simulate(turns, self.skills, choose, progress=progress, stage="warm-up")

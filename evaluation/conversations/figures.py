@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from evaluation.conversations.layout import About, Person, Unreadable
-from evaluation.conversations.listening import Listener, Played, by_rules, play
+from evaluation.conversations.layout import Person, PreferenceKind, Unreadable
+from evaluation.conversations.listening import Conversation, Listener, by_rules, simulate_person
 from evaluation.conversations.truth import Truth, Verdict, matches, truths_of, verdict_on
 from evaluation.exceptions import QualityError
 from schemas import encode
@@ -24,7 +24,7 @@ _MIN_WHOLE: Final = 7
 
 
 @dataclass
-class Run:
+class Totals:
     """The outcome of a folder of persons.
 
     Attributes:
@@ -41,7 +41,7 @@ class Run:
     failed: list[tuple[str, str]] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
 
-    def add(self, played: Played) -> None:
+    def add(self, played: Conversation) -> None:
         """Count one person."""
         truths = truths_of(played.person)
         judged = judged_lines(played, truths)
@@ -130,13 +130,13 @@ class Run:
             elif truth.verdict is Verdict.SENSITIVE:
                 n.update({"topics": 1, "topics_kept": int(truth in matched)})
 
-    def _count_updates(self, played: Played, truths: Sequence[Truth], judged: _Judged) -> None:
+    def _count_updates(self, played: Conversation, truths: Sequence[Truth], judged: _Judged) -> None:
         """Count the updates whose new preference stands to the end."""
         matched = {truth.preference.casefold(): truth.verdict for _, _, truth in judged if truth is not None}
         standing = {truth.preference.casefold() for truth in truths if truth.verdict is Verdict.STANDS}
         good = [line for line, verdict, _ in judged if verdict is Verdict.STANDS]
         for place, talk in enumerate(played.person.talks):
-            if talk.before is None or talk.about is not About.PREFERENCE or talk.of_others:
+            if talk.before is None or talk.about is not PreferenceKind.PREFERENCE or talk.of_others:
                 continue
             if talk.preference.casefold() not in standing:
                 continue
@@ -147,13 +147,13 @@ class Run:
             found |= {"gone": known and not kept, "honoured": stands and not kept}
             self.counts.update(["updates", *(f"updates_{name}" for name, is_so in found.items() if is_so)])
 
-    def _count_forgets(self, played: Played, truths: Sequence[Truth]) -> None:
+    def _count_forgets(self, played: Conversation, truths: Sequence[Truth]) -> None:
         matched = {verdict_on(line, truths)[1] for line in {line.line_id: line for line in held_lines(played)}.values()}
         gone = {truth for truth in truths if truth.verdict is Verdict.FORGOTTEN}
         self.counts.update({"forgets": len(gone), "forgets_back": len(gone & matched)})
         names = {truth.preference.casefold() for truth in gone}
         for place, talk in enumerate(played.person.talks):
-            if talk.about is About.FORGET and talk.preference.casefold() in names:
+            if talk.about is PreferenceKind.FORGET and talk.preference.casefold() in names:
                 self.counts["forgets_known"] += any(matches(line, talk.preference) for line in played.before[place])
 
 
@@ -162,9 +162,9 @@ def share(part: float, whole: float, places: int = 4) -> float | None:
     return round(part / whole, places) if whole else None
 
 
-def figures_of(played: Played) -> Run:
+def figures_of(played: Conversation) -> Totals:
     """The figures of one person."""
-    run = Run()
+    run = Totals()
     run.add(played)
     return run
 
@@ -175,7 +175,7 @@ async def run(
     listen: Listener = by_rules,
     concurrency: int = 1,
     tell: Callable[[int], object] = int,
-) -> Run:
+) -> Totals:
     """Play persons, `concurrency` of them at a time, and sum up; the sums do not depend on who is done first.
 
     Args:
@@ -184,7 +184,7 @@ async def run(
         concurrency: more than one is of use only with a model.
         tell: receives the number of persons and unreadable files done.
     """
-    found, waiting, done = Run(), list[tuple[Person, asyncio.Task[Played]]](), 0
+    found, waiting, done = Totals(), list[tuple[Person, asyncio.Task[Conversation]]](), 0
 
     async def finish() -> None:
         nonlocal done
@@ -203,7 +203,7 @@ async def run(
             if isinstance(who, Unreadable):
                 found.unreadable.append((who.path, who.why))
                 continue
-            waiting.append((who, asyncio.create_task(play(who, listen))))
+            waiting.append((who, asyncio.create_task(simulate_person(who, listen))))
             if len(waiting) >= concurrency:
                 await finish()
         while waiting:
@@ -214,25 +214,25 @@ async def run(
     return found
 
 
-def judged_lines(played: Played, truths: Sequence[Truth]) -> _Judged:
+def judged_lines(played: Conversation, truths: Sequence[Truth]) -> _Judged:
     """The lines of the card, each with its verdict and the fact that it was matched with."""
     lines = () if played.card is None else played.card.lines
     return [(line, *verdict_on(line, truths)) for line in lines]
 
 
-def held_lines(played: Played) -> list[CardLine]:
+def held_lines(played: Conversation) -> list[CardLine]:
     """All lines of the card, past ones included, and of the log."""
     held = [] if played.card is None else [*played.card.lines, *played.card.past]
     return held + [change.line for diff in played.log for change in diff.changes if change.line is not None]
 
 
-def stored(played: Played) -> str:
+def stored(played: Conversation) -> str:
     """All stored bytes of a person, as the topics have them."""
     parts = [] if played.card is None else [encode(played.card)]
     return b"\n".join([*parts, *(encode(diff) for diff in played.log)]).decode()
 
 
-def kept_values(values: Iterable[str], played: Played) -> list[str]:
+def kept_values(values: Iterable[str], played: Conversation) -> list[str]:
     """The values of which a part is stored: all of it, however it is spaced, or a number or word of it alone."""
     # Not the words of ids and times, which are no person's.
     texts = [f"{line.dimension} {line.value} {line.words} {line.line_id}" for line in held_lines(played)]

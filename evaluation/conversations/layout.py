@@ -31,7 +31,7 @@ _LIKED: Final = re.compile(r"interest|hobb")
 _QUOTED: Final = re.compile(r"'(.+)'", re.DOTALL)
 
 
-class About(StrEnum):
+class PreferenceKind(StrEnum):
     """The purpose that a conversation was written for."""
 
     PREFERENCE = "preference"
@@ -42,7 +42,7 @@ class About(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SpokenTurn:
     """One turn of a conversation."""
 
     role: Speaker
@@ -66,9 +66,9 @@ class Talk:
     """
 
     kind: str
-    about: About
+    about: PreferenceKind
     preference: str
-    turns: tuple[Said, ...]
+    turns: tuple[SpokenTurn, ...]
     of_others: bool = False
     before: str | None = None
     strength: str | None = None
@@ -191,7 +191,7 @@ def in_order(talks: Sequence[Talk]) -> tuple[Talk, ...]:
     """
     waiting, done = list(talks), list[Talk]()
     while waiting:
-        ahead = {talk.preference for talk in waiting if talk.about is not About.FORGET and not talk.of_others}
+        ahead = {talk.preference for talk in waiting if talk.about is not PreferenceKind.FORGET and not talk.of_others}
         ready = [talk for talk in waiting if talk.before is None or talk.before not in ahead]
         first = (ready or waiting)[0]  # in a circle, the file's order
         waiting.remove(first)
@@ -210,13 +210,13 @@ def _talk(kind: str, element: Mapping[str, Any]) -> Talk | None:
     if isinstance(secret, dict):
         secret = next(iter(secret.values()), None)
     if pref_type == "ask_to_forget":
-        about = About.FORGET
+        about = PreferenceKind.FORGET
         quoted = _QUOTED.search(preference)
         before = preference = before or (quoted[1] if quoted else preference)
     elif "sensitive_info" in element or pref_type in SENSITIVE_TYPES:
-        about = About.SENSITIVE
+        about = PreferenceKind.SENSITIVE
     else:
-        about = About.PREFERENCE if preference else About.NOTHING
+        about = PreferenceKind.PREFERENCE if preference else PreferenceKind.NOTHING
     strength = _text(element.get("strength")).lower()
     return Talk(
         kind=kind,
@@ -231,7 +231,7 @@ def _talk(kind: str, element: Mapping[str, Any]) -> Talk | None:
     )
 
 
-def turns_of(value: object) -> tuple[Said, ...]:
+def turns_of(value: object) -> tuple[SpokenTurn, ...]:
     r"""The turns of a conversation: objects with `role` and `content`, or one text with the speakers' names.
 
     >>> [(turn.role.value, turn.text) for turn in turns_of("User: I ski.\nAssistant: Where?")]
@@ -246,7 +246,9 @@ def turns_of(value: object) -> tuple[Said, ...]:
             pairs += [(turn.role.value, turn.text) for turn in turns_of(each)]
         elif isinstance(each, dict):
             pairs.append((_text(each.get("role") or "user"), each.get("content", each.get("text"))))
-    turns = [Said(_SPEAKERS.get(role.strip().lower(), Speaker.OTHER), _content(content)) for role, content in pairs]
+    turns = [
+        SpokenTurn(_SPEAKERS.get(role.strip().lower(), Speaker.OTHER), _content(content)) for role, content in pairs
+    ]
     return tuple(turn for turn in turns if turn.text)
 
 

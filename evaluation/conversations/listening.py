@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from evaluation.conversations.layout import Person, Talk
-from evaluation.replies import Desk
+from evaluation.replies import CachedClient
 from evaluation.simulation import Turn, simulate
 from operators.cards.fold import fold_cards, redact_card_log
 from operators.evolve import ReasonerUnavailable
@@ -34,7 +34,7 @@ BETWEEN_TALKS: Final = timedelta(days=1)
 BETWEEN_TURNS: Final = timedelta(seconds=40)
 
 
-class By(StrEnum):
+class ReaderChoice(StrEnum):
     """The listener."""
 
     RULES = "rules"
@@ -44,7 +44,7 @@ class By(StrEnum):
 
 
 @dataclass
-class Played:
+class Conversation:
     """A person after all their conversations.
 
     Attributes:
@@ -88,7 +88,7 @@ class ModelListener:
         by: `MODEL` or `BOTH`.
     """
 
-    def __init__(self, desk: Desk, by: By) -> None:
+    def __init__(self, desk: CachedClient, by: ReaderChoice) -> None:
         self._by = by
         self._listening = LlmExtractor(desk, extractor=RULES, gate=OUTPUT_GATE)
         self.unusable = 0
@@ -101,13 +101,13 @@ class ModelListener:
         except ReasonerUnavailable:
             self.unusable += 1
             return rules
-        return model if self._by is By.MODEL else combine(rules, model)
+        return model if self._by is ReaderChoice.MODEL else combine(rules, model)
 
 
 class _Listening:
     """The agent `listen` for one person, as an arm: its answer to a talk is the card as it is before it."""
 
-    def __init__(self, played: Played, listen: Listener) -> None:
+    def __init__(self, played: Conversation, listen: Listener) -> None:
         self._played, self._listen = played, listen
         self._steps, self._state = ListenStep(extractor=RULES, privacy=PRIVACY), ListenState()
         self._offset = 0
@@ -144,9 +144,9 @@ class _Listening:
             self._state = ListenState(without_chunk(listening, chunk), played.card)
 
 
-async def play(person: Person, listen: Listener = by_rules) -> Played:
+async def simulate_person(person: Person, listen: Listener = by_rules) -> Conversation:
     """The person's card after all their conversations."""
-    played = Played(person)
+    played = Conversation(person)
     turns = [Turn(person.user_id, talk) for talk in person.talks]
     places = iter(range(len(turns)))
 
@@ -182,7 +182,7 @@ def utterances(user_id: str, place: int, talk: Talk) -> list[Utterance]:
     return [*spoken, utterance(len(spoken), Speaker.OTHER, ends=True)]
 
 
-def _append(played: Played, diff: CardDiff) -> None:
+def _append(played: Conversation, diff: CardDiff) -> None:
     """Append a diff to the log, sealed. If it erases lines, redact the log and fold the card again."""
     played.card = with_sealed_diff(played.card, diff)
     assert played.card.last_diff is not None  # noqa: S101 - for the type

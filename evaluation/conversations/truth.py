@@ -18,7 +18,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
-from evaluation.conversations.layout import About, Person, Talk
+from evaluation.conversations.layout import Person, PreferenceKind, Talk
 from operators.attributes import normalise
 from schemas import Speaker
 from schemas.cards import FREE, CardLine
@@ -185,19 +185,21 @@ def truths_of(person: Person) -> tuple[Truth, ...]:
     """All facts of the file; of several about one thing, the last."""
     found: dict[tuple[str, bool], Truth] = {}
     for talk in person.talks:
-        if talk.about is About.NOTHING or not talk.preference:
+        if talk.about is PreferenceKind.NOTHING or not talk.preference:
             continue
         if talk.before is not None:
-            _take_back(found, talk.before, Verdict.FORGOTTEN if talk.about is About.FORGET else Verdict.OVERTAKEN)
-        if talk.about is About.FORGET:
+            _take_back(
+                found, talk.before, Verdict.FORGOTTEN if talk.about is PreferenceKind.FORGET else Verdict.OVERTAKEN
+            )
+        if talk.about is PreferenceKind.FORGET:
             continue
         key = talk.preference.casefold(), talk.of_others
-        if talk.about is About.SENSITIVE:
+        if talk.about is PreferenceKind.SENSITIVE:
             found[key] = Truth(talk.preference, Verdict.SENSITIVE)
         elif talk.of_others:
             found[key] = Truth(talk.preference, Verdict.OTHERS)
         else:
-            said, own_words = is_said_in(talk), is_in_own_words(talk)
+            said, own_words = occurs_in(talk), occurs_in_own_turns(talk)
             if key in found:
                 said, own_words = said or found[key].said, own_words or found[key].own_words
             found[key] = Truth(talk.preference, Verdict.STANDS, said, own_words, talk.pref_type, talk.kind)
@@ -211,7 +213,7 @@ def _take_back(found: dict[tuple[str, bool], Truth], preference: str, verdict: V
         found[key] = Truth(preference, verdict)
 
 
-def is_said_in(talk: Talk) -> bool:
+def occurs_in(talk: Talk) -> bool:
     """True if the person states the preference; else it is implied."""
     if talk.strength is not None:
         return talk.strength == "said"
@@ -220,7 +222,7 @@ def is_said_in(talk: Talk) -> bool:
     return bool(wanted) and any(len(wanted & content(each)) >= SAID_SHARE * len(wanted) for each in sentences)
 
 
-def is_in_own_words(talk: Talk) -> bool:
+def occurs_in_own_turns(talk: Talk) -> bool:
     """True if most words of a preference are the person's, rather than the assistant's or between the lines."""
     own = frozenset[str]().union(*(content(said.text) for said in talk.turns if said.role is Speaker.USER))
     return any(len(each.words & own) >= MIN_SHARE * len(each.words) for each in claims(talk.preference)[:1])

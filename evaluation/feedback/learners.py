@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from evaluation.feedback.person import Kind, Reply
+from evaluation.feedback.person import Reply, ReplyKind
 from evaluation.feedback.scenarios import Scenario
 from evaluation.simulation import Turn
 from operators.admission import contrast_id
@@ -63,7 +63,7 @@ class Offer:
         return None if self.fit is None else self.fit.question
 
 
-class Remembers:
+class StructuredLearner:
     """Remembers features that were taken and features that were refused, and knows no more than that."""
 
     def __init__(self) -> None:
@@ -88,7 +88,10 @@ class Remembers:
         """Remember the features of suitable items, and the directives about features."""
         del answer
         person = turn.shown.person
-        for item_id in {*reply.suits, *((reply.item_id,) if reply.kind is Kind.ACCEPTED and reply.item_id else ())}:
+        for item_id in {
+            *reply.suits,
+            *((reply.item_id,) if reply.kind is ReplyKind.ACCEPTED and reply.item_id else ()),
+        }:
             features = _features(turn.shown.item(item_id))
             self._liked[person] |= features
             self._refused[person] -= features
@@ -107,7 +110,7 @@ def _features(item: Candidate) -> set[tuple[str, str]]:
     return {(name, str(value)) for name, value in item.metadata.items()}
 
 
-class Skills:
+class SkillLearner:
     """The product: the steps of the worker's agents, in this process and without any model.
 
     Attributes:
@@ -144,9 +147,9 @@ class Skills:
 
     async def learn(self, turn: Turn[Scenario], answer: Offer, reply: Reply) -> None:
         """Learn a choice, an abstention or a correction."""
-        if reply.kind is Kind.ACCEPTED:
+        if reply.kind is ReplyKind.ACCEPTED:
             await self._choose(turn.shown, answer, str(reply.item_id))
-        elif reply.kind is Kind.CONFIRMED_NONE:
+        elif reply.kind is ReplyKind.CONFIRMED_NONE:
             self._abstain(turn.shown, answer)
         else:
             self._correct(turn.shown, reply, self.replies)
@@ -154,7 +157,7 @@ class Skills:
 
     def say(self, scenario: Scenario, text: str) -> PolicySkill:
         """The skill after a sentence in passing."""
-        self._correct(scenario, Reply(Kind.REJECTED, text), Replies.TEXT)
+        self._correct(scenario, Reply(ReplyKind.REJECTED, text), Replies.TEXT)
         return self.skill(scenario)
 
     def skill(self, scenario: Scenario) -> PolicySkill:
@@ -216,7 +219,7 @@ class Skills:
         items, skill = self.facts(scenario.items), self.skill(scenario)
         content: dict[str, Any] = {"text": reply.text}
         if replies is Replies.STRUCTURED and (reply.says or reply.suits):
-            about = reply.item_id if reply.kind is Kind.REJECTED else None
+            about = reply.item_id if reply.kind is ReplyKind.REJECTED else None
             content = {"item_id": about, "directives": reply.says, "acceptable": reply.suits}
         event_id = self._event_id("correction")
         correction = Correction(
@@ -264,7 +267,7 @@ class Skills:
         return derived_id("feedback", kind, str(self._events))
 
 
-class InPassing:
+class InPassingLearner:
     """Wraps the product: before each new scenario the person mentions someone else's taste, which may teach nothing.
 
     Attributes:
@@ -281,7 +284,7 @@ class InPassing:
         "Meine Mutter will kein {value}.",
     )
 
-    def __init__(self, skills: Skills) -> None:
+    def __init__(self, skills: SkillLearner) -> None:
         self._skills = skills
         self._met: set[str] = set()
         self.said = self.learned = 0

@@ -13,7 +13,7 @@ from evaluation.feedback.scenarios import Scenario, Taste
 from schemas import ClarifyingQuestion, Directive, Stance
 
 
-class Kind(StrEnum):
+class ReplyKind(StrEnum):
     """The meaning of a reply."""
 
     ACCEPTED = "accepted"
@@ -36,7 +36,7 @@ class Reply:
         answers: the id of the question that it answers.
     """
 
-    kind: Kind
+    kind: ReplyKind
     text: str
     item_id: str | None = None
     says: tuple[Directive, ...] = ()
@@ -46,18 +46,18 @@ class Reply:
     @property
     def is_right(self) -> bool:
         """True if the offer was the item that they wanted."""
-        return self.kind in (Kind.ACCEPTED, Kind.CONFIRMED_NONE)
+        return self.kind in (ReplyKind.ACCEPTED, ReplyKind.CONFIRMED_NONE)
 
 
 def reply(scenario: Scenario, taste: Taste, before: Taste | None, action: str | None) -> Reply:
     """The person's reply to an offered item, or to none; `before`: their taste before it shifted, if it has."""
     answer = scenario.answer
     if action == answer:
-        return Reply(Kind.CONFIRMED_NONE if answer is None else Kind.ACCEPTED, "Right!", answer)
+        return Reply(ReplyKind.CONFIRMED_NONE if answer is None else ReplyKind.ACCEPTED, "Right!", answer)
     if action is None:
         assert answer is not None  # noqa: S101 -- else the action was right
         return Reply(
-            Kind.WOULD_HAVE_TAKEN, f"{scenario.option(answer)} would have worked for me.", answer, suits=(answer,)
+            ReplyKind.WOULD_HAVE_TAKEN, f"{scenario.option(answer)} would have worked for me.", answer, suits=(answer,)
         )
     if disliked := taste.disliked(scenario.item(action)):
         return _rejected(scenario, before, action, disliked[0])
@@ -74,7 +74,7 @@ def _rejected(scenario: Scenario, before: Taste | None, action: str, why: tuple[
         else f"{scenario.option(action)} won't work for me because I don't want {value}."
     )
     directive = Directive(stance=Stance.AVOIDS, dimension=category, value=value, changed=changed)
-    return Reply(Kind.REJECTED, text, action, says=(directive,))
+    return Reply(ReplyKind.REJECTED, text, action, says=(directive,))
 
 
 def _wanted_another(scenario: Scenario, taste: Taste, action: str, answer: str) -> Reply:
@@ -94,10 +94,10 @@ def _wanted_another(scenario: Scenario, taste: Taste, action: str, answer: str) 
         )
     else:
         text = f"{scenario.option(action)} works, but {scenario.option(answer)} would be even better for me."
-    return Reply(Kind.WANTED_ANOTHER, text, answer, says=tuple(directives), suits=(action, answer))
+    return Reply(ReplyKind.WANTED_ANOTHER, text, answer, says=tuple(directives), suits=(action, answer))
 
 
-def answered(question: ClarifyingQuestion, taste: Taste, category: str) -> Reply:
+def react(question: ClarifyingQuestion, taste: Taste, category: str) -> Reply:
     """The person's answer to a question: of each option whether they dislike it or like it.
 
     If their favourite of all is among the options, they state that they prefer it to the others.
@@ -117,7 +117,7 @@ def answered(question: ClarifyingQuestion, taste: Taste, category: str) -> Reply
             for other in fine
             if other != best
         ]
-    return Reply(Kind.ANSWERED, _in_words(directives), says=tuple(directives), answers=question.question_id)
+    return Reply(ReplyKind.ANSWERED, _in_words(directives), says=tuple(directives), answers=question.question_id)
 
 
 def _in_words(directives: Sequence[Directive]) -> str:

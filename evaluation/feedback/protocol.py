@@ -6,8 +6,8 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from evaluation.feedback.learners import InPassing, Offer, Remembers, Replies, Skills
-from evaluation.feedback.person import Reply, answered, reply
+from evaluation.feedback.learners import InPassingLearner, Offer, Replies, SkillLearner, StructuredLearner
+from evaluation.feedback.person import Reply, react, reply
 from evaluation.feedback.scenarios import LEARNING, ORIGINAL, SHIFTED, TESTS, Scenario, Scenarios
 from evaluation.simulation import Arm, Progress, Retry, Turn, no_progress, simulate
 
@@ -17,7 +17,7 @@ RUN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedCase:
     """One scenario as it went.
 
     Attributes:
@@ -39,13 +39,13 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class PassResult:
     """One pass over a phase that is learned from, and the test after it."""
 
     phase: int
     number: int
-    served: tuple[Served, ...]
-    test: tuple[Served, ...]
+    served: tuple[ServedCase, ...]
+    test: tuple[ServedCase, ...]
 
     @property
     def right(self) -> float:
@@ -59,28 +59,28 @@ class Pass:
 
 
 @dataclass
-class Played:
+class EvaluationResult:
     """The passes of a play, in order, and each test before anything of its phase was learned."""
 
-    passes: list[Pass] = field(default_factory=list)
+    passes: list[PassResult] = field(default_factory=list)
     before: dict[int, float] = field(default_factory=dict)
 
-    def of(self, phase: int) -> list[Pass]:
+    def of(self, phase: int) -> list[PassResult]:
         """The passes over a phase."""
         return [each for each in self.passes if each.phase == phase]
 
     @property
-    def everything(self) -> list[Served]:
+    def everything(self) -> list[ServedCase]:
         """All offers, in learning and in the tests."""
         return [served for each in self.passes for served in (*each.served, *each.test)]
 
 
-def share_right(served: Sequence[Served]) -> float:
+def share_right(served: Sequence[ServedCase]) -> float:
     """The share of right offers; 0 of none."""
     return sum(each.is_right for each in served) / len(served) if served else 0.0
 
 
-async def play(
+async def run_pass(
     scenarios: Scenarios,
     arm: Arm[Scenario, Offer, Reply],
     passes: int = 3,
@@ -88,30 +88,30 @@ async def play(
     asks: bool = False,
     phases: Sequence[int] = tuple(LEARNING),
     progress: Progress = no_progress,
-) -> Played:
+) -> EvaluationResult:
     """Play all passes over these phases; one question is allowed per scenario while learning if it `asks`."""
 
-    async def served(phase: int, era: str, stage: str, *, learns: bool) -> tuple[Served, ...]:
-        found: list[Served] = []
+    async def served(phase: int, era: str, stage: str, *, learns: bool) -> tuple[ServedCase, ...]:
+        found: list[ServedCase] = []
 
         def record(turn: Turn[Scenario], offer: Offer, reply: Reply) -> None:
             del reply
             taste = scenarios.taste(turn.shown, era)
             accepts = tuple(taste.accepts(turn.shown.item(item_id)) for item_id in offer.order)
-            found.append(Served(turn.shown, offer, accepts, asked=learns and asks and not turn.asks))
+            found.append(ServedCase(turn.shown, offer, accepts, asked=learns and asks and not turn.asks))
 
         turns = [Turn(each.user_id, each, learns, asks and learns) for each in scenarios.phases[phase]]
         await simulate(turns, arm, partial(_person, scenarios, era), record, progress, stage)
         return tuple(found)
 
-    played = Played()
+    played = EvaluationResult()
     for phase in phases:
         era, test = LEARNING[phase], TESTS[phase]
         played.before[test] = share_right(await served(test, era, f"phase {test}, before", learns=False))
         for number in range(1, passes + 1):
             learned = await served(phase, era, f"phase {phase}, pass {number}", learns=True)
             tested = await served(test, era, f"phase {test}, pass {number}", learns=False)
-            played.passes.append(Pass(phase, number, learned, tested))
+            played.passes.append(PassResult(phase, number, learned, tested))
     return played
 
 
@@ -120,7 +120,7 @@ def _person(scenarios: Scenarios, era: str, turn: Turn[Scenario], offer: Offer) 
     scenario, question = turn.shown, offer.question
     taste = scenarios.taste(scenario, era)
     if turn.asks and question is not None:
-        return Retry(answered(question, taste, _category(scenario, question.dimension)), replace(turn, asks=False))
+        return Retry(react(question, taste, _category(scenario, question.dimension)), replace(turn, asks=False))
     before = scenarios.taste(scenario, ORIGINAL) if era == SHIFTED else None
     return reply(scenario, taste, before, offer.action)
 
@@ -152,7 +152,7 @@ def bins(chances: Iterable[tuple[float, bool]]) -> list[dict[str, Any]]:
     return found
 
 
-def reliability(played: Played) -> list[dict[str, Any]]:
+def reliability(played: EvaluationResult) -> list[dict[str, Any]]:
     """How far chances can be relied on: an object for the candidates', and one for the chance that none suits."""
     rated = [each for each in played.everything if each.offer.fit is not None]
     candidates = [pair for each in rated for pair in zip(each.offer.fit.chances, each.accepts, strict=True)]  # type: ignore[union-attr]
@@ -166,7 +166,7 @@ def reliability(played: Played) -> list[dict[str, Any]]:
     return found
 
 
-def recovery(played: Played) -> dict[str, Any] | None:
+def recovery(played: EvaluationResult) -> dict[str, Any] | None:
     """How soon the shift between the phases is made good; None where only one was played.
 
     It counts the choices of a person until as many are right again, over all persons, as in the last pass before the
@@ -192,7 +192,7 @@ def recovery(played: Played) -> dict[str, Any] | None:
     }
 
 
-def by_phase(played: Played) -> dict[str, list[float]]:
+def by_phase(played: EvaluationResult) -> dict[str, list[float]]:
     """The share right by phase, after each pass."""
     found = {}
     for learned, tested in TESTS.items():
@@ -205,12 +205,12 @@ async def evaluate(
     scenarios: Scenarios, replies: Replies, passes: int, *, asks: bool, progress: Progress = no_progress
 ) -> list[dict[str, Any]]:
     """Play the protocol with the product and its yardsticks: one object per line of `--json`."""
-    skills = Skills(replies)
-    passing = InPassing(skills)
-    played = await play(scenarios, passing, passes, asks=asks, progress=progress)
-    [asking] = (await play(scenarios, Skills(replies), 1, asks=True, phases=(1,), progress=progress)).passes
-    [silent] = (await play(scenarios, Skills(replies), 1, phases=(1,), progress=progress)).passes
-    remembers = await play(scenarios, Remembers(), passes, progress=progress)
+    skills = SkillLearner(replies)
+    passing = InPassingLearner(skills)
+    played = await run_pass(scenarios, passing, passes, asks=asks, progress=progress)
+    [asking] = (await run_pass(scenarios, SkillLearner(replies), 1, asks=True, phases=(1,), progress=progress)).passes
+    [silent] = (await run_pass(scenarios, SkillLearner(replies), 1, phases=(1,), progress=progress)).passes
+    remembers = await run_pass(scenarios, StructuredLearner(), passes, progress=progress)
     shift = recovery(played)
     return [
         *(

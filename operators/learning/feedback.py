@@ -264,7 +264,7 @@ class _CorrectionUpdate:
         just_said = set(self._unwanted)
         for item in self.suitable:
             facts = set(fact_ids(item.facts))
-            for said in self.saying.held:
+            for said in self.saying.current:
                 is_new = said.attribute_id in just_said
                 if not is_new and said.bound is None and rejects(said, item, facts):
                     self.saying.withdraw(said.statement_id, _SUITS)

@@ -80,10 +80,10 @@ def updated_session(
     session_id, at, logged_at = event.session_id, event.occurred_at, kafka_time(source)
     if session_id is None:
         return None
-    held = live_session(skill, session_id, at)
-    if held is None and any(is_later(each.last_at, add_span(at, lasts), logged_at) for each in skill.sessions):
+    current = live_session(skill, session_id, at)
+    if current is None and any(is_later(each.last_at, add_span(at, lasts), logged_at) for each in skill.sessions):
         return None  # the event is so late that its session ended before one that is kept
-    lines = {} if held is None else {line.attribute_id: line for line in held.lines}
+    lines = {} if current is None else {line.attribute_id: line for line in current.lines}
     if shown is not None:
         facts = {fact_id(fact): fact for item in taken for fact in item.facts}
         for name in dict.fromkeys(shown.taken):
@@ -91,13 +91,13 @@ def updated_session(
                 lines[name] = SessionLine(attribute_id=name, dimension=facts[name].dimension, value=facts[name].value)
         lines = {name: _counted(line, shown, weight) for name, line in lines.items()}
     kept = sorted(lines.values(), key=lambda line: (-line.taken, line.expected, line.attribute_id))
-    is_ours = held is not None and not (logged_at is not None and is_ahead(held.last_at, logged_at))
-    last = max(held.last_at, at) if held is not None and is_ours else at
+    is_ours = current is not None and not (logged_at is not None and is_ahead(current.last_at, logged_at))
+    last = max(current.last_at, at) if current is not None and is_ours else at
     return SkillSession(
         session_id=session_id,
         last_at=last,
         until=add_span(last, lasts),
-        events=1 if held is None else held.events + 1,
+        events=1 if current is None else current.events + 1,
         lines=tuple(kept[:MAX_SESSION_LINES]),
     )
 
@@ -178,11 +178,11 @@ class StatementUpdate:
         self, stance: Stance, subject: StatementSubject, words: str, scope: Scope, session_id: str | None = None
     ) -> Statement | None:
         """Add a statement, and withdraw its opposites. A late one yields to newer ones about the same: returns None."""
-        held = list(self._held.values())
-        about = [each for each in held if each.attribute_id == subject.attribute_id]
+        current = list(self._held.values())
+        about = [each for each in current if each.attribute_id == subject.attribute_id]
         if any(is_later(each.stated_at, self._at, self._logged_at) for each in about):
             return None
-        for each in held:
+        for each in current:
             is_same = each.attribute_id == subject.attribute_id
             is_opposite = is_same and each.stance is not stance and Stance.AVOIDS in (stance, each.stance)
             is_reversed = each.attribute_id == subject.over and each.over == subject.attribute_id
@@ -221,7 +221,7 @@ class StatementUpdate:
             self._withdraw(name, reason)
 
     @property
-    def held(self) -> tuple[Statement, ...]:
+    def current(self) -> tuple[Statement, ...]:
         """The statements as they are now."""
         return tuple(self._held.values())
 

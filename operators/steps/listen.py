@@ -105,7 +105,7 @@ class ListenStep:
             return ListenEffects(ListenOutcome.REPEATED)
         chunks, closed = self._silent(listening.chunks, source.timestamp_ms)
         unsaid = utterance.role is Speaker.USER and self.privacy.opt_out(utterance.text) is OptOut.NOT_REMEMBERED
-        text = forget_wishes(utterance, self.extractor) if unsaid else utterance.text
+        text = forget_requests(utterance, self.extractor) if unsaid else utterance.text
         place = open_chunk_index(chunks, utterance.conversation_id)
         found: Mapping[str, int] = {}
         if text.strip():
@@ -172,7 +172,7 @@ class ListenStep:
             lines=tuple(dict.fromkeys(name for each in erased for name in erased_digests(user_id, *each))),
         )
 
-    def forgotten(self, state: ListenState, heard: Extraction, thought: ChunkEffects) -> tuple[str, ...]:
+    def erased_values(self, state: ListenState, heard: Extraction, thought: ChunkEffects) -> tuple[str, ...]:
         """Return the values that a chunk has erased: those of lines, and those that the person named."""
         wishes = (each.value for each in heard.findings[:MAX_FINDINGS] if each.effect is Effect.FORGETS)
         lines = (value_of_line(*each) for each in erased_lines(state.card, thought.diff).items())
@@ -209,7 +209,7 @@ class ListenStep:
         return chunks, closed
 
 
-def forget_wishes(utterance: Utterance, extractor: Extractor) -> str:
+def forget_requests(utterance: Utterance, extractor: Extractor) -> str:
     """Return only the wishes to forget of a turn that must not be remembered.
 
     "Don't remember that I like jazz" is about jazz, which the card may have.

@@ -15,9 +15,9 @@ from streams.cli.progress import ProgressBars
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from evaluation.conversations.figures import Run
+    from evaluation.conversations.figures import Totals
     from evaluation.conversations.layout import Person, Unreadable
-    from evaluation.conversations.listening import By
+    from evaluation.conversations.listening import ReaderChoice
 
 REPLIES = "conversations-replies.duckdb"
 CONCURRENCY = 8  # people at once, with a model
@@ -73,9 +73,9 @@ def conversations(
         raise typer.BadParameter("name one of --data and --invent", ctx, param_hint="--data")
     from evaluation.conversations.invented import PEOPLE, write  # noqa: PLC0415
     from evaluation.conversations.layout import files, read  # noqa: PLC0415
-    from evaluation.conversations.listening import By  # noqa: PLC0415
+    from evaluation.conversations.listening import ReaderChoice  # noqa: PLC0415
 
-    by = members(By, llm, "--llm", ctx)[0]
+    by = members(ReaderChoice, llm, "--llm", ctx)[0]
     if invent is not None:
         write(invent, people or PEOPLE, seed, held_out=held_out)
     folder = invent or data
@@ -103,8 +103,11 @@ def conversations(
 
 
 def _run(
-    persons: "Iterator[Person | Unreadable]", by: "By", budget_calls: int | None, show_progress: "Callable[[int], None]"
-) -> "tuple[Run, int]":
+    persons: "Iterator[Person | Unreadable]",
+    by: "ReaderChoice",
+    budget_calls: int | None,
+    show_progress: "Callable[[int], None]",
+) -> "tuple[Totals, int]":
     """Return the result of the run, and the number of unusable answers of a model."""
     from evaluation.conversations.figures import run  # noqa: PLC0415
 
@@ -114,7 +117,7 @@ def _run(
     from evaluation.llm import client_of, desk_of  # noqa: PLC0415
     from evaluation.replies import Replies  # noqa: PLC0415
 
-    async def play(replies: Replies) -> "tuple[Run, int]":
+    async def play(replies: Replies) -> "tuple[Totals, int]":
         configured = settings()
         client = client_of(configured, replies)
         try:

@@ -47,12 +47,12 @@ def stream(
     """
     require_extra(*EXTRA)
     from evaluation.exceptions import UnknownArm  # noqa: PLC0415
-    from evaluation.plans import Lists, plans  # noqa: PLC0415
-    from evaluation.skill_arms import By, known  # noqa: PLC0415
-    from evaluation.stream import lines_of, play  # noqa: PLC0415
+    from evaluation.plans import ListKind, plans  # noqa: PLC0415
+    from evaluation.skill_arms import RankBy, known  # noqa: PLC0415
+    from evaluation.stream import lines_of, simulate_user  # noqa: PLC0415
 
-    kinds = members(Lists, candidates, "--candidates", ctx)
-    rankers = members(By, by, "--by", ctx)
+    kinds = members(ListKind, candidates, "--candidates", ctx)
+    rankers = members(RankBy, by, "--by", ctx)
     lengths = names_of(history)
     if not lengths or not all(length.isdecimal() for length in lengths):
         raise typer.BadParameter(f"{history!r} is no number of visits", ctx, param_hint="--history")
@@ -65,7 +65,9 @@ def stream(
     visits = [int(length) for length in lengths]
     with ProgressBars() as progress:
         for plan in plans(data, kinds, visits, users, most=choices, seed=seed, domain=domain, progress=progress.update):
-            results = [asyncio.run(play(rule, plan, rankers, seed, progress=progress.update)) for rule in rules]
+            results = [
+                asyncio.run(simulate_user(rule, plan, rankers, seed, progress=progress.update)) for rule in rules
+            ]
             for ranker in rankers:
                 print_lines(lines_of(plan, results, ranker, seed), as_json)
 
@@ -92,7 +94,7 @@ def model(
     """
     require_extra(*EXTRA)
     from evaluation import model as with_model  # noqa: PLC0415
-    from evaluation.plans import Lists, full_plan  # noqa: PLC0415
+    from evaluation.plans import ListKind, full_plan  # noqa: PLC0415
     from evaluation.replies import Replies  # noqa: PLC0415
 
     names = names_of(arm) if arm else list(with_model.ARMS)
@@ -100,7 +102,7 @@ def model(
         raise typer.BadParameter(f"there are: {', '.join(with_model.ARMS)}", ctx, param_hint="--arm")
     with ProgressBars() as progress, closing(Replies(FOLDER / REPLIES, budget_calls)) as replies:
         plan = full_plan(
-            data, users, choices, Lists.POPULAR, HISTORY, POOL, seed=seed, domain=domain, progress=progress.update
+            data, users, choices, ListKind.POPULAR, HISTORY, POOL, seed=seed, domain=domain, progress=progress.update
         )
         playing = with_model.run(
             plan, settings(), replies, arms=names, swept=sweeps, concurrency=CONCURRENCY, progress=progress.update

@@ -251,7 +251,7 @@ class ListenAgent:
             thought = self._step.finish(state, chunk, heard, await self._vocabulary(user_id, chunk))
             if needs_storing(thought):
                 until = erased_until(chunk, datetime.now(UTC))
-                gone = self._step.forgotten(state, heard, thought)
+                gone = self._step.erased_values(state, heard, thought)
                 waiting = await asyncio.to_thread(scrub_pending, state.listening, gone, until, chunk)
                 listening, chunk = with_result(waiting, chunk, thought)
                 await self.conversations.write(event, listening)

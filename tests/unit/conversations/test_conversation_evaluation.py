@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from evaluation.conversations.figures import Run, figures_of, stored
+from evaluation.conversations.figures import Totals, figures_of, stored
 from evaluation.conversations.invented import person as invented
 from evaluation.conversations.invented import write
-from evaluation.conversations.layout import About, Person, Unreadable, person, read, turns_of
-from evaluation.conversations.listening import Played, play
+from evaluation.conversations.layout import Person, PreferenceKind, Unreadable, person, read, turns_of
+from evaluation.conversations.listening import Conversation, simulate_person
 from evaluation.conversations.truth import claims, matches
 from operators.cards.fold import fold_cards
 from operators.cards.lines import line_id
@@ -55,9 +55,9 @@ def card(*lines: CardLine) -> Card:
     return Card(event_id="chunk-1", occurred_at=AT, user_id="anna", version=1, lines=lines)
 
 
-def played(who: Person, *lines: CardLine, before: tuple[CardLine, ...] = ()) -> Played:
+def played(who: Person, *lines: CardLine, before: tuple[CardLine, ...] = ()) -> Conversation:
     """A play that ended with these lines; before each talk the card had those of `before`."""
-    return Played(who, card(*lines), before=[before] * len(who.talks))
+    return Conversation(who, card(*lines), before=[before] * len(who.talks))
 
 
 runner = CliRunner()
@@ -118,7 +118,7 @@ def test_an_unreadable_file_is_reported_and_the_others_are_read(tmp_path, text):
 def test_a_quote_names_the_preference_to_forget():
     [talk] = person_of(forget("Likes 'old' tea", "Forget it.") | {"prev_pref": None}).talks
 
-    assert (talk.about, talk.preference) == (About.FORGET, "Likes 'old' tea")
+    assert (talk.about, talk.preference) == (PreferenceKind.FORGET, "Likes 'old' tea")
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ PEOPLE = 6
 @pytest.fixture(scope="module")
 def plays():
     persons = [person(f"person-{place}", invented(place)) for place in range(PEOPLE)]
-    return [asyncio.run(play(who)) for who in persons]
+    return [asyncio.run(simulate_person(who)) for who in persons]
 
 
 def test_cards_keep_no_sensitive_values(plays):
@@ -192,7 +192,7 @@ def test_withdrawn_and_updated_preferences_are_counted():
         update("Likes ludo", "Likes chess", "I don't like chess any more. I love ludo."),
     )
 
-    each = asyncio.run(play(who))
+    each = asyncio.run(simulate_person(who))
 
     counts = figures_of(each).counts
     assert (counts["forgets"], counts["forgets_known"], counts["forgets_back"]) == (1, 1, 0)
@@ -224,7 +224,7 @@ def test_a_seed_reproduces_the_data_set(tmp_path):
 
 
 def _sum(plays):
-    total = Run()
+    total = Totals()
     for each in plays:
         total.add(each)
     return total

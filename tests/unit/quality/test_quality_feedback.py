@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from evaluation.exceptions import QualityError
-from evaluation.feedback.learners import InPassing, Remembers, Replies, Skills
-from evaluation.feedback.person import Kind, reply
-from evaluation.feedback.protocol import Played, play, reliability
+from evaluation.feedback.learners import InPassingLearner, Replies, SkillLearner, StructuredLearner
+from evaluation.feedback.person import ReplyKind, reply
+from evaluation.feedback.protocol import EvaluationResult, reliability, run_pass
 from evaluation.feedback.scenarios import ORIGINAL, SHIFTED, Scenarios, read
 from evaluation.simulation import Turn
 from schemas import Stance
@@ -29,13 +29,13 @@ def scenarios() -> Scenarios:
 
 
 @pytest.fixture(scope="module")
-def remembering(scenarios: Scenarios) -> Played:
-    return asyncio.run(play(scenarios, Remembers()))
+def remembering(scenarios: Scenarios) -> EvaluationResult:
+    return asyncio.run(run_pass(scenarios, StructuredLearner()))
 
 
 def test_the_simulated_person_words_feedback_like_the_benchmark(scenarios):
     expected = [json.loads(line) for line in (SAMPLE / "replies.jsonl").read_text().splitlines()]
-    assert {row[3] for row in expected} == set(Kind) - {Kind.ANSWERED}
+    assert {row[3] for row in expected} == set(ReplyKind) - {ReplyKind.ANSWERED}
 
     for phase, place, action, kind, text, item_id, dislikes, prefers in expected:
         scenario = scenarios.phases[phase][place]
@@ -55,10 +55,10 @@ def test_the_simulated_person_words_feedback_like_the_benchmark(scenarios):
 
 @pytest.mark.parametrize("replies", list(Replies))
 def test_skills_learn_as_much_as_a_learner_with_structured_feedback(scenarios, remembering, replies):
-    skills = Skills(replies)
-    passing = InPassing(skills)
+    skills = SkillLearner(replies)
+    passing = InPassingLearner(skills)
 
-    played = asyncio.run(play(scenarios, passing))
+    played = asyncio.run(run_pass(scenarios, passing))
 
     assert sum(each.success for each in played.passes) >= FLOOR * sum(each.success for each in remembering.passes)
     assert skills.directed
@@ -75,7 +75,7 @@ def test_a_learner_does_not_see_the_answer(scenarios):
     }
 
     async def offers(shown: Any) -> list[str | None]:
-        skills = Skills()
+        skills = SkillLearner()
         return [(await skills.answer(Turn(each.user_id, each))).action for each in shown]
 
     assert asyncio.run(offers(scenarios.phases[1])) == asyncio.run(offers(blind[1]))

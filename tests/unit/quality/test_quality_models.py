@@ -10,7 +10,7 @@ from evaluation.leave_one_out import ARMS, run
 from evaluation.model import ARMS as MODEL_ARMS
 from evaluation.model import NO_SKILL, PRIOR
 from evaluation.model import run as run_model
-from evaluation.plans import Lists, full_plan
+from evaluation.plans import ListKind, full_plan
 from evaluation.replies import Replies
 from evaluation.results import read as results_of
 from evaluation.split import read
@@ -142,7 +142,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def plan(folder):
-    return full_plan(folder, 2, CHOICES, Lists.POPULAR, 3, 12)
+    return full_plan(folder, 2, CHOICES, ListKind.POPULAR, 3, 12)
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from evaluation import community
 from evaluation.community import Community
 from evaluation.dataset import sequences
 from evaluation.leave_one_out import ARMS
-from evaluation.plans import Lists, plans
+from evaluation.plans import ListKind, plans
 from evaluation.simulation import no_progress
-from evaluation.skill_arms import STREAM_RULES, By
+from evaluation.skill_arms import STREAM_RULES, RankBy
 from evaluation.split import read
-from evaluation.stream import play
+from evaluation.stream import simulate_user
 from evaluation.warm_up import ArmOptions
 from operators.global_skill import Population
 from operators.graph.items import neighbour_of
@@ -19,7 +19,7 @@ from operators.weights import DEFAULT_WEIGHTS
 from streams.cli import app
 from tests.unit.quality.quality_builders import data_set, tastes
 
-KINDS = tuple(Lists)
+KINDS = tuple(ListKind)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def made(folder):
 
 
 async def played(arm, plan, **options):
-    return await play(STREAM_RULES[arm], plan, **options)
+    return await simulate_user(STREAM_RULES[arm], plan, **options)
 
 
 # The lists.
@@ -104,14 +104,14 @@ def test_a_leak_is_detected(tmp_path, monkeypatch, leak):
 async def test_all_arms_rank_the_same_choices(made, kind):
     plays = [await played(name, made[kind]) for name in STREAM_RULES]
 
-    seen = {user_id: list(of_user) for user_id, of_user in plays[0].places[By.MIX].items()}
+    seen = {user_id: list(of_user) for user_id, of_user in plays[0].places[RankBy.MIX].items()}
     assert sum(map(len, seen.values())) == sum(
         choice.shown for choices in made[kind].choices.values() for choice in choices
     )
     for each in plays:
-        for by in By:
+        for by in RankBy:
             assert {user_id: list(of_user) for user_id, of_user in each.places[by].items()} == seen
-    assert plays[0].places[By.MIX] != plays[-1].places[By.MIX]
+    assert plays[0].places[RankBy.MIX] != plays[-1].places[RankBy.MIX]
 
 
 # The command.
