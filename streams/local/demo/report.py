@@ -10,7 +10,7 @@ from rich.text import Text
 
 from operators.learning.fold import format_line
 from schemas import Attribute, SkillDiff, Tier
-from streams.local.demo.run import DemoResult, HitRates
+from streams.local.demo.run import DemoResult
 from streams.local.demo.scenario import Scenario
 
 SHOWN_LINES, SHOWN_DIFFS = 8, 3
@@ -32,9 +32,9 @@ def summary(result: DemoResult) -> dict[str, Any]:
         "users": len({user for user, _ in result.skills}),
         "slim_skills": len(tokens),
         "slim_tokens_max": max(tokens, default=0),
-        **_hits(result.before, "before"),
-        **_hits(result.after, "after"),
-        "test_choices": result.after.choices,
+        **{f"hit_at_{top}_before": round(rate, 4) for top, rate in result.before.items()},
+        **{f"hit_at_{top}_after": round(rate, 4) for top, rate in result.after.items()},
+        "test_choices": result.test_choices,
         "agreement_before": round(agreement[0], 4),
         "agreement_after": round(agreement[1], 4),
         "fold_agrees": result.fold_agrees,
@@ -43,11 +43,6 @@ def summary(result: DemoResult) -> dict[str, Any]:
         "seconds": round(result.seconds, 2),
         "duckdb": str(result.duckdb),
     }
-
-
-def _hits(hits: HitRates, when: str) -> dict[str, float]:
-    rates = {1: hits.at_1, 3: hits.at_3, 5: hits.at_5}
-    return {f"hit_at_{top}_{when}": round(rate, 4) for top, rate in rates.items()}
 
 
 def show(result: DemoResult, scenario: Scenario, console: Console) -> None:
@@ -102,9 +97,9 @@ def _figures(result: DemoResult) -> Table:
     table = Table("figure", title=Text("Results", style="table.title"), title_justify="left")
     for column in ("before", "after"):
         table.add_column(column, justify="right")
-    for top in (1, 3, 5):
-        rates = (f"{facts[f'hit_at_{top}_{when}']:.3f}" for when in ("before", "after"))
-        table.add_row(f"hit rate at {top}, {result.after.choices} test choices", *rates)
+    for top, before in result.before.items():
+        rates = f"{before:.3f}", f"{result.after[top]:.3f}"
+        table.add_row(f"hit rate at {top}, {result.test_choices} test choices", *rates)
     table.add_row("hidden policy found", *(f"{share:.0%}" for share in result.agreement))
     table.add_section()
     for name, value in (

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from operators.learning.fold import fold
-from schemas.base import Event
+from schemas.base import Event, ItemId
 from schemas.codec import encode
 from schemas.corrections import Correction, Directive, Utterance
 from schemas.diffs import PolicySkill, SkillDiff
@@ -38,16 +38,6 @@ Progress = Callable[[str, int, int], None]  # receives a stage's name, its progr
 
 
 @dataclass(frozen=True)
-class HitRates:
-    """The ranker's hit rates on choices that it never learned from."""
-
-    choices: int
-    at_1: float
-    at_3: float
-    at_5: float
-
-
-@dataclass(frozen=True)
 class DemoResult:
     """The result of a demo run."""
 
@@ -56,8 +46,9 @@ class DemoResult:
     skills: dict[tuple[str, str], PolicySkill]
     firsts: dict[tuple[str, str], SkillDiff]
     selections: int
-    before: HitRates  # on the test choices, with the prior alone
-    after: HitRates  # with the evolved skills
+    test_choices: int
+    before: dict[int, float]  # hit rates at 1, 3 and 5 on the test choices, with the prior alone
+    after: dict[int, float]  # with the evolved skills
     agreement: tuple[float, float]  # of learned and hidden policies, before and after
     fold_agrees: bool  # log, skills topic and DuckDB are byte-equal
     evolve_seconds: float
@@ -108,6 +99,7 @@ class Demo:
             skills=skills,
             firsts=firsts,
             selections=self._selections,
+            test_choices=len(test_choices),
             before=before,
             after=after,
             agreement=self._scenario.agreement(learned, firsts),
@@ -138,16 +130,16 @@ class Demo:
     def _wait(self, count: Callable[[], int], total: int, what: str, stage: str) -> None:
         self._observer.wait(lambda: count() >= total, what, lambda: self._progress(stage, count(), total))
 
-    def _measure(self, held: Sequence[DemoChoice], when: str) -> HitRates:
+    def _measure(self, held: Sequence[DemoChoice], when: str) -> dict[int, float]:
         """Request rankings of the test choices; without a selection, nothing is learned from them."""
         wanted = {f"{when}-{choice.choice_id}": choice for choice in held}
         self._request_rankings(wanted, f"ranking, {when} evolution")
         rankings = self._observer.seen.rankings
-        orders = {name: [str(item.item_id) for item in rankings[name].candidates] for name in wanted}
-        places = [1 + orders[name].index(choice.target) for name, choice in wanted.items()]
-        return HitRates(
-            len(places), *(sum(place <= top for place in places) / max(1, len(places)) for top in (1, 3, 5))
-        )
+        ranks = []
+        for name, choice in wanted.items():
+            order = [item.item_id for item in rankings[name].candidates]
+            ranks.append(1 + order.index(ItemId(choice.target)))
+        return {top: sum(rank <= top for rank in ranks) / max(1, len(ranks)) for top in (1, 3, 5)}
 
     def _request_rankings(self, wanted: Mapping[str, DemoChoice], stage: str, *, clarify: bool = False) -> None:
         """Request a ranking of each choice by its id here, and wait for all of them."""
