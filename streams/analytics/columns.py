@@ -1,4 +1,4 @@
-"""The columns that are no field of their model with the same name, and the items that become rows of child tables."""
+"""Maps model fields to columns whose name differs, and items of an event to rows of child tables."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -9,8 +9,8 @@ from operators.contrast import arm_of
 from schemas import Provenance, Ranking, SkillChangeKind, SkillDiff, Tier
 from streams.analytics.records import Row
 
-# A column's value: a path of fields, or a function of the event and, in a child table, of the item and the event. A
-# path through a tuple gives a list, a path through None gives None.
+# A column's value: a path of fields, or a function of the event (in a child table, of the item and the event). A path
+# through a tuple gives a list, a path through None gives None.
 ColumnSource = str | Callable[..., Any]
 
 
@@ -23,7 +23,7 @@ def _count(*kinds: SkillChangeKind) -> ColumnSource:
 
 
 def _changes(diff: SkillDiff) -> Iterator[Row]:
-    """The changes of a diff, those of its seed first, each with its addition to the line's counts, or a new line's."""
+    """Yield the changes of a diff, its seed first, each with what it adds to the counts of its line."""
     for line in diff.seed or ():
         yield {**dict(line), "kind": "seeded", "before": None, "after": line.tier, "reason": ""}
     for change in diff.changes:
@@ -60,7 +60,7 @@ _BY_PERSON = (
 )
 _COUNTED = "reinforced discovered weakened removed evicted pinned unpinned shifted faded"
 
-# Columns that are no field of their model with the same name, by table.
+# By table; other columns are the fields of the same name.
 COLUMNS: Mapping[str, Mapping[str, ColumnSource]] = {
     "items": {
         **_of("item", "item_id title description"),

@@ -1,7 +1,7 @@
-"""Sends dead letters for the topics that no agent reads; agents send their own.
+"""Sends dead letters for the topics that no agent reads.
 
-They are flushed before the DuckDB transaction commits. After a crash in between, the same record is refused again
-under the same derived id, so that readers see one.
+They are flushed before the DuckDB transaction commits. After a crash in between, the record is refused again with the
+same derived id.
 """
 
 import logging
@@ -19,7 +19,7 @@ from streams.settings import Settings
 
 log = logging.getLogger(__name__)
 
-# Topics whose bad records the materializer sends to dead-letters: the public ones that no agent reads.
+# The public topics that no agent reads: agents dead-letter bad records of the others.
 OWN_TOPICS = frozenset(
     base for base, topic in TOPICS.items() if not (topic.is_consumed or topic.internal or base == DeadLetter.TOPIC)
 )
@@ -42,18 +42,18 @@ class DeadLetterSender:
         self._failed: list[KafkaError] = []
 
     def send(self, refused: Sequence[tuple[KafkaRecord, BadRecord]]) -> None:
-        """Send dead letters and return when the broker has them; after an error the batch must not be committed."""
+        """Send dead letters and wait for the broker; after an error the batch must not be committed."""
         if not refused:
             return
         self._deliver(refused)
         if any(error.code() == KafkaError.MSG_SIZE_TOO_LARGE for error in self._failed):
-            # The broker's limit is below ours: better a part than a stop at this record for ever.
+            # The broker's limit is below ours. A clipped letter is better than a stop at this record for ever.
             log.warning("%s refuses large records; dead letters are clipped", self._topic)
             self._deliver(refused, limit=4_096)
         if self._failed:
             raise MaterializerError(
                 f"{self._topic} refuses dead letters ({self._failed[0].str()}); nothing of this batch is committed. "
-                "Look at the broker and start again"
+                "Check the broker and start again"
             )
         for _, why in refused:
             DEAD_LETTERS.labels(stage=STAGE, reason=why.reason).inc()
@@ -66,7 +66,7 @@ class DeadLetterSender:
             try:
                 self._producer.produce(self._topic, encode(letter), letter.key, on_delivery=self._on_delivery)
             except KafkaException as error:
-                # Above the producer's own limit: raised here, and not reported to the callback.
+                # The producer raises for its own size limit, without calling the callback.
                 self._failed.append(error.args[0])
         if left := self._producer.flush(_FLUSH_SECONDS):
             raise MaterializerError(

@@ -1,4 +1,4 @@
-"""Applies receipts to the DuckDB file: deletes the rows of erased users, and refuses late records from before."""
+"""Deletes the rows of erased users from DuckDB, and refuses late records about them."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from streams.analytics.schema import Table, tables
 from streams.kafka.scanner import Scanner
 from streams.settings import Settings
 
-# Columns that may quote an erased line, with their blank value.
+# Columns that may quote an erased line, with their blank values.
 _QUOTING: dict[str, dict[str, str | None]] = {
     "rankings": {"slim_skill": "", "facets": None, "injected": None, "followed": None, "question": None},
     "corrections": {"text": ""},
@@ -27,9 +27,9 @@ _FACETS = "ranking_facets"  # the child table whose rows may
 
 
 class ErasureFilter:
-    """Refuses erased records, by the receipts it has seen: at first those that the file holds, as JSON.
+    """Detects records that a receipt covers.
 
-    `secret` is the key of the digests of erased events.
+    `documents` are the receipts in the file, as JSON; `secret` is the key of the digests of erased events.
     """
 
     def __init__(self, documents: Iterable[str] = (), secret: bytes = b"") -> None:
@@ -37,19 +37,17 @@ class ErasureFilter:
         self._receipts = {receipt.subject: receipt for receipt in (decode(Receipt, d.encode()) for d in documents)}
 
     def add(self, receipt: Receipt) -> None:
-        """Add a receipt, unless a known one of the same person reaches further.
-
-        A receipt that reaches into the future was dated by a clock that ran ahead: any later receipt replaces it.
-        """
+        """Add a receipt, unless a known one of the same person reaches further."""
+        # A known receipt that reaches into the future is from a clock that ran ahead, so any later one replaces it.
         known = self._receipts.get(receipt.subject)
         if known is None or _reach(known) <= _reach(receipt) or is_ahead(_reach(known), datetime.now(UTC)):
             self._receipts[receipt.subject] = receipt
 
     def covers(self, event: Model, logged_at: datetime | None = None) -> bool:
-        """True if a receipt covers this event: its user was erased after it happened, or its id is known.
+        """Return true if a receipt covers this event, by its time or its id.
 
         Raises:
-            BadRecord: an app sent it, and it is ahead of Kafka's time. Workers refuse it for the same reason.
+            BadRecord: an app's event is ahead of Kafka's time. Workers refuse it for the same reason.
         """
         if isinstance(event, DeadLetter):
             named = _named_in(event.key, event.value) if self._receipts else ()
@@ -63,7 +61,7 @@ class ErasureFilter:
         return why is not None or self.covers_moment(user_id, getattr(event, "domain", None), occurred_at, logged_at)
 
     def covers_moment(self, user_id: str, domain: str | None, *moments: datetime | None) -> bool:
-        """True if records about this user from any of these moments are erased."""
+        """Return true if records about this user from any of these moments are erased."""
         receipt = self._receipt_of(user_id)
         return receipt is not None and receipt.covers(domain, *(moment for moment in moments if moment is not None))
 
@@ -71,7 +69,7 @@ class ErasureFilter:
         return self._receipts.get(subject_digest(user_id)) if self._receipts else None
 
     def blanked(self, put: Put, event: Model) -> Put:
-        """Return the row without words that may quote a line that was erased since."""
+        """Return the row without words that may quote a line erased since."""
         blanks = _QUOTING.get(put.table.name)
         receipt = self._receipt_of(put.row["user_id"]) if blanks else None
         until = max((line.until for line in receipt.lines.values()), default=None) if receipt else None
@@ -82,7 +80,7 @@ class ErasureFilter:
 
 
 def erasure_filter_of(settings: Settings, scanner: Scanner) -> ErasureFilter:
-    """Return a barrier with the receipts on their topic, for readers of topics that keep records for a while."""
+    """Return a filter with all receipts on their topic."""
     barrier = ErasureFilter(secret=settings.event_key_bytes)
     for message in scanner.read(scanner.partitions(Receipt.TOPIC)):
         with suppress(BadRecord):  # a tombstone, or no receipt
@@ -94,22 +92,22 @@ def _reach(receipt: Receipt) -> datetime:
     return max((scope.until for scope in receipt.scopes), default=receipt.occurred_at)
 
 
-# A user's id in the bytes of a record: in JSON, in broken JSON, as a parameter; in quotation marks or bare.
+# A user's id in the bytes of a record: in JSON, in broken JSON, or as a parameter; quoted or bare.
 _NAMED = re.compile(
     rb"""["']?user_?id["']?\s*[:=]\s*(?:("(?:[^"\\]|\\.)*")|'((?:[^'\\]|\\.)*)'|([^\s"',;&}\])]+))""", re.IGNORECASE
 )
-# A letter, or the underscore in `user_id`, as JSON may escape it.
+# A letter or underscore of `user_id`, as JSON may escape it.
 _ESCAPED = re.compile(rb"\\u00([46][1-9a-f]|[57][0-9a]|5f)", re.IGNORECASE)
 
 
 def _named_in(key: bytes | None, value: bytes | None) -> set[str]:
-    """The users that a refused record may belong to: its key, and every user whom its bytes name, however spelled."""
+    """Return the users that a refused record may belong to: its key, and every user id in its bytes."""
     text = (key or b"").decode(errors="ignore")
     found = {text}
     if first := re.match(r'\s*\[\s*("(?:[^"\\]|\\.)*")', text):  # of a compound key, such as of a skill
         with suppress(ValueError):
             found.add(orjson.loads(first[1]))
-    # UTF-16 and 32 are the same bytes with zeros between them.
+    # UTF-16 and UTF-32 are the same bytes with zeros in between.
     raw = _ESCAPED.sub(lambda letter: bytes.fromhex(letter[1].decode()), (value or b"").replace(b"\0", b""))
     for in_quotes, single, bare in _NAMED.findall(raw):
         found.add((single or bare).decode(errors="ignore"))
@@ -119,7 +117,7 @@ def _named_in(key: bytes | None, value: bytes | None) -> set[str]:
 
 
 def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[str]:
-    """Delete the rows that these receipts cover, inside the caller's transaction; return the users who had some."""
+    """Delete the rows that these receipts cover, in the caller's transaction; return the users who had rows."""
     now = datetime.now(UTC)
     by_subject = {receipt.subject: receipt for receipt in receipts}
     found = _delete_letters(con, by_subject, now)
@@ -143,7 +141,7 @@ def _of_users() -> list[Table]:
 
 
 def _future(until: datetime, now: datetime) -> datetime:
-    # Rows that are here when a receipt arrives are older than it, so one dated by a clock that ran ahead counts too.
+    # Rows that precede the receipt are older than it, also if a clock that ran ahead dated them.
     return utc(add_span(max(until, now), TOLERANCE))
 
 
@@ -159,7 +157,7 @@ def _delete(con: duckdb.DuckDBPyConnection, user_id: str, domain: str | None, un
         if domain is not None:
             column = next((name for name in of_domain if name in table.names), None)
             if column is None:
-                continue  # a card is across domains: the worker rewrites it, with its log
+                continue  # a card spans domains: the worker rewrites it with its log
             given, condition = given | {"domain": domain}, condition + of_domain[column]
         same = " AND ".join(f"c.{name} = t.{name}" for name in table.key)
         for child in table.children:
@@ -183,7 +181,7 @@ _LETTERS = (
 
 
 def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt], now: datetime) -> set[str]:
-    """Delete the dead letters that `ErasureFilter.covers` would refuse; return the users that they name."""
+    """Delete the dead letters that `ErasureFilter.covers` refuses; return the users that they name."""
     until = {subject: utc(each.person.until) for subject, each in receipts.items() if each.person is not None}
     if not until:
         return set()

@@ -1,4 +1,4 @@
-"""Opens, copies and removes the DuckDB files of the writer, and explains why one cannot be opened or written."""
+"""Opens, copies and removes the writer's DuckDB files, and explains errors."""
 
 import shutil
 from pathlib import Path
@@ -9,8 +9,8 @@ from streams.analytics import Damaged, MaterializerError, schema
 from streams.analytics.read import LOG_SUFFIXES
 from streams.analytics.schema import sql_literal
 
-# A checkpoint rewrites a table's last row group, every second or so: with the default of 122,880 rows it takes twice as
-# long. Much smaller groups compress worse.
+# A checkpoint, every second or so, rewrites each table's last row group. The default of 122,880 rows takes twice as
+# long; much smaller groups compress worse.
 _ROW_GROUP = 32_768
 
 
@@ -23,7 +23,7 @@ def open_for_writing(path: Path) -> duckdb.DuckDBPyConnection:
             # DuckDB 1.5, today's command line, cannot read the default storage of 2.0.
             "storage_compatibility_version": "v1.5.0",
             "threads": "2",
-            # A checkpoint changes blocks of the file's newest state: never one by itself, during a copy.
+            # No automatic checkpoints: one during a copy would change blocks of the newest state.
             "checkpoint_threshold": "1TB",
             "temp_directory": str(spill_of(path)),
         }
@@ -31,7 +31,7 @@ def open_for_writing(path: Path) -> duckdb.DuckDBPyConnection:
     try:
         attach(con, path, "live")
         con.execute("USE live")
-        # A killed process may have left rows of erased users; with the file's lock, no other process has some there.
+        # A killed process may have left rows of erased users. The file's lock excludes other processes.
         shutil.rmtree(spill_of(path), ignore_errors=True)
     except BaseException:
         con.close()
@@ -45,10 +45,8 @@ def attach(con: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:
 
 
 def copy_rows(con: duckdb.DuckDBPyConnection, source: str, target: str) -> None:
-    """Copy all rows from one attached database to an empty one, which gets its tables first and is used afterwards.
-
-    Neither free blocks nor indexes are copied: both still hold deleted rows, and indexes may be damaged.
-    """
+    """Create the tables in an empty attached database, and copy all rows from another one."""
+    # Free blocks and indexes are not copied: both may hold deleted rows, and indexes may be damaged.
     con.execute(f"USE {target}")
     schema.create_tables(con)
     for name, table in schema.all_tables().items():
@@ -60,7 +58,7 @@ def copy_rows(con: duckdb.DuckDBPyConnection, source: str, target: str) -> None:
 
 
 def remove_database(path: Path, *, logs_only: bool = False) -> None:
-    """Remove a database with its write-ahead logs and its spilled rows, or its logs only."""
+    """Remove a database with its write-ahead logs and spilled rows, or only its logs."""
     for end in LOG_SUFFIXES:
         path.with_name(path.name + end).unlink(missing_ok=True)
     if not logs_only:
@@ -73,12 +71,12 @@ def spill_of(path: Path) -> Path:
     return path.with_name(path.name + ".spill")
 
 
-# DuckDB's messages for a damaged file. It has no error class for them.
+# DuckDB's messages for a damaged file, as it has no error class for one.
 _DAMAGE = (
     *("Corrupt ", "Could not read enough bytes", "Duplicate key", "Failure while replaying WAL"),
     "is not a valid DuckDB database file",
 )
-# Its messages for a shortage that passes. Those above quote them where there is no room to replay a log.
+# Messages for a temporary shortage, which those above quote if a log cannot be replayed for want of space.
 _NO_DAMAGE = ("No space left", "Out of Memory")
 
 
@@ -91,7 +89,7 @@ def cannot_write(path: Path, error: duckdb.Error) -> MaterializerError:
 
 
 def cannot_open(path: Path, error: duckdb.Error) -> MaterializerError:
-    """Return the error for a file that cannot be opened, usually because another process holds it."""
+    """Return the error for a failed open, usually because another process holds the lock."""
     if "lock" in str(error).lower():
         return MaterializerError(
             f"another process holds {path}: stop the other `sager materialize`, or close the DuckDB client that has "

@@ -1,4 +1,4 @@
-"""The materializer's Prometheus metrics. Labels are closed sets, never a user id."""
+"""Prometheus metrics of the materializer. Labels have few values, and never a user id."""
 
 from prometheus_client import Counter, Gauge, Histogram
 

@@ -1,4 +1,4 @@
-"""Reads the published snapshot, for the CLI and the console. Never the live file, which belongs to its writer."""
+"""Reads the published snapshot; the live file belongs to its writer."""
 
 import os
 from collections.abc import Sequence
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
     M = TypeVar("M", bound=Model)
 
-# DuckDB's names of a database's write-ahead log, after the database's own name.
+# Suffixes of DuckDB's write-ahead logs.
 LOG_SUFFIXES = (".wal", ".wal.recovery", ".wal.checkpoint")
 
-# Settings of a connection that opens no file but its snapshot. DuckDB takes none of them back.
+# Settings of a connection that opens no file but its snapshot. DuckDB does not allow to revert them.
 CONFINED = (
     "enable_external_access = false",
-    # The lists of `enable_external_access` let the attached file and its .wal through; this lets nothing through. The
-    # attached file itself is open already.
+    # `enable_external_access` still allows the attached file and its .wal; this setting allows no file. The attached
+    # file is open already.
     "disabled_filesystems = 'LocalFileSystem'",
     "python_enable_replacements = false",
 )
 
 
 def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
-    """Return a read-only connection to the newest snapshot; it does not change when a newer one is published.
+    """Return a read-only connection to the newest snapshot, whose statements cannot open another file.
 
-    No statement on it opens another file: a view in a forged snapshot runs with the rights of its reader.
-    MaterializerError: there is none yet, it is another tenant's, or a write-ahead log lies beside it.
+    A view in a forged snapshot would run with the rights of its reader. Raises MaterializerError if there is no
+    snapshot, it belongs to another tenant, or a write-ahead log lies beside it.
     """
     path = settings.duckdb_file
     if not path.exists():
@@ -44,12 +44,12 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
             "start; if it runs elsewhere, set SAGER_DATA_DIR or SAGER_DUCKDB to its file"
         )
     _refuse_stray_logs(path)
-    # Attached, not opened: DuckDB would reuse the database that this process has open under this path, although
-    # a newer file has replaced it since. An empty temp_directory: rows of people are spilled nowhere.
+    # Attached, not opened: DuckDB would reuse a database that this process has open under this path, although a newer
+    # file has replaced it. The empty temp_directory prevents spilling rows of users.
     con = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false", "temp_directory": ""})
     try:
         con.execute(f"ATTACH {sql_literal(str(path))} AS snapshot (READ_ONLY)")
-        _refuse_stray_logs(path)  # once more: one could have come while DuckDB looked for it
+        _refuse_stray_logs(path)  # again: a log may have appeared during ATTACH
         con.execute("USE snapshot")
         for setting in CONFINED:
             con.execute(f"SET {setting}")
@@ -71,14 +71,14 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
 def _refuse_stray_logs(path: Path) -> None:
     for stray in stray_logs(path):
         raise MaterializerError(
-            f"{stray} lies beside the snapshot {path}, and DuckDB would carry out whatever is in it: nothing is read. "
+            f"{stray} lies beside the snapshot {path}, and DuckDB would apply its content, so nothing is read. "
             "A program that opened the snapshot for writing, or an attacker, left it. A running `sager materialize` "
             "removes it within seconds; without one, delete it"
         )
 
 
 def stray_logs(path: Path) -> list[Path]:
-    """Return the files beside a snapshot that DuckDB would take for its write-ahead log; a published one has none."""
+    """Return files beside a snapshot that DuckDB would apply as its write-ahead log; there should be none."""
     # DuckDB resolves links first: the log of a linked snapshot lies beside the file itself.
     places = dict.fromkeys((path.absolute(), path.resolve()))
     found = [place.with_name(place.name + ending) for place in places for ending in LOG_SUFFIXES]
@@ -86,9 +86,9 @@ def stray_logs(path: Path) -> list[Path]:
 
 
 def restrict(con: duckdb.DuckDBPyConnection, seconds: float, memory_bytes: int) -> None:
-    """Restrict a connection further, for statements that people write; some functions exceed both limits.
+    """Restrict a connection further, for statements of users.
 
-    `seconds` limits one statement, `memory_bytes` the memory that DuckDB accounts for.
+    `seconds` limits one statement, `memory_bytes` the memory that DuckDB accounts for. Some functions exceed both.
     """
     for setting in (
         f"memory_limit = '{memory_bytes}B'",
@@ -100,7 +100,7 @@ def restrict(con: duckdb.DuckDBPyConnection, seconds: float, memory_bytes: int) 
 
 
 def skill(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> "list[PolicySkill]":
-    """Return the user's current skills, ordered by domain, or that of one domain."""
+    """Return the user's current skills by domain, or the skill of one domain."""
     from schemas import PolicySkill  # noqa: PLC0415 - `sager sql` starts without the models
 
     where = "skills WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain"
@@ -116,7 +116,7 @@ def diffs(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) 
 
 
 def card(con: duckdb.DuckDBPyConnection, user: str) -> "Card | None":
-    """Return the user's card; None if there is none."""
+    """Return the user's card, if any."""
     from schemas import Card  # noqa: PLC0415
 
     return next(iter(_documents(con, Card, "cards WHERE user_id = $1", user)), None)
@@ -137,7 +137,7 @@ def _documents(con: duckdb.DuckDBPyConnection, model: "type[M]", where: str, *va
 
 
 def versions_at(con: duckdb.DuckDBPyConnection, user: str, moment: datetime) -> dict[str, int]:
-    """Return the versions of the user's skills in force at a moment (naive, in UTC), by domain."""
+    """Return the versions of the user's skills at a moment (naive, in UTC), by domain."""
     where = "user_id = $1 AND valid_from <= $2 AND (valid_to > $2 OR valid_to IS NULL)"
     return dict(con.execute(f"SELECT domain, version FROM skill_versions WHERE {where}", [user, moment]).fetchall())
 
@@ -155,10 +155,7 @@ WHERE item_id IN (SELECT unnest($2)) AND title <> '' GROUP BY item_id
 
 
 def titles(con: duckdb.DuckDBPyConnection, user: str, items: Sequence[str]) -> dict[str, str]:
-    """Return titles by item: the catalogue's, else the newest in this user's own events.
-
-    An app may send no catalogue. Events of other users name no title here: they are not this user's data.
-    """
+    """Return titles by item, from the catalogue or else from the newest of this user's events."""
     return dict(con.execute(_TITLES, [user, list(items)]).fetchall())
 
 
@@ -166,8 +163,8 @@ def titles(con: duckdb.DuckDBPyConnection, user: str, items: Sequence[str]) -> d
 class EvidenceChoice:
     """The choice behind a piece of evidence.
 
-    `place` is the rank at which the item was shown, 1 the top; `taken` and `shown` are item ids, the chosen one first
-    and in the ranking's order. Without the ranking in the snapshot, `shown` is the contrast's and `ranked_by` None.
+    `place` is the rank of the item, 1 the top. `taken` holds item ids, the chosen one first; `shown` holds them in the
+    ranking's order. Without the ranking in the snapshot, `shown` is the contrast's and `ranked_by` None.
     """
 
     title: str
@@ -193,14 +190,14 @@ WHERE k.user_id = $1 AND k.event_id IN (SELECT unnest($2))
 
 
 def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) -> dict[str, EvidenceChoice]:
-    """Return the choices behind these events, by event, as far as the snapshot has them."""
+    """Return the choices behind these events that the snapshot has, by event."""
     return {event: EvidenceChoice(*row) for event, *row in con.execute(_CHOICES, [user, list(events)]).fetchall()}
 
 
 def interactions_until(
     con: duckdb.DuckDBPyConnection, user: str, domain: str, until: datetime
 ) -> tuple[int, dict[str, str]]:
-    """Return how many interactions there were until a moment (naive, in UTC), and the newest five titles by item."""
+    """Return the number of interactions until a moment (naive, in UTC), and the newest five titles by item."""
     query = (
         "SELECT item_id, title FROM interactions WHERE user_id = $1 AND domain = $2 AND occurred_at <= $3 "
         "ORDER BY occurred_at DESC, item_id"

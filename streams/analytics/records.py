@@ -1,4 +1,4 @@
-"""A Kafka record on its way into DuckDB, the change that it makes there, and the net change of a batch."""
+"""Kafka records, the row changes that they make, and the net change of a batch."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ def utc(moment: datetime) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class KafkaRecord:
-    """A Kafka record, reduced to the parts that rows need. `timestamp_ms` is 0 where Kafka has none."""
+    """The parts of a Kafka record that rows need; `timestamp_ms` is 0 if Kafka has none."""
 
     topic: Topic
     partition: int
@@ -30,18 +30,18 @@ class KafkaRecord:
 
     @property
     def logged_at(self) -> datetime | None:
-        """Its Kafka timestamp, in UTC; None where there is none."""
+        """The Kafka timestamp in UTC, if any."""
         return moment_of(self.timestamp_ms) if self.timestamp_ms else None
 
     @property
     def document(self) -> str:
-        """The value as text; JSON that was decoded is UTF-8."""
+        """The value as text."""
         return (self.value or b"").decode()
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A row to write, with its child tables' rows; `replaces`: also in a table that keeps the first row."""
+    """A row to write with its child rows; `replaces` overwrites also in a table that keeps the first row."""
 
     table: Table
     row: Row
@@ -50,7 +50,7 @@ class Put:
 
     @property
     def key(self) -> RowKey:
-        """The key columns' values."""
+        """The values of the key columns."""
         return tuple(self.row[name] for name in self.table.key)
 
     def tables(self) -> Iterator[tuple[Table, Sequence[Row]]]:
@@ -69,17 +69,16 @@ class Drop:
 
 @dataclass(slots=True)
 class PendingChange:
-    """The change to one key: first the drop, if any, then the put, if any."""
+    """The change to one key: an optional drop, then an optional put."""
 
     dropped: bool = False
     put: Put | None = None
 
 
 class ChangeSet:
-    """The net effect of records added in log order: at most one row per table and key.
+    """The net change of records added in log order, at most one row per table and key."""
 
-    DuckDB's upserts silently keep the first of two rows with one key, so SQL cannot do this.
-    """
+    # DuckDB's upserts silently keep the first of two rows with one key, so SQL cannot do this.
 
     def __init__(self) -> None:
         self._pending: dict[str, dict[RowKey, PendingChange]] = {}

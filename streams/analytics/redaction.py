@@ -1,4 +1,4 @@
-"""Redacts free text for rows: the topics keep the apps' own bytes, but analysts need not read them."""
+"""Redacts free text in rows; topics keep the original bytes of apps."""
 
 from operators.evolve.proposals import private_kind
 from operators.language.privacy import Privacy
@@ -9,7 +9,7 @@ _WITHHELD, _NOTHING = "private:", Injected()
 
 
 def redacted(event: Model, privacy: Privacy) -> Model:
-    """Return the event without personal data in its free text; the worker has redacted most kinds."""
+    """Return the event without personal data in its free text."""
     kept: dict[str, object] = {}
     match event:
         case Item(item=item) | Interaction(item=item) | Feedback(item=item):
@@ -25,7 +25,7 @@ def redacted(event: Model, privacy: Privacy) -> Model:
                 forgets = privacy.opt_out(event.instruction) is OptOut.NOT_REMEMBERED
                 kept["instruction"] = "" if forgets else privacy.redact(event.instruction, event.domain).text
         case Correction(text=text) if text and privacy.opt_out(text) is OptOut.NOT_REMEMBERED:
-            # Only the fact that there was one is kept.
+            # Keep only the fact that there was a correction.
             kept = {"text": "", "acceptable": ()}
         case Correction():
             kept["text"] = privacy.redact_about_person(event.text, event.domain, 2_000).text
@@ -38,7 +38,7 @@ def _of_command(event: SkillCommand, privacy: Privacy) -> dict[str, object]:
     # A refused value is replaced by its kind: it must not outlive the refusal in DuckDB.
     kept: dict[str, object] = {"reason": privacy.redact(event.reason, event.domain, 300).text}
     name, line = event.attribute_id or "", event.line
-    # A value that is withheld already stays: the name of its kind may be a word of that kind.
+    # A withheld value stays: the name of its kind may itself be refused.
     if name and not name.startswith(_WITHHELD) and (kind := private_kind(name, event.domain, privacy)) is not None:
         kept["attribute_id"] = _WITHHELD + kind
     if event.value is not None and not event.value.startswith(_WITHHELD):

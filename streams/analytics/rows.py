@@ -1,4 +1,4 @@
-"""Turns records into rows, by one function for all models."""
+"""Converts records to rows, by one function for all models."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -24,9 +24,9 @@ PUBLIC_TOPICS: tuple[Topic, ...] = tuple(topic for topic in TOPICS.values() if t
 def read(
     record: KafkaRecord, privacy: Privacy, barrier: ErasureFilter | None = None, ranking_key: bytes | None = None
 ) -> Put | Drop | None:
-    """Return the change that one record makes; None for a record from before its user was erased.
+    """Return the change that one record makes; None if its user was erased since.
 
-    `ranking_key` is the secret that seals rankings, None where this process has none. BadRecord: the bytes are not a
+    `ranking_key` is the secret that seals rankings, if this process has it. Raises BadRecord if the bytes are not a
     value of the topic, or hold a number too large for any column.
     """
     topic = record.topic
@@ -70,7 +70,7 @@ def _child_rows(table: Table, event: Model) -> list[Row]:
 
 
 class _ColumnReader:
-    """Reads columns of an object: plain fields all at once, others by their source. Then it converts them."""
+    """Reads and converts the columns of an object."""
 
     def __init__(self, table: Table, names: Sequence[str], *, is_dict: bool = False) -> None:
         sources = {name: COLUMNS.get(table.name, {}).get(name, name) for name in names}

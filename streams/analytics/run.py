@@ -1,4 +1,4 @@
-"""The materializer's loop: reads a batch, writes it and its offsets to DuckDB, publishes when due."""
+"""The loop of the materializer: read a batch, write it with its offsets, publish when due."""
 
 import logging
 import shutil
@@ -29,38 +29,41 @@ from streams.settings import Settings
 
 log = logging.getLogger(__name__)
 
-CHECK_SECONDS = 10.0  # how often to check the topics for recreation, new partitions and lag
-IDLE_SECONDS = 60.0  # not ready after this long without a turn of the loop: a long rewriting, or a slow disk
-STUCK_SECONDS = 3_600.0  # not live after this long: no checkpoint and no rewriting takes longer
+# Interval of checks for recreated topics, new partitions and lag.
+CHECK_SECONDS = 10.0
+# Not ready after this long without a turn of the loop, such as during a rewrite or with a slow disk.
+IDLE_SECONDS = 60.0
+# Not live after this long: no checkpoint or rewrite takes longer.
+STUCK_SECONDS = 3_600.0
 
 
 class MaterializerHealth:
-    """The loop updates it; the HTTP server's threads read it."""
+    """Liveness and readiness of the materializer, for the HTTP server's threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._turned_at = clock()
         self._is_ending = False
-        # The step of the start that is under way; empty once records are read.
+        # The current step of the start; empty once records are read.
         self.step = "opening the DuckDB file"
         self.broker_answers = True
         self.can_publish = True
 
     def set_ending(self) -> None:
-        """Mark the shutdown: no new batch begins."""
+        """Record that shutdown has begun."""
         self._is_ending = True
 
     def turn(self) -> None:
-        """Mark one turn of the loop."""
+        """Record a turn of the loop."""
         self._turned_at, self.step = self._clock(), ""
 
     def why_not_live(self) -> list[str]:
-        """Return reasons to restart this materializer; none while it is live."""
+        """Return reasons to restart this materializer."""
         still = self._clock() - self._turned_at
-        return [f"nothing has been read, written or published for {still:.0f} s"] if still > STUCK_SECONDS else []
+        return [f"no batch or publication for {still:.0f} s"] if still > STUCK_SECONDS else []
 
     def why_not_ready(self) -> list[str]:
-        """Return reasons why rows do not arrive in DuckDB or in the snapshot; none while they do."""
+        """Return reasons why rows do not reach DuckDB or the snapshot."""
         still = self._clock() - self._turned_at
         reasons = {
             "shutting down": self._is_ending,
@@ -108,7 +111,7 @@ class _MaterializeLoop:
         self._next_check = 0.0
 
     def run(self, stop: threading.Event) -> None:
-        self._health.step = "looking for Kafka and its topics"
+        self._health.step = "connecting to Kafka"
         self._forget(self._source.start(self._done))
         log.info("materializing %s topics into %s", len(self._source.topics), self._store.path)
         self._report_offsets()
@@ -196,5 +199,5 @@ class _MaterializeLoop:
             FROM_THE_FUTURE.inc(stamp - now > TOLERANCE.total_seconds())
         if stamps:
             metrics.DELAY_SECONDS.observe(max(0.0, now - min(stamps)))
-        # A clock that ran ahead must not make the file look newer than it is.
+        # `min`, because a clock that ran ahead must not make the file look newer than it is.
         self._publisher.mark_changed(utc(moment_of(int(1_000 * min(now, max(stamps))))) if stamps else None)

@@ -1,7 +1,7 @@
-"""The tables, views and macros of the DuckDB file, as the SQL files beside this module define them.
+"""The tables, views and macros of the DuckDB file, from the SQL files beside this module.
 
-A comment above a CREATE statement is stored in the file with the table, view or macro. Comments of columns are in
-`columns.toml`, because columns repeat from table to table.
+The comment above a CREATE statement is stored in the database. Comments of columns are in `columns.toml`, because
+columns repeat from table to table.
 """
 
 import re
@@ -19,11 +19,12 @@ import duckdb
 if TYPE_CHECKING:
     from schemas import Topic
 
-LAYOUT_VERSION = 1  # incremented when a table changes. `sager rebuild --duckdb` replaces a file of another layout
+# Incremented when a table changes: `sager rebuild --duckdb` replaces a file of another layout.
+LAYOUT_VERSION = 1
 
 
 class Keep(Enum):
-    """The rule that chooses between two rows with the same key."""
+    """Which of two rows with the same key is kept."""
 
     # Events: a second one is a duplicate, from a producer's retry or a topic that is read again.
     FIRST = "first"
@@ -33,7 +34,7 @@ class Keep(Enum):
     NEWEST = "newest"
 
 
-# The table of each public topic: its rule, and the child tables whose rows come and go with its own.
+# The rule and the child tables of each public topic's table. Child rows are written and deleted with their parent.
 _TOPIC_RULES: dict[str, tuple[Keep, tuple[str, ...]]] = {
     "items": (Keep.LAST, ()),
     "interactions": (Keep.FIRST, ()),
@@ -57,17 +58,17 @@ _TOPIC_RULES: dict[str, tuple[Keep, tuple[str, ...]]] = {
 }
 # The table of each public topic, by its base name.
 TOPIC_TABLES = {name.replace("_", "-"): name for name in _TOPIC_RULES}
-# Tables that each publication derives from others, in this order: later ones read earlier ones.
+# Tables derived at each publication, in this order, as later ones read earlier ones.
 DERIVED = ("skill_versions", "skill_history", "outcomes")
-SOURCES = frozenset({"rankings", "selections", "skill_diffs"})  # the tables that they are derived from
+# The tables that they are derived from.
+SOURCES = frozenset({"rankings", "selections", "skill_diffs"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Table:
-    """One table, with the Arrow schema of its columns and the child tables whose rows come and go with its own.
+    """One table with its Arrow schema and child tables.
 
-    `key` has the columns that identify a row and, in a child table, the row of its parent. Child and derived tables
-    have no index on them: it would cost more than the rest of the write.
+    `key` has the columns that identify a row, or in a child table its parent's row.
     """
 
     name: str
@@ -83,12 +84,12 @@ class Table:
 
     @property
     def version(self) -> str:
-        """The column that shows which of two rows is newer, with `Keep.NEWEST`."""
+        """The column that `Keep.NEWEST` compares."""
         return "skill_version" if "skill_version" in self.names else "version"
 
 
 class CreateStatement(NamedTuple):
-    """A CREATE statement of a TABLE, VIEW or MACRO, with its comment."""
+    """A CREATE statement with its comment."""
 
     kind: str
     name: str
@@ -107,7 +108,7 @@ def _text(name: str) -> str:
 
 @cache
 def statements(file: str) -> tuple[CreateStatement, ...]:
-    """Return the CREATE statements of `schema` or `queries`, in the order of their execution."""
+    """Return the CREATE statements of `schema` or `queries`, in execution order."""
     return tuple(
         CreateStatement(each["kind"], each["name"], each["comment"].replace("\n-- ", " ")[3:].strip(), each["sql"])
         for each in _CREATE.finditer(_text(f"{file}.sql"))
@@ -122,7 +123,7 @@ def derivations() -> tuple[str, ...]:
 
 @cache
 def column_comments() -> tuple[Mapping[str, str], Mapping[tuple[str, str], str]]:
-    """Return comments by column, and those that differ for a table or view, by its name and column."""
+    """Return comments by column, and exceptions by table or view and column."""
     found = tomllib.loads(_text("columns.toml"))
     named = ((key.rpartition("."), comment) for key, comment in found["exceptions"].items())
     return found["shared"], {(table, column): c for (tables, _, column), c in named for table in tables.split()}
@@ -148,7 +149,7 @@ def all_tables() -> Mapping[str, Table]:
 
 @cache
 def tables() -> tuple[Table, ...]:
-    """Return the tables with a topic; child tables come with their parents."""
+    """Return the tables with a topic; child tables belong to their parents."""
     return tuple(all_tables()[name] for name in _TOPIC_RULES)
 
 
@@ -169,7 +170,7 @@ def create_tables(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def create_queries(con: duckdb.DuckDBPyConnection) -> None:
-    """Create the current views and macros in the place of earlier ones, and comment everything."""
+    """Replace all views and macros, and write all comments."""
     ours = "NOT internal AND database_name = current_database()"
     made = f"SELECT 'VIEW', view_name FROM duckdb_views() WHERE {ours} UNION ALL "
     made += f"SELECT 'MACRO TABLE', function_name FROM duckdb_functions() WHERE {ours}"
@@ -188,5 +189,5 @@ def create_queries(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def sql_literal(words: str) -> str:
-    """Return the words as an SQL literal."""
+    """Return a string as an SQL literal."""
     return "'" + words.replace("'", "''") + "'"

@@ -1,7 +1,7 @@
-"""Publishes the live file to analysts.
+"""Publishes copies of the live file to analysts.
 
-A DuckDB file has one read-write process or many readers, never both: readers get a copy, and an open reader keeps it
-while the next one takes its name. Rows wait while the file is copied, and after an erasure rewritten.
+A DuckDB file has one writing process or many readers, never both. So readers open a copy, and keep it open while the
+next copy replaces it. Rows wait while the file is copied and, after an erasure, rewritten.
 """
 
 import logging
@@ -23,15 +23,15 @@ from streams.analytics.store import DuckDBStore
 log = logging.getLogger(__name__)
 
 Clock = Callable[[], float]
-COPY_SECONDS = 600.0  # time limit for a copy
-# DuckDB's message for this or an earlier failure when only reopening the file helps.
+COPY_SECONDS = 600.0
+# Part of DuckDB's message for a failure after which the file must be reopened.
 INVALIDATED_MESSAGE = "has been invalidated"
 
 
 class Publisher:
-    """Publishes at most every `seconds`, less often if that takes long, and only after changes.
+    """Publishes changes to `target` at most every `seconds`, less often if that takes long.
 
-    Analysts open `target`; `group` may read it, besides its owner.
+    `group` may read the snapshot, besides its owner.
     """
 
     def __init__(
@@ -47,22 +47,22 @@ class Publisher:
             raise MaterializerError(f"SAGER_DUCKDB is the live file {target} itself; choose another path")
         self._store, self._target, self._seconds, self._clock, self._group = store, target, seconds, clock, group
         self._newest: datetime | None = None
-        # A file with commits that a kill left unpublished is published at the next start.
+        # A kill may have left commits unpublished.
         self._dirty = True
         self._due = clock()
         self.is_failing = False
 
     def mark_changed(self, newest: datetime | None = None) -> None:
-        """Note a change to publish, up to a record of this Kafka timestamp."""
+        """Mark the file as changed, up to a record of this Kafka timestamp."""
         self._dirty = True
         if newest is not None:
             self._newest = max(newest, self._newest or newest)
 
     def publish_if_due(self) -> bool:
-        """Publish if something changed and a publication is due; return true if it succeeded.
+        """Publish if the file changed and a publication is due; return true if it succeeded.
 
-        A failure is logged, counted and retried later: a full disk must not stop the rows. duckdb.Error: the live file
-        could not be written, and DuckDB refuses further work until it is reopened.
+        A failure is logged, counted and retried later, as a full disk must not stop the rows. Raises duckdb.Error if
+        the live file must be reopened.
         """
         try:
             remove_stray_logs(self._target)
@@ -72,7 +72,7 @@ class Publisher:
         return self._clock() >= self._due and self.publish_if_changed()
 
     def publish(self) -> None:
-        """Publish now, and leave no erased row in a file."""
+        """Publish now, without erased rows in a file."""
         began, now = self._clock(), datetime.now(UTC)
         self._store.checkpoint(now.replace(tzinfo=None), self._newest)
         if self._store.is_stained():
@@ -86,7 +86,7 @@ class Publisher:
             metrics.FILE_BYTES.labels(file=name).set(file.stat().st_size)
 
     def publish_if_changed(self) -> bool:
-        """Publish if something changed, such as at shutdown; return true if it succeeded."""
+        """Publish if the file changed; return true if it succeeded."""
         if not self._dirty:
             return False
         began = self._clock()
@@ -98,7 +98,7 @@ class Publisher:
                 raise
             log.error("could not publish %s, trying again later: %s", self._target, error)  # noqa: TRY400
         now = self._clock()
-        self._due = max(began + self._seconds, now + 3 * (now - began))  # three quarters of the time belong to rows
+        self._due = max(began + self._seconds, now + 3 * (now - began))  # leave three quarters of the time to rows
         return not self._dirty
 
     def _count_failure(self) -> None:
@@ -107,13 +107,13 @@ class Publisher:
 
 
 def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:
-    """Copy a file that no process checkpoints, and rename the copy; after an error the published file is unchanged."""
+    """Copy a file that no process checkpoints, and rename the copy to `target`."""
     permissions.make_private(target.parent, group)
     fresh = target.with_name(target.name + ".tmp")
     fresh.unlink(missing_ok=True)
     os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    # Never with Python's own file calls: closing a descriptor of the live file in this process drops DuckDB's lock.
-    # `cp` shares blocks where the file system can (XFS, btrfs).
+    # In another process: closing any descriptor of the live file in this one would drop DuckDB's lock. `cp` shares
+    # blocks if the file system can (XFS, btrfs).
     command = [shutil.which("cp") or "/bin/cp", str(live), str(fresh)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=COPY_SECONDS, check=False)  # noqa: S603
@@ -122,20 +122,20 @@ def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:
             raise MaterializerError(f"could not copy {live} to {fresh}: {why}")
         if group:
             permissions.give_to_group(fresh, group)
-        # Read-only, for its owner too: the DuckDB command line opens read-write by default and leaves a .wal behind,
-        # which makes every later snapshot of this name unreadable.
+        # Read-only for its owner too: the DuckDB command line opens read-write by default and leaves a .wal, which
+        # makes later snapshots of this name unreadable.
         fresh.chmod(permissions.FILE & 0o444)
         remove_stray_logs(target)
         fresh.replace(target)
     except subprocess.TimeoutExpired as error:
         raise MaterializerError(f"copying {live} took longer than {COPY_SECONDS:.0f} s") from error
     finally:
-        # A partial copy would take the space that the next one needs.
+        # A partial copy would occupy the space of the next one.
         fresh.unlink(missing_ok=True)
 
 
 def remove_stray_logs(snapshot: Path) -> None:
-    """Remove files beside a snapshot that DuckDB would take for its log; readers refuse a snapshot with one."""
+    """Remove write-ahead logs beside a snapshot, with which readers refuse it."""
     for stray in stray_logs(snapshot):
         stray.rmdir() if stray.is_dir() and not stray.is_symlink() else stray.unlink(missing_ok=True)
-        log.warning("removed %s, which was not ours: a client had opened the snapshot for writing", stray)
+        log.warning("removed %s: a client had opened the snapshot for writing", stray)

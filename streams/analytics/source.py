@@ -1,8 +1,7 @@
 """Reads all partitions of all public topics, from the offsets in the DuckDB file.
 
-Partitions are assigned manually and no group offset is ever committed: the file's own offsets are the only ones, so
-that they cannot disagree with its rows. The topics' ids are kept with the offsets: a topic with another id was
-recreated, its old offsets are void, and it is read from its beginning. That is safe because every table is keyed.
+No group offset is committed, so offsets cannot disagree with the rows. Topic ids are stored with the offsets: a topic
+with another id was recreated, and is read from its beginning, which is safe because every table is keyed.
 """
 
 import logging
@@ -43,19 +42,19 @@ _REFUSED_CODES = (
 
 @dataclass(frozen=True, slots=True)
 class AssignedTopic:
-    """A topic's state in the broker. `topic_id` is the cluster's id where the broker has no topic ids."""
+    """A topic's id, or the cluster's if the broker has no topic ids, and its number of partitions."""
 
     topic_id: str
     partitions: int
 
     def start(self, progress: Progress | None) -> int:
-        """Return the offset at which to start a partition: 0 and those of an earlier topic are the beginning."""
+        """Return the offset to start at; the beginning for 0 or an offset of a deleted topic."""
         is_known = progress is not None and progress.topic_id == self.topic_id
         return (progress.next_offset if progress and is_known else 0) or OFFSET_BEGINNING
 
 
 class TopicSource:
-    """The consumer, as a context manager."""
+    """The consumer of all public topics, as a context manager."""
 
     def __init__(self, settings: Settings) -> None:
         self.topics: dict[str, Topic] = {topic.name(settings.prefix): topic for topic in PUBLIC_TOPICS}
@@ -63,7 +62,7 @@ class TopicSource:
         self._settings = settings
         self._states: dict[str, AssignedTopic] = {}
         self._last_error = ""
-        # librdkafka also reports its errors to `_error`; its log goes to ours, not to stderr.
+        # Otherwise librdkafka logs to stderr.
         logger = logging.getLogger("sager.kafka")
         self._admin = AdminClient(client_config(settings), logger=logger)
         consumer = {
@@ -73,7 +72,7 @@ class TopicSource:
             "enable.auto.offset.store": False,
             "auto.offset.reset": "earliest",  # for offsets that retention has overtaken
             "allow.auto.create.topics": False,
-            # The embedded broker is busy with all partitions while it waits.
+            # The embedded broker polls all partitions while a fetch waits.
             "fetch.wait.max.ms": 500 if settings.embedded else 200,
             "queued.min.messages": 10_000,
             "queued.max.messages.kbytes": 4_096,  # per partition, and there may be many
@@ -87,11 +86,11 @@ class TopicSource:
         self._consumer.close()
 
     def topic_id(self, name: str) -> str:
-        """Return the topic's id at the assignment: the current offsets count in it."""
+        """Return the topic's id at the assignment, which the offsets belong to."""
         return self._states[name].topic_id
 
     def start(self, done: Offsets) -> set[str]:
-        """Find the topics and start reading after these offsets; return the topics recreated since."""
+        """Find the topics and start reading at these offsets; return topics recreated since."""
         _, cluster = reach(self._settings, _START_SECONDS)
         states = self._describe(cluster, _START_SECONDS)
         if missing := sorted(self.topics.keys() - states.keys()):
@@ -102,9 +101,9 @@ class TopicSource:
         return self._assign(states, done)
 
     def check(self, done: Offsets) -> set[str]:
-        """Follow topics that were recreated or got more partitions; return the recreated ones."""
+        """Reassign if topics were recreated or got more partitions; return the recreated ones."""
         try:
-            # Lists all topics and searches the answer: the embedded broker creates a topic when asked for it by name.
+            # All topics, because the embedded broker creates a topic that is requested by name.
             cluster = self._admin.list_topics(timeout=_CHECK_SECONDS)
             states = {**self._states, **self._describe(cluster, _CHECK_SECONDS)}
         except KafkaException as error:
@@ -115,7 +114,7 @@ class TopicSource:
         return self._assign(states, done) if states != self._states else set()
 
     def read(self, limit: int, seconds: float, stop: threading.Event) -> list[Message]:
-        """Return the next records: at most `limit`, waiting at most `seconds`, and not beyond 32 MiB."""
+        """Return at most `limit` records and about 32 MiB, waiting at most `seconds`."""
         messages: list[Message] = []
         size, left, until = 0, seconds, time.monotonic() + seconds
         while len(messages) < limit and size < _BATCH_BYTES and left > 0 and not stop.is_set():
@@ -130,7 +129,7 @@ class TopicSource:
         return messages
 
     def measure_lag(self, done: Offsets) -> None:
-        """Set the lag per topic, from the end offsets in the last fetches."""
+        """Set the lag per topic, by the end offsets of the last fetches."""
         for name, state in self._states.items():
             behind = 0
             for partition in range(state.partitions):
@@ -168,7 +167,7 @@ class TopicSource:
 
     def _error(self, error: KafkaError) -> None:
         if error.fatal() or error.code() in _REFUSED_CODES:
-            raise MaterializerError(f"Kafka at {self._settings.bootstrap} refuses us: {error.str()}")
+            raise MaterializerError(f"Kafka at {self._settings.bootstrap} refuses this client: {error.str()}")
         if error.str() != self._last_error:  # it repeats several times a second while a broker is down
             self._last_error = error.str()
             log.warning("Kafka: %s; continuing", error.str())

@@ -1,8 +1,8 @@
-"""The only writer of the live DuckDB file: rows and Kafka offsets are written in one transaction.
+"""Writes rows and Kafka offsets to the live DuckDB file in one transaction.
 
-A kill at any moment loses and duplicates nothing, because the consumer starts from the offsets in this file and not
-from the group's. Only one thread may use a `DuckDBStore`. No code in this process may open the file a second time, even
-to copy it: closing any descriptor of the file drops DuckDB's lock.
+A kill at any moment loses and duplicates nothing, because the consumer starts from the offsets in the file. Only one
+thread may use a `DuckDBStore`. No code in this process may open the file a second time, even to copy it: closing any
+descriptor of the file drops DuckDB's lock.
 """
 
 import logging
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress in a partition: the next offset, and the id of the topic that it counts in."""
+    """The next offset of a partition, and the id of the topic that it belongs to."""
 
     next_offset: int
     topic_id: str
@@ -40,12 +40,12 @@ Offsets = Mapping[tuple[str, int], Progress]  # progress by full topic name and 
 
 
 class DuckDBStore:
-    """The live DuckDB file, open for writing; it and its folders are created."""
+    """The live DuckDB file, open for writing, created if missing."""
 
     def __init__(self, path: Path, prefix: str) -> None:
         self.path = path
         self._fresh = path.with_name(path.name + ".fresh")
-        # True if a commit failed. DuckDB's memory may disagree with the file: write nothing more, open it again.
+        # True if a commit failed: DuckDB's memory may disagree with the file, which must be reopened before a write.
         self.is_broken = False
         permissions.make_private(path.parent)
         try:
@@ -54,7 +54,7 @@ class DuckDBStore:
             raise cannot_open(path, error) from error
         try:
             remove_database(self._fresh)
-            with self._transaction():  # a kill leaves nothing half done
+            with self._transaction():  # so that a kill leaves no partial schema
                 self._prepare(prefix)
         except BaseException as error:
             self._db.close()
@@ -67,28 +67,28 @@ class DuckDBStore:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            # After a commit that failed on a full disk, DuckDB 2.0 has parts of it in memory. A checkpoint at closing
-            # would write them: rows without their offsets, and keys in an index without their rows.
+            # After a commit failed on a full disk, DuckDB 2.0 keeps parts of it in memory. A checkpoint at closing
+            # would write rows without their offsets, and index keys without their rows.
             with suppress(duckdb.Error):  # refused, and needless, after a checkpoint that failed
                 self._db.execute("PRAGMA disable_checkpoint_on_shutdown")
         self.close()
 
     def close(self) -> None:
-        """Close the file; it holds everything that was committed."""
+        """Close the file."""
         self._db.close()
 
     def offsets(self) -> dict[tuple[str, int], Progress]:
-        """Return how far each partition has been read into the file."""
+        """Return the progress of each partition."""
         rows = self._all("SELECT topic, kafka_partition, next_offset, topic_id FROM sink_offsets")
         return {(topic, partition): Progress(offset, topic_id) for topic, partition, offset, topic_id in rows}
 
     def forget_offsets(self, topics: Mapping[str, str]) -> None:
-        """Restart recreated topics, whose new ids are given, at their first offset."""
+        """Restart recreated topics at their first offset, with their new ids."""
         for name, topic_id in topics.items():
             self._db.execute("UPDATE sink_offsets SET next_offset = 0, topic_id = ? WHERE topic = ?", [topic_id, name])
 
     def move_offsets(self, offsets: Offsets) -> None:
-        """Continue partitions at these offsets."""
+        """Set the offsets of partitions."""
         if offsets:
             table = all_tables()["sink_offsets"]
             rows = [(*key, each.next_offset, each.topic_id) for key, each in offsets.items()]
@@ -104,11 +104,11 @@ class DuckDBStore:
         return [document for (document,) in self._all("SELECT document FROM receipts")]
 
     def derive_all(self) -> None:
-        """Mark all derived rows as stale, so that the next checkpoint makes them again."""
+        """Mark all derived rows as stale, so that the next checkpoint derives them again."""
         self._all("INSERT INTO stale_users SELECT user_id FROM selections UNION SELECT user_id FROM skill_diffs")
 
     def write(self, batch: ChangeSet, offsets: Offsets, receipts: Sequence[Receipt] = ()) -> dict[str, int]:
-        """Write a batch with its offsets and delete the rows that receipts cover; return the rows written by table."""
+        """Write a batch with its offsets and erase what receipts cover; return written rows by table."""
         written: dict[str, int] = {}
         with self._transaction():
             dropped = 0
@@ -125,7 +125,7 @@ class DuckDBStore:
         return written
 
     def checkpoint(self, published_at: datetime, newest_record_at: datetime | None) -> None:
-        """Update the derived tables and write everything into the main file, ready to be copied."""
+        """Update the derived tables and checkpoint, so that the file can be copied."""
         with self._transaction():
             if self._all("SELECT 1 FROM stale_users LIMIT 1"):
                 for name, derivation in zip(schema.DERIVED, schema.derivations(), strict=True):
@@ -140,16 +140,14 @@ class DuckDBStore:
         self._all("FORCE CHECKPOINT")
 
     def is_stained(self) -> bool:
-        """True if free blocks of the file may still hold deleted rows."""
+        """Return true if free blocks of the file may hold deleted rows."""
         return bool(self._all("SELECT 1 FROM meta WHERE is_stained"))
 
     def rewrite(self) -> None:
-        """Replace the file by one with the same rows: free blocks and indexes of this one may hold deleted rows.
-
-        Call it after a checkpoint. A kill in between leaves the old file, which is still marked as stained.
-        """
+        """Replace the file by a new one with the same rows and without deleted ones; call it after a checkpoint."""
+        # A kill in between leaves the old file, which is still marked as stained.
         if shutil.disk_usage(self.path.parent).free < self.path.stat().st_size:
-            raise MaterializerError(f"no room to rewrite {self.path}, which still holds erased rows: make room for it")
+            raise MaterializerError(f"no space to rewrite {self.path}, which holds erased rows: free disk space")
         remove_database(self._fresh)
         try:
             attach(self._db, self._fresh, "fresh")
@@ -160,7 +158,7 @@ class DuckDBStore:
         finally:
             self._db.execute("USE live")
             self._db.execute("DETACH DATABASE IF EXISTS fresh")
-        # The log of the old file must not lie beside the new one: DuckDB would refuse to open it.
+        # With the log of the old file beside it, DuckDB would refuse to open the new one.
         self._db.execute("PRAGMA disable_checkpoint_on_shutdown")
         self._db.close()
         try:
@@ -170,7 +168,7 @@ class DuckDBStore:
             self._db = open_for_writing(self.path)
 
     def _put(self, table: Table, pending: Mapping[RowKey, PendingChange]) -> dict[str, int]:
-        """Skip rows that must not replace an existing one, write the rest."""
+        """Write the rows that may replace an existing one; return counts by table."""
         puts = [change.put for change in pending.values() if change.put is not None]
         if not puts:
             return {}
@@ -206,7 +204,7 @@ class DuckDBStore:
         self._db.register("batch", pa.Table.from_pylist(list(rows), schema=chosen))
 
     def _all(self, query: str) -> list[Any]:
-        # Fetches even where there are no rows: an unread result blocks the connection.
+        # Fetch also without rows: an unread result blocks the connection.
         return self._db.execute(query).fetchall()
 
     @contextmanager
@@ -218,12 +216,12 @@ class DuckDBStore:
             self._db.execute("COMMIT")
             self.is_broken = False
         except BaseException:
-            with suppress(duckdb.Error):  # the transaction may have ended already; the error before this one matters
+            with suppress(duckdb.Error):  # the transaction may have ended; the first error matters
                 self._db.execute("ROLLBACK")
             raise
 
     def _prepare(self, prefix: str) -> None:
-        """Create the tables, or check that this program and this deployment may write to the existing ones."""
+        """Create the tables, or check the layout and the prefix of existing ones."""
         if self._all("SELECT 1 FROM duckdb_tables() WHERE table_name = 'meta'"):
             [(layout, found)] = self._all("SELECT schema_version, prefix FROM meta")
             if layout != schema.LAYOUT_VERSION:
@@ -237,23 +235,23 @@ class DuckDBStore:
                     "Give each deployment its own SAGER_DATA_DIR"
                 )
         elif self._all("SELECT 1 FROM duckdb_tables()"):
-            raise MaterializerError(f"{self.path} holds tables that are not ours; set SAGER_DATA_DIR to another folder")
+            raise MaterializerError(
+                f"{self.path} holds tables of another program; set SAGER_DATA_DIR to another folder"
+            )
         else:
             schema.create_tables(self._db)
             self._db.execute("INSERT INTO meta (schema_version, prefix) VALUES (?, ?)", [schema.LAYOUT_VERSION, prefix])
         if self._all("SELECT queries FROM meta") != [(schema.fingerprint(),)]:
-            # A better query needs no new layout.
+            # Changed queries need no new layout.
             schema.create_queries(self._db)
             self.derive_all()
             self._db.execute("UPDATE meta SET queries = ?", [schema.fingerprint()])
 
 
 def _users(batch: ChangeSet, *, with_dropped: bool) -> set[str]:
-    """Return the users whose derived rows the batch makes stale.
-
-    A tombstone that drops no row makes no user stale. It may name an erased person, and DuckDB keeps eight bytes of a
-    column's least and greatest values until the file is rewritten: soon, if any row was dropped (`with_dropped`).
-    """
+    """Return the users whose derived rows the batch makes stale."""
+    # A tombstone that drops no row may name an erased person. Its user must not enter stale_users: DuckDB's statistics
+    # keep eight bytes of extreme values until a rewrite, which only a dropped row causes.
     pending = [batch.pending(table) for table in tables() if table.name in schema.SOURCES]
     return {key[0] for changes in pending for key, change in changes.items() if change.put is not None or with_dropped}
 
@@ -263,12 +261,12 @@ def _same_key(table: Table) -> str:
 
 
 def live_file(settings: Settings) -> Path:
-    """The path of the live DuckDB file."""
+    """Return the path of the live DuckDB file."""
     return settings.data_dir / "live.duckdb"
 
 
 def open_store(settings: Settings) -> DuckDBStore:
-    """Open the live file; replace it first if it is damaged."""
+    """Open the live file, replacing a damaged one."""
     try:
         return DuckDBStore(live_file(settings), settings.prefix)
     except Damaged as error:
@@ -277,14 +275,12 @@ def open_store(settings: Settings) -> DuckDBStore:
 
 
 def replace_damaged(settings: Settings, damage: Damaged) -> None:
-    """Remove the damaged live file, and fill a new one from the snapshot if that can be read, later from Kafka.
-
-    The damaged file is not kept: an erasure could not reach the rows in it.
-    """
+    """Remove the damaged live file, and fill a new one from a readable snapshot, then from Kafka."""
+    # No copy is kept, as erasures could not reach its rows.
     path = live_file(settings)
     remove_database(path)
     try:
-        read.connect(settings).close()  # refuses the snapshot of another deployment, or one with a log beside it
+        read.connect(settings).close()  # refuses a snapshot of another deployment, or with a log beside it
         with open_for_writing(path) as con:
             con.execute(f"ATTACH {sql_literal(str(settings.duckdb_file))} AS source (READ_ONLY)")
             copy_rows(con, "source", "live")
@@ -292,11 +288,11 @@ def replace_damaged(settings: Settings, damage: Damaged) -> None:
     except (MaterializerError, duckdb.Error) as error:
         remove_database(path)
         source = f"Kafka alone (no snapshot: {error})" if settings.duckdb_file.exists() else "Kafka alone"
-    log.error("%s; the file was removed and is filled again from %s", damage, source)
+    log.error("%s; the file was removed, and is filled again from %s", damage, source)
 
 
 def remove_live(settings: Settings) -> None:
-    """Remove the live file, so that the materializer fills a new one; MaterializerError: another process holds it."""
+    """Remove the live file; raise MaterializerError if another process holds it."""
     path = live_file(settings)
     try:
         open_for_writing(path).close()

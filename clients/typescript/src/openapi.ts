@@ -816,8 +816,8 @@ export interface components {
         /**
          * @description The choice behind a piece of evidence.
          *
-         *     `place` is the rank at which the item was shown, 1 the top; `taken` and `shown` are item ids, the chosen one first
-         *     and in the ranking's order. Without the ranking in the snapshot, `shown` is the contrast's and `ranked_by` None.
+         *     `place` is the rank of the item, 1 the top. `taken` holds item ids, the chosen one first; `shown` holds them in the
+         *     ranking's order. Without the ranking in the snapshot, `shown` is the contrast's and `ranked_by` None.
          */
         EvidenceChoice: {
             title: string;

@@ -2,14 +2,14 @@
 -- it quoted, its analysis of the choice, and the change of the line; null where it stayed as it was.
 CREATE VIEW judgements AS
 SELECT d.user_id, d.domain, d.version, d.occurred_at, d.event_id, d.evidence_item_id, d.model, d.prompt, d.prompt_hash,
-       j.said ->> '$.attribute_id' AS attribute_id, j.said ->> '$.verdict' AS verdict,
-       (j.said ->> '$.quoted[0]') || ': ' || (j.said ->> '$.quoted[1]') AS quoted,
+       j.judgement ->> '$.attribute_id' AS attribute_id, j.judgement ->> '$.verdict' AS verdict,
+       (j.judgement ->> '$.quoted[0]') || ': ' || (j.judgement ->> '$.quoted[1]') AS quoted,
        d.analysis, c.kind AS led_to, c.before, c.after
 FROM skill_diffs d,
-     LATERAL (SELECT unnest(from_json(d.document::JSON -> '$.judged', '["JSON"]')) AS said) j
+     LATERAL (SELECT unnest(from_json(d.document::JSON -> '$.judged', '["JSON"]')) AS judgement) j
 LEFT JOIN skill_changes c
     ON c.user_id = d.user_id AND c.domain = d.domain AND c.version = d.version
-    AND c.attribute_id = j.said ->> '$.attribute_id' AND c.kind <> 'seeded'
+    AND c.attribute_id = j.judgement ->> '$.attribute_id' AND c.kind <> 'seeded'
 WHERE d.calls > 0;
 
 -- One row per change of a skill, with the event and the reasoner behind it; versions without changes too. From a model:
@@ -172,14 +172,14 @@ GROUP BY ALL;
 CREATE VIEW corrections_understood AS
 SELECT c.user_id, c.domain, c.occurred_at, c.event_id, c.text, c.scope, c.answers,
        coalesce(d.understood, false) AS understood,
-       CASE WHEN d.version IS NULL THEN 'not heard yet' WHEN d.understood THEN NULL
+       CASE WHEN d.version IS NULL THEN 'not processed yet' WHEN d.understood THEN NULL
             ELSE coalesce(nullif(d.by_pattern, ''), 'not understood') END AS why_not,
-       d.by_pattern, d.version, coalesce(s.said, []) AS said,
+       d.by_pattern, d.version, coalesce(s.statements, []) AS statements,
        coalesce(d.taste_changed, false) AS taste_changed
 FROM corrections c LEFT JOIN skill_diffs d USING (user_id, domain, event_id)
 LEFT JOIN (
     SELECT user_id, domain, version,
-           list(stance || ' ' || dimension || ': ' || value ORDER BY seq) AS said
+           list(stance || ' ' || dimension || ': ' || value ORDER BY seq) AS statements
     FROM statement_changes WHERE kind = 'stated' GROUP BY ALL
 ) s USING (user_id, domain, version);
 
@@ -213,7 +213,7 @@ WHERE until IS NULL OR until > coalesce((SELECT max(published_at) FROM snapshot_
 -- the items taken of that list and of the next one after the answer. Null: not answered, nothing taken.
 CREATE VIEW questions_asked AS
 SELECT r.user_id, r.domain, r.ranking_id, r.occurred_at AS asked_at, r.question_id, r.question_dimension AS dimension,
-       r.question, c.occurred_at AS answered_at, c.understood, c.said, o.item_rank, n.item_rank AS next_rank
+       r.question, c.occurred_at AS answered_at, c.understood, c.statements, o.item_rank, n.item_rank AS next_rank
 FROM (
     FROM rankings WHERE question_id IS NOT NULL
     QUALIFY row_number() OVER (PARTITION BY user_id, ranking_id ORDER BY logged_at, kafka_offset) = 1
@@ -243,9 +243,9 @@ GROUP BY ALL;
 
 -- Per domain (null: anywhere), dimension, stance and value: how many people stated it in conversations and have not
 -- overtaken it since, how often, and when last.
-CREATE VIEW said_of_themselves AS
+CREATE VIEW stated_preferences AS
 SELECT domain, dimension, stance, value, count(*) AS users, sum(times)::BIGINT AS times,
-       count(*) FILTER (strength = 'implied') AS implied, min(since) AS since, max(confirmed_at) AS last_said_at
+       count(*) FILTER (strength = 'implied') AS implied, min(since) AS since, max(confirmed_at) AS last_stated_at
 FROM card_lines
 WHERE NOT is_past
 GROUP BY ALL;
@@ -272,10 +272,10 @@ FROM card_diffs LEFT JOIN changed USING (user_id, version)
 GROUP BY ALL;
 
 -- The policy of one user at a moment: every line with its tier, and the time and version since which it has had it.
-CREATE MACRO policy_at(who, moment) AS TABLE
+CREATE MACRO policy_at(person, moment) AS TABLE
 SELECT domain, attribute_id, tier, became_by, from_version, valid_from AS since
 FROM skill_history
-WHERE user_id = who
+WHERE user_id = person
   AND valid_from <= moment::TIMESTAMP AND (valid_to > moment::TIMESTAMP OR valid_to IS NULL)
 ORDER BY domain, list_position(['high', 'medium', 'low', 'silent'], tier), attribute_id;
 
@@ -303,7 +303,7 @@ WHERE earlier IS DISTINCT FROM later
 GROUP BY ALL
 ORDER BY users DESC, domain, attribute_id;
 
--- How the adoption of attributes drifted between two moments: users who held a line at medium or high then, and the
+-- How the adoption of attributes drifted between two moments: users person held a line at medium or high then, and the
 -- share of all skills at that time.
 CREATE MACRO attribute_drift(earlier, later) AS TABLE
 SELECT domain, attribute_id, users_before, users_after,
@@ -328,11 +328,11 @@ ORDER BY abs(drift) DESC, domain, attribute_id;
 -- request. A seeded line comes from earlier interactions and has no event of its own. From a model: its verdict, the fact
 -- that it quoted, and its analysis; kind is judged where its verdict changed nothing. Without a choice: the signal,
 -- correction or abstention, and the person's words.
-CREATE MACRO why(who, line) AS TABLE
-WITH judged AS (SELECT * FROM judgements WHERE user_id = who AND attribute_id = line),
+CREATE MACRO why(person, line) AS TABLE
+WITH judged AS (SELECT * FROM judgements WHERE user_id = person AND attribute_id = line),
 changed AS (
     SELECT domain, version, seq, kind, before, after, reason
-    FROM skill_changes WHERE user_id = who AND attribute_id = line
+    FROM skill_changes WHERE user_id = person AND attribute_id = line
     UNION ALL
     SELECT domain, version, 0, 'judged', NULL, NULL, '' FROM judged WHERE led_to IS NULL
 )
@@ -340,11 +340,11 @@ SELECT c.domain, c.version, d.occurred_at, c.kind, c.before, c.after, c.reason, 
        e.evidence_event_id AS event_id, e.evidence_item_id AS item_id,
        coalesce(nullif(k.chosen_title, ''), nullif(f.title, ''), i.title) AS title, k.chosen_rank AS item_rank,
        k.instruction, j.verdict, j.quoted, e.analysis, d.trigger, d.words
-FROM changed c JOIN skill_diffs d ON d.user_id = who AND d.domain = c.domain AND d.version = c.version
-LEFT JOIN skill_diffs e ON e.user_id = who AND e.domain = c.domain AND e.version = c.version AND c.kind <> 'seeded'
+FROM changed c JOIN skill_diffs d ON d.user_id = person AND d.domain = c.domain AND d.version = c.version
+LEFT JOIN skill_diffs e ON e.user_id = person AND e.domain = c.domain AND e.version = c.version AND c.kind <> 'seeded'
 LEFT JOIN judged j ON j.domain = c.domain AND j.version = c.version AND coalesce(j.led_to, 'judged') = c.kind
-LEFT JOIN contrasts k ON k.user_id = who AND k.event_id = e.evidence_event_id
-LEFT JOIN feedback f ON f.user_id = who AND f.event_id = e.event_id
+LEFT JOIN contrasts k ON k.user_id = person AND k.event_id = e.evidence_event_id
+LEFT JOIN feedback f ON f.user_id = person AND f.event_id = e.event_id
 LEFT JOIN items i ON i.item_id = e.evidence_item_id
 ORDER BY c.domain, c.version, c.seq;
 
@@ -414,12 +414,12 @@ ORDER BY domain;
 
 -- The statements of a user that held at a moment, with the version that brought them. One for a session or for now
 -- counts until it expires.
-CREATE MACRO statements_at(who, moment) AS TABLE
+CREATE MACRO statements_at(person, moment) AS TABLE
 SELECT domain, stance, dimension, value, over, words, scope, session_id, stated_at, until, times, version AS from_version
 FROM (
     SELECT c.*, v.valid_from
     FROM statement_changes c JOIN skill_versions v USING (user_id, domain, version)
-    WHERE user_id = who AND v.valid_from <= moment::TIMESTAMP
+    WHERE user_id = person AND v.valid_from <= moment::TIMESTAMP
     QUALIFY row_number() OVER (PARTITION BY domain, statement_id ORDER BY version DESC, seq DESC) = 1
 )
 WHERE stance IS NOT NULL AND (until IS NULL OR until > moment::TIMESTAMP)

@@ -48,7 +48,7 @@ def test_what_an_app_sent_cannot_steer_a_terminal(ask, how):
 def test_the_list_has_all_there_is_and_describe_its_columns(ask):
     told = ask("--list", "--json").stdout
     names = {row["name"]: row for row in json.loads(told)}
-    assert names["policy_at(who, moment)"]["kind"] == "macro"
+    assert names["policy_at(person, moment)"]["kind"] == "macro"
     assert names["learning_curve"]["kind"] == "view"
     assert names["outcomes"]["kind"] == "table"
     assert all(row["comment"] for row in names.values())

@@ -124,7 +124,7 @@ def test_statements_are_the_fold_of_the_log_however_its_records_come(store: Duck
 # --- what is private, and what is forgotten
 
 
-def test_what_somebody_said_of_themselves_is_in_no_byte_of_the_file(tmp_path: Path) -> None:
+def test_what_somebody_stated_preferences_is_in_no_byte_of_the_file(tmp_path: Path) -> None:
     said = (
         Directive(stance=Stance.PREFERS, dimension="contact", value=MAIL),
         Directive(stance=Stance.INSTEAD, dimension="genre", value="noir", over=MAIL),
@@ -168,13 +168,13 @@ def of_correction(store: DuckDBStore, query: str) -> list[Any]:
 def test_a_correction_is_understood_if_the_log_says_so_and_what_is_not_is_shown(store: DuckDBStore) -> None:
     write(store, correction("e2"), correction("e4", text="well, hm"), correction("e7", text="?"), *eves_log())
 
-    query = "SELECT event_id, text, understood, why_not, version, said, taste_changed FROM corrections_understood"
+    query = "SELECT event_id, text, understood, why_not, version, statements, taste_changed FROM corrections_understood"
 
     assert of_correction(store, f"{query} ORDER BY event_id") == [
         ("e2", "No horror any more, noir rather than sf", True, None, 2,
          ["avoids genre: horror", "instead genre: noir", "prefers price: price under 20"], True),
         ("e4", "well, hm", False, "not understood", 4, [], False),
-        ("e7", "?", False, "not heard yet", None, [], False),
+        ("e7", "?", False, "not processed yet", None, [], False),
     ]  # fmt: skip
 
 
@@ -184,7 +184,8 @@ def test_a_question_has_its_answer_and_what_was_taken_then(store: DuckDBStore) -
     write(store, correction(answers=ASKED.question_id), *eves_log())
 
     query = (
-        "SELECT ranking_id, dimension, question, answered_at IS NOT NULL, understood, len(said), item_rank, next_rank"
+        "SELECT ranking_id, dimension, question, answered_at IS NOT NULL, understood, len(statements), item_rank, "
+        "next_rank"
     )
 
     assert of_correction(store, f"{query} FROM questions_asked") == [
