@@ -245,7 +245,9 @@ ATTACKS = [
     case
     for name in ("cases.jsonl", "corpus/samples.jsonl")
     for case in map(json.loads, (REDTEAM / name).read_text("utf-8").splitlines())
-    if case["channel"] in ("instruction", "title") or case.get("kind") in ("order", "disguise")
+    if case["kind"] in ("order", "disguise")
+    or case["channel"] == "title"
+    or (case["kind"] == "case" and case["channel"] == "request")
 ]
 
 

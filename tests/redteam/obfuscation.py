@@ -1,4 +1,4 @@
-"""Ways to write a text so that a filter of words reads something else, and a model still understands it."""
+"""Obfuscations that hide a text from a filter of words while a model still understands it."""
 # ruff: noqa: RUF001, SIM905
 
 import base64
@@ -24,7 +24,7 @@ def _letters(signs: str, of: str = _LOW) -> Callable[[str], str]:
 
 
 def _from(capital: int, small: int) -> Callable[[str], str]:
-    """Letters of a block in which the alphabet stands in its order."""
+    """Map to a Unicode block that has the alphabet in order."""
     return lambda text: "".join(_shifted(c, capital, small) for c in text)
 
 
@@ -62,7 +62,7 @@ def _capitals(text: str) -> str:
     return "".join(c.upper() if n % 2 else c.lower() for n, c in enumerate(text))
 
 
-DISGUISES: dict[str, dict[str, Callable[[str], str]]] = {
+OBFUSCATIONS: dict[str, dict[str, Callable[[str], str]]] = {
     "invisible": {
         "zero-width-joiner": _between("\u200d"),
         "zero-width-space": _between("\u200b"),
