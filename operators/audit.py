@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
+from itertools import groupby
 from typing import Literal, TypeVar
 
-from operators.cards.fold import fold_cards as fold_card
+from operators.cards.fold import fold_cards
 from operators.learning.fold import merge
 from operators.seals import Diff, DiffT, SealState, check_seal, is_sealed
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, encode
@@ -81,10 +82,6 @@ def chain_breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[ChainBreak]:
     return found
 
 
-_MISSING = {"skill": FaultKind.SKILL_MISSING, "card": FaultKind.CARD_MISSING}
-_DIFFERS = {"skill": FaultKind.SKILL_DIFFERS, "card": FaultKind.CARD_DIFFERS}
-
-
 @dataclass(frozen=True)
 class Fault:
     """A difference between a record and the log."""
@@ -107,10 +104,7 @@ def audit_skill(
 def audit_card(diffs: Sequence[CardDiff], card: Card | None, key: bytes = b"") -> list[Fault]:
     """Return the faults of one card and its log."""
     broken = [Fault(each.kind, f"card: {each.what}") for each in _broken(diffs, key)]
-    return [
-        *broken,
-        *_state_faults("card", diffs, card, lambda log: fold_card(log).get(card.user_id) if card else None),
-    ]
+    return broken + _state_faults("card", diffs, card, lambda log: fold_cards(log).get(card.user_id) if card else None)
 
 
 def _state_faults(
@@ -122,46 +116,41 @@ def _state_faults(
     newest = diffs[-1].version if diffs else 0
     if state is None:
         missing = f"the {name}'s log has {newest} versions, and the topic of {name}s has no {name}"
-        return [Fault(_MISSING[name], missing)] if diffs else []
+        return [Fault(FaultKind(f"{name}-missing"), missing)] if diffs else []
     if newest < state.version:
-        return [
-            Fault(FaultKind.LOG_CUT, f"the {name}'s log ends at version {newest}, and the {name} is at {state.version}")
-        ]
+        what = f"the {name}'s log ends at version {newest}, and the {name} is at {state.version}"
+        return [Fault(FaultKind.LOG_CUT, what)]
     try:
         folded = fold(diff for diff in diffs if diff.version <= state.version)
     except Exception as error:  # a forged version may break the fold anywhere, and must not end the verification
         return [Fault(FaultKind.LOG_DOES_NOT_FOLD, f"the {name}'s log does not fold: {error or type(error).__name__}")]
     if folded is None or encode(folded) != encode(state):
         what = f"the log folds to another {name} than the topic of {name}s has at version {state.version}"
-        return [Fault(_DIFFERS[name], what)]
+        return [Fault(FaultKind(f"{name}-differs"), what)]
     return []
 
 
 def _broken(diffs: Sequence[Diff], key: bytes) -> list[Fault]:
-    """Return the breaks of the chain, with runs of the same reason as one fault."""
-    runs: list[tuple[int, int, str, FaultKind]] = []
-    for each in chain_breaks(diffs, key):
-        if runs and runs[-1][1] == each.version - 1 and runs[-1][2] == each.why:
-            runs[-1] = (runs[-1][0], each.version, each.why, each.kind)
-        else:
-            runs.append((each.version, each.version, each.why, each.kind))
-    return [Fault(kind, f"version {a}: {why}" if a == b else f"versions {a} to {b}: {why}") for a, b, why, kind in runs]
+    """Return the breaks of the chain, with consecutive versions of the same kind as one fault."""
+    found: list[Fault] = []
+    breaks = enumerate(chain_breaks(diffs, key))
+    # Consecutive versions have the same distance to their index.
+    for (kind, why, _), run in groupby(breaks, lambda each: (each[1].kind, each[1].why, each[1].version - each[0])):
+        first, *more = [each.version for _, each in run]
+        found.append(Fault(kind, f"versions {first} to {more[-1]}: {why}" if more else f"version {first}: {why}"))
+    return found
 
 
 def _slim_faults(diffs: Sequence[SkillDiff], slim: SlimSkill | None, key: bytes) -> list[Fault]:
     if slim is None:
         return []
-    name = f"the slim skill, of version {slim.skill_version},"
-    found: list[Fault] = []
-    seal = check_seal(slim, key)
+    seal, faults = check_seal(slim, key), []
     if seal is SealState.MISSING:
-        found.append(Fault(FaultKind.SLIM_UNSEALED, f"{name} is not sealed"))
+        faults.append((FaultKind.SLIM_UNSEALED, "is not sealed"))
     elif seal is SealState.WRONG:
-        found.append(Fault(FaultKind.SLIM_FORGED, f"{name} does not match its seal, or the seal has another key"))
+        faults.append((FaultKind.SLIM_FORGED, "does not match its seal, or the seal has another key"))
     if not diffs:
-        found.append(Fault(FaultKind.SLIM_WITHOUT_LOG, f"{name} has no log"))
-    elif slim.skill_version > diffs[-1].version:
-        found.append(
-            Fault(FaultKind.SLIM_AHEAD, f"{name} is ahead of the log, which ends at version {diffs[-1].version}")
-        )
-    return found
+        faults.append((FaultKind.SLIM_WITHOUT_LOG, "has no log"))
+    elif slim.skill_version > (newest := diffs[-1].version):
+        faults.append((FaultKind.SLIM_AHEAD, f"is ahead of the log, which ends at version {newest}"))
+    return [Fault(kind, f"the slim skill, of version {slim.skill_version}, {what}") for kind, what in faults]

@@ -47,18 +47,18 @@ class StoredState:
             names += [each.ranking_id for each in ring.rankings if self.domain in (None, each.domain)]
             if self.domain is None:
                 names += [each.selection.ranking_id for each in ring.waiting]
-            found += [told(ring.user_id, name) for name in names for told in (contrast_id, abstention_id)]
+            found += [derive(ring.user_id, name) for name in names for derive in (contrast_id, abstention_id)]
         for profile in self.profiles:
             found += profile.recent_ids
+        # Utterances have no domain here, so an erasure of any domain covers them all.
         for memory in self.memories:
             found += memory.recent
         for skill in self.skills:
             found += skill.recent
-        # Utterances have no domain here, so an erasure of any domain covers them all.
         for card in self.cards:
             found += card.recent
-        for heard in self.conversations:
-            found += (*heard.recent, *(turn.event_id for chunk in heard.chunks for turn in chunk.turns))
+        for pending in self.conversations:
+            found += (*pending.recent, *(turn.event_id for chunk in pending.chunks for turn in chunk.turns))
         return tuple(dict.fromkeys(found))
 
     @property
@@ -68,8 +68,8 @@ class StoredState:
             all(each.interactions <= len(each.recent_ids) for each in self.profiles)
             and all(each.interactions <= len(each.recent) for each in self.memories)
             and all(each.version <= len(each.recent) for each in self.skills)
-            and all(len(each.answered) < self.limits.answered for each in self.rings)
             and all(each.version <= len(each.recent) for each in self.cards)
+            and all(len(each.answered) < self.limits.answered for each in self.rings)
             and all(len(each.recent) < MAX_PENDING for each in self.conversations)
             and len(self.ids) < MAX_KNOWN
         )
@@ -188,9 +188,8 @@ def without_erased_directives(
         names = (told.attribute_id, told.over, statement_id(read.directive.stance, told.attribute_id))
         return any(receipt.covers_line(line_digest(user_id, domain, name), at) for name in names if name is not None)
 
-    return replace(
-        understood, says=tuple(replace(read, words="") for read in understood.says if not is_forgotten(read))
-    )
+    kept = tuple(replace(read, words="") for read in understood.directives if not is_forgotten(read))
+    return replace(understood, directives=kept)
 
 
 def card_line_digest(user_id: str, line_id: str) -> str:

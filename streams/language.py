@@ -100,8 +100,8 @@ class Rules:
             language=correction.language or "",
         )
         return Interpretation(
-            says=tuple(map(_read, found.reads)),
-            suits=found.suits,
+            directives=tuple(map(_read, found.reads)),
+            acceptable=found.suits,
             language=found.language,
             about=TasteOwner.ANOTHER if found.why is corrections_rules.Why.FOR_ANOTHER else TasteOwner.THE_PERSON,
             why=None if found.why is None else NotUnderstood(found.why.value),

@@ -294,9 +294,11 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     def refuse(attribute_id: str, proposed: SkillChangeKind, why: RefusalReason) -> None:
         refused.append(refused_change(attribute_id, proposed, why, private_kind(attribute_id, domain, privacy)))
 
-    reinforced = [name for name in dict.fromkeys(proposal.reinforced) if name in known]
+    reinforced: list[str] = []
     for name in dict.fromkeys(proposal.reinforced):
-        if name not in known:
+        if name in known:
+            reinforced.append(name)
+        else:
             refuse(name, SkillChangeKind.REINFORCED, RefusalReason.UNKNOWN)
     discovered: dict[str, Fact] = {}
     for fact in proposal.discovered:
@@ -325,11 +327,11 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
         return redaction.redact_about_person(encodable(text), domain, most).text
 
     judged = (
-        tiered.model_copy(update={"quoted": offered.get(fact_id(tiered.quoted)) if tiered.quoted else None})
-        for tiered in proposal.judged
-        if tiered.attribute_id in known
+        judgement.model_copy(update={"quoted": judgement.quoted and offered.get(fact_id(judgement.quoted))})
+        for judgement in proposal.judged
+        if judgement.attribute_id in known
     )
-    honest = replace(
+    kept = replace(
         proposal,
         reinforced=tuple(dict.fromkeys(reinforced)),
         discovered=tuple(discovered.values()),
@@ -339,4 +341,4 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
         judged=tuple(islice(judged, MAX_ATTRIBUTES)),
     )
     # A faulty model can name thousands of ids; the log keeps enough of them to show it.
-    return ValidatedProposal(honest, tuple(refused[:64]))
+    return ValidatedProposal(kept, tuple(refused[:64]))

@@ -123,7 +123,7 @@ class LlmCorrectionReader:
         """
         question = build_question(correction, items, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
         if question is None:
-            return Interpretation(suits=tuple(correction.acceptable))
+            return Interpretation(acceptable=tuple(correction.acceptable))
         reply = await ask(self.client, PROMPT, question)
         return replace(parse_answer(question, reply.answer, correction), reasoned_by=reply.reasoned_by(PROMPT))
 

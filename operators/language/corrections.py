@@ -163,13 +163,14 @@ def understand(  # noqa: PLR0911 - one return for each kind of correction
     if set(privacy.placeholders(correction.text)) == {_HEALTH}:
         reason = read(as_said)
         if reason.is_understood:
-            return replace(reason, says=tuple(replace(each, words="") for each in reason.says), unquoted=True)
+            unquoted = tuple(replace(each, words="") for each in reason.directives)
+            return replace(reason, directives=unquoted, unquoted=True)
         if reason.about is TasteOwner.ANOTHER:
             return reason
         found = replace(found, why=NotUnderstood.NOT_KEPT)
 
     def is_understood(wish: str) -> bool:
-        reads = read(wish).says
+        reads = read(wish).directives
         return bool(reads) and not any(_is_private(each, privacy) for each in reads)
 
     facts = found.examples or known_facts(items, skill, vocabulary)
@@ -192,16 +193,16 @@ def needs_model(correction: Correction, read: Interpretation, reader: Correction
 
 
 def _with_form_fields(found: Interpretation, correction: Correction) -> Interpretation:
-    wanted = {read.directive.item_id for read in found.says}
-    suits = tuple(dict.fromkeys((*correction.acceptable, *(item for item in found.suits if item not in wanted))))
-    says = found.says
+    wanted = {read.directive.item_id for read in found.directives}
+    suits = tuple(dict.fromkeys((*correction.acceptable, *(item for item in found.acceptable if item not in wanted))))
+    says = found.directives
     if correction.scope is not None:
         says = tuple(replace(read, scope=correction.scope) for read in says)
     is_understood = bool(says or suits)
     return replace(
         found,
-        says=says,
-        suits=suits,
+        directives=says,
+        acceptable=suits,
         why=None if is_understood else found.why,
         examples=() if is_understood else found.examples,
     )

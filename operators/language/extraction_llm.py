@@ -104,7 +104,8 @@ def build_question(
         sentences = {str(number): sentence for number, sentence in enumerate(numbered, 1)}
         prompt = template(PROMPT).substitute(vocabulary=_shown(facts), conversation="\n".join(_numbered(lines)))
         if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
-            return ExtractionQuestion(prompt, _schema(sentences), sentences, facts, of_others)
+            answers = {key: {"type": "string", "maxLength": _MAX_ANSWER_CHARS} for key in sentences}
+            return ExtractionQuestion(prompt, strict_object(answers), sentences, facts, of_others)
         # Cut the context first, then half of the vocabulary, then the oldest sentences.
         if any(line.sentence is None for line in lines):
             lines = [line for line in lines if line.sentence is not None]
@@ -118,8 +119,7 @@ def build_question(
 def _lines(turns: Sequence[Turn], extractor: Extractor) -> tuple[list[_PromptLine], int]:
     newest: list[_PromptLine] = []
     count = of_others = 0
-    for place in range(len(turns) - 1, -1, -1):
-        turn = turns[place]
+    for place, turn in reversed(list(enumerate(turns))):
         if count == MAX_ASKED:
             break
         if turn.role is Speaker.ASSISTANT:
@@ -166,13 +166,12 @@ def _shown(facts: Mapping[str, Sequence[Fact]]) -> str:
 
 
 def _named(vocabulary: Sequence[Fact], text: str, gate: OutputGate) -> list[Fact]:
-    spoken = [fact for fact in vocabulary if keywords(fact.value) and mentions_any(fact.value, text)]
-    vouched = [fact for fact in spoken if gate.rejection(fact.dimension, fact.value) is None]
-    return sorted(dict.fromkeys(vouched), key=lambda fact: not keywords(fact.value) <= keywords(text))[:MAX_VOCABULARY]
-
-
-def _schema(keys: Iterable[str]) -> dict[str, Any]:
-    return strict_object({key: {"type": "string", "maxLength": _MAX_ANSWER_CHARS} for key in keys})
+    named = (
+        fact
+        for fact in vocabulary
+        if mentions_any(fact.value, text) and gate.rejection(fact.dimension, fact.value) is None
+    )
+    return sorted(dict.fromkeys(named), key=lambda fact: not keywords(fact.value) <= keywords(text))[:MAX_VOCABULARY]
 
 
 @dataclass(frozen=True)

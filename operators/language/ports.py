@@ -72,12 +72,12 @@ class ReadDirective:
 class Interpretation:
     """The meaning of a whole correction.
 
-    `suits` has ids of acceptable items, the wanted ones first; `why` and `examples` explain a failure. `unquoted` marks
+    `acceptable` has ids of items, the wanted ones first; `why` and `examples` explain a failure. `unquoted` marks
     words with a private reason, which must not be kept.
     """
 
-    says: tuple[ReadDirective, ...] = ()
-    suits: tuple[str, ...] = ()
+    directives: tuple[ReadDirective, ...] = ()
+    acceptable: tuple[str, ...] = ()
     language: str = ""
     about: TasteOwner = TasteOwner.THE_PERSON
     why: NotUnderstood | None = None
@@ -88,7 +88,7 @@ class Interpretation:
     @property
     def is_understood(self) -> bool:
         """True if there is any directive or acceptable item."""
-        return bool(self.says or self.suits)
+        return bool(self.directives or self.acceptable)
 
 
 # Counts by kind of personal data.

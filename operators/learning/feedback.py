@@ -109,11 +109,11 @@ def resolve_correction(
 ) -> SkillDiff:
     """Return the diff of a correction."""
     update = _CorrectionUpdate(skill, correction, items, limits, privacy, usual or {}, source, learns=learns)
-    for read in understood.says:
+    for read in understood.directives:
         update.apply(read)
     shifted = update.has_changed and (not skill.shifted or skill.version - skill.shifted >= SHIFT_COOLDOWN)
-    update.count_suitable(understood.suits, shifted)
-    patterns = dict.fromkeys(read.pattern for read in understood.says)
+    update.count_suitable(understood.acceptable, shifted)
+    patterns = dict.fromkeys(read.pattern for read in understood.directives)
     left_out = tuple(dict.fromkeys((*privacy.placeholders(correction.text), *update.private)))
     return next_diff(
         skill,

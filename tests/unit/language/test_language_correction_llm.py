@@ -73,7 +73,7 @@ async def test_model_answer_becomes_directives(server: OpenAiServer, reader: Llm
 
     found = await read(reader)
 
-    (only,) = found.says
+    (only,) = found.directives
     assert (only.directive.stance, only.directive.dimension, only.directive.value) == (Stance.AVOIDS, "colour", "red")
     assert (only.words, only.scope, only.pattern) == ("That shade of the first one", None, "model")
     assert (found.reasoned_by.prompt, found.reasoned_by.calls) == ("understand.v1", 1)
@@ -112,8 +112,8 @@ async def test_items_are_wanted_unwanted_or_acceptable(server: OpenAiServer, rea
 
     found = await read(reader)
 
-    assert found.suits == ("h2",)
-    assert [(each.directive.stance, each.directive.item_id, each.scope) for each in found.says] == [
+    assert found.acceptable == ("h2",)
+    assert [(each.directive.stance, each.directive.item_id, each.scope) for each in found.directives] == [
         (Stance.PREFERS, "h3", None),
         (Stance.AVOIDS, "h1", Scope.SESSION),
     ]
@@ -182,7 +182,7 @@ def reasoning(server: OpenAiServer, on_failure: OnLlmFailure = OnLlmFailure.WAIT
 async def test_understood_correction_needs_no_model(server: OpenAiServer) -> None:
     found = await reasoning(server).understand(a_correction("no red", SHOWN), SHOWN, a_bare_skill(), ())
 
-    assert [each.pattern for each in found.says] == ["en.avoids.no"]
+    assert [each.pattern for each in found.directives] == ["en.avoids.no"]
     assert server.bodies == []
 
 
@@ -191,7 +191,7 @@ async def test_model_reads_corrections_that_rules_do_not_understand(server: Open
 
     found = await reasoning(server).understand(a_correction(ODD, SHOWN), SHOWN, a_bare_skill(), ())
 
-    assert [each.pattern for each in found.says] == ["model"]
+    assert [each.pattern for each in found.directives] == ["model"]
 
 
 @pytest.mark.parametrize("on_failure", list(OnLlmFailure))
@@ -220,7 +220,7 @@ async def test_model_is_not_asked_about_others_or_commands(server: OpenAiServer,
 
     found = await reasoning(server).understand(correction, SHOWN, a_bare_skill(), ())
 
-    assert found.says == ()
+    assert found.directives == ()
     assert server.bodies == []
 
 

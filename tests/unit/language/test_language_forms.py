@@ -33,7 +33,7 @@ def test_form_directive_is_taken_as_it_is() -> None:
 
 @pytest.mark.parametrize("dimension", ["wearing_style", "wearing style", "Wearing Style", "WearingStyle"])
 def test_form_uses_the_facts_spelling(dimension: str) -> None:
-    read = understood("", directives=(_avoids(dimension, "In-Ear  design"),)).says[0]
+    read = understood("", directives=(_avoids(dimension, "In-Ear  design"),)).directives[0]
 
     assert (read.directive.dimension, read.directive.value) == ("wearing_style", "in-ear design")
 
@@ -41,7 +41,7 @@ def test_form_uses_the_facts_spelling(dimension: str) -> None:
 def test_instead_names_both_values() -> None:
     said = Directive(stance=Stance.INSTEAD, dimension="Colour", value="RED", over="Blue")
 
-    read = understood("", directives=(said,)).says[0].directive
+    read = understood("", directives=(said,)).directives[0].directive
 
     assert (read.dimension, read.value, read.over) == ("colour", "red", "blue")
 
@@ -49,7 +49,7 @@ def test_instead_names_both_values() -> None:
 def test_known_values_use_the_vocabularys_spelling() -> None:
     said, known = (_avoids("colour", "MAUVE"),), (Fact(dimension="colour", value="mauve"),)
 
-    values = [understood("", vocabulary=each, directives=said).says[0].directive.value for each in ((), known)]
+    values = [understood("", vocabulary=each, directives=said).directives[0].directive.value for each in ((), known)]
     assert values == ["MAUVE", "mauve"]
 
 
@@ -64,29 +64,31 @@ def test_form_keeps_items_and_bounds() -> None:
         Directive(stance=Stance.PREFERS, bound=Bound(measure=Measure.PRICE, below=20.0)),
     )
 
-    assert tuple(read.directive for read in understood("", directives=said).says) == said
+    assert tuple(read.directive for read in understood("", directives=said).directives) == said
 
 
 def test_form_scope_applies() -> None:
-    assert understood("", directives=(_avoids("colour", "red"),), scope=Scope.SESSION).says[0].scope is Scope.SESSION
+    assert (
+        understood("", directives=(_avoids("colour", "red"),), scope=Scope.SESSION).directives[0].scope is Scope.SESSION
+    )
 
 
 def test_text_beside_a_form_is_not_read() -> None:
     said = _avoids("colour", "red")
 
-    assert [read.directive for read in understood("I don't want blue", directives=(said,)).says] == [said]
+    assert [read.directive for read in understood("I don't want blue", directives=(said,)).directives] == [said]
 
 
 def test_acceptable_items_are_understood() -> None:
     found = understood("", acceptable=("h2", "h1"))
 
-    assert (found.suits, found.is_understood, found.about) == (("h2", "h1"), True, TasteOwner.THE_PERSON)
+    assert (found.acceptable, found.is_understood, found.about) == (("h2", "h1"), True, TasteOwner.THE_PERSON)
 
 
 def test_form_about_another_person_has_no_effect() -> None:
     found = understood("a gift for my mother", directives=(_avoids("colour", "red"),))
 
-    assert (found.says, found.about) == ((), TasteOwner.ANOTHER)
+    assert (found.directives, found.about) == ((), TasteOwner.ANOTHER)
 
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -195,8 +197,8 @@ def _replies() -> Iterator[tuple[Scenario, Reply]]:
 
 def _told(found: Interpretation) -> tuple[set[Directive], set[str]]:
     """What is said, and everything that would do: an item that is preferred is one of them."""
-    said = {read.directive for read in found.says}
-    return said, {*found.suits, *(each.item_id for each in said if each.item_id)}
+    said = {read.directive for read in found.directives}
+    return said, {*found.acceptable, *(each.item_id for each in said if each.item_id)}
 
 
 def test_words_and_form_have_the_same_meaning() -> None:
@@ -229,5 +231,5 @@ def test_values_may_contain_function_words(value: str) -> None:
         (f"Option C is okay, but I'd prefer Option A because it has {value} which I like more.", "prefers"),
         (f"I like {value}.", "prefers"),
     ):
-        said = [read.directive for read in _read(scenario, text=text).says if read.directive.value]
+        said = [read.directive for read in _read(scenario, text=text).directives if read.directive.value]
         assert [(each.stance.value, each.value) for each in said] == [(told, kind)], text

@@ -93,7 +93,7 @@ def read(domain: str, text: str) -> tuple[Interpretation, str]:
 def test_plain_sentence_is_understood(domain: str, text: str, says: str) -> None:
     found, _ = read(domain, text)
 
-    assert [f"{each.directive.stance.value} {each.directive.value}" for each in found.says] == [says]
+    assert [f"{each.directive.stance.value} {each.directive.value}" for each in found.directives] == [says]
     assert found.why is None
 
 
@@ -183,7 +183,7 @@ def test_year_is_read_as_a_bound(text: str, beyond: float, shown: Candidate) -> 
 
     found = understood(text, items, vocabulary=CATALOGUES["films"])
 
-    assert [each.directive.bound for each in found.says] == [Bound(measure=Measure.YEAR, above=beyond)]
+    assert [each.directive.bound for each in found.directives] == [Bound(measure=Measure.YEAR, above=beyond)]
 
 
 def test_price_is_read_as_a_bound() -> None:
@@ -191,7 +191,7 @@ def test_price_is_read_as_a_bound() -> None:
 
     found = understood("I like tofu, but nothing over 20", items, vocabulary=FOOD)
 
-    said = [each.directive.bound or each.directive.value for each in found.says]
+    said = [each.directive.bound or each.directive.value for each in found.directives]
     assert said == ["tofu", Bound(measure=Measure.PRICE, below=20.0)]
 
 
@@ -258,11 +258,11 @@ def test_commands_to_a_model_are_no_statements() -> None:
         correction = a_correction(case["text"][:2_000], SHOWN)
         found = understand(correction, SHOWN, a_bare_skill(), vocabulary, privacy=PRIVACY, reader=RULES)
         attack = case.get("attack") or case["text"]
-        for read in found.says:
+        for read in found.directives:
             directive = read.directive
             assert directive.bound or attack.casefold() not in read.words.casefold()
             assert directive.bound or directive.item_id or (directive.dimension, directive.value) in known
 
 
 def test_quotation_has_no_invisible_characters() -> None:
-    assert understood("I don't \u202ewant\u200b red").says[0].words == "I don't want red"
+    assert understood("I don't \u202ewant\u200b red").directives[0].words == "I don't want red"

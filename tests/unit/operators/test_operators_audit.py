@@ -266,7 +266,7 @@ def stated_log() -> tuple[list[SkillDiff], PolicySkill, SlimSkill]:
         ReadDirective(directive(stance, value), f"the words on {value}", Scope.ALWAYS, "en.no")
         for stance, value in ((Stance.AVOIDS, "saga"), (Stance.PREFERS, "war"))
     )
-    understood = Interpretation(says=reads, suits=(), language="en", about=TasteOwner.THE_PERSON)
+    understood = Interpretation(directives=reads, acceptable=(), language="en", about=TasteOwner.THE_PERSON)
     for step in (
         lambda now: STEP.apply_signal(EvolveState(now), bought, SHOWN[0]),
         lambda now: STEP.correct(EvolveState(now), said, SHOWN, understood),
