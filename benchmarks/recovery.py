@@ -36,7 +36,7 @@ from sager_client import EventProducer
 from schemas import TOPICS, Memory, Model, PolicySkill, Profile, SkillDiff, compound_key, decode, encode
 from streams.kafka import topics
 from streams.kafka.clients import client_config, partition_of
-from streams.kafka.producer import Outbox
+from streams.kafka.producer import RecordWriter
 from streams.local.children import start_child
 from streams.local.demo import catalogue
 from streams.settings import Settings, Store
@@ -66,7 +66,7 @@ def fill(settings: Settings, users: int, events: int) -> float:
     """Writes this many users to the changelogs; returns their mean size in bytes."""
     made = [template(number, events) for number in range(TEMPLATES)]
     [codec] = {TOPICS[model.TOPIC].compression for model in KEPT}
-    outbox = Outbox(settings, **{"linger.ms": 50, "batch.size": 1_000_000, "compression.type": codec})
+    outbox = RecordWriter(settings, **{"linger.ms": 50, "batch.size": 1_000_000, "compression.type": codec})
     size = 0
     for number, kept in zip(range(users), itertools.cycle(made), strict=False):
         user = f"user-{number:08}"

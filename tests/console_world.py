@@ -9,7 +9,7 @@ from pathlib import Path
 
 from schemas import Correction, Item, Ranking, Selection
 from streams.analytics import MaterializerError, read
-from streams.kafka.producer import EventOutbox, envelope
+from streams.kafka.producer import EventWriter, envelope
 from streams.local.broker import free_port
 from streams.local.demo.scenario import Scenario
 from streams.local.pipeline import LocalPipeline
@@ -75,13 +75,13 @@ def console_world(folder: Path) -> Iterator[World]:
 def _fill(local: LocalPipeline) -> World:
     scenario = Scenario(len(PEOPLE), ROUNDS, SEED)
     names = {person.user_id: name for person, name in zip(scenario.people, PEOPLE, strict=True)}
-    with EventOutbox(local.settings) as events:
+    with EventWriter(local.settings) as events:
         for domain, item in scenario.catalogue():
             events.send(Item(**envelope(scenario._start), domain=domain, item=item))
         for past in scenario.past():
             events.send(past.model_copy(update={"user_id": names[past.user_id]}))
     start, versions = scenario._start, dict.fromkeys(PEOPLE, 0)
-    with EventOutbox(local.settings) as events:
+    with EventWriter(local.settings) as events:
         for turn in scenario.rounds():
             for choice in turn:
                 start = choice.at
@@ -96,7 +96,7 @@ def _fill(local: LocalPipeline) -> World:
     domains = {names[person.user_id]: str(person.domain) for person in scenario.people}
     world = World(local)
     _wait(world, versions)
-    with EventOutbox(local.settings) as events:
+    with EventWriter(local.settings) as events:
         for hours, (user, text) in enumerate(SAID):
             at = start + timedelta(days=1, hours=hours)
             events.send(Correction(**envelope(at), user_id=user, domain=domains[user], text=text))

@@ -22,7 +22,7 @@ BY_KEY = -1
 EventT = TypeVar("EventT", bound=Event)
 
 
-class Outbox:
+class RecordWriter:
     """A producer that remembers refused records; `more` are further settings of librdkafka."""
 
     def __init__(self, settings: Settings, **more: Any) -> None:
@@ -82,12 +82,12 @@ def envelope(at: datetime) -> dict[str, Any]:
     return {"event_id": uuid.uuid4().hex, "occurred_at": at}
 
 
-class EventOutbox:
+class EventWriter:
     """Produces events on their topics. As a context manager, it waits at its end until the broker has them all."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._outbox = Outbox(settings)
+        self._writer = RecordWriter(settings)
 
     def send(self, event: EventT) -> EventT:
         """Produce an event, and return it."""
@@ -95,12 +95,12 @@ class EventOutbox:
         user_id = getattr(event, "user_id", None)
         # Explicit, so that a record keyed by user and domain lands beside its user's others.
         partition = BY_KEY if user_id is None else partition_of(user_id, self._settings.partitions)
-        self._outbox.send(topic.name(self._settings.prefix), topic.key_of(event), encode(event), partition)
+        self._writer.send(topic.name(self._settings.prefix), topic.key_of(event), encode(event), partition)
         return event
 
     def flush(self, seconds: float = FLUSH_SECONDS) -> None:
         """Wait until the broker has all events."""
-        self._outbox.flush(seconds, "events")
+        self._writer.flush(seconds, "events")
 
     def __enter__(self) -> Self:
         return self

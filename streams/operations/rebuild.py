@@ -21,7 +21,7 @@ from schemas import BadRecord, ItemMemory, PolicySkill, SkillDiff, SlimSkill, co
 from streams.exceptions import NotProduced, TopicsDiffer
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import no_workers
-from streams.kafka.producer import Outbox
+from streams.kafka.producer import RecordWriter
 from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
 from streams.policies import output_gate
 from streams.pseudonyms import find_secret, is_shared
@@ -156,7 +156,7 @@ def rebuild(settings: Settings, on_progress: OnProgress = lambda *_: None, *, ap
 class _Rebuild:
     def __init__(self, settings: Settings, scanner: Scanner, on_progress: OnProgress, apply: bool) -> None:
         self._settings, self._scanner, self._on_progress, self._apply = settings, scanner, on_progress, apply
-        self._report, self._key, self._outbox = RebuildReport(), settings.chain_key_bytes, Outbox(settings)
+        self._report, self._key, self._writer = RebuildReport(), settings.chain_key_bytes, RecordWriter(settings)
         self._gate = output_gate(settings)
         self._misplaced: set[bytes] = set()
 
@@ -321,17 +321,17 @@ class _Rebuild:
                     continue
                 if rest is not None:
                     left = encode(rest) if rest.takers else None
-                    self._outbox.send(self._settings.topic(ItemMemory.TOPIC), key, left, where.partition)
+                    self._writer.send(self._settings.topic(ItemMemory.TOPIC), key, left, where.partition)
                     self._report.rotated += 1
         self._flush()
 
     def _send(self, base: str, partition: int, key: bytes, value: bytes | None) -> None:
         self._report.different += 1
         if self._apply:
-            self._outbox.send(self._settings.topic(base), key, value, partition)
+            self._writer.send(self._settings.topic(base), key, value, partition)
 
     def _flush(self) -> None:
         try:
-            self._outbox.flush(FLUSH_SECONDS, "skills")
+            self._writer.flush(FLUSH_SECONDS, "skills")
         except NotProduced as error:
             raise NotProduced(f"{error}. Run `sager rebuild --apply` again: equal skills are left alone") from error

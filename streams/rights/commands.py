@@ -10,7 +10,7 @@ from schemas import CardCommand, CardDiff, Correction, Event, SkillCommand, Skil
 from schemas.codec import BadRecord, decode, encode
 from schemas.forgetting import ForgetRequest, Receipt
 from streams.kafka.clients import client_config, no_group, partition_of
-from streams.kafka.producer import Outbox
+from streams.kafka.producer import RecordWriter
 from streams.kafka.scanner import REQUEST_SECONDS
 from streams.settings import Settings
 
@@ -29,7 +29,7 @@ class CommandClient:
     def __init__(self, settings: Settings, owner: str) -> None:
         self._settings = settings
         self._partition = partition_of(owner, settings.partitions)
-        self._outbox = Outbox(settings)
+        self._writer = RecordWriter(settings)
         reading = {"auto.offset.reset": "earliest", "allow.auto.create.topics": False}
         self._log = Consumer(client_config(settings, **no_group("commands"), **reading))
 
@@ -72,8 +72,8 @@ class CommandClient:
         answers = self._settings.topic(answer.TOPIC)
         where = TopicPartition(answers, self._partition, self._end(answers))
         topic = topic_of(type(event))
-        self._outbox.send(topic.name(self._settings.prefix), topic.key_of(event), encode(event), self._partition)
-        self._outbox.flush(FLUSH_SECONDS, "commands")
+        self._writer.send(topic.name(self._settings.prefix), topic.key_of(event), encode(event), self._partition)
+        self._writer.flush(FLUSH_SECONDS, "commands")
         self._log.assign([where])
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:

@@ -19,7 +19,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 from streams.exceptions import KafkaUnreachable
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
-from streams.kafka.producer import Outbox
+from streams.kafka.producer import RecordWriter
 from streams.local.batches import BatchRecord
 from streams.local.broker import EmbeddedBroker, free_port
 from streams.local.broker_client import BrokerClient, Partition
@@ -257,7 +257,7 @@ def test_nothing_is_acknowledged_once_the_journal_cannot_be_written(tmp_path: Pa
 def test_the_journal_is_compacted_while_records_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SAGER_DATA_DIR", str(tmp_path))
     with Kept(tmp_path, compaction_bytes=2_000) as deployment:
-        outbox, sent = Outbox(deployment.settings), 0
+        outbox, sent = RecordWriter(deployment.settings), 0
 
         def is_compacted() -> bool:
             nonlocal sent

@@ -21,7 +21,7 @@ from streams.analytics.snapshot import copy_and_rename
 from streams.analytics.store import DuckDBStore
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
-from streams.kafka.producer import Outbox
+from streams.kafka.producer import RecordWriter
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.pseudonyms import secret_of
 from streams.rights.exporting import ExportCounts, export
@@ -56,7 +56,7 @@ class Log:
 
     def __init__(self, settings: Settings) -> None:
         topics.ensure(settings)
-        self.settings, self.outbox = settings, Outbox(settings)
+        self.settings, self.outbox = settings, RecordWriter(settings)
         self.diffs: dict[str, list[SkillDiff]] = {}
         self.skills: dict[str, PolicySkill] = {}
         self.live = DuckDBStore(settings.data_dir / "live.duckdb", settings.prefix)

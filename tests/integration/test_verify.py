@@ -24,7 +24,7 @@ from schemas.codec import subject_digest
 from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
-from streams.kafka.producer import Outbox
+from streams.kafka.producer import RecordWriter
 from streams.operations.rebuild import rebuild
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
@@ -61,7 +61,7 @@ class World:
 
     def __init__(self, settings: Settings) -> None:
         topics.ensure(settings)
-        self.settings, self.outbox = settings, Outbox(settings)
+        self.settings, self.outbox = settings, RecordWriter(settings)
         self.versions: dict[str, list[SkillVersion]] = {}
         self.receipts: dict[str, Receipt] = {}
 

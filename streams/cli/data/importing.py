@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from schemas import Event
-    from streams.kafka.producer import EventOutbox
+    from streams.kafka.producer import EventWriter
 
 _EVERY = 200
 
@@ -47,7 +47,7 @@ def import_(
     """
     from streams.importers import Format, dataset, load  # noqa: PLC0415
     from streams.kafka import topics  # noqa: PLC0415
-    from streams.kafka.producer import EventOutbox  # noqa: PLC0415
+    from streams.kafka.producer import EventWriter  # noqa: PLC0415
 
     if layout not in ("auto", *Format):
         raise typer.BadParameter(f"unknown format {layout!r}: choose auto, {', '.join(Format)}")
@@ -57,7 +57,7 @@ def import_(
     for name in topics.ensure(chosen):
         note(f"created {name}")
     began = time.monotonic()
-    with ProgressBars() as progress, EventOutbox(chosen) as outbox:
+    with ProgressBars() as progress, EventWriter(chosen) as outbox:
         # The catalogue keeps the newest record per item, so sending it again changes nothing.
         sent, known = _send(outbox, progress, dataset.catalogue(data), len(data.items), set())
         known_ids = dataset.existing_event_ids(chosen, "interactions")
@@ -74,7 +74,7 @@ def import_(
 
 
 def _send(
-    outbox: "EventOutbox", progress: "ProgressBars", events: "Iterable[Event]", total: int, known_ids: set[str]
+    outbox: "EventWriter", progress: "ProgressBars", events: "Iterable[Event]", total: int, known_ids: set[str]
 ) -> tuple[Counter[str], Counter[str]]:
     """Send all events but those that Kafka has; return the numbers of sent and of known events, by topic."""
     sent, known = Counter[str](), Counter[str]()

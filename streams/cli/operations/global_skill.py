@@ -32,7 +32,7 @@ def build(
     one by themselves.
     """
     from streams.kafka import topics  # noqa: PLC0415
-    from streams.kafka.producer import EventOutbox  # noqa: PLC0415
+    from streams.kafka.producer import EventWriter  # noqa: PLC0415
     from streams.operations import global_skills  # noqa: PLC0415
 
     chosen = connected_settings(bootstrap)
@@ -46,7 +46,7 @@ def build(
         skills = global_skills.build(populations, datetime.now(UTC), floor)
     if not dry_run:
         topics.ensure(chosen)
-        with EventOutbox(chosen) as outbox:
+        with EventWriter(chosen) as outbox:
             for skill in skills:
                 outbox.send(skill)
     if as_json:

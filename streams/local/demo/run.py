@@ -17,7 +17,7 @@ from schemas.events import Interaction, Ranking, RankRequest, Selection
 from schemas.items import Item
 from schemas.statements import Stance
 from streams.analytics import MaterializerError, read
-from streams.kafka.producer import EventOutbox, envelope
+from streams.kafka.producer import EventWriter, envelope
 from streams.local.demo.observer import STALLED_SECONDS, Observer, PipelineOutputs
 from streams.local.demo.scenario import DemoChoice, Scenario
 from streams.local.pipeline import LocalPipeline
@@ -63,7 +63,7 @@ class Demo:
         self._scenario, self._local, self._progress = scenario, local, progress
         waiting = CALLS * local.settings.llm_timeout_seconds if uses_llm(local.settings) else 0.0
         self._observer = Observer(local.settings, local.check, STALLED_SECONDS + waiting)
-        self._events = EventOutbox(local.settings)
+        self._events = EventWriter(local.settings)
         self._counts: Counter[str] = Counter()
         self._selections = 0
         self._idle_checks, self._next_idle_check = 0, 0.0
