@@ -1,6 +1,10 @@
 """The app's client against a real broker: restarts under it, answers to rank requests, asyncio, foreign packages."""
 
 import asyncio
+import os
+import re
+import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -17,11 +21,10 @@ from sager_client import (
     EventProducer,
     NoAnswer,
     NotDelivered,
-    SlimSkill,
     SlimSkills,
     Undelivered,
 )
-from schemas import Interaction, Ranking, compound_key
+from schemas import Interaction, Ranking, Selection, SlimSkill, compound_key
 from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
 from streams.local.broker import EmbeddedBroker
@@ -64,9 +67,9 @@ def until(done: Callable[[], bool]) -> None:
 
 def cause(events: EventProducer) -> str:
     """Why events are not delivered."""
-    with pytest.raises(NotDelivered) as told:
+    with pytest.raises(NotDelivered) as reported:
         events.flush(0.2)
-    return told.value.cause
+    return reported.value.cause
 
 
 def crash(broker: EmbeddedBroker) -> None:
@@ -88,7 +91,7 @@ def own(tmp_path: Path) -> Iterator[tuple[EmbeddedBroker, Settings]]:
 # --- a broker that is restarted
 
 
-def test_a_producer_goes_on_after_the_broker_was_restarted_and_has_forgotten_all(
+def test_a_producer_survives_a_broker_that_restarts_empty(
     own: tuple[EmbeddedBroker, Settings],
 ) -> None:
     broker, settings = own
@@ -113,7 +116,7 @@ def test_a_producer_goes_on_after_the_broker_was_restarted_and_has_forgotten_all
     assert partitions == {partition_of("ann", settings.partitions)}
 
 
-def test_slim_skills_follow_a_broker_that_was_restarted_and_has_forgotten_all(
+def test_slim_skills_follow_a_broker_that_restarts_empty(
     own: tuple[EmbeddedBroker, Settings],
 ) -> None:
     broker, settings = own
@@ -135,18 +138,18 @@ def test_slim_skills_follow_a_broker_that_was_restarted_and_has_forgotten_all(
 # --- what the broker has
 
 
-def test_a_record_that_the_broker_refuses_is_told_and_the_others_go_on(settings: Settings) -> None:
+def test_a_refused_record_is_reported_and_others_are_delivered(settings: Settings) -> None:
     topics.ensure(settings)
-    told: list[Undelivered] = []
+    reported: list[Undelivered] = []
     large = [{"item_id": f"i{n}", "metadata": {f"k{m}": "\N{DOG}" * 500 for m in range(60)}} for n in range(100)]
-    with EventProducer(connection=reached_as(settings), on_error=told.append) as events:
+    with EventProducer(connection=reached_as(settings), on_error=reported.append) as events:
         events.interaction("ann", "films", slate(1)[0])
         refused = events.ranking("ann", "films", large)
         events.ranking("ann", "films", slate(1))
         with pytest.raises(NotDelivered, match=r"1 event given up: rankings: .*size too large"):
             events.flush(SECONDS)
 
-    assert [each.event for each in told] == [refused]
+    assert [each.event for each in reported] == [refused]
     assert len(refused.model_dump_json().encode()) > 4 * 1024 * 1024
     with Harness(settings) as harness:
         assert len(harness.count(Ranking, 1).values(Ranking)) == 1
@@ -155,7 +158,7 @@ def test_a_record_that_the_broker_refuses_is_told_and_the_others_go_on(settings:
 # --- the pipeline answers
 
 
-async def test_an_app_ranks_chooses_and_forgets(harness: Harness) -> None:
+async def test_an_app_ranks_corrects_selects_and_erases(harness: Harness) -> None:
     """With asyncio and without, from the first request to the slim skill and its end."""
     harness.worker()
     connection = reached_as(harness.settings)
@@ -214,4 +217,67 @@ def test_a_follower_survives_its_callbacks(settings: Settings) -> None:
         assert (skills.get("ann", "films"), len(skills)) == ("", 2)
 
 
-# --- an app of its own
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
+HOSTS_GUIDE = ROOT / "docs" / "hosts.md"
+LINES = re.compile(r"^(\w+): (.+)\n  without: (.+)\n  with:    (.+)$", re.MULTILINE)
+
+
+def run(example: Path, harness: Harness) -> str:
+    """What an example prints, with no other knowledge of the deployment than its environment."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SAGER_")}
+    done = subprocess.run(
+        [sys.executable, str(example)],
+        env={
+            **inherited,
+            "PYTHONPATH": str(ROOT / "clients" / "python"),
+            "SAGER_BOOTSTRAP": harness.settings.bootstrap,
+            "SAGER_PREFIX": harness.settings.prefix,
+            "SAGER_PARTITIONS": str(harness.settings.partitions),
+        },
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.on("embedded")
+@pytest.mark.broker
+@pytest.mark.thorough
+def test_each_example_shows_what_the_slim_skill_changed(harness: Harness) -> None:
+    harness.worker()
+    harness.materializer()
+
+    printed = {example.stem: run(example, harness) for example in EXAMPLES}
+
+    for name, text in printed.items():
+        reported = LINES.findall(text)
+        assert len(reported) == 2, f"{name} printed:\n{text}"
+        for _, line, without, given in reported:
+            assert line.startswith("likes: ")
+            assert given != without, f"{name} printed:\n{text}"
+    # What the guide shows is what is printed.
+    assert printed["host_vanilla"] in HOSTS_GUIDE.read_text(encoding="utf-8")
+
+    # A second run ranks with what the first one taught, and says so.
+    known = {(skill.user_id, skill.domain): skill for skill in harness.quiet().values(SlimSkill)}
+    run(next(example for example in EXAMPLES if example.stem == "host_vanilla"), harness)
+    out = harness.count(Ranking, 16).values(Ranking)
+    assert len(harness.count(Selection, 16).values(Selection)) == 16
+    vera = known["vera", "films"]
+    injected = {(reported.skill_version, reported.slim_skill) for reported in (ranking.injected for ranking in out)}
+    assert (vera.skill_version, vera.text) in injected
+
+    # The guide's query tells the arms apart: here is one choice that went without, although there was a slim skill.
+    without = harness.events.ranking("vera", "films", [{"item_id": "a"}, {"item_id": "b"}])
+    harness.events.selection(without, "b", skill_version=vera.skill_version)
+    (query,) = re.findall(r"^```sql\n(.*?)^```$", HOSTS_GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    rows = harness.duckdb(query, lambda got: len(got) == 2 and got[1][1] >= 4)
+    (no, once, _, first_place, _), (yes, several, users, *_) = rows
+    assert (no, once, first_place) == (False, 1, 0.0)
+    assert (yes, users) == (True, 2)
+    assert several >= 4
+    assert not harness.outputs.dead_letters

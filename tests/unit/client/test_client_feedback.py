@@ -1,4 +1,4 @@
-"""What an app tells beside choices: signals, corrections, answers, turns; and warnings if an event teaches nothing."""
+"""Signals, corrections, answers, turns and session texts in the client; and warnings about useless events."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -42,7 +42,7 @@ def asking(ranking: Ranking) -> Ranking:
 
 
 @pytest.mark.parametrize("signal", list(Signal))
-def test_every_known_signal_is_one_call(events: EventProducer, signal: Signal) -> None:
+def test_every_built_in_signal_is_sent(events: EventProducer, signal: Signal) -> None:
     value = 4.0 if signal in (Signal.RATED, Signal.DWELLED) else None
 
     sent = events.feedback("ann", "films", HEAT, signal, value, ranking_id="r1", session_id="s1")
@@ -61,9 +61,7 @@ def test_every_known_signal_is_one_call(events: EventProducer, signal: Signal) -
         ("Shared!", None, "should match pattern"),
     ],
 )
-def test_a_signal_that_says_nothing_is_refused_at_once(
-    events: EventProducer, signal: str, value: float | None, why: str
-) -> None:
+def test_an_invalid_signal_is_refused(events: EventProducer, signal: str, value: float | None, why: str) -> None:
     with pytest.raises(ValidationError, match=why):
         events.feedback("ann", "films", HEAT, signal, value)
 
@@ -73,7 +71,7 @@ def test_a_signal_that_says_nothing_is_refused_at_once(
 # --- corrections
 
 
-def test_a_correction_brings_what_the_person_sees(events: EventProducer) -> None:
+def test_a_correction_includes_the_shown_items(events: EventProducer) -> None:
     ranking = events.ranking("ann", "films", slate(1), session_id="s1")
 
     sent = events.correct("ann", "films", "rather the second", ranking=ranking, scope="now")
@@ -82,7 +80,7 @@ def test_a_correction_brings_what_the_person_sees(events: EventProducer) -> None
     assert (sent.ranking_id, sent.session_id, sent.scope) == (ranking.ranking_id, "s1", Scope.NOW)
 
 
-def test_a_form_says_it_in_fields(events: EventProducer) -> None:
+def test_a_correction_may_have_directives(events: EventProducer) -> None:
     sent = events.correct(
         "ann",
         "films",
@@ -93,12 +91,12 @@ def test_a_form_says_it_in_fields(events: EventProducer) -> None:
         ],
     )
 
-    assert [said.stance.value for said in sent.directives] == ["avoids", "instead", "prefers"]
+    assert [directive.stance.value for directive in sent.directives] == ["avoids", "instead", "prefers"]
     assert sent.directives[2].bound is not None
     assert sent.directives[2].bound.below == 20
 
 
-def test_a_correction_is_not_sent_about_another_persons_ranking(events: EventProducer) -> None:
+def test_a_correction_needs_a_ranking_of_the_same_user(events: EventProducer) -> None:
     ranking = events.ranking("bob", "films", slate(1))
 
     with pytest.raises(TypeError, match="ranking= needs the same user"):
@@ -108,20 +106,20 @@ def test_a_correction_is_not_sent_about_another_persons_ranking(events: EventPro
 # --- questions
 
 
-def test_an_answer_is_a_correction_that_prefers_the_option(events: EventProducer) -> None:
+def test_an_answer_prefers_the_option(events: EventProducer) -> None:
     ranking = asking(events.ranking("ann", "headphones", slate(1)))
 
     by_value = events.answer(ranking, "bluetooth")
     by_id = events.answer(ranking, "preference:link:bluetooth", scope=Scope.SESSION)
 
     assert (by_value.answers, by_value.scope, by_value.items) == ("q1", None, ranking.candidates)
-    assert [(said.stance.value, said.dimension, said.value) for said in by_value.directives] == [
+    assert [(directive.stance.value, directive.dimension, directive.value) for directive in by_value.directives] == [
         ("prefers", "link", "bluetooth")
     ]
     assert (by_id.directives, by_id.scope) == (by_value.directives, Scope.SESSION)
 
 
-def test_a_rank_request_may_ask_for_a_question_within_a_session(events: EventProducer) -> None:
+def test_a_rank_request_may_request_a_question_in_a_session(events: EventProducer) -> None:
     asked = events.rank_request("ann", "films", slate(1), clarify=True, session_id="s1")
     plain = events.rank_request("ann", "films", slate(1))
 
@@ -129,7 +127,7 @@ def test_a_rank_request_may_ask_for_a_question_within_a_session(events: EventPro
     assert not {"clarify", "session_id"} & set(plain.model_dump(mode="json"))
 
 
-async def test_all_of_it_is_awaited_too() -> None:
+async def test_the_asyncio_producer_has_the_same_methods() -> None:
     events = AsyncEventProducer(f"127.0.0.1:{free_port()}")
     ranking = asking(await events.ranking("ann", "films", slate(1)))
 
@@ -138,10 +136,11 @@ async def test_all_of_it_is_awaited_too() -> None:
         await events.none_of_these(ranking),
         await events.correct("ann", "films", "no horror"),
         await events.answer(ranking, "wired"),
+        await events.utterance("ann", "chat-7", 0, "I'm vegetarian."),
     ]
 
-    assert [type(event).TOPIC for event in sent] == ["feedback", "selections", "corrections", "corrections"]
-    assert events.pending == 5
+    assert [type(event).TOPIC for event in sent] == ["feedback", "selections", *2 * ["corrections"], "utterances"]
+    assert events.pending == 6
     events._events.end()
 
 
@@ -164,7 +163,7 @@ def slim(session: str | None, until: datetime | None, text: str) -> SlimSkill:
 
 
 @pytest.mark.parametrize(
-    ("skill", "told"),
+    ("skill", "expected"),
     [
         (
             slim("s1", datetime.now(UTC) + timedelta(hours=1), "likes: noir | now: westerns"),
@@ -177,11 +176,11 @@ def slim(session: str | None, until: datetime | None, text: str) -> SlimSkill:
     ],
     ids=["lasts", "over", "another", "adds nothing", "none"],
 )
-def test_a_session_has_its_say_while_it_lasts(skill: SlimSkill, told: str) -> None:
+def test_a_session_text_applies_while_the_session_lasts(skill: SlimSkill, expected: str) -> None:
     skills = SlimSkills(f"127.0.0.1:{free_port()}")
     skills._take(schemas.compound_key("ann", "films"), schemas.encode(skill))
 
-    assert skills.get("ann", "films", "s1") == told
+    assert skills.get("ann", "films", "s1") == expected
     assert skills.get("ann", "films") == "likes: noir"
     assert skills.get("bob", "films", "s1") == ""
 
@@ -190,29 +189,19 @@ def test_a_session_has_its_say_while_it_lasts(skill: SlimSkill, told: str) -> No
 
 
 @pytest.mark.parametrize(("user", "domain"), [("bob", None), ("ann", "books")])
-def test_a_turn_is_not_sent_about_another_persons_list(events: EventProducer, user: str, domain: str | None) -> None:
+def test_a_turn_needs_a_ranking_of_its_user_and_domain(events: EventProducer, user: str, domain: str | None) -> None:
     ranking = events.ranking("ann", "films", slate(1))
 
     with pytest.raises(TypeError, match="ranking= needs the same user"):
         events.utterance(user, "chat-7", 0, "no horror", ranking=ranking, domain=domain)
 
 
-def test_a_turn_without_words_is_refused_unless_it_ends_the_conversation(events: EventProducer) -> None:
+def test_only_an_ending_turn_may_be_empty(events: EventProducer) -> None:
     assert events.utterance("ann", "chat-7", 4, ends=True).ends
     with pytest.raises(ValidationError, match="needs text, unless it ends the conversation"):
         events.utterance("ann", "chat-7", 4, "  ")
     with pytest.raises(ValueError, match="'narrator' is not a valid Speaker"):
         events.utterance("ann", "chat-7", 4, "Once upon a time", role="narrator")
-
-
-async def test_a_turn_is_awaited_too() -> None:
-    events = AsyncEventProducer(f"127.0.0.1:{free_port()}")
-
-    sent = await events.utterance("ann", "chat-7", 0, "I'm vegetarian.")
-
-    assert type(sent).TOPIC == "utterances"
-    assert events.pending == 1
-    events._events.end()
 
 
 # --- warnings
@@ -222,7 +211,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each.getMessage() for each in caplog.records if each.name == "sager_client" and each.levelname == "WARNING"]
 
 
-def test_good_events_are_sent_without_a_warning(events: EventProducer, caplog: pytest.LogCaptureFixture) -> None:
+def test_useful_events_cause_no_warning(events: EventProducer, caplog: pytest.LogCaptureFixture) -> None:
     shown = [{"item_id": name, "metadata": FACTS} for name in "ab"]
     ranking = events.ranking("ann", "films", shown, "something calm")
     events.selection(ranking, "a")
@@ -244,9 +233,7 @@ def test_items_without_metadata_are_reported_once(events: EventProducer, caplog:
     assert events.pending == 3, "a warning stops no event"
 
 
-def test_an_unknown_signal_is_reported_once_with_the_known_ones(
-    events: EventProducer, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unknown_signal_is_reported_once(events: EventProducer, caplog: pytest.LogCaptureFixture) -> None:
     for signal in ("loved", "loved", "liked"):
         events.feedback("ann", "films", {"item_id": "a", "metadata": FACTS}, signal)
 

@@ -1,26 +1,33 @@
-"""An app's events before any broker is there: what is refused, what is kept, what is told."""
+"""The client without a broker: connection settings, refused events, the queue, and errors."""
 
 import asyncio
 import time
+from dataclasses import fields
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, Producer
 
 import schemas
 from sager_client import (
     AsyncEventProducer,
     BrokerUnreachable,
     Closed,
+    Connection,
     EventProducer,
     Limits,
+    Misconfigured,
     NotDelivered,
     NotShown,
     SlimSkill,
     SlimSkills,
     Undelivered,
 )
+from sager_client.errors import cause_of
 from sager_client.schemas import GlobalSkill, encode, line_digest
 from streams.local.broker import free_port
+from streams.settings import Settings
 from tests.worlds import slate
 
 REFUSED = "broker unreachable at {}: connection refused"
@@ -39,10 +46,10 @@ def events(nowhere: str):
     producer.end()
 
 
-# --- what an event is made of
+# --- events
 
 
-def test_an_event_is_the_pipelines_own_by_its_bytes(events: EventProducer) -> None:
+def test_events_have_the_pipelines_encoding(events: EventProducer) -> None:
     ranking = events.ranking("ann", "films", slate(1), "something calm", ranking_id="r1", arm="b")
 
     theirs = schemas.decode(schemas.Ranking, encode(ranking))
@@ -51,7 +58,7 @@ def test_an_event_is_the_pipelines_own_by_its_bytes(events: EventProducer) -> No
     assert schemas.encode(theirs) == encode(ranking)
 
 
-def test_an_item_that_was_not_shown_is_refused_at_once(events: EventProducer) -> None:
+def test_an_item_outside_the_ranking_is_refused(events: EventProducer) -> None:
     ranking = events.ranking("ann", "films", slate(1))
     pending = events.pending
 
@@ -62,7 +69,7 @@ def test_an_item_that_was_not_shown_is_refused_at_once(events: EventProducer) ->
     assert events.pending == pending
 
 
-def test_rights_of_a_person(events: EventProducer) -> None:
+def test_an_erasure_names_a_user_or_a_digest_of_a_line(events: EventProducer) -> None:
     whole = events.forget("ann", actor="settings page")
     line = events.forget("ann", "films", "preference:genre:crime", actor="settings page")
 
@@ -76,7 +83,7 @@ def test_rights_of_a_person(events: EventProducer) -> None:
         events.forget("ann", attribute_id="preference:genre:crime", actor="ann")
 
 
-def test_what_only_the_pipeline_writes_is_refused(events: EventProducer) -> None:
+def test_events_of_the_pipeline_are_refused(events: EventProducer) -> None:
     skill = SlimSkill(
         event_id="1", occurred_at=datetime.now(UTC), user_id="a", domain="films", skill_version=1, text="", tokens=0
     )
@@ -89,15 +96,15 @@ def test_what_only_the_pipeline_writes_is_refused(events: EventProducer) -> None
 # --- without a broker
 
 
-def test_flush_tells_the_cause(events: EventProducer, nowhere: str) -> None:
+def test_flush_reports_the_cause(events: EventProducer, nowhere: str) -> None:
     events.selection(events.ranking("ann", "films", slate(1)), slate(1)[0]["item_id"])
 
-    with pytest.raises(NotDelivered) as told:
+    with pytest.raises(NotDelivered) as reported:
         wait_for_cause(events, nowhere)
 
-    assert str(told.value).startswith("2 events not delivered within ")
-    assert told.value.cause == REFUSED.format(nowhere)
-    assert (told.value.unsent, told.value.refused) == (2, 0)
+    assert str(reported.value).startswith("2 events not delivered within ")
+    assert reported.value.cause == REFUSED.format(nowhere)
+    assert (reported.value.unsent, reported.value.refused) == (2, 0)
     assert events.pending == 2, "they are still on their way"
 
 
@@ -112,19 +119,21 @@ def wait_for_cause(events: EventProducer, nowhere: str) -> None:
                 raise
 
 
-def test_a_full_queue_raises_with_the_cause_instead_of_waiting_for_ever(nowhere: str) -> None:
+def test_a_full_queue_raises_with_the_cause(nowhere: str) -> None:
     events = EventProducer(nowhere, limits=Limits(max_events=3, wait_seconds=0.1))
     for number in range(3):
         events.interaction("ann", "films", slate(number)[0])
 
-    with pytest.raises(NotDelivered) as told:
+    with pytest.raises(NotDelivered) as reported:
         events.interaction("ann", "films", slate(3)[0])
 
-    assert str(told.value).startswith("3 events wait for the broker, and no room for another within 0.1 s: broker unre")
+    assert str(reported.value).startswith(
+        "3 events wait for the broker, and no room for another within 0.1 s: broker unre"
+    )
     events.end()
 
 
-def test_a_queue_is_full_by_its_bytes_too(nowhere: str) -> None:
+def test_the_queue_is_bounded_in_bytes(nowhere: str) -> None:
     events = EventProducer(nowhere, limits=Limits(max_bytes=1_000, wait_seconds=0))
     events.ranking("ann", "films", slate(1))
 
@@ -134,11 +143,11 @@ def test_a_queue_is_full_by_its_bytes_too(nowhere: str) -> None:
     events.end()
 
 
-def test_what_is_given_up_is_told_with_its_event(nowhere: str) -> None:
-    told: list[Undelivered] = []
+def test_undelivered_events_are_reported(nowhere: str) -> None:
+    reported: list[Undelivered] = []
 
     def on_error(undelivered: Undelivered) -> None:
-        told.append(undelivered)
+        reported.append(undelivered)
         raise RuntimeError("an app's mistake")
 
     events = EventProducer(nowhere, on_error=on_error, limits=Limits(give_up_seconds=0.2))
@@ -146,30 +155,28 @@ def test_what_is_given_up_is_told_with_its_event(nowhere: str) -> None:
     with pytest.raises(NotDelivered, match=r"3 events given up: not delivered within 0.2 s: broker unreachable at "):
         events.flush(60)
 
-    assert [each.event for each in told] == sent
-    assert all("not delivered within 0.2 s: broker unreachable" in each.cause for each in told)
-    events.flush(0)  # told once
+    assert [each.event for each in reported] == sent
+    assert all("not delivered within 0.2 s: broker unreachable" in each.cause for each in reported)
+    events.flush(0)  # reported once
     events.close()
 
 
-def test_closing_gives_up_what_is_left(nowhere: str) -> None:
-    told: list[Undelivered] = []
-    events = EventProducer(nowhere, on_error=told.append)
+def test_closing_gives_up_the_remaining_events(nowhere: str) -> None:
+    reported: list[Undelivered] = []
+    events = EventProducer(nowhere, on_error=reported.append)
     events.interaction("ann", "films", slate(1)[0])
 
     with pytest.raises(NotDelivered, match=r"^1 event not delivered within 0.1 s"):
         events.close(0.1)
 
-    assert len(told) == 1
-    assert "closed before it was delivered" in told[0].cause
+    assert len(reported) == 1
+    assert "closed before it was delivered" in reported[0].cause
     with pytest.raises(Closed):
         events.interaction("ann", "films", slate(1)[0])
     events.close()
 
 
-def test_slim_skills_start_empty_without_a_broker_and_log_the_cause(
-    nowhere: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_slim_skills_start_empty_without_a_broker(nowhere: str, caplog: pytest.LogCaptureFixture) -> None:
     skills = SlimSkills(nowhere)
     try:
         assert skills.start(0.5) is skills
@@ -188,7 +195,7 @@ def test_slim_skills_start_empty_without_a_broker_and_log_the_cause(
 # --- asyncio
 
 
-async def test_an_asyncio_producer_never_blocks_the_loop_and_tells_the_cause(nowhere: str) -> None:
+async def test_an_asyncio_producer_never_blocks_the_loop(nowhere: str) -> None:
     events = AsyncEventProducer(nowhere, limits=Limits(max_events=2, wait_seconds=0.3))
     ticks = 0
 
@@ -211,3 +218,87 @@ async def test_an_asyncio_producer_never_blocks_the_loop_and_tells_the_cause(now
     ticking.cancel()
     with pytest.raises(NotDelivered):
         await events.close(0.1)
+
+
+USER: dict[str, Any] = {"kafka_sasl_username": "ann", "kafka_sasl_password": "secret-of-ann"}
+
+
+def test_settings_have_the_workers_names_and_defaults() -> None:
+    ours, theirs = Connection(), Settings()
+
+    for each in fields(Connection):
+        assert getattr(ours, each.name) == getattr(theirs, each.name), each.name
+
+
+def test_arguments_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAGER_BOOTSTRAP", "environment:1")
+    monkeypatch.setenv("SAGER_PREFIX", "environment.")
+
+    found = Connection(bootstrap="argument:1")
+
+    assert (found.bootstrap, found.prefix) == ("argument:1", "environment.")
+    assert found.topic("rankings") == "environment.rankings"
+
+
+def test_an_empty_variable_counts_as_unset_except_the_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("BOOTSTRAP", "KAFKA_SASL_USERNAME", "KAFKA_SSL_VERIFY_HOSTNAME", "PREFIX"):
+        monkeypatch.setenv(f"SAGER_{name}", "")
+
+    found = Connection()
+
+    assert (found.bootstrap, found.kafka_ssl_verify_hostname) == ("localhost:9092", True)
+    assert found.topic("items") == "items"
+
+
+@pytest.mark.parametrize(
+    ("given", "reported"),
+    [
+        ({"prefix": "a b"}, "SAGER_PREFIX must be letters"),
+        ({"kafka_security_protocol": "TLS"}, "SAGER_KAFKA_SECURITY_PROTOCOL must be one of PLAINTEXT, SSL"),
+        ({"kafka_security_protocol": "SASL_SSL"}, "SAGER_KAFKA_SASL_USERNAME is missing"),
+        (USER, "SAGER_KAFKA_SASL_USERNAME is set, but only SASL_SSL and SASL_PLAINTEXT use it"),
+        ({"kafka_security_protocol": "SSL", "kafka_ssl_ca": "/nowhere"}, "SSL_CA names /nowhere, which is no file"),
+    ],
+)
+def test_errors_name_the_variable(given: dict[str, Any], reported: str) -> None:
+    with pytest.raises(Misconfigured) as refused:
+        Connection(**given)
+
+    assert reported in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+def test_only_librdkafka_receives_the_password() -> None:
+    connection = Connection(kafka_security_protocol="SASL_PLAINTEXT", **USER)
+
+    assert connection.librdkafka()["sasl.password"] == "secret-of-ann"
+    assert "secret" not in repr(connection)
+    Producer(connection.librdkafka())  # it takes all of them
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "cause"),
+    [
+        (
+            KafkaError._TRANSPORT,
+            "kafka:9092/7: Connect to ipv4#10.0.0.7:9092 failed: Connection refused (after 0ms in state CONNECT)",
+            "broker unreachable at kafka:9092: connection refused",
+        ),
+        (
+            KafkaError._RESOLVE,
+            "nohost:9092/bootstrap: Failed to resolve 'nohost:9092': Name or service not known (after 5ms in state x)",
+            "broker unreachable at nohost:9092: name or service not known",
+        ),
+        (
+            KafkaError._AUTHENTICATION,
+            "sasl_ssl://kafka:9093/bootstrap: SASL authentication error: Authentication failed (after 9ms in state x)",
+            (
+                "broker at kafka:9093 refuses the connection: SASL authentication error: Authentication failed; check "
+                "SAGER_KAFKA_SASL_USERNAME, SAGER_KAFKA_SASL_PASSWORD and SAGER_KAFKA_SASL_MECHANISM"
+            ),
+        ),
+        (KafkaError.MSG_SIZE_TOO_LARGE, "Broker: Message size too large", "Broker: Message size too large"),
+    ],
+)
+def test_librdkafka_errors_are_worded(code: int, said: str, cause: str) -> None:
+    assert cause_of(KafkaError(code, said)) == cause

@@ -39,7 +39,7 @@ def write_lines(file, *rows):
         out.writelines(json.dumps(row) + "\n" for row in rows)
 
 
-def test_everything_but_the_own_fields_stays_raw_metadata(tmp_path):
+def test_unknown_fields_stay_raw_metadata(tmp_path):
     write_items(tmp_path, {"item_id": "a", "description": "Two boys.", "genres": "Crime|Drama", "year": 1994})
     write_interactions(tmp_path, {"user_id": "ann", "item_id": "a", "order": 0})
 
@@ -52,7 +52,7 @@ def test_everything_but_the_own_fields_stays_raw_metadata(tmp_path):
     assert data.items["a"].metadata == {"genres": "Crime|Drama", "year": 1994}
 
 
-def test_users_are_in_file_order_and_visits_oldest_first(tmp_path):
+def test_users_keep_file_order_and_visits_are_sorted_by_time(tmp_path):
     write_items(tmp_path, {"item_id": "a"}, {"item_id": "b"})
     write_interactions(
         tmp_path,
@@ -70,7 +70,7 @@ def test_users_are_in_file_order_and_visits_oldest_first(tmp_path):
     ]
 
 
-def test_what_is_left_out_is_counted(tmp_path):
+def test_skipped_rows_are_counted(tmp_path):
     write_items(tmp_path, {"item_id": "a"}, {"item_id": "big", "facts": "x" * 40_000})
     write_interactions(
         tmp_path,
@@ -87,7 +87,7 @@ def test_what_is_left_out_is_counted(tmp_path):
     assert len(data.skipped) == 4
 
 
-def test_overlong_texts_are_cut_to_what_the_schema_allows(tmp_path):
+def test_long_texts_are_cut_to_the_schemas_limits(tmp_path):
     write_items(tmp_path, {"item_id": "a", "title": "t" * 600, "description": "d" * 5_000})
     write_interactions(tmp_path, {"user_id": "ann", "item_id": "a", "order": 0})
 
@@ -97,14 +97,14 @@ def test_overlong_texts_are_cut_to_what_the_schema_allows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "message"),
     [({"user_id": "ann"}, "line 1"), ({"user_id": "ann", "item_id": "a", "timestamp": "yesterday"}, "line 1")],
 )
-def test_a_broken_line_is_named(tmp_path, row, told):
+def test_errors_name_the_broken_line(tmp_path, row, message):
     write_items(tmp_path, {"item_id": "a"})
     write_interactions(tmp_path, row)
 
-    with pytest.raises(DataSetError, match=told):
+    with pytest.raises(DataSetError, match=message):
         load(tmp_path)
 
 
@@ -136,7 +136,7 @@ def test_instructrec_users_are_numbered_and_keep_the_order_of_their_items(tmp_pa
     }
 
 
-def test_instructrec_a_pickled_table_is_not_opened_and_the_error_names_the_page_that_converts_it(tmp_path):
+def test_a_pickled_instructrec_table_is_not_opened(tmp_path):
     (write_mapping(tmp_path) / "booksAll_recagent.pkl").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
 
     with pytest.raises(DataSetError, match=r"docs/datasets\.md for \.pkl"):
@@ -157,25 +157,25 @@ def test_movielens_films_keep_raw_genres_and_get_their_year(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("userId,rating\n1,2\n", "movieId"),
         ("userId,movieId,rating,timestamp\n1,1\n", "line 2"),
         ("userId,movieId,rating,timestamp\n1,1,good,5\n", "line 2"),
     ],
 )
-def test_movielens_a_broken_file_is_named(tmp_path, content, told):
+def test_errors_name_the_broken_movielens_file(tmp_path, content, message):
     write_movielens(tmp_path)
     (tmp_path / "ratings.csv").write_text(content)
 
-    with pytest.raises(DataSetError, match=told):
+    with pytest.raises(DataSetError, match=message):
         load(tmp_path)
 
 
 # --- all of them
 
 
-def test_a_folder_of_none_is_told_which_files_make_one(tmp_path):
+def test_an_unknown_folder_gets_a_list_of_layouts(tmp_path):
     with pytest.raises(DataSetError, match=r"movies\.csv.*combined_"):
         detect(tmp_path)
 
@@ -194,7 +194,7 @@ def dataset(items=40, users=5, visits=6):
     return Dataset("films", catalogue_, histories)
 
 
-def test_the_same_data_gives_the_same_events():
+def test_equal_data_gives_equal_events():
     assert list(catalogue(dataset())) == list(catalogue(dataset()))
     assert list(interactions(dataset())) == list(interactions(dataset()))
 

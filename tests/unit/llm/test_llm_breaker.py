@@ -1,4 +1,4 @@
-"""The circuit breaker by itself, on a clock of its own, and inside the client against a real endpoint."""
+"""The circuit breaker alone, in the client and in the reasoner."""
 
 import asyncio
 import logging
@@ -56,14 +56,14 @@ def limited(seconds: float) -> CallFailed:
     return CallFailed(Outcome.RATE_LIMITED, "HTTP 429", may_pass=True, retry_after_seconds=seconds)
 
 
-class TestByItself:
-    def test_failures_in_a_row_open_it_and_no_call_goes_out(self) -> None:
+class TestCircuitBreaker:
+    def test_consecutive_failures_open_it(self) -> None:
         circuit = breaker(Clock())
         fail(circuit, 3)
         assert circuit.state is BreakerState.OPEN
         assert circuit.admit() is None
 
-    def test_after_the_pause_exactly_one_call_is_the_probe(self) -> None:
+    def test_one_call_probes_after_the_pause(self) -> None:
         clock = Clock()
         circuit = breaker(clock)
         fail(circuit, 3)
@@ -73,7 +73,7 @@ class TestByItself:
         assert [circuit.admit() is None for _ in range(4)] == [False, True, True, True]
         assert circuit.state is BreakerState.HALF_OPEN
 
-    def test_a_probe_that_succeeds_closes_it_and_pauses_start_small_again(self) -> None:
+    def test_a_successful_probe_closes_it_and_resets_the_pause(self) -> None:
         clock, changes = Clock(), list[BreakerState]()
         circuit = breaker(clock, changes)
         for _ in range(2):
@@ -92,12 +92,12 @@ class TestByItself:
     @pytest.mark.parametrize(
         ("asked", "pause"), [(0.1, 1.0), (30.0, 30.0), (9e9, LONGEST_RETRY_AFTER_SECONDS), (float("inf"), 3_600.0)]
     )
-    def test_retry_after_is_honoured_within_reason(self, asked: float, pause: float) -> None:
+    def test_retry_after_prolongs_the_pause_up_to_a_limit(self, asked: float, pause: float) -> None:
         circuit = breaker(Clock())
         fail(circuit, 3, limited(asked))
         assert circuit.remaining_seconds == pause
 
-    def test_late_results_of_calls_from_before_change_nothing(self) -> None:
+    def test_late_results_are_ignored(self) -> None:
         clock = Clock()
         circuit = breaker(clock)
         early = [circuit.admit() for _ in range(10)]
@@ -116,7 +116,7 @@ class TestByItself:
         assert circuit.state is BreakerState.HALF_OPEN
 
     @given(st.lists(st.tuples(st.sampled_from(["admit", "ok", "fail", "leave"]), st.integers(0, 9), st.floats(0, 3))))
-    def test_whatever_happens_only_one_probe_is_out_and_it_is_never_stuck(self, steps: list[Any]) -> None:
+    def test_there_is_at_most_one_probe_and_it_never_gets_stuck(self, steps: list[Any]) -> None:
         clock = Clock()
         circuit = breaker(clock)
         out: list[int] = []
@@ -162,9 +162,9 @@ async def ask(client: LlmClient) -> str:
     return "ok"
 
 
-class TestInTheClient:
+class TestInClient:
     @pytest.mark.parametrize("status", [401, 403, 404])
-    async def test_a_wrong_key_or_model_opens_it_too_and_is_told_apart(self, status: int) -> None:
+    async def test_a_wrong_key_or_model_opens_it_as_misconfigured(self, status: int) -> None:
         async with OpenAiServer(Act(Do.FAIL, status=status)) as server:
             breaker = circuit(failures=2, pause=60.0)
             client = client_of(server, breaker=breaker)
@@ -174,7 +174,7 @@ class TestInTheClient:
             await client.aclose()
 
 
-async def test_all_clients_of_a_worker_share_one_limit_of_concurrent_calls() -> None:
+async def test_all_clients_of_a_worker_share_one_concurrency_limit() -> None:
     async with OpenAiServer(always=Act(delay=0.05)) as server:
         settings = Settings(llm_base_url=server.base_url, llm_model="m", in_flight=4)
         live, arm = shared_client(settings), llm_client(settings, "shadow")
@@ -236,7 +236,7 @@ async def test_reasoner_and_ranker_share_one_client(server: OpenAiServer) -> Non
     assert models_of(one).rank is not None
 
 
-async def test_counts_alone_answer_at_once_while_it_is_open(server: OpenAiServer) -> None:
+async def test_counts_answer_while_it_is_open(server: OpenAiServer) -> None:
     by = asking(settings(server, llm_breaker_seconds=60, llm_breaker_max_seconds=60), OnLlmFailure.RULES)
 
     found = [await reason(by, number) for number in range(50)]
@@ -245,7 +245,7 @@ async def test_counts_alone_answer_at_once_while_it_is_open(server: OpenAiServer
     assert len(server.bodies) == 2
 
 
-async def test_dead_letters_are_given_up_at_once_while_it_is_open(server: OpenAiServer) -> None:
+async def test_contrasts_become_dead_letters_while_it_is_open(server: OpenAiServer) -> None:
     by = asking(settings(server, llm_breaker_seconds=60, llm_breaker_max_seconds=60), OnLlmFailure.DEAD_LETTER)
 
     for why in ("server-error", "server-error", "circuit-open", "circuit-open"):
@@ -253,7 +253,7 @@ async def test_dead_letters_are_given_up_at_once_while_it_is_open(server: OpenAi
             await reason(by)
 
 
-async def test_who_waits_lets_one_probe_go_and_goes_on_when_it_succeeds(
+async def test_waiting_contrasts_resume_after_a_successful_probe(
     server: OpenAiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     touched: list[int] = []
@@ -276,7 +276,7 @@ async def test_who_waits_lets_one_probe_go_and_goes_on_when_it_succeeds(
     assert metrics.LLM_CIRCUIT._value.get() == 0
 
 
-async def test_who_waits_is_cancelled_at_once(server: OpenAiServer) -> None:
+async def test_a_waiting_contrast_can_be_cancelled(server: OpenAiServer) -> None:
     by = asking(settings(server, llm_breaker_seconds=60, llm_breaker_max_seconds=60), OnLlmFailure.WAIT)
     waiting = asyncio.create_task(reason(by))
     await until(lambda: metrics.LLM_CIRCUIT._value.get() == 2)
@@ -289,7 +289,7 @@ async def test_who_waits_is_cancelled_at_once(server: OpenAiServer) -> None:
 
 
 @pytest.mark.parametrize("pause", [0.2, 60.0])
-async def test_who_waits_for_a_partition_that_has_moved_leaves(server: OpenAiServer, pause: float) -> None:
+async def test_a_waiting_contrast_of_a_revoked_partition_is_dropped(server: OpenAiServer, pause: float) -> None:
     app = SimpleNamespace(consumer_generation_id=7, flow_control=SimpleNamespace(is_active=lambda: True))
     event = SimpleNamespace(message=SimpleNamespace(generation_id=7), app=app)
     by = asking(settings(server, llm_breaker_seconds=pause, llm_breaker_max_seconds=pause), OnLlmFailure.WAIT)
@@ -306,7 +306,7 @@ async def test_who_waits_for_a_partition_that_has_moved_leaves(server: OpenAiSer
         await asyncio.wait_for(waiting, WAIT_SECONDS)
 
 
-async def test_the_log_says_what_to_do_about_a_wrong_key_and_never_tells_it(
+async def test_the_log_explains_a_wrong_key_without_quoting_it(
     server: OpenAiServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.always = Act(Do.FAIL, status=401)

@@ -1,13 +1,16 @@
-"""What the client does with everything that an endpoint can do to it: real HTTP, no mocks."""
+"""The LLM client against an endpoint that misbehaves, over real HTTP; and how replies are read."""
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import aiohttp
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +19,7 @@ from operators.evolve.proposals import ReasonerUnavailable
 from streams.llm import CallRecord, Outcome, Reply
 from streams.llm.calls import retry_after
 from streams.llm.client import LlmClient
+from streams.llm.replies import BadReply, read, without_sizes
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.llm.llm_builders import SCHEMA, client_of, until
 from tests.waiting import WAIT_SECONDS
@@ -42,7 +46,7 @@ async def failure(client: LlmClient) -> ReasonerUnavailable:
     return caught.value
 
 
-async def test_a_good_answer_comes_with_its_record(server: OpenAiServer) -> None:
+async def test_an_answer_comes_with_its_record(server: OpenAiServer) -> None:
     calls: list[CallRecord] = []
     reply = await ask(client_of(server, calls))
     assert reply.answer == {"why": "Because of its facts.", "fits": "yes", "best": ["a"]}
@@ -53,7 +57,7 @@ async def test_a_good_answer_comes_with_its_record(server: OpenAiServer) -> None
     assert [(c.outcome, c.name, c.prompt_hash) for c in calls] == [(Outcome.OK, "test", reply.prompt_hash)]
 
 
-async def test_the_request_is_strict_and_cold(server: OpenAiServer) -> None:
+async def test_requests_use_a_strict_schema_and_temperature_0(server: OpenAiServer) -> None:
     await ask(client_of(server))
     body = server.bodies[0]
     wanted = body["response_format"]
@@ -69,7 +73,7 @@ async def test_the_request_is_strict_and_cold(server: OpenAiServer) -> None:
         ({"json_schema", "json_object"}, ["json_schema", "json_object", None]),
     ],
 )
-async def test_an_endpoint_without_schemas_gets_them_in_the_prompt(
+async def test_the_schema_moves_to_the_prompt_if_the_endpoint_takes_none(
     server: OpenAiServer, refused: set[str], formats: list[str | None]
 ) -> None:
     server.refuses = frozenset(refused)
@@ -86,8 +90,18 @@ async def test_a_compressed_reply_is_refused(server: OpenAiServer) -> None:
     assert (failed.outcome, len(server.bodies)) == ("server-error", 1)
 
 
-@pytest.mark.parametrize("bad", [Do.BREAK_JSON, Do.TRUNCATE, Do.WRONG_SCHEMA, Do.LIE, Do.NO_CHOICES, Do.NO_CONTENT])
-async def test_an_unusable_reply_is_corrected_once(server: OpenAiServer, bad: Do) -> None:
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (Do.BREAK_JSON, "no complete JSON object"),
+        (Do.TRUNCATE, "cut off"),
+        (Do.WRONG_SCHEMA, "'why' is a required property"),
+        (Do.LIE, "fits does not fit the schema's 'enum'"),
+        (Do.NO_CHOICES, "empty"),
+        (Do.NO_CONTENT, "empty"),
+    ],
+)
+async def test_an_unusable_reply_is_corrected_once(server: OpenAiServer, bad: Do, reason: str) -> None:
     calls: list[CallRecord] = []
     server.then(bad)
     reply = await ask(client_of(server, calls))
@@ -98,30 +112,12 @@ async def test_an_unusable_reply_is_corrected_once(server: OpenAiServer, bad: Do
     first, second = server.prompts
     assert second.startswith(first)
     assert 0 < len(second) - len(first) <= 300
+    assert reason in second
+    assert "made: up" not in second, "it quotes nothing of the reply"
 
-
-@pytest.mark.parametrize(
-    ("bad", "told"),
-    [
-        (Do.BREAK_JSON, "no complete JSON object"),
-        (Do.TRUNCATE, "cut off"),
-        (Do.WRONG_SCHEMA, "'why' is a required property"),
-        (Do.LIE, "fits does not fit the schema's 'enum'"),
-        (Do.NO_CHOICES, "empty"),
-    ],
-)
-async def test_the_correction_says_what_was_wrong_and_quotes_nothing(server: OpenAiServer, bad: Do, told: str) -> None:
-    server.then(bad)
-    await ask(client_of(server))
-    assert told in server.prompts[1]
-    assert "made: up" not in server.prompts[1]
-
-
-@pytest.mark.parametrize("bad", [Do.BREAK_JSON, Do.TRUNCATE, Do.WRONG_SCHEMA, Do.LIE, Do.NO_CHOICES, Do.NO_CONTENT])
-async def test_a_second_unusable_reply_ends_it(server: OpenAiServer, bad: Do) -> None:
     server.always = Act(bad)
     assert (await failure(client_of(server, attempts=1))).outcome == "invalid-reply"
-    assert len(server.bodies) == 2
+    assert len(server.bodies) == 4
 
 
 @pytest.mark.parametrize(
@@ -136,7 +132,7 @@ async def test_a_second_unusable_reply_ends_it(server: OpenAiServer, bad: Do) ->
         (Act(Do.NOT_JSON), "server-error"),
     ],
 )
-async def test_what_may_pass_is_retried(server: OpenAiServer, act: Act, outcome: str) -> None:
+async def test_temporary_failures_are_retried(server: OpenAiServer, act: Act, outcome: str) -> None:
     calls: list[CallRecord] = []
     server.then(act, act)
     assert (await ask(client_of(server, calls))).calls == 3
@@ -156,7 +152,7 @@ async def test_a_slow_endpoint_times_out_even_if_it_drips(server: OpenAiServer, 
     assert [call.outcome for call in calls] == [Outcome.TIMEOUT, Outcome.TIMEOUT]
 
 
-async def test_retry_after_in_seconds_is_honoured(server: OpenAiServer) -> None:
+async def test_retry_after_delays_the_retry(server: OpenAiServer) -> None:
     server.then(Act(Do.RATE_LIMIT, retry_after="0.5"))
     await ask(client_of(server, max_retry_seconds=5.0))
     assert server.times[1] - server.times[0] >= 0.5
@@ -165,12 +161,12 @@ async def test_retry_after_in_seconds_is_honoured(server: OpenAiServer) -> None:
 @given(
     st.one_of(st.none(), st.text(max_size=40), st.floats().map(str), st.dates().map("{:%a, %d %b %Y} 00:00 GMT".format))
 )
-def test_no_retry_after_header_breaks_us(value: str | None) -> None:
+def test_any_retry_after_header_is_read(value: str | None) -> None:
     seconds = retry_after(value, datetime(2026, 1, 1, tzinfo=UTC))
     assert seconds is None or seconds >= 0
 
 
-async def test_a_question_never_takes_longer_than_promised(server: OpenAiServer) -> None:
+async def test_a_call_never_exceeds_the_worst_case(server: OpenAiServer) -> None:
     server.always = Act(delay=600.0)
     server.then(Do.LIE, Act(Do.RATE_LIMIT, retry_after="900"))
     calls: list[CallRecord] = []
@@ -204,7 +200,7 @@ async def test_neither_prompts_nor_keys_are_logged(server: OpenAiServer, caplog:
     assert "secret" not in told
 
 
-async def test_a_prompt_goes_where_it_was_sent_and_not_where_a_redirect_points(server: OpenAiServer) -> None:
+async def test_redirects_are_not_followed(server: OpenAiServer) -> None:
     async with OpenAiServer() as elsewhere:
         server.always = Act(Do.REDIRECT, location=elsewhere.base_url + "/chat/completions")
         failed = await failure(client_of(server))
@@ -213,7 +209,7 @@ async def test_a_prompt_goes_where_it_was_sent_and_not_where_a_redirect_points(s
 
 
 @pytest.mark.parametrize("status", [200, 400])
-async def test_an_endless_answer_is_cut_off(server: OpenAiServer, status: int) -> None:
+async def test_an_endless_reply_is_cut_off(server: OpenAiServer, status: int) -> None:
     server.always = Act(Do.FLOOD, status=status)
     failed = await failure(client_of(server, timeout_seconds=WAIT_SECONDS))
     assert failed.outcome == "server-error"
@@ -229,7 +225,7 @@ async def test_an_endless_answer_is_cut_off(server: OpenAiServer, status: int) -
         ("http://key:p%40ss@127.0.0.1:{port}/v1", aiohttp.encode_basic_auth("key", "p@ss")),
     ],
 )
-async def test_who_asks_is_the_key_or_whom_the_address_names(
+async def test_credentials_in_the_address_replace_the_key(
     server: OpenAiServer, base_url: str, authorization: str
 ) -> None:
     settings = {"timeout_seconds": 2.0, "attempts": 1, "max_retry_seconds": 0.1}
@@ -237,9 +233,7 @@ async def test_who_asks_is_the_key_or_whom_the_address_names(
     assert server.headers[0]["Authorization"] == authorization
 
 
-async def test_an_endpoint_is_reached_through_the_environments_proxy(
-    server: OpenAiServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_environments_proxy_is_used(server: OpenAiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
     monkeypatch.setenv("no_proxy", "inside.invalid")
 
@@ -252,10 +246,82 @@ async def test_an_endpoint_is_reached_through_the_environments_proxy(
     assert (await failure(client("inside.invalid"))).outcome == "connection"
 
 
-async def test_no_other_file_says_who_asks(
+async def test_credentials_never_come_from_netrc(
     server: OpenAiServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "netrc").write_text("machine 127.0.0.1 login somebody password else\n")
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login ann password else\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     await ask(client_of(server))
     assert server.headers[0]["Authorization"] == "Bearer sk-secret"
+
+
+NESTED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "n": {"type": "integer"},
+        "judged": {"$ref": "#/$defs/judged"},
+        "list": {"type": "array", "items": {"$ref": "#/$defs/word"}, "minItems": 1},
+    },
+    "required": ["n", "judged", "list"],
+    "additionalProperties": False,
+    "$defs": {
+        "word": {"type": "string", "enum": ["a", "b"]},
+        "judged": {"type": "object", "properties": {"w": {"$ref": "#/$defs/word"}}, "required": ["w"]},
+    },
+}
+
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.sampled_from(["a", "b", "c", ""]))
+WORDS = st.one_of(st.just("a"), SCALARS)
+NEARLY = st.fixed_dictionaries(
+    {
+        "n": st.one_of(st.integers(-5, 5), SCALARS),
+        "judged": st.one_of(st.fixed_dictionaries({"w": WORDS}, optional={"more": SCALARS}), SCALARS),
+        "list": st.one_of(st.lists(WORDS, max_size=3), SCALARS),
+    },
+    optional={"extra": SCALARS},
+)
+
+
+@given(NEARLY)
+def test_a_reply_is_accepted_if_and_only_if_it_fits_the_schema(value: dict[str, Any]) -> None:
+    if jsonschema.Draft202012Validator(NESTED).is_valid(value):
+        assert read(json.dumps(value), NESTED) == value
+    else:
+        with pytest.raises(BadReply):
+            read(json.dumps(value), NESTED)
+
+
+@given(st.text())
+def test_arbitrary_text_is_a_bad_reply(text: str) -> None:
+    with pytest.raises(BadReply):
+        read(text, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"a":' * 900 + "1" + "}" * 900, '{"why": "\ud800"}', "{" + "[" * 900 + "]" * 900]
+)
+def test_deep_nesting_and_surrogates_are_bad_replies(text: str) -> None:
+    with pytest.raises(BadReply):
+        read(text, SCHEMA)
+
+
+def test_long_values_are_cut_to_size() -> None:
+    wordy = {"why": "w" * 500, "fits": "no", "best": ["c", "b", "a"]}
+    assert read(json.dumps(wordy), SCHEMA) == {"why": "w" * 40, "fits": "no", "best": ["c", "b"]}
+
+
+def test_errors_do_not_quote_the_model() -> None:
+    with pytest.raises(BadReply) as caught:
+        read('{"why": "x", "fits": "maybe-secret", "best": [], "secret-name": 1}', SCHEMA)
+    assert "secret" not in str(caught.value)
+
+
+def test_size_bounds_are_removed_at_every_depth() -> None:
+    schema = {
+        "properties": {"maxItems": {"type": "array", "maxItems": 1, "items": {"type": "string", "maxLength": 1}}},
+        "$defs": {"x": {"type": "string", "maxLength": 3}},
+    }
+    assert without_sizes(schema) == {
+        "properties": {"maxItems": {"type": "array", "items": {"type": "string"}}},
+        "$defs": {"x": {"type": "string"}},
+    }

@@ -1,26 +1,38 @@
-"""`sager mcp` in front of the real API, called with the SDK's own client."""
+"""`sager mcp` in front of the real API, called with the SDK's own client; its command line and stdout."""
 
 import asyncio
 import json
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import MCPError
+from typer.testing import CliRunner
 
+from schemas import Utterance, decode
+from streams.cli import app
+from streams.mcp import server
+from tests.unit.http.http_world import card_of, follow, talks
+from tests.unit.http.test_http_events import Kafka
 from tests.unit.mcp.mcp_world import ORDER, SCOPES, World, a_world, command, over_stdio
 
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
     with a_world() as served:
+        follow(served.served.api.cache, card_of(talks()))
+        kafka = Kafka()
+        served.served.api.sender = kafka  # type: ignore[assignment]
+        served.kafka = kafka  # type: ignore[attr-defined]
         yield served
 
 
-def said(result) -> str:
+def text_of(result) -> str:
     return "".join(each.text for each in result.content)
 
 
-async def test_a_token_of_one_person_reads_their_skill_and_nobody_elses(world: World) -> None:
+async def test_a_users_token_reads_only_their_own_skill(world: World) -> None:
     films = {"domain": "films"}
 
     async with over_stdio(world.url, world.tokens.make(*SCOPES, user="ann")) as client:
@@ -31,12 +43,12 @@ async def test_a_token_of_one_person_reads_their_skill_and_nobody_elses(world: W
     assert slim.structured_content["text"] == "likes: film noir"
     assert [line["value"] for line in lines.structured_content["lines"]] == ["film noir"]
     assert lines.structured_content["held_back"] == 1
-    assert "instruction" in said(lines), "that it is none"
-    assert all(each.is_error and "lacks the scope" in said(each) for each in of_bob)
-    assert ORDER.split()[0] not in said(slim) + said(lines)
+    assert "instruction" in text_of(lines), "that it is none"
+    assert all(each.is_error and "lacks the scope" in text_of(each) for each in of_bob)
+    assert ORDER.split()[0] not in text_of(slim) + text_of(lines)
 
 
-async def test_every_tool_says_when_to_call_it_what_it_gives_and_what_it_changes(world: World) -> None:
+async def test_every_tool_documents_its_use_result_and_effect(world: World) -> None:
     async with over_stdio(world.url, world.tokens.make(*SCOPES, user="ann")) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
 
@@ -52,7 +64,7 @@ async def test_every_tool_says_when_to_call_it_what_it_gives_and_what_it_changes
             assert parameter["description"]
 
 
-async def test_a_server_that_is_told_its_user_and_domain_refuses_others_before_it_asks(world: World) -> None:
+async def test_a_server_with_a_user_and_a_domain_refuses_others(world: World) -> None:
     everybody = world.tokens.make(*SCOPES, user="*")
 
     async with over_stdio(world.url, everybody, "--user", "ann", "--domain", "films") as client:
@@ -65,14 +77,14 @@ async def test_a_server_that_is_told_its_user_and_domain_refuses_others_before_i
         nowhere = await client.call_tool("get_slim_skill", {"user": "bob"})
 
     assert known.structured_content["known"]
-    assert "one user only" in said(of_bob)
-    assert "the domain films only" in said(of_books)
-    assert "name one in `user`" in said(unnamed)
+    assert "one user only" in text_of(of_bob)
+    assert "the domain films only" in text_of(of_books)
+    assert "name one in `user`" in text_of(unnamed)
     assert named.structured_content["text"] == "likes: film noir"
-    assert "name the `domain`" in said(nowhere)
+    assert "name the `domain`" in text_of(nowhere)
 
 
-async def test_a_token_that_is_revoked_is_told_at_the_next_call(world: World) -> None:
+async def test_a_revoked_token_is_refused_at_the_next_call(world: World) -> None:
     token = world.tokens.make(*SCOPES, user="ann")
 
     async with over_stdio(world.url, token, "--domain", "films") as client:
@@ -81,10 +93,10 @@ async def test_a_token_that_is_revoked_is_told_at_the_next_call(world: World) ->
         after = await client.call_tool("get_slim_skill", {})
 
     assert not before.is_error
-    assert "does not know this token" in said(after)
+    assert "does not know this token" in text_of(after)
 
 
-async def test_arguments_of_the_wrong_form_are_refused_and_nothing_crashes(world: World) -> None:
+async def test_invalid_arguments_are_refused(world: World) -> None:
     async with over_stdio(world.url, world.tokens.make(*SCOPES, user="ann")) as client:
         for tool, arguments in (
             ("get_slim_skill", {"domain": "../../token"}),
@@ -104,7 +116,7 @@ async def test_arguments_of_the_wrong_form_are_refused_and_nothing_crashes(world
 # --- standard input and output
 
 
-async def test_standard_output_carries_the_protocol_and_nothing_else(world: World) -> None:
+async def test_stdout_carries_only_the_protocol(world: World) -> None:
     how = command(world.url, world.tokens.make(*SCOPES, user="ann"))
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     messages = [
@@ -129,9 +141,111 @@ async def test_standard_output_carries_the_protocol_and_nothing_else(world: Worl
     process.stdin.write(b"".join(json.dumps(each).encode() + b"\n" for each in messages))
     lines = [await process.stdout.readline(), await process.stdout.readline()]
     process.stdin.close()
-    rest, told = await process.communicate()
+    rest, message = await process.communicate()
 
     assert [json.loads(line)["id"] for line in lines] == [1, 2]
     assert rest == b""
     assert process.returncode == 0, "its host ends it by closing its input"
-    assert b"bob" not in told
+    assert b"bob" not in message
+
+
+async def test_a_card_is_read_without_the_users_own_words(world: World) -> None:
+    ann = world.tokens.make("read-slim", user="ann")
+
+    async with over_stdio(world.url, ann) as client:
+        card = await client.call_tool("read_card", {"request": "dinner"})
+        little = await client.call_tool("read_card", {"budget_tokens": 1})
+        of_bob = await client.call_tool("read_card", {"user": "bob"})
+
+    assert card.structured_content["known"]
+    assert "does not like coriander" in card.structured_content["text"]
+    assert "instruction" in card.structured_content["note"]
+    assert "I can't stand" not in text_of(card)
+    assert (little.structured_content["known"], little.structured_content["text"]) == (False, "")
+    assert of_bob.is_error
+    assert "lacks the scope" in text_of(of_bob)
+
+
+async def test_each_turn_is_recorded_once(world: World) -> None:
+    ann = world.tokens.make("produce", user="ann")
+    world.kafka.sent.clear()  # type: ignore[attr-defined]
+
+    async with over_stdio(world.url, ann) as client:
+        turn = {"conversation": "chat-7", "turn": 0, "text": "I'm vegetarian."}
+        first = await client.call_tool("record_utterance", turn)
+        again = await client.call_tool("record_utterance", turn)
+        mine = await client.call_tool("record_utterance", {**turn, "turn": 1, "role": "assistant", "text": "Noted."})
+        empty = await client.call_tool("record_utterance", {**turn, "turn": 2, "text": " "})
+        last = await client.call_tool("record_utterance", {"conversation": "chat-7", "turn": 2, "ends": True})
+
+    sent = [decode(Utterance, each.value) for each in world.kafka.sent]  # type: ignore[attr-defined]
+    assert first.structured_content["event_id"] == again.structured_content["event_id"] == sent[0].event_id
+    assert [(each.turn, each.role.value, each.text, each.ends) for each in sent] == [
+        (0, "user", "I'm vegetarian.", False),
+        (0, "user", "I'm vegetarian.", False),
+        (1, "assistant", "Noted.", False),
+        (2, "user", "", True),
+    ]
+    assert not mine.is_error
+    assert not last.is_error
+    assert empty.is_error
+    assert "refused" in text_of(empty)
+
+
+TOKEN = f"sager_{'x' * 43}"
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """The arguments with which it would have served: url, token, user, domain."""
+    found: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(server, "run", lambda *arguments: found.append(arguments))
+    return found
+
+
+def run(*options: str, **env: str) -> Any:
+    return CliRunner(env={"SAGER_TOKEN": "", **env}).invoke(app, ["mcp", *options])
+
+
+def test_the_token_comes_from_the_option_the_environment_or_the_data_folder(
+    started: list[tuple[Any, ...]], tmp_path: Path
+) -> None:
+    for name in ("named", "token"):
+        (tmp_path / name).write_text(f"{TOKEN[:-5]}{name:_>5}\n")
+
+    assert run("--token-file", str(tmp_path / "named"), SAGER_TOKEN=TOKEN).exit_code == 0
+    assert run(SAGER_TOKEN=TOKEN, SAGER_DATA_DIR=str(tmp_path)).exit_code == 0
+    assert run("--user", "ann", SAGER_DATA_DIR=str(tmp_path), SAGER_MCP_DOMAIN="films").exit_code == 0
+
+    assert [each[1][-5:] for each in started] == ["named", "xxxxx", "token"]
+    assert started[2][2:] == ("ann", "films")
+    assert started[2][0] == "http://127.0.0.1:8088"
+
+
+@pytest.mark.parametrize(
+    ("options", "env", "message"),
+    [
+        ((), {"SAGER_DATA_DIR": "/nowhere"}, "`sager up`, which writes one there"),
+        (("--token-file", "/nowhere/token"), {}, "cannot read a token from /nowhere/token"),
+        ((), {"SAGER_TOKEN": "secret of mine"}, "SAGER_TOKEN has no token"),
+        (("--url", "ftp://x"), {"SAGER_TOKEN": TOKEN}, "must be the address of the HTTP API"),
+        (("--url", "http://me:pass@x"), {"SAGER_TOKEN": TOKEN}, "must be the address of the HTTP API"),
+    ],
+)
+def test_wrong_options_are_reported_without_secrets(
+    started: list[tuple[Any, ...]], options: tuple[str, ...], env: dict[str, str], message: str
+) -> None:
+    result = run(*options, **env)
+
+    assert result.exit_code == 1
+    assert message in result.output
+    assert not {"secret of mine", "pass@"} & set(result.output.split())
+    assert started == []
+
+
+def test_an_unencrypted_address_causes_a_warning(started: list[tuple[Any, ...]]) -> None:
+    message = run("--url", "http://sager.example/", SAGER_TOKEN=TOKEN)
+
+    assert "unencrypted" in message.stderr
+    assert message.stdout == "", "it is the protocol's"
+    assert started[0][0] == "http://sager.example"

@@ -94,7 +94,7 @@ def run(test: Callable[[Receiver], Awaitable[None]], **receives: float) -> Recei
         return receiver
 
 
-def test_messages_arrive_signed_and_each_users_in_order() -> None:
+def test_signed_messages_arrive_in_order_per_user() -> None:
     topic = Topic()
 
     async def deliver(receiver: Receiver) -> None:
@@ -114,7 +114,7 @@ def test_messages_arrive_signed_and_each_users_in_order() -> None:
     assert receiver.of(FORGOTTEN) == [{"user_id": "u1", "domain": "films"}]
 
 
-def test_an_endpoint_that_was_down_gets_the_newest_only_and_nothing_twice() -> None:
+def test_a_recovered_endpoint_gets_only_the_newest_versions_once() -> None:
     topic = Topic(note("bob", 0), note("ann", 1))
 
     async def deliver(receiver: Receiver) -> None:
@@ -148,7 +148,7 @@ def test_a_smaller_batch_after_a_failure_sends_no_older_version() -> None:
     assert versions == [("ann", 1), ("bob", 2)]
 
 
-def test_a_refused_message_is_given_up_and_the_others_go_on() -> None:
+def test_a_refused_message_is_given_up_and_others_are_delivered() -> None:
     topic = Topic(note("ann", 0))
 
     async def deliver(receiver: Receiver) -> None:
@@ -165,7 +165,7 @@ def test_a_refused_message_is_given_up_and_the_others_go_on() -> None:
     assert sum(status == 422 for _, status in receiver.attempts) == MAX_REFUSALS
 
 
-def test_an_erasure_is_never_given_up_and_counts_as_an_outage_while_it_is_refused() -> None:
+def test_an_erasure_is_never_given_up() -> None:
     topic = Topic(note("ann", 0, gone=True))
 
     async def deliver(receiver: Receiver) -> None:
@@ -193,9 +193,7 @@ def test_redirects_are_not_followed() -> None:
     [(None, None), (99, None), (2, now_ms() - MAX_AWAY_MS - 1)],
     ids=["new", "of an earlier topic", "away for too long"],
 )
-def test_an_endpoint_that_may_lack_something_drops_all_and_gets_everything(
-    offset: int | None, at_ms: int | None
-) -> None:
+def test_an_endpoint_that_may_have_missed_messages_starts_over(offset: int | None, at_ms: int | None) -> None:
     topic = Topic(note("ann", 0), note("bob", 1), note("ann", 2), note("bob", 3, gone=True), batch=2)
 
     async def deliver(receiver: Receiver) -> None:
@@ -211,7 +209,7 @@ def test_an_endpoint_that_may_lack_something_drops_all_and_gets_everything(
     assert held == {"ann": 2, "bob": None}
 
 
-def test_an_endpoint_goes_on_at_its_offset_and_commits_since_when_it_is_behind() -> None:
+def test_an_endpoint_resumes_at_its_offset_and_commits_its_delay() -> None:
     topic = Topic(note("ann", 0), note("bob", 1))
     before = now_ms() - 5_000
 
@@ -237,7 +235,7 @@ def test_an_endpoint_gets_only_its_domains_and_users() -> None:
     assert [each["user_id"] for each in run(deliver).of(CHANGED)] == ["bob"]
 
 
-def test_the_receiver_of_the_docs_holds_the_skills() -> None:
+def test_the_receiver_of_the_docs_works() -> None:
     code = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert code is not None
     source, _, _ = code[1].partition("HTTPServer((")

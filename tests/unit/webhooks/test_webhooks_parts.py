@@ -1,4 +1,4 @@
-"""The file of endpoints, signatures, places and queues of webhooks."""
+"""The endpoints file, messages, signatures and health of webhooks."""
 
 import base64
 from datetime import UTC, datetime, timedelta
@@ -44,11 +44,11 @@ def written(folder: Path, text: str, mode: int = 0o600) -> Path:
 
 
 def entry(**more: object) -> str:
-    told = {"name": "shop", "url": "https://shop.example/hook", "secret": SECRET, **more}
-    return "[[endpoint]]\n" + "".join(f"{key} = {orjson.dumps(value).decode()}\n" for key, value in told.items())
+    message = {"name": "shop", "url": "https://shop.example/hook", "secret": SECRET, **more}
+    return "[[endpoint]]\n" + "".join(f"{key} = {orjson.dumps(value).decode()}\n" for key, value in message.items())
 
 
-def test_an_endpoint_is_what_its_lines_say(tmp_path):
+def test_endpoints_are_read_from_the_file(tmp_path):
     text = entry() + entry(
         name="local", url="http://127.0.0.1:9/x", domains=["films"], users=["ann"], old_secret=SECRET
     )
@@ -72,7 +72,7 @@ def test_an_endpoint_is_what_its_lines_say(tmp_path):
         entry(old_secret="x"), "".join(entry(name=f"e{n}") for n in range(MAX_ENDPOINTS + 1)),
     ],
 )  # fmt: skip
-def test_a_wrong_file_is_refused_and_quotes_no_secret(tmp_path, text):
+def test_an_invalid_file_is_refused_without_quoting_secrets(tmp_path, text):
     with pytest.raises(StreamsError, match="SAGER_WEBHOOKS") as refused:
         read(written(tmp_path, text))
 
@@ -86,7 +86,7 @@ def test_a_file_that_others_can_read_is_refused(tmp_path):
         read(tmp_path / "none")
 
 
-def test_plain_http_is_for_this_machine_unless_the_operator_says_so(tmp_path):
+def test_plain_http_needs_a_local_address_or_allow_http(tmp_path):
     for url in ("http://localhost/", "http://[::1]:8/", "http://127.0.0.2/"):
         assert read(written(tmp_path, entry(url=url)))
     assert read(written(tmp_path, entry(url="http://10.0.0.7/", allow_http=True)))
@@ -95,7 +95,7 @@ def test_plain_http_is_for_this_machine_unless_the_operator_says_so(tmp_path):
 # --- messages
 
 
-def test_a_message_verifies_with_the_standards_own_package_under_both_secrets():
+def test_messages_verify_with_both_secrets():
     other = "whsec_" + base64.b64encode(bytes(range(32))).decode()
     endpoint = Endpoint(name="a", url="https://a", secret=SecretStr(SECRET), old_secret=SecretStr(other))
     body, now = note().body() or b"", datetime.now(UTC)
@@ -109,7 +109,7 @@ def test_a_message_verifies_with_the_standards_own_package_under_both_secrets():
             Webhook(SECRET).verify(data, head)
 
 
-def test_a_message_has_the_slim_skill_and_nothing_of_the_pipeline():
+def test_a_message_has_only_the_slim_skill():
     data = orjson.loads(note(offset=4).body() or b"")["data"]
 
     assert data["text"] == "likes: noir"
@@ -123,17 +123,17 @@ def test_a_message_has_the_slim_skill_and_nothing_of_the_pipeline():
     [(b"ann", b"{}"), (b"", None), (compound_key("ann", "films"), b"{"), (compound_key("bob", "films"), encode(slim())),
      (b'["ann",1]', None)],
 )  # fmt: skip
-def test_what_is_no_slim_skill_is_no_message(key, value):
+def test_other_records_give_no_message(key, value):
     assert Notification(key, value, 0, 0, MS).body() is None
 
 
-def test_the_id_is_the_same_for_every_attempt_and_another_for_every_endpoint():
+def test_a_message_id_depends_on_record_and_endpoint():
     assert note().id_for("a") == note().id_for("a")
     assert len({note().id_for("a"), note().id_for("b"), note(offset=1).id_for("a")}) == 3
 
 
 @pytest.mark.parametrize("status", [302, 410, 429, 503, 401, 600])
-def test_other_statuses_are_about_the_endpoint(status):
+def test_other_statuses_count_as_an_outage(status):
     with pytest.raises(EndpointDown):
         refusal_of(status)
 
@@ -141,7 +141,7 @@ def test_other_statuses_are_about_the_endpoint(status):
 # --- the process
 
 
-def test_health_reports_endpoints_that_are_down_and_a_loop_that_stands_still():
+def test_health_reports_endpoints_that_are_down_and_a_stuck_loop():
     health = WebhooksHealth()
     assert health.why_not_ready()
     health.doing = ""
