@@ -98,10 +98,8 @@ _MONITORS: WeakKeyDictionary[Api, ProcessMonitor] = WeakKeyDictionary()
 async def _fetch(settings: Settings) -> Sequence[ProcessMetrics]:
     urls = settings.console_metrics.split(",") if settings.console_metrics else []
     token = settings.console_metrics_token
-    return [
-        *await process_metrics.fetch(urls, token.get_secret_value() if token else None),
-        process_metrics.local_metrics(),
-    ]
+    found = await process_metrics.fetch(urls, token.get_secret_value() if token else None)
+    return [*found, process_metrics.local_metrics()]
 
 
 @page("GET", "/live", Scope.OPERATE)
@@ -120,34 +118,27 @@ def process(reading: ProcessMetrics) -> tuple[str, str, str, str]:
     if reading.unreachable:
         return reading.source, "?", "unreachable", reading.unreachable
     names = {name for name, _ in reading.samples}
-    role = (
-        "API and console"
-        if reading.source == THIS_PROCESS
-        else next((ROLES[name] for name in ROLES if name in names), "?")
-    )
+    is_ours = reading.source == THIS_PROCESS
+    role = "API and console" if is_ours else next((ROLES[name] for name in ROLES if name in names), "?")
     version = next((labels.get("version", "") for labels, _ in reading.samples_of("sager_build_info")), "")
     # This process is answering, whatever its readiness.
-    is_ready = reading.source == THIS_PROCESS or reading.samples.get(("sager_ready", ())) != 0
+    is_ready = is_ours or reading.samples.get(("sager_ready", ())) != 0
     return reading.source, role, "ready" if is_ready else "not ready", cut(f"version {version}") if version else ""
 
 
 def tiles(monitor: ProcessMonitor) -> list[tuple[str, str, str, str]]:
     """Return the key figures: name, value, note and tone."""
     readings, rates = monitor.readings, monitor.rates
-    unreachable = sum(bool(each.unreachable) for each in readings)
+    missing = sum(bool(each.unreachable) for each in readings)
     lag, dead = int(total(readings, "sager_lag_records")), int(total(readings, "sager_dead_letters_total"))
     taken, called = (
         number(total([rates], f"sager_{name}_total")) if rates else NOTHING for name in ("records_taken", "llm_calls")
     )
     is_out = any(value for each in readings for _, value in each.samples_of("sager_llm_circuit_state"))
-    answering = f"{len(readings) - unreachable} of {len(readings)}"
+    answering = f"{len(readings) - missing} of {len(readings)}"
+    note, tone = (f"{missing} unreachable, see below", "bad") if missing else ("answer", "good")
     return [
-        (
-            "Processes",
-            answering,
-            f"{unreachable} unreachable, see below" if unreachable else "answer",
-            "bad" if unreachable else "good",
-        ),
+        ("Processes", answering, note, tone),
         ("Records taken", taken, "a second, from Kafka", ""),
         ("Lag", text(lag), "records waiting", "wait" if lag > LAGGING else ""),
         ("Dead letters", text(dead), "since the processes started", "wait" if dead else "good"),
@@ -175,7 +166,7 @@ def by_topic(monitor: ProcessMonitor) -> dict[str, Any]:
 
 
 def errors(monitor: ProcessMonitor) -> dict[str, Any]:
-    """The counters of errors that are not zero, the largest first."""
+    """Return the table of error counters above zero, largest first."""
     found = Counter[tuple[str, str]]()
     for metric, reading in product(ERRORS, monitor.readings):
         for labels, value in reading.samples_of(metric):

@@ -49,7 +49,7 @@ class ErasureBody(Body):
         return self
 
 
-class ErasureReach(BaseModel):
+class ErasurePreview(BaseModel):
     """The records that an erasure would reach."""
 
     known: bool = Field(description="True if any data of this user exists.")
@@ -95,7 +95,7 @@ async def export_user(api: ApiParam, token: TokenParam, user: UserPath) -> Respo
 
 @routes.post(
     "/v1/users/{user}/forget",
-    dependencies=[require(Scope.FORGET_USER)], response_model=ErasureReach | ErasureOutcome,
+    dependencies=[require(Scope.FORGET_USER)], response_model=ErasurePreview | ErasureOutcome,
     responses={202: {"model": ErasureOutcome, "description": "Accepted, but no worker has answered in time."}},
 )  # fmt: skip
 async def forget_user(api: ApiParam, token: TokenParam, user: UserPath, body: ErasureBody) -> Response:
@@ -107,7 +107,7 @@ async def forget_user(api: ApiParam, token: TokenParam, user: UserPath, body: Er
         found = await api.search(token, partial(preview_erasure, api.settings, user, body.domain, body.line))
         inventory = found.held
         return json_response(
-            ErasureReach(
+            ErasurePreview(
                 known=inventory.is_known, domains=inventory.domains, goes=found.stores, unread=inventory.unread
             )
         )

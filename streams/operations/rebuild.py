@@ -56,7 +56,7 @@ class RebuildReport:
         """True if the log and the topics agree."""
         return not self.different and not self.left_alone
 
-    def leave_alone(self, key: bytes, why: str) -> None:
+    def add_unrepairable(self, key: bytes, why: str) -> None:
         """Count a finding that the log cannot repair."""
         self.left_alone += 1
         if len(self.examples) < EXAMPLES:
@@ -76,29 +76,29 @@ class FoldedSkill:
     seen: "array[int]" = field(default_factory=lambda: array("Q"))
     gap: str = ""
     forged: str = ""
-    bare: bool = False  # True if a version has no seal
+    has_unsealed: bool = False  # True if a version has no seal
     rewritten: int = 0  # how often erasures have rewritten the log
-    had: int = 0  # its number of versions before the last rewrite
+    versions_before: int = 0  # before the last rewrite
 
     @property
     def broken(self) -> str:
         """Why the skill cannot be determined, or empty."""
-        rewriting = f"being rewritten by a worker, {len(self.seen)} of {self.had} versions so far"
-        return self.forged or self.gap or (rewriting if len(self.seen) < self.had else "")
+        rewriting = f"being rewritten by a worker, {len(self.seen)} of {self.versions_before} versions so far"
+        return self.forged or self.gap or (rewriting if len(self.seen) < self.versions_before else "")
 
-    def take(self, diff: SkillDiff, secret: bytes) -> bool:
+    def fold(self, diff: SkillDiff, secret: bytes) -> bool:
         """Fold the next diff; ignore a conflicting one and return False."""
         if diff.rewritten > self.rewritten and diff.base_version == 0:
-            self.had = max(self.had, len(self.seen))  # earlier versions no longer count
+            self.versions_before = max(self.versions_before, len(self.seen))  # earlier versions no longer count
             self.skill, self.seen, self.rewritten = None, array("Q"), diff.rewritten
-            self.gap, self.forged, self.bare = "", "", False
+            self.gap, self.forged, self.has_unsealed = "", "", False
         if self.gap:
             return True
         digest = int.from_bytes(blake2b(encode(diff), digest_size=8).digest(), "big")
         if diff.version <= len(self.seen):
             return self.seen[diff.version - 1] == digest
         if diff.chain is None:
-            self.bare = True
+            self.has_unsealed = True
         elif diff.version == len(self.seen) + 1:
             before = self.skill.chain if self.skill else None
             if not is_sealed(diff, before, secret):
@@ -165,7 +165,7 @@ class _Rebuild:
         logs, skills, slims = (self._scanner.partitions(base) for base in bases)
         if not len(logs) == len(skills) == len(slims):
             raise TopicsDiffer(f"{', '.join(bases)} have different numbers of partitions: run `sager topics`")
-        self._end_misplaced(slims)
+        self._remove_misplaced(slims)
         for number, (log, where, slim_where) in enumerate(zip(logs, skills, slims, strict=True)):
             folded, end = self._fold(log)
             # Slim skills first: read later, they could be ahead of the skills by a running worker.
@@ -174,7 +174,7 @@ class _Rebuild:
             self._catch_up(TopicPartition(log.topic, log.partition, end), found)
             if self._apply:
                 no_workers(self._settings)
-            self._mend(log.partition, found)
+            self._repair(log.partition, found)
             self._on_progress("partitions", number + 1, len(logs))
         if self._apply:
             self._rotate()
@@ -188,30 +188,30 @@ class _Rebuild:
             end = int_of(message.offset()) + 1
             self._report.diffs += 1
             if message.value() is not None:
-                self._take(folded, message)
+                self._fold_message(folded, message)
                 continue
             try:  # a tombstone: the skill was erased, with all versions before
                 user_id, domain, _ = orjson.loads(message.key() or b"")
                 folded.pop(compound_key(user_id, domain), None)
             except (ValueError, TypeError):
-                self._report.leave_alone(message.key() or b"", "a tombstone with an invalid key")
+                self._report.add_unrepairable(message.key() or b"", "a tombstone with an invalid key")
         return folded, end
 
-    def _take(
+    def _fold_message(
         self, folded: dict[bytes, FoldedSkill], message: Message, ahead: Mapping[bytes, int] | None = None
     ) -> None:
         try:
             diff = decode(SkillDiff, message.value())
         except BadRecord as error:
             where = f"{message.topic()}/{message.partition()}/{message.offset()}"
-            self._report.leave_alone(message.key() or b"", f"an unreadable record at {where}: {error.reason}")
+            self._report.add_unrepairable(message.key() or b"", f"an unreadable record at {where}: {error.reason}")
             return
         key = compound_key(diff.user_id, diff.domain)
         if ahead is not None and diff.version > ahead.get(key, 0):
             return
         self._report.diffs += ahead is not None
-        if not folded.setdefault(key, FoldedSkill()).take(diff, self._key):
-            self._report.leave_alone(key, f"two diffs of version {diff.version}; the first one is kept")
+        if not folded.setdefault(key, FoldedSkill()).fold(diff, self._key):
+            self._report.add_unrepairable(key, f"two diffs of version {diff.version}; the first one is kept")
 
     def _catch_up(self, log: TopicPartition, found: _Partition) -> None:
         """Fold diffs that workers have written since the log was read."""
@@ -219,57 +219,58 @@ class _Rebuild:
         ahead = {k: version for k, version in versions.items() if version > len(folded[k].seen if k in folded else ())}
         for message in self._scanner.read([log]) if ahead else ():
             if message.value() is not None:
-                self._take(folded, message, ahead)
+                self._fold_message(folded, message, ahead)
 
-    def _mend(self, partition: int, found: _Partition) -> None:
+    def _repair(self, partition: int, found: _Partition) -> None:
         """Write the skills that differ, and slim skills that are wrong or missing."""
         for key, each in found.folded.items():
             self._report.skills += each.skill is not None
             record = found.skills.get(key)
             if each.broken or each.skill is None:
-                self._report.leave_alone(key, each.broken)
+                self._report.add_unrepairable(key, each.broken)
                 continue
             is_equal = record == encode(each.skill)
             if not is_equal and is_ahead(each.skill, record):
                 continue  # a worker sends the diff, and the slim skill with it
             if not is_equal:
                 self._send(PolicySkill.TOPIC, partition, key, encode(each.skill))
-            self._mend_slim(partition, key, found, is_equal=is_equal)
+            self._repair_slim(partition, key, found, is_equal=is_equal)
         for key in found.skills.keys() - found.folded.keys():
             if not is_ahead(None, found.skills[key]):
-                self._report.leave_alone(key, "a skill that is not in the log")
+                self._report.add_unrepairable(key, "a skill that is not in the log")
         for key in found.slims.keys() - found.folded.keys():
             if self._is_forged(key, found):
                 self._send(SlimSkill.TOPIC, partition, key, None)
             elif self._is_ahead(key, found):
-                self._report.leave_alone(key, "a slim skill ahead of the log")
+                self._report.add_unrepairable(key, "a slim skill ahead of the log")
         self._flush()
 
-    def _mend_slim(self, partition: int, key: bytes, found: _Partition, *, is_equal: bool) -> None:
+    def _repair_slim(self, partition: int, key: bytes, found: _Partition, *, is_equal: bool) -> None:
         each, is_there = found.folded[key], key in found.slims
         is_wrong = is_there and (self._is_forged(key, found) or self._is_ahead(key, found))
         if each.skill is None or (is_equal and is_there and not is_wrong and key not in self._misplaced):
             return
-        short = slim(each.skill, self._settings.slim_tokens, gate=self._gate)
-        if not is_there and not short.text:
+        slim_skill = slim(each.skill, self._settings.slim_tokens, gate=self._gate)
+        if not is_there and not slim_skill.text:
             return
         if is_wrong:
             # Apps ignore a lower version than the one they have, until a tombstone.
             self._send(SlimSkill.TOPIC, partition, key, None)
-        self._send(SlimSkill.TOPIC, partition, key, encode(short if each.bare else seal_record(short, self._key)))
+        sealed = slim_skill if each.has_unsealed else seal_record(slim_skill, self._key)
+        self._send(SlimSkill.TOPIC, partition, key, encode(sealed))
 
     def _is_forged(self, key: bytes, found: _Partition) -> bool:
         """Return True if a slim skill has a wrong seal or key."""
         record = found.slims[key].value
         try:
-            short = decode(SlimSkill, record)
+            slim_skill = decode(SlimSkill, record)
         except BadRecord:
             return True
-        seal = check_seal(short, self._key)
+        seal = check_seal(slim_skill, self._key)
         # A slim skill of a log without seals has none.
-        is_unsealed = seal is SealState.MISSING and not found.folded.get(key, FoldedSkill()).bare
-        is_others = key != compound_key(short.user_id, short.domain)
-        return is_others or is_unsealed or seal is SealState.WRONG or not is_canonical(record, short)
+        is_unsealed = seal is SealState.MISSING and not found.folded.get(key, FoldedSkill()).has_unsealed
+        is_others = key != compound_key(slim_skill.user_id, slim_skill.domain)
+        return is_others or is_unsealed or seal is SealState.WRONG or not is_canonical(record, slim_skill)
 
     def _is_ahead(self, key: bytes, found: _Partition) -> bool:
         """Return True if apps may have a slim skill of a version above the newest."""
@@ -277,7 +278,7 @@ class _Rebuild:
         newest = max(len(each.seen), version_in(found.skills.get(key, b"")))
         return record.highest > min(newest, version_in(record.value))
 
-    def _end_misplaced(self, partitions: list[TopicPartition]) -> None:
+    def _remove_misplaced(self, partitions: list[TopicPartition]) -> None:
         """Write tombstones for slim skills on other users' partitions."""
         for where in partitions:
             for key in self._slims(where, len(partitions), own=False):

@@ -767,7 +767,7 @@ export interface components {
             receipt?: components["schemas"]["Receipt"] | null;
         };
         /** @description The records that an erasure would reach. */
-        ErasureReach: {
+        ErasurePreview: {
             /** @description True if any data of this user exists. */
             known: boolean;
             /** @description The domains with data. */
@@ -2208,7 +2208,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ErasureReach"] | components["schemas"]["ErasureOutcome"];
+                    "application/json": components["schemas"]["ErasurePreview"] | components["schemas"]["ErasureOutcome"];
                 };
             };
             /** @description Accepted, but no worker has answered in time. */

@@ -27,7 +27,7 @@ export type CorrectionOutcome = Schemas["CorrectionOutcome"];
 /** The history of a line or a statement, step by step. */
 export type History = Schemas["LineHistory"] | Schemas["StatementHistory"];
 /** The data that an erasure would remove, and its confirmation. */
-export type ErasurePreview = Schemas["ErasureReach"];
+export type ErasurePreview = Schemas["ErasurePreview"];
 export type ErasureOutcome = Schemas["ErasureOutcome"];
 export type PolicySkill = Schemas["PolicySkill"];
 export type SkillDiff = Schemas["SkillDiff"];

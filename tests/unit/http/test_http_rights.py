@@ -14,7 +14,7 @@ from streams.exceptions import KafkaUnreachable
 from streams.http import rights
 from streams.http.api import Api
 from streams.rights import exporting, importing
-from streams.rights.inventory import DataInventory, ErasurePreview, StoreErasure
+from streams.rights.inventory import DataInventory, ErasureReach, StoreErasure
 from streams.settings import Settings
 from tests import analytics_world
 from tests.builders import NOW
@@ -105,9 +105,9 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
     """What was sent; every request is carried out."""
     sent: list[ForgetRequest] = []
 
-    def counted(_: object, user: str, domain: str | None, line: str | None) -> ErasurePreview:
+    def counted(_: object, user: str, domain: str | None, line: str | None) -> ErasureReach:
         held = DataInventory(user, topics={"selections": Counter({"books": 2})}, unread=["cards"])
-        return ErasurePreview(held, [StoreErasure(store="topic selections", records=2, fate="goes")], "")
+        return ErasureReach(held, [StoreErasure(store="topic selections", records=2, fate="goes")], "")
 
     async def forget(_: Api, token: object, request: ForgetRequest) -> Receipt:
         sent.append(request)
