@@ -91,7 +91,7 @@ def example(name: str) -> Path:
 
 @needs_helm
 @every_example
-def test_helm_finds_nothing_to_say(values: Path) -> None:
+def test_helm_lint_passes(values: Path) -> None:
     command = [HELM, "lint", "--strict", str(CHART), "--values", str(values), "--kube-version", chart.KUBERNETES]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -101,7 +101,7 @@ def test_helm_finds_nothing_to_say(values: Path) -> None:
 @needs_helm
 @every_example
 @every_version
-def test_every_document_is_what_kubernetes_takes(values: Path, version: str) -> None:
+def test_every_document_is_valid_for_kubernetes(values: Path, version: str) -> None:
     for document in documents(values, version):
         ours = SPECS.get((document["apiVersion"], document["kind"]))
         if ours is None:
@@ -137,7 +137,7 @@ def test_a_pod_has_no_more_rights_than_it_needs(values: Path) -> None:
 
 @needs_helm
 @every_example
-def test_what_is_written_goes_into_a_volume(values: Path) -> None:
+def test_processes_write_only_to_volumes(values: Path) -> None:
     for name, container in containers(values).items():
         mounts = {each["mountPath"]: each for each in container.raw["volumeMounts"]}
         spec = container.owner["spec"]
@@ -177,7 +177,7 @@ def test_services_policies_and_budgets_find_their_pods(values: Path) -> None:
 
 @needs_helm
 @every_example
-def test_the_processes_read_what_they_are_given(values: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_processes_can_read_their_mounted_files(values: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith(("SAGER_", "OPENAI_"))]:
         monkeypatch.delenv(name)
     for container in containers(values).values():
@@ -260,7 +260,7 @@ MISSING = {
 
 @needs_helm
 @pytest.mark.parametrize(("values", "says"), MISSING.values(), ids=MISSING)
-def test_what_is_missing_is_told_with_what_makes_it(values: str, says: str) -> None:
+def test_a_missing_file_is_reported_with_its_command(values: str, says: str) -> None:
     with pytest.raises(ValueError, match=re.escape(says)):
         chart.rendered(HELM, more=("--set", values))
 
@@ -279,5 +279,5 @@ def test_a_mistake_is_refused_before_anything_is_installed(more: tuple[str, ...]
 
 
 @pytest.mark.parametrize("path", chart.files(), ids=lambda path: path.name)
-def test_what_is_generated_is_up_to_date(path: Path) -> None:
+def test_generated_files_are_up_to_date(path: Path) -> None:
     assert path.read_text(encoding="utf-8") == chart.files()[path], "make it anew: python -m infra.chart"

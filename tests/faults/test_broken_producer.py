@@ -51,7 +51,7 @@ def environment(settings: Settings, **more: Any) -> dict[str, str]:
     return os.environ | {f"SAGER_{name.upper()}": str(value) for name, value in given.items()}
 
 
-def test_what_waited_through_a_freeze_longer_than_the_session_is_never_sent(harness: Harness) -> None:
+def test_records_queued_through_a_long_freeze_are_not_sent(harness: Harness) -> None:
     """librdkafka would send it when it wakes, for five minutes, whoever has written there since."""
     topic = harness.settings.topic("contrasts")
     with subprocess.Popen(

@@ -71,7 +71,7 @@ def wait_for_every_partition(harness: Harness, since: float) -> float:
 
 
 @pytest.mark.seldom
-def test_a_broker_that_is_killed_and_comes_back(on: Callable[[int], tuple[Kafka, Harness]]) -> None:
+def test_a_broker_is_killed_and_restarts(on: Callable[[int], tuple[Kafka, Harness]]) -> None:
     rounds = times(short=1, full=2)
     run = Run("the only broker: kill -9 and restart, seconds from the kill", BROKER, rounds)
     kafka, harness = on(1)

@@ -175,7 +175,7 @@ def test_workers_join_leave_and_die(harness: Harness) -> None:
 
 
 @pytest.mark.thorough
-def test_a_frozen_worker_that_comes_back_writes_nothing_stale(harness: Harness) -> None:
+def test_a_frozen_worker_that_resumes_writes_nothing_stale(harness: Harness) -> None:
     """A stopped virtual machine, a long pause: the others have taken over, and it does not know that yet."""
     rounds = times(short=1, full=1)
     run = Run("worker frozen for longer than its session, then resumed", BROKER, rounds)

@@ -48,7 +48,7 @@ def asked_to_end(process: subprocess.Popen[bytes], port: int) -> None:
 
 
 @pytest.mark.thorough
-def test_what_is_in_flight_is_finished_and_not_repeated(harness: Harness) -> None:
+def test_events_in_flight_are_finished_and_not_repeated(harness: Harness) -> None:
     """Also the calls to the LLM; the successor begins behind what was finished, and asks about nothing twice."""
     rounds = times(short=1, full=4)
     run = Run("SIGTERM to the only worker, LLM calls in flight", BROKER, rounds)
@@ -86,7 +86,7 @@ def test_what_is_in_flight_is_finished_and_not_repeated(harness: Harness) -> Non
     ("seconds", "again", "code"), [(2.0, (), EXIT_CODE), (60.0, (signal.SIGTERM, signal.SIGINT), 0)]
 )
 @pytest.mark.seldom
-def test_what_is_not_finished_in_time_comes_again(
+def test_events_not_finished_in_time_come_again(
     harness: Harness, seconds: float, again: tuple[signal.Signals, ...], code: int
 ) -> None:
     """The deadline passes, or somebody asks twice: then it ends at once, and what was in flight is done anew."""
@@ -166,7 +166,7 @@ def test_a_worker_without_a_broker_ends_in_time(settings: Settings, tmp_path: Pa
 
 
 @pytest.mark.seldom
-def test_the_materializer_commits_and_publishes_what_it_has_read(harness: Harness) -> None:
+def test_the_materializer_commits_and_publishes_before_it_ends(harness: Harness) -> None:
     """After each end analysts see all that is committed, and the successor goes on behind it."""
     rounds = times(short=1, full=4)
     run = Run("SIGTERM to the materializer", BROKER, rounds)

@@ -210,7 +210,7 @@ def test_each_role_can_do_its_work(tenants: Tenants) -> None:
     assert "the brokers have an authorizer" in doctor.stdout
 
 
-def test_nobody_can_do_the_work_of_others(tenants: Tenants) -> None:
+def test_each_user_can_use_only_its_own_topics(tenants: Tenants) -> None:
     reads = {
         KafkaRole.APP: ("skill-diffs", "contrasts", "memories", "skills", "selections"),
         KafkaRole.ADVOCATE: ("interactions", "contrasts", "profiles"),

@@ -61,7 +61,7 @@ def assert_the_log_folds_to_the_card(out: Outputs) -> None:
 
 
 @pytest.mark.thorough
-def test_a_conversation_goes_on_the_card_and_to_the_skill_and_is_taken_back(harness: Harness) -> None:
+def test_a_conversation_reaches_card_and_skill_and_can_be_retracted(harness: Harness) -> None:
     harness.worker(listen_silence_seconds=600)
     harness.events.rank("ann", "films", SHOWN, seconds=60)
     for turn in (
@@ -109,7 +109,7 @@ def test_a_conversation_goes_on_the_card_and_to_the_skill_and_is_taken_back(harn
 
 
 @pytest.mark.thorough
-def test_silence_ends_what_nobody_ends_and_a_person_is_forgotten(harness: Harness) -> None:
+def test_silence_ends_a_conversation_and_a_user_is_erased(harness: Harness) -> None:
     harness.worker(listen_silence_seconds=2)
     harness.send(said("ann", 0, "I love hiking."))
     harness.send(said("bob", 0, "I love sailing."))

@@ -37,7 +37,9 @@ def deployment(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
 @pytest.mark.on("embedded")
 @pytest.mark.broker
 @pytest.mark.thorough
-def test_each_example_teaches_what_the_page_says(deployment: Harness, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_example_has_the_effect_that_the_page_describes(
+    deployment: Harness, capsys: pytest.CaptureFixture[str]
+) -> None:
     deployment.worker(signals={"shared": 0.6})
 
     run(example_with('"liked"'))

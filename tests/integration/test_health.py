@@ -49,7 +49,7 @@ def test_a_process_is_alive_before_it_is_ready_and_while_it_ends(served) -> None
     assert ask(port, "/live")[0] == 200
 
 
-def test_what_stands_in_the_way_is_told(served) -> None:
+def test_readiness_lists_its_reasons(served) -> None:
     health, now, port = served
     health.turn()
     health.broker_answers = health.can_publish = False
@@ -66,7 +66,7 @@ def test_what_stands_in_the_way_is_told(served) -> None:
     assert (ask(port, "/live")[0], ask(port, "/ready")[0]) == (200, 200)
 
 
-def test_a_client_that_says_nothing_keeps_nobody_waiting(served) -> None:
+def test_a_silent_client_does_not_block_others(served) -> None:
     *_, port = served
     silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(12)]
     assert ask(port, "/live")[0] == 200
@@ -88,7 +88,7 @@ def event_loop() -> Iterator[asyncio.AbstractEventLoop]:
     loop.close()
 
 
-def test_an_event_loop_that_stands_still_is_not_alive() -> None:
+def test_a_blocked_event_loop_is_not_live() -> None:
     health, released = WorkerHealth(loop_seconds=3), threading.Event()
     with event_loop() as loop:
         loop.call_soon_threadsafe(health.start_heartbeat, loop)

@@ -58,7 +58,7 @@ def until_told(harness: Harness, user: str) -> None:
 
 
 @pytest.mark.thorough
-def test_what_others_took_with_the_same_items_reaches_a_ranking_and_its_log(harness: Harness) -> None:
+def test_neighbours_choices_reach_a_ranking_and_its_log(harness: Harness) -> None:
     harness.worker(support_floor=2, statinit=False)
     cohort(harness)
     until_told(harness, "user-4")
@@ -217,7 +217,7 @@ SAID = (
 
 
 @pytest.mark.thorough
-def test_a_worker_keeps_what_is_private_to_itself(harness: Harness) -> None:
+def test_private_data_reaches_no_output_of_a_worker(harness: Harness) -> None:
     harness.worker()
     harness.materializer()
     shown = [

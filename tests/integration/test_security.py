@@ -199,7 +199,7 @@ async def test_fausts_client_verifies_authority_and_name_too(cluster: Cluster) -
 
 
 @secured_kafka
-def test_secrets_are_told_nowhere(cluster: Cluster, tmp_path: Path) -> None:
+def test_secrets_appear_in_no_output(cluster: Cluster, tmp_path: Path) -> None:
     """Not in logs at DEBUG, metrics, command lines, `sager config`, dead letters or any other record, nor in errors."""
     troubles = [*[Act(Do.FAIL, status=400)] * 4, Act(Do.FAIL), Act(Do.RESET), Act(Do.NOT_JSON), Act(Do.BREAK_JSON)]
     with threaded(OpenAiServer()) as server:
@@ -262,7 +262,7 @@ LISTENING = "0A"
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
-def test_processes_listen_on_the_loopback_unless_told_otherwise(harness: Harness) -> None:
+def test_processes_listen_on_the_loopback_by_default(harness: Harness) -> None:
     port, open_port = free_port(), free_port()
     worker = harness.worker(metrics_port=port)
     materializer = harness.start("materialize", metrics_port=open_port, metrics_host="0.0.0.0")

@@ -127,7 +127,7 @@ def ask_process(*words):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_the_process_could_not_write_a_byte_if_duckdb_let_it(folder):
+def test_the_process_itself_cannot_write(folder):
     code = (
         "from streams.analytics import read; read.CONFINED = (); "
         "from streams.cli import app; app(['sql', __import__('sys').argv[1]])"

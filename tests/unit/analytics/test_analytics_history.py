@@ -114,7 +114,7 @@ def test_a_line_that_falls_with_a_stated_change_of_taste_names_that_change(store
     )
 
 
-def test_titles_come_from_the_catalogue_then_from_the_users_own_newest_event(store: DuckDBStore) -> None:
+def test_titles_come_from_the_catalogue_then_from_the_users_newest_event(store: DuckDBStore) -> None:
     def visit(item_id: str, title: str, minutes: int, **more: str) -> Interaction:
         visited = Candidate(item_id=item_id, title=title)
         return an_interaction(visited, event_id=a_name("v"), occurred_at=NOW + timedelta(minutes=minutes), **more)

@@ -52,7 +52,7 @@ def test_each_question_has_its_figure_and_a_sentence_that_the_data_fills(monkeyp
     assert "materialize" in said["gone"]
 
 
-def test_what_people_wrote_is_text_on_the_page() -> None:
+def test_user_text_is_escaped_on_the_page() -> None:
     shown = notebook().safe("<img src=x> *bold* [a](b) $x$ `c` Amélie!")
 
     assert not set(shown) & set("<>*[]()$`")

@@ -71,7 +71,7 @@ def test_a_skill_is_shown_as_it_was_in_force_at_a_moment(told, ask):
     assert ask("show", USER, "--at", "2026-02-01", "--version", "3").exit_code == 2
 
 
-def test_the_log_tells_what_each_version_cost_and_whose_command_it_was(told, ask):
+def test_the_log_shows_the_cost_and_actor_of_each_version(told, ask):
     of_llm = next(diff.user_id for diff in build().diffs if diff.reasoned_by.prompt_tokens)
 
     diffs = [*told("log", of_llm), *told("log", USER)]
@@ -113,7 +113,7 @@ def test_a_line_is_explained_by_each_event_that_touched_it_and_the_ranking_it_wa
     assert (unknown.exit_code, line in unknown.stderr) == (1, True)
 
 
-def test_the_log_and_the_explanation_tell_what_a_model_thought(told, ask):
+def test_log_and_explanation_show_the_reasons_of_a_model(told, ask):
     diff = next(d for d in build().diffs if {str(said.verdict) for said in d.judged} > {"supports", "unrelated"})
     held = next(said for said in diff.judged if str(said.verdict) == "unrelated")
     moved = next(said for said in diff.judged if str(said.verdict) == "supports")

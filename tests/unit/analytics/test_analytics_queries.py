@@ -110,7 +110,7 @@ def test_outcomes_are_each_selection_once_with_its_measures(con, world):
     assert found == wanted
 
 
-def test_what_changed_is_the_difference_of_two_folds(con, world):
+def test_changes_between_versions_are_the_difference_of_two_folds(con, world):
     before, now = skills_at(world, WEEK_5 - timedelta(microseconds=1)), skills_at(world, END)
     came, rose, fell, lost = Counter(), Counter(), Counter(), Counter()
     for key, lines in now.items():
@@ -150,7 +150,7 @@ def test_why_names_the_choices_behind_a_line(con, world):
         assert all(row[2:] == (None,) * 4 for row in rows if row[1] == "seeded")
 
 
-def test_what_a_model_thought_stands_beside_what_came_of_it(con, world):
+def test_a_models_reasons_are_joined_with_their_effects(con, world):
     asked = [diff for diff in world.diffs if diff.judged]
     wanted = {
         (d.user_id, d.domain, d.version, said.attribute_id): (
@@ -204,7 +204,7 @@ def written(store, records):
 
 
 @pytest.mark.parametrize("seed", [1])
-def test_batches_in_any_order_with_publications_between_come_to_the_same(tmp_path, seed):
+def test_derived_tables_do_not_depend_on_batches_or_publications(tmp_path, seed):
     records = [
         record
         for record in build().records
@@ -227,7 +227,7 @@ def test_batches_in_any_order_with_publications_between_come_to_the_same(tmp_pat
         assert all(wanted.values())
 
 
-def test_what_was_not_published_before_a_kill_is_derived_by_the_next(tmp_path):
+def test_rows_unpublished_before_a_kill_are_derived_after_restart(tmp_path):
     records = [record for record in build().records if record.topic.base == "skill-diffs"][:5]
     with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
         written(store, records)
@@ -237,7 +237,7 @@ def test_what_was_not_published_before_a_kill_is_derived_by_the_next(tmp_path):
         assert len(rows(store, "skill_versions")) == 5
 
 
-def test_a_selection_of_what_was_not_shown_counts_only_without_another(tmp_path):
+def test_a_selection_of_an_unlisted_item_counts_only_without_another(tmp_path):
     with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
         for minute, (ranking, item) in enumerate([("r1", "zz"), ("r1", "b"), ("r1", "c"), ("r2", "zz")]):
             store._db.execute(

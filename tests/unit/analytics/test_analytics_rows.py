@@ -223,9 +223,7 @@ def as_rows(card: Card) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("user", PEOPLE)
-def test_the_lines_of_a_card_are_the_fold_of_its_log_and_what_was_overtaken_names_its_successor(
-    store: DuckDBStore, user: str
-) -> None:
+def test_card_lines_are_the_fold_of_the_log_and_name_their_successors(store: DuckDBStore, user: str) -> None:
     card = card_of(user)
     write(store, card, *log_of(user))
 
@@ -235,7 +233,7 @@ def test_the_lines_of_a_card_are_the_fold_of_its_log_and_what_was_overtaken_name
     assert document.encode() == encode(card)
 
 
-def test_a_version_that_was_written_anew_to_forget_a_line_takes_the_place_of_the_first(store: DuckDBStore) -> None:
+def test_a_version_rewritten_by_an_erasure_replaces_the_first(store: DuckDBStore) -> None:
     first = log_of("cem")[0]
     kept = [change for change in first.changes if "quiet" not in change.line_id]
     write(store, first)
@@ -250,7 +248,7 @@ def erased(user: str, **scope: Any) -> Receipt:
 
 
 @pytest.mark.parametrize("first", ["rows", "receipt"])
-def test_nothing_is_left_of_the_card_of_who_is_forgotten(store: DuckDBStore, first: str) -> None:
+def test_an_erasure_removes_the_whole_card(store: DuckDBStore, first: str) -> None:
     events = [*log_of("ann"), card_of("ann")]
     if first == "rows":
         write(store, *events)

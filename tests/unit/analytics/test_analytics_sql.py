@@ -39,7 +39,7 @@ def test_programs_get_json_or_csv(ask):
 
 
 @pytest.mark.parametrize("how", [[], ["--json"]], ids=["table", "json"])
-def test_what_an_app_sent_cannot_steer_a_terminal(ask, how):
+def test_control_characters_of_apps_do_not_reach_a_terminal(ask, how):
     for shown in (ask("SELECT chr(27) || '[2J' || chr(155) || '2J' AS title", *how).stdout,
                   ask("SELECT CAST(chr(27) || '[2J' AS INT)", *how).stderr):  # fmt: skip
         assert not any(character in shown for character in "\x1b\x9b")
@@ -70,7 +70,7 @@ def test_the_list_has_all_there_is_and_describe_its_columns(ask):
         ("  ", "the query is empty"),
     ],
 )
-def test_a_mistake_is_told_in_one_message(ask, tmp_path, monkeypatch, query, told):
+def test_a_mistake_gives_one_error_message(ask, tmp_path, monkeypatch, query, told):
     monkeypatch.chdir(tmp_path)
     result = ask(query)
     assert result.exit_code == 1

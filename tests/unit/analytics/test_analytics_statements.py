@@ -100,7 +100,7 @@ def a_log(seed: int) -> list[SkillDiff]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_statements_are_the_fold_of_the_log_however_its_records_come(store: DuckDBStore, seed: int) -> None:
+def test_statements_are_the_fold_of_the_log_in_any_order(store: DuckDBStore, seed: int) -> None:
     log = a_log(seed)
     [skill] = fold(log).values()
     skills: list[PolicySkill] = [fold(log[:end])["eve", "books"] for end in (3, 11, 24)]
@@ -124,7 +124,7 @@ def test_statements_are_the_fold_of_the_log_however_its_records_come(store: Duck
 # --- what is private, and what is forgotten
 
 
-def test_what_somebody_stated_preferences_is_in_no_byte_of_the_file(tmp_path: Path) -> None:
+def test_private_statements_are_in_no_byte_of_the_file(tmp_path: Path) -> None:
     said = (
         Directive(stance=Stance.PREFERS, dimension="contact", value=MAIL),
         Directive(stance=Stance.INSTEAD, dimension="genre", value="noir", over=MAIL),
@@ -141,7 +141,7 @@ def test_what_somebody_stated_preferences_is_in_no_byte_of_the_file(tmp_path: Pa
     assert DIGITS not in (tmp_path / "live.duckdb").read_bytes()
 
 
-def test_of_what_is_not_to_be_remembered_nothing_is_kept(store: DuckDBStore) -> None:
+def test_words_marked_as_off_the_record_are_not_stored(store: DuckDBStore) -> None:
     write(store, correction(text="off the record: no horror"))
 
     assert rows(store, "SELECT text, acceptable FROM corrections") == [("", [])]
@@ -165,7 +165,7 @@ def of_correction(store: DuckDBStore, query: str) -> list[Any]:
     return rows(published(store), query)
 
 
-def test_a_correction_is_understood_if_the_log_says_so_and_what_is_not_is_shown(store: DuckDBStore) -> None:
+def test_corrections_are_listed_as_understood_or_with_a_reason(store: DuckDBStore) -> None:
     write(store, correction("e2"), correction("e4", text="well, hm"), correction("e7", text="?"), *eves_log())
 
     query = "SELECT event_id, text, understood, why_not, version, statements, taste_changed FROM corrections_understood"
@@ -178,7 +178,7 @@ def test_a_correction_is_understood_if_the_log_says_so_and_what_is_not_is_shown(
     ]  # fmt: skip
 
 
-def test_a_question_has_its_answer_and_what_was_taken_then(store: DuckDBStore) -> None:
+def test_a_question_is_joined_with_its_answer_and_selection(store: DuckDBStore) -> None:
     later = ranking("r9", "eve", "ab").model_copy(update={"occurred_at": at(6)})
     write(store, fitted("r1"), fitted("r5", asks=False), later, selection("r9", "b", "eve", 7))
     write(store, correction(answers=ASKED.question_id), *eves_log())
@@ -193,7 +193,7 @@ def test_a_question_has_its_answer_and_what_was_taken_then(store: DuckDBStore) -
     ]
 
 
-def test_calibration_compares_what_rankings_said_with_what_happened(store: DuckDBStore) -> None:
+def test_calibration_compares_predictions_with_outcomes(store: DuckDBStore) -> None:
     told = {"r1": 0.02, "r2": 0.31, "r3": 0.39, "r4": 0.95, "r5": 1.0, "r6": 0.35}
     write(store, *(fitted(name, nothing) for name, nothing in told.items()))
     taken = CONTRAST.model_copy(update={"user_id": "eve"})
@@ -209,7 +209,7 @@ def test_calibration_compares_what_rankings_said_with_what_happened(store: DuckD
     ]
 
 
-def test_what_was_meant_at_a_moment_is_what_had_been_said_and_was_not_over(store: DuckDBStore) -> None:
+def test_statements_at_a_moment_are_those_in_force(store: DuckDBStore) -> None:
     write(store, *eves_log())
     published(store)
 

@@ -106,7 +106,9 @@ def hers(log: FakeLog) -> list[SkillDiff]:
 
 @pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_at_every_step_of_forgetting(known: FakeDeployment, scope: str, commits: bool) -> None:
+async def test_a_death_at_any_step_of_an_erasure_changes_nothing(
+    known: FakeDeployment, scope: str, commits: bool
+) -> None:
     """The receipt of its successor says how many versions there were, not how many it found."""
     before = known.log
     before.put(request(**SCOPES[scope]))
@@ -124,7 +126,7 @@ async def test_a_worker_may_die_at_every_step_of_forgetting(known: FakeDeploymen
         assert scope != "person" or traces(known.log) == []
 
 
-async def test_what_is_left_of_a_person_is_a_receipt(known: FakeDeployment) -> None:
+async def test_an_erasure_leaves_only_a_receipt(known: FakeDeployment) -> None:
     worker = known.worker()
     assert traces(known.log), "there is something to forget"
 
@@ -153,7 +155,7 @@ def pseudonym(log: FakeLog) -> bytes:
     return neighbour_of(ANN, secret_of(log.settings)).encode()
 
 
-async def test_what_happened_before_is_learned_of_no_more_and_what_comes_after_begins_anew(
+async def test_erased_events_are_not_learned_and_later_ones_start_afresh(
     known: FakeDeployment,
 ) -> None:
     worker = known.worker()
@@ -221,9 +223,7 @@ async def test_a_line_that_is_forgotten_is_in_no_fact_of_her_past(known: FakeDep
 
 @pytest.mark.parametrize("action", [Action.ROLL_BACK, Action.IMPORT])
 @pytest.mark.parametrize("of", ["the log as it is", "a snapshot from before"])
-async def test_a_forgotten_line_does_not_come_back_with_an_old_version(
-    known: FakeDeployment, action: Action, of: str
-) -> None:
+async def test_an_old_version_does_not_restore_an_erased_line(known: FakeDeployment, action: Action, of: str) -> None:
     before = hers(known.log)
     worker = known.worker()
     known.log.put(request(**SCOPES["line"]))
@@ -244,7 +244,7 @@ async def test_a_forgotten_line_does_not_come_back_with_an_old_version(
     assert LINE in {line.attribute_id for line in again.attributes}, "she may say it again"
 
 
-async def test_a_forgotten_skill_does_not_come_back_with_an_old_version(known: FakeDeployment) -> None:
+async def test_an_old_version_does_not_restore_an_erased_skill(known: FakeDeployment) -> None:
     then = fold(hers(known.log))[ANN, "films"]
     worker = known.worker()
     known.log.put(request())
@@ -405,7 +405,7 @@ def over_a_log(check: Any) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("claim", ["in half an hour", "in a thousand years"])
-async def test_what_comes_from_the_future_is_a_dead_letter(deployment: FakeDeployment, kind: str, claim: str) -> None:
+async def test_events_from_the_future_are_dead_lettered(deployment: FakeDeployment, kind: str, claim: str) -> None:
     log, worker = deployment.log, deployment.worker()
     events = events_of(kind, 1, datetime.now(UTC) + CLAIMS[claim])
     await send(log, worker, events)
@@ -430,7 +430,7 @@ async def test_an_event_whose_record_is_ahead_of_the_workers_clock_is_learned(
 
 @pytest.mark.parametrize("clock", [LONG_AGO, datetime.now(UTC) - timedelta(hours=1), FOR_EVER])
 @pytest.mark.parametrize("is_records_too", [False, True], ids=["event", "event and record"])
-async def test_a_new_request_counts_whatever_its_clock_says(
+async def test_a_new_request_is_applied_whatever_its_clock(
     deployment: FakeDeployment, clock: datetime, is_records_too: bool
 ) -> None:
     """And it is about everything until now, no longer: one of the year 9999 silences nobody."""
@@ -471,7 +471,7 @@ async def test_a_request_is_a_repeat_if_all_of_it_is(deployment: FakeDeployment)
     assert await after(first.model_copy(update={"actor": "somebody else"}))
 
 
-async def test_ids_that_are_held_no_more_are_covered_by_the_newest_time_that_was_claimed(
+async def test_dropped_event_ids_are_covered_by_the_newest_claimed_time(
     deployment: FakeDeployment,
 ) -> None:
     log, worker, now = deployment.log, deployment.worker(), datetime.now(UTC)
@@ -568,7 +568,7 @@ def quoted(log: FakeLog, words: bytes = b"zyxquill") -> set[str]:
 
 @pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_at_every_step_of_erasing_statements(
+async def test_a_death_at_any_step_of_erasing_statements_changes_nothing(
     outspoken: FakeDeployment, scope: str, commits: bool
 ) -> None:
     before = outspoken.log
@@ -587,7 +587,7 @@ async def test_a_worker_may_die_at_every_step_of_erasing_statements(
         assert scope != "person" or traces(outspoken.log) == []
 
 
-async def test_a_line_takes_what_was_stated_of_it_along_and_all_words(
+async def test_erasing_a_line_erases_its_statements_and_words(
     outspoken: FakeDeployment,
 ) -> None:
     worker = outspoken.worker()
@@ -633,7 +633,7 @@ async def test_a_line_is_not_stated_again_by_words_from_before(outspoken: FakeDe
     assert f"avoids:{LINE}" in {each.statement_id for each in outspoken.log.newest(PolicySkill)[KEY].stated}
 
 
-async def test_what_was_said_before_is_not_heard_again(outspoken: FakeDeployment) -> None:
+async def test_feedback_from_before_an_erasure_is_not_applied(outspoken: FakeDeployment) -> None:
     worker = outspoken.worker()
     outspoken.log.put(request())
     await worker.quiet()

@@ -74,7 +74,7 @@ def assert_undisturbed(log: FakeLog, made: list[tuple[Ranking, Selection]]) -> N
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_the_order_in_which_things_arrive_changes_nothing(deployment: FakeDeployment, seed: int) -> None:
+async def test_the_order_of_arrival_does_not_matter(deployment: FakeDeployment, seed: int) -> None:
     made = choices(12)
     put(deployment.log, made)
 
@@ -84,7 +84,7 @@ async def test_the_order_in_which_things_arrive_changes_nothing(deployment: Fake
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, commits: bool) -> None:
+async def test_no_death_after_any_effect_loses_or_repeats_anything(deployment: FakeDeployment, commits: bool) -> None:
     """Its successor begins where the group has committed, with what the changelogs say."""
     made = choices(4)
     put(deployment.log, made)
@@ -93,7 +93,7 @@ async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, com
         assert_undisturbed(deployment.log, made)
 
 
-async def test_a_worker_may_die_with_a_command_under_way(deployment: FakeDeployment) -> None:
+async def test_a_death_during_a_command_loses_nothing(deployment: FakeDeployment) -> None:
     """Commands and contrasts are two topics: a successor may read the later event before the earlier one."""
     line = SkillLineInput(dimension="music", value="waltzes", tier=Tier.HIGH)
     deployment.log.put(a_command(Action.ADD, line=line, event_id="add", user_id="ann", domain="films"))
@@ -108,7 +108,7 @@ async def test_a_worker_may_die_with_a_command_under_way(deployment: FakeDeploym
 
 
 @pytest.mark.parametrize("base", [*CHANGELOGS, *OUTPUTS])
-async def test_what_cannot_be_sent_is_sent_again_and_once(deployment: FakeDeployment, base: str) -> None:
+async def test_a_failed_send_is_repeated_once_delivered_once(deployment: FakeDeployment, base: str) -> None:
     made = choices(9)
     put(deployment.log, made)
     worker = deployment.worker(slow=5)
@@ -128,7 +128,7 @@ LEADS_TO = {
 
 
 @pytest.mark.parametrize(("source", "base"), [(source, base) for source, to in LEADS_TO.items() for base in to])
-async def test_nothing_is_acknowledged_before_all_that_comes_of_it_is_delivered(
+async def test_an_event_is_acknowledged_only_after_all_its_outputs(
     deployment: FakeDeployment, source: str, base: str
 ) -> None:
     made = choices(20)
@@ -150,9 +150,7 @@ async def test_nothing_is_acknowledged_before_all_that_comes_of_it_is_delivered(
 
 @pytest.mark.parametrize("base", [*CHANGELOGS, *OUTPUTS])
 @pytest.mark.parametrize("is_member", [True, False], ids=["revoked", "no member"])
-async def test_a_worker_that_was_replaced_writes_nothing_more(
-    deployment: FakeDeployment, base: str, is_member: bool
-) -> None:
+async def test_a_replaced_worker_writes_nothing_more(deployment: FakeDeployment, base: str, is_member: bool) -> None:
     """What was on its way when it lost its membership fails; it must not be tried again."""
     made = choices(20)
     replaced = deployment.worker()

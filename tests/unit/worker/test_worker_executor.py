@@ -161,7 +161,7 @@ def test_one_key_after_another_and_many_keys_at_once(events: list[tuple[int, str
     run(play)
 
 
-async def test_no_more_run_at_once_than_there_is_room_for() -> None:
+async def test_concurrency_stays_within_the_limit() -> None:
     world = Run(in_flight=2)
     await world.submit(0, "ann")
     await world.submit(0, "bob")
@@ -174,7 +174,7 @@ async def test_no_more_run_at_once_than_there_is_room_for() -> None:
     assert world.acked[0] == []
 
 
-async def test_what_finds_no_room_is_fetched_no_more_until_half_of_it_is_worked_off() -> None:
+async def test_a_full_backlog_pauses_fetching_until_it_is_half_empty() -> None:
     """A slow model and ten thousand waiting records: those stay in Kafka, and none is decoded before its time."""
     world = Run(in_flight=4)
     total = 2 * MAX_WAITING
@@ -190,7 +190,7 @@ async def test_what_finds_no_room_is_fetched_no_more_until_half_of_it_is_worked_
     assert world.acked[0] == list(range(total))
 
 
-async def test_while_partitions_move_nothing_is_begun_and_what_is_under_way_is_waited_for() -> None:
+async def test_a_rebalance_starts_no_event_and_awaits_running_ones() -> None:
     world = Run(in_flight=1)
     await world.submit(0, "ann")
     await world.submit(0, "bob")
@@ -206,7 +206,7 @@ async def test_while_partitions_move_nothing_is_begun_and_what_is_under_way_is_w
     assert dict(world.reader.all_done()) == {("t", 0): 1}, "to be committed before they are given away"
 
 
-async def test_what_waited_for_a_partition_that_came_back_is_read_again_and_not_twice() -> None:
+async def test_events_of_a_returning_partition_are_read_again_once() -> None:
     world = Run(in_flight=1)
     await world.submit(0, "ann")
     await world.submit(0, "bob")
@@ -221,7 +221,7 @@ async def test_what_waited_for_a_partition_that_came_back_is_read_again_and_not_
     assert world.acked[0] == [0, 1]
 
 
-async def test_what_a_seek_brings_again_is_not_given_out_again() -> None:
+async def test_records_repeated_by_a_seek_are_dispatched_once() -> None:
     """In one generation: all that was fetched of it is here still, or done."""
     world = Run()
     await world.submit(0, "ann")
@@ -245,7 +245,7 @@ async def test_gaps_between_offsets_are_passed_over() -> None:
     assert dict(world.reader.all_done()) == {("t", 0): 8}
 
 
-async def test_an_event_for_which_no_work_is_found_is_an_error_and_not_lost() -> None:
+async def test_an_event_whose_routing_fails_is_dead_lettered() -> None:
     world = Run()
     world.take(0, Fetched(0))
     await turn()
@@ -254,7 +254,7 @@ async def test_an_event_for_which_no_work_is_found_is_an_error_and_not_lost() ->
     assert world.acked[0] == [0]
 
 
-async def test_what_comes_from_before_a_rebalance_is_not_done_and_not_acknowledged() -> None:
+async def test_stale_events_are_neither_processed_nor_acknowledged() -> None:
     world = Run()
     under_way, waits = await world.submit(0, "ann"), await world.submit(0, "ann")
 
@@ -266,7 +266,7 @@ async def test_what_comes_from_before_a_rebalance_is_not_done_and_not_acknowledg
     assert dict(world.reader.all_done()) == {}
 
 
-async def test_an_event_that_comes_again_is_not_acknowledged_by_its_old_self() -> None:
+async def test_a_redelivered_event_is_not_acknowledged_by_its_first_delivery() -> None:
     world = Run()
     old = await world.submit(0, "ann")
     world.consumer_generation_id = 2
@@ -280,7 +280,7 @@ async def test_an_event_that_comes_again_is_not_acknowledged_by_its_old_self() -
     assert world.acked[0] == [0]
 
 
-async def test_what_is_stale_is_no_error_and_not_done_even_if_its_partition_has_not_moved_yet() -> None:
+async def test_an_interrupted_event_is_no_error_and_not_done() -> None:
     """A rebalance that has waited too long: what was given up must not be committed on the way out of it."""
     world = Run()
     await world.end(await world.submit(0, "ann"), PartitionRevoked())
@@ -308,7 +308,7 @@ async def test_behind_an_abandoned_event_nothing_of_its_partition_is_acknowledge
     assert world.errors == []
 
 
-async def test_what_stands_before_an_abandoned_event_is_acknowledged_though_it_ends_later() -> None:
+async def test_events_before_an_abandoned_one_are_still_acknowledged() -> None:
     world = Run()
     first, second, third = [await world.submit(0, name) for name in ("ann", "bob", "cem")]
 
@@ -333,7 +333,7 @@ async def test_a_cancelled_handler_is_not_acknowledged() -> None:
     assert world.acked[0] == [], "nor what stands behind it"
 
 
-async def test_who_waits_for_a_model_learns_that_the_event_is_no_longer_its_own() -> None:
+async def test_an_event_waiting_for_a_model_notices_a_revoked_partition() -> None:
     """Waiting asks the event in hand for its app: nothing is raised before there is a reason."""
     world, raised, done = Run(), list[type[Exception]](), asyncio.Event()
     reasoning = Reasoning(RulesReasoner(), OnLlmFailure.WAIT, lambda: None)

@@ -139,7 +139,7 @@ def test_any_order_and_repeats_give_each_effect_once(
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, commits: bool) -> None:
+async def test_no_death_after_any_effect_loses_or_repeats_anything(deployment: FakeDeployment, commits: bool) -> None:
     deployment.log.put_all(all_of_it())
 
     async for successor in deployment.successors(deaths=30, commits=commits):
@@ -169,7 +169,7 @@ async def test_words_that_are_not_to_be_remembered_or_for_another_teach_nothing(
     assert counted("sager_corrections_total", domain="films", outcome=outcome) == before + 1
 
 
-async def test_of_what_is_said_nothing_personal_is_kept(deployment: FakeDeployment) -> None:
+async def test_personal_data_in_corrections_is_not_stored(deployment: FakeDeployment) -> None:
     text = "no horror, and write to anna@example.org"
     deployment.log.put(said(text=text).model_copy(update={"directives": said().directives}))
 
@@ -178,7 +178,7 @@ async def test_of_what_is_said_nothing_personal_is_kept(deployment: FakeDeployme
     assert held(deployment.log, b"anna@example.org") == {"corrections"}
 
 
-async def test_a_statement_about_what_is_sensitive_is_refused_and_kept_nowhere(deployment: FakeDeployment) -> None:
+async def test_a_sensitive_statement_is_refused_and_stored_nowhere(deployment: FakeDeployment) -> None:
     private = Directive(stance=Stance.PREFERS, dimension="theme", value="diabetes")
     instead = Directive(stance=Stance.INSTEAD, dimension="theme", value="noir", over="diabetes")
     deployment.log.put_all([said(directives=(private,)), said(1, directives=(instead,))])
@@ -195,7 +195,7 @@ def held(log: FakeLog, text: bytes) -> set[str]:
     return {record.topic.removeprefix("t.") for record in log.order if text in (record.key or b"") + record.value}
 
 
-async def test_the_next_ranking_honours_a_correction_and_says_so(deployment: FakeDeployment) -> None:
+async def test_the_next_ranking_follows_a_correction_and_records_it(deployment: FakeDeployment) -> None:
     """Once the correction is acknowledged, the very next ranking goes by it."""
     log, worker = deployment.log, deployment.worker()
     put(log, [choice(number, ANN) for number in range(3)])

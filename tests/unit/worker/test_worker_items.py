@@ -84,7 +84,7 @@ async def test_a_new_owner_begins_where_the_log_ends(deployment: FakeDeployment)
     assert takers(deployment, "hot") == names(deployment, "ann", "bob", "kim")
 
 
-async def test_an_owner_whose_own_copy_is_behind_knows_what_it_has_written(deployment: FakeDeployment) -> None:
+async def test_an_owner_with_a_stale_copy_uses_its_own_writes(deployment: FakeDeployment) -> None:
     worker = deployment.worker()
     take(deployment, "ann", "hot")
     await worker.quiet()
@@ -96,7 +96,7 @@ async def test_an_owner_whose_own_copy_is_behind_knows_what_it_has_written(deplo
     assert takers(deployment, "hot") == names(deployment, "ann", "bob", "kim")
 
 
-async def test_touches_that_a_rebalance_overtakes_come_again(deployment: FakeDeployment) -> None:
+async def test_updates_in_flight_at_a_rebalance_come_again(deployment: FakeDeployment) -> None:
     """Their items are on their way to the log: they are not acknowledged by an owner that is none any more."""
     worker = deployment.worker()
     gate = worker.hold("item-memories")
@@ -172,7 +172,7 @@ def refuse(worker: FakeWorker, is_refused: Callable[[bytes | None, bytes | None]
     producer.send = sent  # type: ignore[assignment]
 
 
-async def test_an_item_that_is_too_large_for_the_broker_begins_anew(deployment: FakeDeployment) -> None:
+async def test_an_item_too_large_for_the_broker_is_reset(deployment: FakeDeployment) -> None:
     worker = deployment.worker()
     hot = compound_key("hot", "films")
     refuse(worker, lambda key, value: key == hot and value is not None and value.count(b"user:") > 2)
@@ -195,9 +195,7 @@ async def test_a_request_whose_answer_fails_is_acknowledged_once(deployment: Fak
     assert worker.parts.app.reader._unfinished == 0
 
 
-async def test_what_comes_to_an_owner_that_was_let_go_keeps_no_rebalance_waiting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_abandoned_owner_does_not_block_a_rebalance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is let go by a flush, while a touch of its partition is on its way to where it belongs."""
     deployment = FakeDeployment(settings_in(tmp_path, graph_flush_seconds=0.2), monkeypatch)
     worker = deployment.worker()
@@ -222,7 +220,7 @@ async def test_what_comes_to_an_owner_that_was_let_go_keeps_no_rebalance_waiting
     await deployment.close()
 
 
-async def test_whoever_was_forgotten_does_not_come_back_with_a_log_that_is_read_late(
+async def test_a_log_read_late_does_not_restore_an_erased_user(
     deployment: FakeDeployment,
 ) -> None:
     """The copy of the log has neither the item nor its removal, then the item, and its removal last."""

@@ -92,7 +92,7 @@ def assert_whole(log: FakeLog) -> None:
     assert log.of(DeadLetter.TOPIC) == []
 
 
-async def test_what_is_said_until_a_conversation_ends_is_thought_over_once(deployment: FakeDeployment) -> None:
+async def test_a_conversation_is_processed_once_when_it_ends(deployment: FakeDeployment) -> None:
     log = deployment.log
     log.put_all(talk("c1", "I love morning runs.", "I love green tea."))
 
@@ -104,7 +104,7 @@ async def test_what_is_said_until_a_conversation_ends_is_thought_over_once(deplo
     assert_whole(log)
 
 
-async def test_nothing_is_thought_over_before_its_time(deployment: FakeDeployment) -> None:
+async def test_a_chunk_is_not_processed_before_it_is_due(deployment: FakeDeployment) -> None:
     log = deployment.log
     for turn in (0, 1):
         log.put(said(turn, "I love morning runs."), timestamp_ms=NOON_MS + turn)
@@ -120,7 +120,7 @@ async def test_nothing_is_thought_over_before_its_time(deployment: FakeDeploymen
     assert_whole(log)
 
 
-async def test_a_giant_of_few_tokens_does_not_fill_the_table(deployment: FakeDeployment) -> None:
+async def test_a_huge_turn_of_few_tokens_is_bounded(deployment: FakeDeployment) -> None:
     log = deployment.log
     log.put_all(said(turn, f"{turn} I love green tea." + " " * 15_900 + "x") for turn in range(40))
     worker = deployment.worker()
@@ -130,9 +130,7 @@ async def test_a_giant_of_few_tokens_does_not_fill_the_table(deployment: FakeDep
     assert log.of(DeadLetter.TOPIC) == []
 
 
-async def test_a_long_turn_is_read_beside_the_worker_s_loop(
-    deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_long_turn_is_read_in_a_thread(deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hostile one takes the privacy filter more than a second, in which nobody else would be heard."""
     read_in: list[int] = []
     turn = Privacy.turn
@@ -216,7 +214,7 @@ def test_any_order_and_repeats_give_each_line_once(
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, commits: bool) -> None:
+async def test_no_death_after_any_effect_loses_or_repeats_anything(deployment: FakeDeployment, commits: bool) -> None:
     deployment.log.put_all(all_of_it())
 
     async for successor in deployment.successors(deaths=12, commits=commits):
@@ -226,7 +224,7 @@ async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, com
         assert_whole(deployment.log)
 
 
-async def test_a_worker_may_die_while_it_ends_a_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_death_while_ending_a_silence_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for after in itertools.count():
         deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
         log = deployment.log
@@ -249,7 +247,7 @@ async def test_a_worker_may_die_while_it_ends_a_silence(tmp_path: Path, monkeypa
     assert after > 4, "it died after every effect that there is"
 
 
-async def test_what_was_silent_while_the_partition_moved_is_the_next_workers(deployment: FakeDeployment) -> None:
+async def test_a_silent_conversation_of_a_moved_partition_is_the_next_owners(deployment: FakeDeployment) -> None:
     log, one = deployment.log, deployment.worker()
     log.put(said(0, "I love morning runs."), timestamp_ms=NOON_MS)
     await one.quiet()
@@ -275,7 +273,7 @@ def held(log: FakeLog, text: bytes) -> set[str]:
     return {record.topic.removeprefix("t.") for record in log.order if text in (record.key or b"") + record.value}
 
 
-async def test_of_what_is_said_nothing_personal_waits_or_is_kept_and_it_is_said_that_something_was(
+async def test_personal_data_in_turns_is_removed_and_counted(
     deployment: FakeDeployment,
 ) -> None:
     log = deployment.log
@@ -289,7 +287,7 @@ async def test_of_what_is_said_nothing_personal_waits_or_is_kept_and_it_is_said_
     assert {each.kind: each.times for each in diff.not_kept}.keys() >= {"e-mail", "health"}
 
 
-async def test_what_is_not_to_be_remembered_waits_nowhere(deployment: FakeDeployment) -> None:
+async def test_off_the_record_turns_are_not_stored(deployment: FakeDeployment) -> None:
     log = deployment.log
     log.put_all(talk("c1", "Please do not remember this: I love trashy novels."))
 
@@ -299,7 +297,7 @@ async def test_what_is_not_to_be_remembered_waits_nowhere(deployment: FakeDeploy
     assert log.values(CardDiff) == []
 
 
-async def test_a_chunk_that_nobody_can_read_goes_to_the_dead_letters_and_the_next_is_heard(
+async def test_an_unreadable_chunk_is_dead_lettered_and_the_next_is_processed(
     deployment: FakeDeployment,
 ) -> None:
     log, worker = deployment.log, deployment.worker()
@@ -325,7 +323,7 @@ async def test_a_chunk_that_nobody_can_read_goes_to_the_dead_letters_and_the_nex
 
 
 @pytest.mark.parametrize("cannot", ["be understood", "be dead-lettered"])
-async def test_a_chunk_that_cannot_be_said_again_holds_nobody_up(
+async def test_a_chunk_that_cannot_be_replayed_blocks_no_other(
     deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch, cannot: str
 ) -> None:
     """It would fail again with every turn of hers, and whoever understands would be asked each time."""
@@ -356,7 +354,7 @@ async def test_a_chunk_that_cannot_be_said_again_holds_nobody_up(
     assert lines(log) == {RUNS}
 
 
-async def test_what_somebody_said_is_in_no_error(deployment: FakeDeployment, caplog: pytest.LogCaptureFixture) -> None:
+async def test_user_text_is_in_no_error_log(deployment: FakeDeployment, caplog: pytest.LogCaptureFixture) -> None:
     """Errors are logged and are the detail of dead letters, where nobody looks for words that are to be forgotten."""
     log, worker = deployment.log, deployment.worker()
 
@@ -373,7 +371,7 @@ async def test_what_somebody_said_is_in_no_error(deployment: FakeDeployment, cap
     assert "zyxquill" not in caplog.text
 
 
-async def test_one_chunk_is_one_question_whatever_is_said_meanwhile(deployment: FakeDeployment) -> None:
+async def test_a_chunk_causes_one_model_call_despite_new_turns(deployment: FakeDeployment) -> None:
     log, worker = deployment.log, deployment.worker()
     agent, asked, answer = listener(worker), list[int](), asyncio.Event()
     understands = agent._extract_statements
@@ -400,7 +398,7 @@ async def test_one_chunk_is_one_question_whatever_is_said_meanwhile(deployment: 
     assert waiting(log) == [["I love green tea.", "I hate rain."]]
 
 
-async def test_a_chunk_without_an_answer_goes_to_the_dead_letters_where_it_is_to(deployment: FakeDeployment) -> None:
+async def test_a_chunk_without_an_answer_is_dead_lettered_if_configured(deployment: FakeDeployment) -> None:
     """As utterances that can be replayed, whose personal parts are gone already."""
     log, worker = deployment.log, deployment.worker()
     agent = listener(worker)

@@ -84,7 +84,7 @@ FORGETS: dict[str, Sequence[Utterance | CardCommand | ForgetRequest]] = {
 
 @pytest.mark.parametrize("how", FORGETS)
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_at_every_step_of_forgetting_a_line(
+async def test_a_death_at_any_step_of_erasing_a_line_changes_nothing(
     known: FakeDeployment, how: str, commits: bool
 ) -> None:
     known.log.put(said(0, "I really love the zyxquill waltz.", "waits"))
@@ -104,7 +104,7 @@ async def test_a_worker_may_die_at_every_step_of_forgetting_a_line(
         assert_folds(known.log)
 
 
-async def test_what_was_said_before_does_not_come_back(known: FakeDeployment) -> None:
+async def test_turns_from_before_an_erasure_restore_nothing(known: FakeDeployment) -> None:
     """Late, or in a conversation that still waits."""
     worker = known.worker()
     known.log.put(remove())
@@ -127,9 +127,7 @@ async def test_what_was_said_before_does_not_come_back(known: FakeDeployment) ->
         "I love waltzes of zyxquill.",
     ],
 )
-async def test_what_waits_or_comes_late_does_not_bring_it_back_in_other_words(
-    known: FakeDeployment, how: str, words: str
-) -> None:
+async def test_waiting_or_late_turns_do_not_restore_an_erased_line(known: FakeDeployment, how: str, words: str) -> None:
     worker = known.worker()
     known.log.put(said(0, f"I love figs. {words}", "waits"))
     await worker.quiet()
@@ -164,7 +162,7 @@ async def test_a_clock_that_is_ahead_does_not_bring_it_back(known: FakeDeploymen
     assert traces(known.log) == []
 
 
-async def test_what_is_said_anew_is_learned_anew(known: FakeDeployment) -> None:
+async def test_a_statement_after_an_erasure_is_learned(known: FakeDeployment) -> None:
     worker = known.worker()
     known.log.put_all(FORGETS["in words"])
     await worker.quiet()
@@ -210,7 +208,7 @@ async def test_forgetting_a_line_of_a_skill_reaches_the_card(known: FakeDeployme
     assert lines(known.log) == {LINE, RUNS}, "it was said before"
 
 
-async def test_a_domain_is_forgotten_with_what_waits_of_it(known: FakeDeployment) -> None:
+async def test_erasing_a_domain_erases_its_waiting_turns(known: FakeDeployment) -> None:
     worker = known.worker()
     known.log.put_all([said(0, "I love Horror.", "c5", domain="films"), said(1, "I hate rain.", "c5")])
     await worker.quiet()
@@ -224,7 +222,7 @@ async def test_a_domain_is_forgotten_with_what_waits_of_it(known: FakeDeployment
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_at_every_step_of_forgetting_a_person(known: FakeDeployment, commits: bool) -> None:
+async def test_a_death_at_any_step_of_erasing_a_user_changes_nothing(known: FakeDeployment, commits: bool) -> None:
     known.log.put_all([said(0, "I love zyxquill waltzes.", "c6"), request()])
 
     async for successor in known.successors(deaths=6, commits=commits):
@@ -236,7 +234,7 @@ async def test_a_worker_may_die_at_every_step_of_forgetting_a_person(known: Fake
         assert known.log.compacted("conversations") == {}
 
 
-async def test_a_person_who_was_forgotten_is_heard_of_no_more_and_may_begin_anew(known: FakeDeployment) -> None:
+async def test_an_erased_user_starts_with_an_empty_card(known: FakeDeployment) -> None:
     worker = known.worker()
     known.log.put(request())
     await worker.quiet()
@@ -259,7 +257,7 @@ async def test_a_person_who_was_forgotten_is_heard_of_no_more_and_may_begin_anew
     assert [diff.version for diff in hers(known.log)] == [1]
 
 
-async def test_forgetting_while_a_model_is_asked(known: FakeDeployment) -> None:
+async def test_an_erasure_during_a_model_call(known: FakeDeployment) -> None:
     """The answer to what was forgotten meanwhile is not used."""
     worker = known.worker()
     agent = listener(worker)
@@ -283,7 +281,7 @@ async def test_forgetting_while_a_model_is_asked(known: FakeDeployment) -> None:
     assert known.log.newest(Card) == {}
 
 
-async def test_a_line_is_forgotten_while_a_model_is_asked(known: FakeDeployment) -> None:
+async def test_a_line_is_erased_during_a_model_call(known: FakeDeployment) -> None:
     """The answer to words that are gone is not used, and of those that are left it is asked again."""
     worker = known.worker()
     agent = listener(worker)

@@ -70,7 +70,7 @@ async def test_a_skill_that_is_warmed_up_counts_no_visits(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, commits: bool) -> None:
+async def test_no_death_after_any_effect_loses_or_repeats_anything(deployment: FakeDeployment, commits: bool) -> None:
     """Visits and choices are in two topics, for two agents: each is counted once, each version is there once."""
     deployment.log.put_all([visit(0, after=0), *choice(0, "ann"), *choice(4, "ann"), visit(1), visit(2, of=4)])
 

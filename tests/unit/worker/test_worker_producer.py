@@ -47,7 +47,7 @@ async def test_it_neither_loses_nor_repeats_and_compresses_by_topic(
     assert made["message.timeout.ms"] == 7_000, "with the lease of which it takes the rest, no longer than the session"
 
 
-async def test_what_no_broker_takes_is_given_up(tmp_path: Path) -> None:
+async def test_an_undeliverable_record_fails(tmp_path: Path) -> None:
     producer = KafkaProducer(settings_in(tmp_path, session_seconds=1))
 
     with pytest.raises(DeliveryFailed):
@@ -61,7 +61,7 @@ async def test_a_record_that_no_topic_takes_is_refused_at_once(tmp_path: Path) -
         await producer.send("t.contrasts", 0, b"key", bytes(5 * 1024 * 1024))
 
 
-async def test_a_full_queue_takes_nothing_and_says_so(tmp_path: Path) -> None:
+async def test_a_full_queue_raises_queue_full(tmp_path: Path) -> None:
     producer = KafkaProducer(settings_in(tmp_path), **{"queue.buffering.max.messages": 2})
     taken = [producer.send("t.contrasts", 0, b"key", b"value") for _ in range(2)]
 
@@ -131,7 +131,7 @@ async def test_after_a_pause_the_next_heartbeat_is_waited_for(clock: Clock) -> N
     assert await asyncio.wait_for(asked, WAIT_SECONDS)
 
 
-async def test_who_is_forgotten_is_told_so(clock: Clock) -> None:
+async def test_a_removed_member_must_not_send(clock: Clock) -> None:
     member = joined(clock)
     clock.at += 10.1
     asked = asyncio.create_task(member.wait_confirmed())
@@ -154,7 +154,7 @@ async def test_heartbeats_do_not_keep_alive_a_member_that_does_not_join_the_reba
     assert not await asyncio.wait_for(member.wait_confirmed(), WAIT_SECONDS), "the rebalance waits for us: give up"
 
 
-async def test_what_is_sent_has_arrived_or_is_given_up_before_the_lease_ends(clock: Clock) -> None:
+async def test_a_send_arrives_or_expires_before_the_lease_ends(clock: Clock) -> None:
     member = Membership(10, 60, delivery_seconds=7)
     member.confirm(clock.at)
     clock.at += 2.9

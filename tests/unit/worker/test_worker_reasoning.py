@@ -47,7 +47,7 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def test_who_waited_for_a_place_while_a_rebalance_began_asks_nobody() -> None:
+async def test_an_event_waiting_for_a_slot_at_a_rebalance_calls_no_model() -> None:
     slow, flows = Slow(), [True]
     app = SimpleNamespace(consumer_generation_id=7, flow_control=SimpleNamespace(is_active=lambda: flows[0]))
     event = SimpleNamespace(message=SimpleNamespace(generation_id=7), app=app)
@@ -68,7 +68,7 @@ async def test_who_waited_for_a_place_while_a_rebalance_began_asks_nobody() -> N
     assert slow.asked == 1
 
 
-async def test_who_waits_until_an_endpoint_is_back_holds_no_place() -> None:
+async def test_an_event_waiting_for_the_endpoint_holds_no_slot() -> None:
     slow = Slow()
     slow.fails = True
     slow.gate.set()
@@ -83,7 +83,7 @@ async def test_who_waits_until_an_endpoint_is_back_holds_no_place() -> None:
 
 
 @pytest.mark.parametrize(("reasoner", "expected"), [("rules", 64), ("llm", 96)])
-def test_with_a_model_more_are_under_way_than_may_ask_it(reasoner: str, expected: int) -> None:
+def test_with_a_model_more_events_run_than_may_call_it(reasoner: str, expected: int) -> None:
     assert in_flight_limit(Settings(reasoner=reasoner, in_flight=64)) == expected
 
 

@@ -31,9 +31,7 @@ POISON = [b"", b"\xff\xfe\x00", b"null", b'{"user_id": 7}', b'{"a":' * 2_000 + b
 
 
 @pytest.mark.parametrize("base", CONSUMED_TOPICS)
-async def test_bytes_that_are_no_event_are_kept_with_their_position_and_all_goes_on(
-    deployment: FakeDeployment, base: str
-) -> None:
+async def test_invalid_bytes_are_dead_lettered_with_their_position(deployment: FakeDeployment, base: str) -> None:
     log, made = deployment.log, choices(4)
     bad: list[Record] = []
     for number, (pair, value) in enumerate(zip([*made, made[0]], POISON, strict=True)):
@@ -105,7 +103,7 @@ def arrivals() -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("order", arrivals())
-async def test_a_selection_may_come_before_after_and_twice(deployment: FakeDeployment, order: str) -> None:
+async def test_a_selection_may_arrive_early_late_or_twice(deployment: FakeDeployment, order: str) -> None:
     worker = deployment.worker()
     for event in arrivals()[order]:
         deployment.log.put(event)
@@ -114,7 +112,7 @@ async def test_a_selection_may_come_before_after_and_twice(deployment: FakeDeplo
     assert_undisturbed(deployment.log, [choice(1)])
 
 
-async def test_what_can_never_be_matched_is_dead_lettered_and_what_may_still_be_waits(
+async def test_unmatchable_selections_are_dead_lettered_and_others_wait(
     deployment: FakeDeployment,
 ) -> None:
     log, worker = deployment.log, deployment.worker()
@@ -167,7 +165,7 @@ async def test_a_command_is_carried_out_once_and_in_its_users_order(deployment: 
     assert next(each for each in skill.attributes if each.attribute_id == line.attribute_id).pinned
 
 
-async def test_a_rank_request_is_answered_for_whom_it_was_asked(deployment: FakeDeployment) -> None:
+async def test_a_rank_request_is_answered_for_its_user(deployment: FakeDeployment) -> None:
     log = deployment.log
     shown = tuple(Candidate(item_id=f"i{n}", metadata={"genre": f"g{n}"}) for n in range(4))
     asked = RankRequest(

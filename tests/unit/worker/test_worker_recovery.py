@@ -67,7 +67,7 @@ async def assigned(table: LogFirstTable, active: set[TP], standby: set[TP]) -> N
     await table.on_rebalance(held, {HERE, THERE} - held, set())
 
 
-async def test_a_batch_is_held_with_the_offset_that_it_reaches(table: LogFirstTable) -> None:
+async def test_a_batch_is_stored_with_its_last_offset(table: LogFirstTable) -> None:
     table.apply_changelog(
         HERE, changes(3, (b"a", b"1"), (b"b", b"\xff no json"), (b"a", None), (None, b"stray"), (b"c", b"3"))
     )
@@ -77,7 +77,7 @@ async def test_a_batch_is_held_with_the_offset_that_it_reaches(table: LogFirstTa
     assert table.persisted_offset(HERE) == 7
 
 
-async def test_a_store_is_no_further_than_what_it_holds_without_a_gap(table: LogFirstTable) -> None:
+async def test_a_store_is_complete_only_up_to_the_first_gap(table: LogFirstTable) -> None:
     """A later write that is acknowledged first: a worker that dies now needs the earlier one from the changelog."""
     table.apply_changelog(HERE, changes(0, (b"x", b"0")))
     table.begin_write(0, b"first")
@@ -100,7 +100,7 @@ async def test_a_store_is_no_further_than_what_it_holds_without_a_gap(table: Log
     assert table.persisted_offset(HERE) == 4
 
 
-async def test_what_was_on_its_way_at_a_rebalance_says_nothing(table: LogFirstTable) -> None:
+async def test_a_write_in_flight_at_a_rebalance_does_not_advance_the_offset(table: LogFirstTable) -> None:
     table.apply_changelog(HERE, changes(0, (b"x", b"0")))
     table.begin_write(0, b"a")
     await assigned(table, {HERE}, set())
@@ -111,7 +111,7 @@ async def test_what_was_on_its_way_at_a_rebalance_says_nothing(table: LogFirstTa
     assert table.persisted_offset(HERE) == 0, "recovery reads on from there"
 
 
-async def test_a_partition_that_went_is_not_written_to_and_comes_back_whole(table: LogFirstTable) -> None:
+async def test_a_revoked_partition_is_not_written_and_recovers_completely(table: LogFirstTable) -> None:
     table.apply_changelog(HERE, changes(0, (b"a", b"1"), (b"b", b"1")))
     await assigned(table, {THERE}, set())
     table.store_value(b"c", b"late", (HERE, 2))
@@ -128,7 +128,7 @@ async def test_a_partition_that_went_is_not_written_to_and_comes_back_whole(tabl
     } == {b"a": b"1", b"e": b"2"}
 
 
-async def test_what_arrives_when_its_partition_is_a_standby_is_left_to_the_changelog(table: LogFirstTable) -> None:
+async def test_a_write_to_a_standby_partition_is_left_to_the_changelog(table: LogFirstTable) -> None:
     """It was on its way at the rebalance. No agent may see it, and it may be older than what the standby holds."""
     await assigned(table, {HERE, THERE}, set())
     table.begin_write(THERE.partition, b"key")
@@ -139,7 +139,7 @@ async def test_what_arrives_when_its_partition_is_a_standby_is_left_to_the_chang
     assert b"key" not in set(table.data)
 
 
-async def test_a_key_that_stands_on_two_partitions_stops_no_rebalance(table: LogFirstTable) -> None:
+async def test_a_key_on_two_partitions_does_not_block_a_rebalance(table: LogFirstTable) -> None:
     """Somebody wrote to a changelog by hand."""
     await assigned(table, {HERE, THERE}, set())
     for tp in (HERE, THERE):
@@ -150,7 +150,7 @@ async def test_a_key_that_stands_on_two_partitions_stops_no_rebalance(table: Log
     assert table._standby == {HERE.partition, THERE.partition}
 
 
-async def test_what_a_standby_holds_is_seen_once_it_takes_over(tmp_path: Path) -> None:
+async def test_standby_values_are_visible_after_a_takeover(tmp_path: Path) -> None:
     table = create(settings_in(tmp_path)).tables.skills.table
     await assigned(table, {HERE}, {THERE})
     table.apply_changelog(HERE, changes(0, (b"a", b"1")))
@@ -378,7 +378,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     return made
 
 
-def test_pauses_grow_while_no_record_comes_and_are_short_again_once_one_does(broker: Broker) -> None:
+def test_pauses_grow_without_records_and_reset_with_one(broker: Broker) -> None:
     asyncio.run(broker.fetches(20))
     broker.end = 1
     came = asyncio.run(broker.fetches(3))
@@ -419,7 +419,7 @@ def record(name: str, text: str, *args: object, exc_info: object = None) -> logg
     return logging.LogRecord(name, logging.ERROR, __file__, 1, text, args, exc_info)
 
 
-def test_a_message_that_repeats_is_told_now_and_then_and_counted() -> None:
+def test_a_repeated_log_message_is_rate_limited_and_counted() -> None:
     seconds = count()
     seldom = RateLimitFilter(("aiokafka",), 10, lambda: float(next(seconds)))
     attempts = [record("aiokafka.conn", "no connection to %s (attempt %s)", "node 1", n) for n in range(21)]

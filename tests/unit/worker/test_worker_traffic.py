@@ -36,7 +36,7 @@ async def _choose(log: FakeLog, deployment: FakeDeployment) -> None:
             await worker.quiet()
 
 
-async def test_what_a_choice_writes_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_choice_writes_few_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the graph, every item written as soon as it has heard of a choice: a worker in use writes items less often.
 
     Keys and values, as `bytes_per_contrast` of `benchmarks.throughput` counts them, and their compressed batches.
@@ -65,7 +65,7 @@ def _stored(base: str, records: list[bytes]) -> int:
     return sum(len(zstd.compress(batch) if is_zstd else zlib.compress(batch, 1)) for batch in batches)
 
 
-async def test_a_plain_loop_learns_what_the_worker_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_plain_loop_learns_the_same_as_the_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else nothing follows from comparing what they cost."""
     deployment = FakeDeployment(settings_in(tmp_path, propagate=False), monkeypatch)
     await _choose(deployment.log, deployment)

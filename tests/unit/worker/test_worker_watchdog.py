@@ -108,7 +108,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     return World(settings_in(tmp_path), monkeypatch)
 
 
-def test_a_request_to_be_forgotten_that_nobody_carries_out_ends_the_worker(world: World) -> None:
+def test_an_erasure_request_without_progress_ends_the_worker(world: World) -> None:
     """A dead fetcher: the event loop turns, and nothing comes."""
     assert world.is_stuck_within(MINUTES)
 
@@ -137,7 +137,7 @@ def test_a_broker_that_does_not_answer_gives_no_verdict(world: World) -> None:
     assert not world.is_stuck_within(0.8 * MINUTES)
 
 
-async def test_where_a_worker_stands_changes_with_its_partitions_and_their_recovery(deployment: FakeDeployment) -> None:
+async def test_recovery_state_changes_with_partitions_and_recovery(deployment: FakeDeployment) -> None:
     worker = deployment.worker()
     app = worker.parts.app
     app.tables.recovery.active_offsets.clear()

@@ -170,7 +170,7 @@ async def test_a_forged_ranking_moves_no_weight(deployment: FakeDeployment) -> N
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, commits: bool) -> None:
+async def test_no_death_after_any_effect_loses_or_repeats_anything(deployment: FakeDeployment, commits: bool) -> None:
     """Also between the skill, the outcome and the weights."""
     log, worker = deployment.log, deployment.worker()
     log.put_all(histories())
@@ -184,7 +184,7 @@ async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, com
         assert_once_each(successor.log)
 
 
-async def test_the_same_choice_twice_is_told_once(deployment: FakeDeployment) -> None:
+async def test_a_repeated_choice_sends_one_outcome(deployment: FakeDeployment) -> None:
     worker, log = deployment.worker(), deployment.log
     await choose(worker, 3)
     log.put_all(log.values(Contrast))
@@ -203,7 +203,7 @@ async def test_an_outcome_whose_answer_is_lost_is_not_sent_twice(deployment: Fak
     assert_once_each(log)
 
 
-async def test_what_is_not_written_when_the_partition_moves_is_learned_by_the_next(
+async def test_unwritten_outcomes_are_learned_by_the_next_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
@@ -314,7 +314,7 @@ async def test_one_persons_later_choices_count_less(
     assert seen == [1, 2, 3, 4, 5]
 
 
-async def test_outcomes_and_weights_hold_nobody_and_nothing_that_was_taken(deployment: FakeDeployment) -> None:
+async def test_outcomes_and_weights_contain_no_user_and_no_item(deployment: FakeDeployment) -> None:
     worker, log = deployment.worker(), deployment.log
     await choose(worker, 6)
 
