@@ -138,8 +138,10 @@ def test_every_page_is_accessible_and_fits_a_phone_and_paper(browser, world, the
             fits(page)
             if path == "/person?user=ann" and size is PHONE:
                 screenshot(page, f"person-phone-{theme}")
-        if path == "/person?user=ann" and theme == "dark":
-            screenshot(page, "person-dark")
+        if path == "/person?user=ann":
+            screenshot(page, "person-dark" if theme == "dark" else "person")
+        if path.startswith("/version") and theme == "light":
+            screenshot(page, "version")
     page.emulate_media(media="print")
     open_(page, world, "/person?user=ann")
     expect(page.locator(".side")).to_be_hidden()
