@@ -1,4 +1,4 @@
-"""The Helm chart: lint, Kubernetes' own schemas, and what it says of our processes, settings, alerts and dashboards."""
+"""The Helm chart: lint, Kubernetes' schemas, rights of pods, settings, secrets and refused values."""
 
 import functools
 import os
@@ -19,9 +19,9 @@ from streams.settings import Settings
 from tests.chart_kinds import SPECS
 
 EXAMPLES = sorted((CHART.parent / "examples").glob("*.yaml"))
+# The oldest supported Kubernetes, and the newest with published schemas.
 VERSIONS = ("1.27.0", kubernetes_validate.latest_version())
-"""The oldest that the chart takes, and the newest whose schemas there are."""
-LASTING = ("worker", "materializer", "api", "webhooks")
+LONG_RUNNING = ("worker", "materializer", "api", "webhooks")
 HELM = chart.helm() or ""
 
 needs_helm = pytest.mark.skipif(
@@ -32,7 +32,7 @@ every_version = pytest.mark.parametrize("version", VERSIONS)
 
 
 class Container(NamedTuple):
-    """A container, with what is around it."""
+    """A container with its owner and pod."""
 
     owner: dict[str, Any]
     pod: dict[str, Any]
@@ -41,28 +41,15 @@ class Container(NamedTuple):
 
     @property
     def environment(self) -> dict[str, Any]:
-        """Variable by name, with those of the ConfigMap; None for one that comes out of a Secret."""
+        """Return variables by name, with those of the ConfigMap; None for a Secret's."""
         own = {each["name"]: each.get("value") for each in self.raw["env"]}
         return {**(self.settings if self.raw.get("envFrom") else {}), **own}
-
-    @property
-    def ports(self) -> dict[str, int]:
-        return {each["name"]: each["containerPort"] for each in self.raw.get("ports", [])}
 
 
 @functools.cache
 def documents(values: Path, version: str = VERSIONS[0]) -> list[dict[str, Any]]:
     assert HELM, "SAGER_TEST_REQUIRE_HELM is set, and there is no helm: `make helm` makes it"
     return chart.rendered(HELM, values, version=version)
-
-
-def named(values: Path, kind: str, name: str) -> dict[str, Any]:
-    (found,) = [each for each in of_kind(values, kind) if each["metadata"]["name"] == f"trial-sager-{name}"]
-    return found
-
-
-def of_kind(values: Path, kind: str) -> list[dict[str, Any]]:
-    return [each for each in documents(values) if each["kind"] == kind]
 
 
 def pods(values: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -74,7 +61,11 @@ def pods(values: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def containers(values: Path) -> dict[str, Container]:
-    settings = named(values, "ConfigMap", "settings")["data"]
+    (settings,) = [
+        each["data"]
+        for each in documents(values)
+        if (each["kind"], each["metadata"]["name"]) == ("ConfigMap", "trial-sager-settings")
+    ]
     return {
         raw["name"]: Container(owner, pod, raw, settings)
         for owner, pod in pods(values)
@@ -84,9 +75,6 @@ def containers(values: Path) -> dict[str, Container]:
 
 def example(name: str) -> Path:
     return next(each for each in EXAMPLES if each.stem == name)
-
-
-# --- what Kubernetes and helm say
 
 
 @needs_helm
@@ -101,16 +89,13 @@ def test_helm_lint_passes(values: Path) -> None:
 @needs_helm
 @every_example
 @every_version
-def test_every_document_is_valid_for_kubernetes(values: Path, version: str) -> None:
+def test_documents_fit_the_schemas_of_kubernetes(values: Path, version: str) -> None:
     for document in documents(values, version):
         ours = SPECS.get((document["apiVersion"], document["kind"]))
         if ours is None:
             kubernetes_validate.validate(document, version, strict=True)
         else:
             jsonschema.validate(document["spec"], ours)
-
-
-# --- the form of pods
 
 
 @needs_helm
@@ -121,10 +106,10 @@ def test_a_pod_has_no_more_rights_than_it_needs(values: Path) -> None:
         spec = pod["spec"]
         assert spec["automountServiceAccountToken"] is False
         assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec)
-        told = spec["securityContext"]
-        assert told["runAsNonRoot"] is True
-        assert f"{told['runAsUser']}:{told['runAsGroup']}" == user
-        assert told["seccompProfile"] == {"type": "RuntimeDefault"}
+        security = spec["securityContext"]
+        assert security["runAsNonRoot"] is True
+        assert f"{security['runAsUser']}:{security['runAsGroup']}" == user
+        assert security["seccompProfile"] == {"type": "RuntimeDefault"}
         for container in spec["containers"]:
             assert container["securityContext"] == {
                 "allowPrivilegeEscalation": False,
@@ -137,7 +122,7 @@ def test_a_pod_has_no_more_rights_than_it_needs(values: Path) -> None:
 
 @needs_helm
 @every_example
-def test_processes_write_only_to_volumes(values: Path) -> None:
+def test_writable_paths_are_volumes(values: Path) -> None:
     for name, container in containers(values).items():
         mounts = {each["mountPath"]: each for each in container.raw["volumeMounts"]}
         spec = container.owner["spec"]
@@ -147,15 +132,15 @@ def test_processes_write_only_to_volumes(values: Path) -> None:
         assert len({each["name"] for each in container.pod["spec"]["volumes"]}) == len(container.pod["spec"]["volumes"])
         assert "/tmp" in mounts
         data = container.environment.get("SAGER_DATA_DIR")
-        if name in LASTING and name != "webhooks":
-            # The volume's root belongs to the node: a folder in it is the process' own, and can be closed to others.
+        if name in LONG_RUNNING and name != "webhooks":
+            # The volume's root belongs to the node; a folder in it belongs to the process, with permissions of its own.
             assert data == "/var/lib/sager/data"
             assert mounts["/var/lib/sager"].get("readOnly", False) is (name == "api")
 
 
 @needs_helm
 @every_example
-def test_services_policies_and_budgets_find_their_pods(values: Path) -> None:
+def test_services_policies_and_budgets_select_one_pod(values: Path) -> None:
     labels = [(pod["metadata"]["labels"], pod) for _, pod in pods(values)]
     for each in documents(values):
         spec = each.get("spec", {})
@@ -172,12 +157,9 @@ def test_services_policies_and_budgets_find_their_pods(values: Path) -> None:
         assert set(asked) <= served
 
 
-# --- settings and secrets
-
-
 @needs_helm
 @every_example
-def test_processes_can_read_their_mounted_files(values: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_settings_of_each_process_are_valid(values: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith(("SAGER_", "OPENAI_"))]:
         monkeypatch.delenv(name)
     for container in containers(values).values():
@@ -194,7 +176,7 @@ def test_processes_can_read_their_mounted_files(values: Path, monkeypatch: pytes
 
 
 OF_THE_API = {"http_tokens", "http_certificate", "http_key", "console_metrics_token"}
-OWN = {
+SECRETS = {
     "worker": {"chain_key", "pseudonym_key", "llm_api_key", "vouched"},
     "materializer": {"chain_key"},
     "api": {"chain_key", "pseudonym_key", "vouched", *OF_THE_API},
@@ -206,26 +188,22 @@ OWN = {
 
 @needs_helm
 @every_example
-def test_a_process_gets_no_secret_that_is_not_its_own(values: Path) -> None:
+def test_a_process_gets_only_its_own_secrets(values: Path) -> None:
     for name, container in containers(values).items():
         secret = {each.removeprefix("SAGER_").lower() for each in container.environment} & (STRINGS | FILES)
         protected = {"http_tokens"} if values.stem == "everything" and name != "topics" else set()
-        assert {each for each in secret if not each.startswith("kafka_")} <= OWN[name] | protected
+        assert {each for each in secret if not each.startswith("kafka_")} <= SECRETS[name] | protected
         assert not {f"SAGER_{each.upper()}" for each in STRINGS | FILES} & set(container.settings)
-
-
-GOES_BY = {"worker": shared_settings.ALL, "materializer": shared_settings.FILTERS, "api": shared_settings.ALL}
-"""The settings that a process shares with the others."""
 
 
 @needs_helm
 @every_example
-def test_processes_have_the_same_settings_where_they_must(values: Path) -> None:
-    """A materializer without the workers' key lets erased events back in."""
+def test_processes_share_the_settings_that_must_agree_in_the_chart(values: Path) -> None:
+    # A materializer without the workers' key lets erased events back in.
+    shared = {"worker": shared_settings.ALL, "materializer": shared_settings.FILTERS, "api": shared_settings.ALL}
     found = containers(values)
-    for name, theirs in GOES_BY.items():
-        if name not in found:
-            continue
+    for name in sorted(found.keys() & shared.keys()):
+        theirs = shared[name]
         for setting in set(theirs) & (STRINGS | FILES):
             variable = f"SAGER_{setting.upper()}"
             assert _given(found[name], variable) == _given(found["worker"], variable), f"{name}: {variable}"
@@ -233,51 +211,40 @@ def test_processes_have_the_same_settings_where_they_must(values: Path) -> None:
 
 
 def _given(container: Any, variable: str) -> Any:
-    """Where a container has a variable from: a value, or the key of a Secret; None if it has none."""
+    """Return the source of a container's variable: a value or the key of a Secret."""
     return next((each for each in container.raw["env"] if each["name"] == variable), None)
 
 
-# --- what is refused
-
-
 REFUSED = {
-    "no broker": (("--set", "settings.bootstrap="), "name Kafka's bootstrap servers"),
-    "a setting that is none": (("--set", "settings.calls_at_once=3"), "calls_at_once"),
-    "a setting with a wrong value": (("--set", "settings.reasoner=magic"), "'rules', 'llm'"),
-    "a value that is none": (("--set", "worker.replica=3"), "replica"),
-    "a secret among the settings": (("--set", "settings.chain_key=abc"), "chain_key"),
-    "more workers than partitions": (("--set", "worker.replicas=33"), "33 workers share 32 partitions"),
-    "a secret of nowhere": (("--set", "existingSecret="), "name the Secret"),
-    "a console without an API": (("--set", "api.enabled=false,api.console=true"), "api.console needs api.enabled"),
+    "no broker": ("settings.bootstrap=", "name Kafka's bootstrap servers"),
+    "unknown setting": ("settings.calls_at_once=3", "calls_at_once"),
+    "wrong value of a setting": ("settings.reasoner=magic", "'rules', 'llm'"),
+    "unknown value": ("worker.replica=3", "replica"),
+    "secret among the settings": ("settings.chain_key=abc", "chain_key"),
+    "more workers than partitions": ("worker.replicas=33", "33 workers share 32 partitions"),
+    "no Secret": ("existingSecret=", "name the Secret"),
+    "console without an API": ("api.enabled=false,api.console=true", "api.console needs api.enabled"),
 }
-
-
-MISSING = {
+INCOMPLETE = {
     "workers without a common key": ("settings.bootstrap=kafka:9092", "openssl rand -hex 32"),
-    "an API without tokens": ("settings.bootstrap=kafka:9092,worker.replicas=1", "api.enabled=false"),
+    "API without tokens": ("settings.bootstrap=kafka:9092,worker.replicas=1", "api.enabled=false"),
 }
 
 
 @needs_helm
-@pytest.mark.parametrize(("values", "says"), MISSING.values(), ids=MISSING)
-def test_a_missing_file_is_reported_with_its_command(values: str, says: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(says)):
+@pytest.mark.parametrize(("values", "message"), INCOMPLETE.values(), ids=INCOMPLETE)
+def test_a_missing_value_is_refused_with_advice(values: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
         chart.rendered(HELM, more=("--set", values))
 
 
 @needs_helm
-@pytest.mark.parametrize(("more", "says"), REFUSED.values(), ids=REFUSED)
-def test_a_mistake_is_refused_before_anything_is_installed(more: tuple[str, ...], says: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(says)):
-        chart.rendered(HELM, example("minimal"), more=more)
-
-
-# --- alerts, dashboards, autoscaling
-
-
-# --- what is generated, and what is told
+@pytest.mark.parametrize(("values", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_wrong_value_is_refused(values: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        chart.rendered(HELM, example("minimal"), more=("--set", values))
 
 
 @pytest.mark.parametrize("path", chart.files(), ids=lambda path: path.name)
 def test_generated_files_are_up_to_date(path: Path) -> None:
-    assert path.read_text(encoding="utf-8") == chart.files()[path], "make it anew: python -m infra.chart"
+    assert path.read_text(encoding="utf-8") == chart.files()[path], "run python -m infra.chart"
