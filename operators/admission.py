@@ -43,7 +43,7 @@ def add_span(moment: datetime, span: timedelta) -> datetime:
 
 
 def is_ahead(moment: datetime, now: datetime) -> bool:
-    """Return True if a moment is ahead of another by more than the tolerance.
+    """Return True if a moment is ahead by more than the tolerance.
 
     >>> from datetime import UTC
     >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -59,7 +59,7 @@ def kafka_time(source: Position | None) -> datetime | None:
 
 
 def median_clock(logged_at: datetime | None, newest: datetime, now: datetime) -> datetime:
-    """Return the median of three clocks; one of them may be wrong by any amount.
+    """Return the median of three clocks; any one may be wrong.
 
     These are Kafka's time of the record, that of the newest other record, and the worker's.
 
@@ -72,7 +72,7 @@ def median_clock(logged_at: datetime | None, newest: datetime, now: datetime) ->
 
 
 def is_later(held: datetime, at: datetime, logged_at: datetime | None) -> bool:
-    """Return True if a moment in the state is after an event, and no clock that ran ahead wrote it.
+    """Return True if a stored moment is after an event, by sane clocks.
 
     Otherwise one event of such a clock would override all others until its time has come.
 
@@ -88,7 +88,7 @@ DAY_MS = 24 * 3_600_000
 
 
 def is_applied(applied: Sequence[Position], position: Position) -> bool:
-    """Return True if this record, or a later one of its partition, has been applied already.
+    """Return True if this record, or a later one, was applied.
 
     The timestamp counts too: the offsets of a recreated topic start again at 0.
 
@@ -110,7 +110,7 @@ def is_applied(applied: Sequence[Position], position: Position) -> bool:
 def with_applied(
     applied: Sequence[Position], position: Position | None, claimed: datetime | None = None
 ) -> tuple[Position, ...]:
-    """Return the fence after a record: the newest position per topic, in the order of the topics' names.
+    """Return the fence after a record: the newest position per topic.
 
     Producers' clocks can go back, but the fence's timestamp must not, or an older record would pass for one of a new
     topic. A step back of more than a day means that the earlier clock was wrong. An event time (`claimed`) that is
@@ -180,7 +180,7 @@ def _has_erased(receipt: Receipt, event: Model) -> bool:
 
 
 def event_id_of(event: Model) -> str | None:
-    """Return the id that a receipt knows an event by; None if nothing is learned from it."""
+    """Return the id of an event in receipts; None if it teaches nothing."""
     match event:
         case Ranking() | Selection() | Abstention():  # a ranking has one answer, and is known by it
             return contrast_id(event.user_id, event.ranking_id)

@@ -1,4 +1,4 @@
-"""Attribute identity: a normalised id of kind, dimension and value, never free text (DESIGN 6, Merge)."""
+"""Attribute identity: an id of kind, dimension and normalised value, never free text."""
 
 import re
 import unicodedata
@@ -19,7 +19,7 @@ _BETWEEN_WORDS = re.compile(r"[^\w$+&#]+")
 
 
 def normalise(text: str) -> str:
-    """Return the normal form: NFKC, casefolded, words joined by `-`. Empty without a word.
+    """Normalise text to NFKC, casefolded, words joined by `-`.
 
     Only the first 2,400 characters count.
 
@@ -42,7 +42,7 @@ def _in_a_word(character: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def attribute_id(kind: AttributeKind, dimension: str, value: str) -> str:
-    """Return the permanent id of an attribute; truncation never makes two values share one.
+    """Return the permanent id of an attribute; truncation keeps it unique.
 
     >>> attribute_id(AttributeKind.PREFERENCE, "genre", "Science Fiction")
     'preference:genre:science-fiction'
@@ -51,7 +51,7 @@ def attribute_id(kind: AttributeKind, dimension: str, value: str) -> str:
 
 
 def bounded_id(name: str) -> str:
-    """Bound an id to 200 characters; the end of a longer one becomes a digest."""
+    """Bound an id to 200 characters; a digest replaces the end."""
     return name if len(name) <= MAX_ID_CHARS else f"{name[: MAX_ID_CHARS - 17]}-{derived_id(name)}"
 
 
@@ -105,7 +105,7 @@ _FACT_ID = re.compile(r"(?:preference|criterion):([a-z][a-z0-9_]{0,39}):(\S.{0,1
 
 
 def facts_of_ids(lines: Iterable[Attribute], *names: Iterable[str]) -> tuple[Fact, ...]:
-    """Return the facts of lines and of attribute ids, each once; an id has its words in normal form.
+    """Return the distinct facts of lines and of attribute ids.
 
     >>> facts_of_ids((), ["preference:genre:science-fiction", "pattern:price:cheaper"])
     (Fact(dimension='genre', value='science fiction'),)

@@ -1,4 +1,4 @@
-"""Contrast (paper 2.5): joins a user's rankings with their selections, whatever their order of arrival.
+"""Contrast (paper 2.5): join rankings with selections, in any order of arrival.
 
 Rankings and selections wait for each other in bounded rings, which are split into slots by the ranking's id so that
 each event writes only its slot. The first answer to a ranking stands: the same one again is a repeat, another one is
@@ -43,7 +43,7 @@ class Arm(StrEnum):
 
 
 def arm_of(injected: Injected) -> str:
-    """Return the arm that a ranking names, or the one that its injected skill implies.
+    """Return the ranking's arm, or the one that its skill implies.
 
     >>> arm_of(Injected()), arm_of(Injected(skill_version=3, slim_skill="likes: noir")), arm_of(Injected(arm="b"))
     ('no-skill', 'evolved', 'b')
@@ -56,7 +56,7 @@ def arm_of(injected: Injected) -> str:
 
 
 def ndcg_gain(rank: int, at: int) -> float:
-    """Return NDCG@`at` of one choice, the only relevant item, shown at place `rank` (paper 3.1).
+    """Return NDCG@`at` of one relevant item at place `rank` (paper 3.1).
 
     >>> ndcg_gain(1, at=5), ndcg_gain(3, at=5), ndcg_gain(6, at=5)
     (1.0, 0.5, 0.0)
@@ -91,7 +91,7 @@ SLOTS = 8
 
 @dataclass(frozen=True)
 class RingLimits:
-    """Most entries of one slot's rings (invariant 4); a user has `SLOTS` of them.
+    """Capacity of one slot's rings (invariant 4); a user has `SLOTS` slots.
 
     `size_bytes` bounds the open rankings, except for the newest: sixteen rankings of a hundred items would exceed the
     size of a changelog record, and the write would never succeed.
@@ -105,7 +105,7 @@ class RingLimits:
 
 @dataclass(frozen=True)
 class ContrastEffects:
-    """The rings after one event, the contrast or abstention that it completes, and the selections that it refuses.
+    """The rings after an event, and the records that it completes or refuses.
 
     `expired` is the number of rankings that dropped out of the ring without a selection.
     """
@@ -119,12 +119,12 @@ class ContrastEffects:
 
     @property
     def overflows(self) -> bool:
-        """True if a full ring drops an entry that may still be matched if the other topic is merely late."""
+        """True if a full ring drops an entry that may still match."""
         return self.expired > 0 or any(outcome is ContrastOutcome.NO_RANKING for _, outcome in self.refused)
 
 
 def reverse_rank(candidates: Sequence[ItemFacts], *taken: str) -> tuple[ItemFacts, ...]:
-    """Return the unchosen items, lowest ranked first: easy contrasts, then the near-misses (paper 2.5).
+    """Return the unchosen items, lowest ranked first: near-misses come last (paper 2.5).
 
     >>> [i.item_id for i in reverse_rank([ItemFacts(item_id=i) for i in "abcd"], "b")]
     ['d', 'c', 'a']
@@ -134,7 +134,7 @@ def reverse_rank(candidates: Sequence[ItemFacts], *taken: str) -> tuple[ItemFact
 
 @lru_cache(maxsize=4_096)
 def slot_of(ranking_id: str) -> int:
-    """Return the slot of the rings in which a ranking and its selection meet."""
+    """Return the slot that a ranking and its selection share."""
     return int(derived_id("slot", ranking_id), 16) % SLOTS
 
 
@@ -146,7 +146,7 @@ def join_ranking(
     limits: RingLimits = RingLimits(),
     wish: OptOut | None = None,
 ) -> ContrastEffects:
-    """Match a shown ranking with the selection that waits for it, or open it.
+    """Match a ranking with a waiting selection, or open it.
 
     With a wish there will be no contrast, and only the ids wait for the selection.
     """
@@ -203,7 +203,7 @@ def _with_ranking(state: OpenRankings, opened: OpenRanking, limits: RingLimits) 
 def join_selection(
     state: OpenRankings, selection: Selection, source: Position, limits: RingLimits = RingLimits()
 ) -> ContrastEffects:
-    """Match a selection with its ranking, or let it wait for a ranking that is not here yet."""
+    """Match a selection with its ranking, or keep it waiting."""
     fenced = state.model_copy(update={"applied": with_applied(state.applied, source, selection.occurred_at)})
     arrived = WaitingSelection.trusted(selection=selection, source=source)
     name = selection.ranking_id
@@ -286,7 +286,7 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
 
 @dataclass(frozen=True)
 class ContrastState:
-    """The slot of the user's rings in which rankings and selections meet, and the receipt of erasures."""
+    """One slot of the user's rings, and the receipt of erasures."""
 
     rings: OpenRankings | None = None
     receipt: Receipt | None = None
@@ -300,7 +300,7 @@ def on_ranking(
     limits: RingLimits,
     wish: OptOut | None = None,
 ) -> ContrastEffects | ContrastOutcome:
-    """Join a ranking; returns the outcome alone if it is erased or a repeat."""
+    """Join a ranking; return only the outcome if erased or repeated."""
     held = _open(state, ranking, ranking.domain, source)
     return held if isinstance(held, ContrastOutcome) else join_ranking(held, ranking, facts_of, source, limits, wish)
 
@@ -308,7 +308,7 @@ def on_ranking(
 def on_selection(
     state: ContrastState, selection: Selection, source: Position, limits: RingLimits
 ) -> ContrastEffects | ContrastOutcome:
-    """Join a selection; returns the outcome alone if it is erased or a repeat."""
+    """Join a selection; return only the outcome if erased or repeated."""
     held = _open(state, selection, None, source)
     return held if isinstance(held, ContrastOutcome) else join_selection(held, selection, source, limits)
 

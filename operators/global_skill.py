@@ -1,4 +1,4 @@
-"""The population template from the users' own statistics (paper 2.3 (i), App. D): deterministic, no LLM call.
+"""The population template from users' statistics (paper 2.3 (i), App. D), without an LLM.
 
 Only counts of users leave this module, and only of attributes that at least `floor` users hold: a rare one may be one
 person's.
@@ -33,7 +33,7 @@ PER_DIMENSION = 4
 
 
 class AttributeUsers(NamedTuple):
-    """An attribute and the number of users who hold it at medium or above."""
+    """An attribute, and its users at medium or above."""
 
     attribute: Attribute
     users: int
@@ -50,7 +50,7 @@ CountT = TypeVar("CountT")
 
 
 class Population:
-    """Counts over the users of one domain, one profile after the other, in any order.
+    """Counts over the users of one domain, added in any order.
 
     Memory does not grow with the users: of more than `tracked` attributes, those with the fewest users go. One that
     comes again starts at zero, so that a count is never too high; only then does the order matter.
@@ -66,7 +66,7 @@ class Population:
         self._met: dict[str, int] = {}
 
     def add(self, profile: Profile) -> None:
-        """Count one more user of the domain, once; a user without interactions is skipped."""
+        """Count one more user, once; skip a user without interactions."""
         if not profile.interactions:
             return
         self.users += 1
@@ -85,7 +85,7 @@ class Population:
         self._takes = self._trimmed(self._takes, lambda takes: takes.times)
 
     def usual(self, floor: int) -> dict[str, float]:
-        """Return the share of lately taken items that have a fact, for the commonest that this many users took."""
+        """Return the common facts' shares of recently taken items."""
         common = [(name, takes.times) for name, takes in self._takes.items() if takes.users >= floor]
         common.sort(key=lambda pair: (-pair[1], pair[0]))
         return {name: _share(times, self._visits) for name, times in common[:MAX_USUAL]}
@@ -97,7 +97,7 @@ class Population:
         self._met = self._trimmed(self._met, lambda users: users)
 
     def without(self, profile: Profile, memory: Memory) -> "Population":
-        """Return the counts of the others; only right while no attribute was dropped (see `tracked`)."""
+        """Return the counts without one user; exact until `tracked` is exceeded."""
         others = Population(self.domain, self._tracked)
         others.users = self.users - 1
         others._held = dict(self._held)
@@ -115,7 +115,7 @@ class Population:
         return others
 
     def popular(self, floor: int) -> dict[str, int]:
-        """Return how many users took an item lately, for items of at least this many, the most taken first."""
+        """Return recent takers per item, most first, from `floor` users on."""
         most = sorted(self._met.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_POPULAR]
         return {item_id: users for item_id, users in most if users >= floor}
 

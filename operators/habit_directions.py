@@ -8,7 +8,7 @@ from schemas import Attribute, AttributeKind, Measure
 
 
 class Direction(NamedTuple):
-    """One side of an axis (`up`: the one counted as taken), as a line of a skill in our own words."""
+    """One side of an axis, with its words; `up` counts as taken."""
 
     axis: str
     up: bool
@@ -79,5 +79,5 @@ VALUES: Final = frozenset((pole.dimension, pole.value) for pole in DIRECTIONS)
 
 
 def is_habit(line: Attribute) -> bool:
-    """True if a line of a skill is a habit: code counts these, and no model judges them."""
+    """True if a line is a habit: counted by code, never judged by models."""
     return line.attribute_id in DIRECTION_OF

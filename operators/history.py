@@ -1,4 +1,4 @@
-"""A skill's past: earlier versions, the difference between two, and the history of a line."""
+"""A skill's past: earlier versions, differences, and the history of a line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from schemas import Attribute, Judgement, PolicySkill, SkillChange, SkillChangeK
 
 
 def at_version(diffs: Sequence[SkillDiff], version: int) -> PolicySkill | None:
-    """Fold the log up to a version; None if it has no such version. Version 0 is the seed."""
+    """Fold the log up to a version; 0 is the seed, None if missing."""
     if not diffs:
         return None
     first = diffs[0]
@@ -35,7 +35,7 @@ _SHOWN = ("tier", "value", "pinned", "support", "contradictions", "source")
 
 @dataclass(frozen=True)
 class SkillDifference:
-    """The difference between two versions of a skill; changed lines as they were and as they are."""
+    """The difference between two versions; changed lines before and after."""
 
     added: tuple[Attribute, ...]
     gone: tuple[Attribute, ...]
@@ -55,14 +55,14 @@ def difference(first: PolicySkill, second: PolicySkill) -> SkillDifference:
 
 
 def changes_of(old: Attribute, new: Attribute) -> dict[str, tuple[object, object]]:
-    """Return the changed fields of a line that matter to people, each before and after."""
+    """Return a line's changed fields, each before and after."""
     both = {name: (getattr(old, name), getattr(new, name)) for name in _SHOWN}
     return {name: values for name, values in both.items() if values[0] != values[1]}
 
 
 @dataclass(frozen=True)
 class LineEvent:
-    """One event in the history of a line, whose id was another one before it was reworded.
+    """One event in the history of a line, maybe under an older id.
 
     `change` is None for a line of the seed, `seeded`, and for a model's verdict that changed nothing.
     """
@@ -75,7 +75,7 @@ class LineEvent:
 
 
 def line_steps(diffs: Sequence[SkillDiff], attribute_id: str) -> list[LineEvent]:
-    """Return the history of a line, oldest first, with that of its earlier words and with verdicts without effect."""
+    """Return a line's history, oldest first, across rewordings."""
     found: list[LineEvent] = []
     name = attribute_id
     for diff in reversed(diffs):

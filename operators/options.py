@@ -1,4 +1,4 @@
-"""Options of operators that settings name. It imports nothing, so that settings load no operator."""
+"""Options that settings name; imports nothing, so settings stay light."""
 
 from enum import StrEnum
 
@@ -20,14 +20,14 @@ class Category(StrEnum):
 
 
 class EvolveMode(StrEnum):
-    """How a choice changes a skill: by counts or, to compare, by one tier a choice as in the paper (2.5)."""
+    """How a choice changes a skill: by counts, or by tiers (paper 2.5)."""
 
     COUNTS = "counts"
     INCREMENTAL = "incremental"
 
 
 class RankSkill(StrEnum):
-    """The lines of a skill that rank: all medium and high ones, those of the slim skill, none."""
+    """The lines that rank: the full skill, the slim skill, or none."""
 
     FULL = "full"
     SLIM = "slim"

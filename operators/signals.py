@@ -1,4 +1,4 @@
-"""The weight of each signal: from -1, which takes as much from an item as a choice gives it, to 1, a choice's."""
+"""The weight of each signal, from -1 to 1, in units of a choice."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class SignalWeights:
 
     @classmethod
     def of(cls, overrides: Mapping[str, float]) -> "SignalWeights":
-        """Add to the known kinds, or replace them; raise ValueError for a weight that is not between -1 and 1."""
+        """Add or replace weights; raise ValueError outside -1 to 1."""
         if wrong := sorted(name for name, weight in overrides.items() if not -1.0 <= weight <= 1.0):
             raise ValueError(f"the weight of {', '.join(wrong)} must be between -1 and 1")
         return cls({**SIGNAL_WEIGHTS, **overrides})

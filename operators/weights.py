@@ -93,13 +93,13 @@ DEFAULT_WEIGHTS = RankWeights()
 
 @lru_cache(maxsize=4_096)
 def weighed_as(dimension: str) -> str:
-    """Return the name under which a dimension's weight is learned: item data may call dimensions whatever it likes."""
+    """Return the name of a dimension's weight; odd names share `unknown`."""
     return dimension if _NAME.fullmatch(dimension) else UNKNOWN
 
 
 @dataclass(frozen=True)
 class WeightBounds:
-    """Start and bounds of a weight in fixed point: weights in 1/1048576, precisions in 1/1024."""
+    """Start and bounds of a weight, in fixed point."""
 
     begin: LearnedWeight
     low: int
@@ -111,7 +111,7 @@ class WeightBounds:
 
     @classmethod
     def of(cls, value: float, deviation: float, low: float, high: float, step: float) -> "WeightBounds":
-        """Convert real numbers; `deviation` is the prior's: how far from the value domains are expected to be."""
+        """Convert real numbers; `deviation` is the prior's standard deviation."""
         precision = max(1, round(FEATURE_ONE / deviation**2))
         fixed_low, fixed_high, fixed_step = (round(number * WEIGHT_ONE) for number in (low, high, step))
         begin = LearnedWeight(weight=round(value * WEIGHT_ONE), precision=precision)
@@ -162,7 +162,7 @@ _MAX_FIXED_SLOPE, _MAX_FIXED_VARIANCE = 2 * MAX_FEATURE * FEATURE_ONE, MAX_FEATU
 def evidence_of(
     features: Features, chosen: int, weights: RankWeights, nth: int
 ) -> tuple[dict[Mix, WeightEvidence], dict[str, WeightEvidence]]:
-    """Compute the evidence of a choice among these candidates for the mix and for the dimensions; empty for none."""
+    """Compute a choice's evidence for the mix and the dimensions."""
     if not 0 <= chosen < features.candidates:
         return {}, {}
     dimensions = {name: _real(row) for name, row in features.dimensions.items()}
@@ -181,7 +181,7 @@ def evidence_of(
 def outcome_of(
     contrast: Contrast, weights: RankWeights, nth: int, secret: bytes, weights_version: int
 ) -> RankingOutcome | None:
-    """Compute the outcome of a contrast; None where it shows nothing, or the app ordered the list by its own rules.
+    """Compute a contrast's outcome; None if it teaches no weights.
 
     Only dimensions of the list's items and of habits count: an app cannot name others.
     """
@@ -259,7 +259,7 @@ def initial_weights(domain: str, event: Event) -> Weights:
 
 
 def apply_outcome(weights: Weights, outcome: RankingOutcome, source: Position | None = None) -> Weights:
-    """Apply one choice; the very same object where it was applied before. Frozen weights only note its position."""
+    """Apply one outcome; frozen weights only move the fence."""
     if source is not None and is_applied(weights.applied, source):
         return weights
     if weights.frozen:

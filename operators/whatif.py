@@ -1,4 +1,4 @@
-"""Replay a person's choices with other settings, and compare both skills on what the person took.
+"""Replay a person's choices with other settings, and compare both skills.
 
 The live side is the fold of its log; the other side learns again by the worker's own step. Before either side learns
 from a choice, both rank its candidates.
@@ -34,7 +34,7 @@ _TINY = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class ReplayStep:
-    """One version of the live skill, with its event if Kafka still has it.
+    """One version of the live skill, with its event if available.
 
     `choice` is the contrast as bytes, which take a twentieth of the decoded contrast's memory.
     """
@@ -45,13 +45,13 @@ class ReplayStep:
 
     @property
     def is_shared(self) -> bool:
-        """True for an interaction or a statement: its live diff applies to both sides as it is."""
+        """True if the live diff applies to both sides unchanged."""
         return not self.diff.is_contrast and (self.diff.count_delta is not None or self.diff.trigger is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaySeries:
-    """The versions of one skill from the first available choice on; `start` is the skill before it."""
+    """The versions of a skill from the first available choice on."""
 
     start: PolicySkill
     steps: tuple[ReplayStep, ...]
@@ -70,7 +70,7 @@ class ReplaySeries:
 def replay_series(
     diffs: Sequence[SkillDiff], choices: Mapping[str, bytes], commands: Mapping[str, SkillCommand]
 ) -> ReplaySeries:
-    """Join the log of one skill with the available events; raise OutOfOrder if the log has a gap."""
+    """Join a skill's log with the available events; raises OutOfOrder."""
     first = diffs[0]
     live = initial_skill(first.user_id, first.domain, first.seed or (), first)
     live = live.model_copy(update={"applied": first.seeded_from})
@@ -88,7 +88,7 @@ def replay_series(
 
 
 def history(diffs: Sequence[SkillDiff]) -> Iterator[tuple[PolicySkill, SkillDiff]]:
-    """Fold the log of one skill; yield each diff with the skill before it."""
+    """Fold a skill's log; yield each diff with the skill before it."""
     skill: PolicySkill | None = None
     for diff in sorted(diffs, key=lambda each: each.version):
         skill = skill or initial_skill(diff.user_id, diff.domain, diff.seed or (), diff)
@@ -99,7 +99,7 @@ def history(diffs: Sequence[SkillDiff]) -> Iterator[tuple[PolicySkill, SkillDiff
 
 @dataclass(frozen=True)
 class ReplaySide:
-    """The other side's evolve step, its reasoner, its lines that rank, and its domains' population.
+    """The settings of the other side: step, reasoner, lines, population.
 
     `usual` has the population's expected shares, in 1/1024, by attribute id; `popularity`, how many users took an item.
     """
@@ -113,7 +113,7 @@ class ReplaySide:
 
 @dataclass(frozen=True, slots=True)
 class ReplayMoment:
-    """Both skills after one event, with both diffs, and the choice if the event is a readable one."""
+    """Both skills and diffs after one event, and its choice."""
 
     live: PolicySkill
     other: PolicySkill
@@ -127,7 +127,7 @@ class ReplayMoment:
 
 
 async def replay(series: ReplaySeries, live_lines: Lines, side: ReplaySide) -> AsyncIterator[ReplayMoment]:
-    """Replay a series on both sides. With unchanged settings, both end byte for byte alike.
+    """Replay a series on both sides; unchanged settings give equal bytes.
 
     A command applies to both sides. A roll-back carries its lines, so that both sides agree again after one.
     """
@@ -167,7 +167,7 @@ async def _step(
 
 
 def chosen_rank(contrast: Contrast, lines: Sequence[Attribute]) -> int:
-    """Return the rank of the chosen item when these lines rank the contrast's candidates; 1 is the top.
+    """Return the chosen item's rank by these lines; 1 is the top.
 
     The ranking's id breaks ties, which favours neither the chosen item nor the order in which the items were shown.
     """
@@ -178,7 +178,7 @@ def chosen_rank(contrast: Contrast, lines: Sequence[Attribute]) -> int:
 
 @dataclass(frozen=True)
 class MeasureDifference:
-    """The mean of one measure on both sides, and for how many users the other side is better and worse.
+    """One measure's mean on both sides, and users better and worse.
 
     `margin` is half of the 95 % interval around the difference, by users, because choices of one user are not
     independent; None with fewer than two users.
@@ -197,7 +197,7 @@ class MeasureDifference:
 
 
 def differences(choices: Sequence[tuple[str, int, int]]) -> dict[str, MeasureDifference]:
-    """Compare both sides by every measure, given the user, the live rank and the other rank of each choice."""
+    """Compare both sides by every measure; takes (user, live, other) ranks."""
     return {name: _difference(choices, measure) for name, measure in MEASURES.items()}
 
 

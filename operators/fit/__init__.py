@@ -1,4 +1,4 @@
-"""Fit: the probability that a person accepts each item of a list, and the most informative question."""
+"""Fit: the probability that a person accepts each item, and clarifying questions."""
 
 from operators.fit.acceptance import update_beliefs
 from operators.fit.model import fit_list

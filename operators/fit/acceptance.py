@@ -1,4 +1,4 @@
-"""The probability that a person accepts an item, learned from the items that they accepted and refused.
+"""The probability that a person accepts an item, learned from choices and refusals.
 
 A wholly unknown item is accepted with probability `U`; with a share `s` of its facts unknown, with `U ** s ** 0.5`.
 `U` differs between people, so a few values of it are weighed by their likelihood under the feedback so far.
@@ -149,7 +149,7 @@ def acceptance(candidate: FitCandidate, power: AcceptanceCurve) -> float:
 
 
 def none_accepted(listed: Sequence[FitCandidate], power: AcceptanceCurve, chances: Sequence[float] = ()) -> float:
-    """Return the chance that no candidate suits: a fact of several candidates is fine for all of them or for none."""
+    """Return the probability that no candidate is accepted; candidates share their facts."""
     chances = chances or [acceptance(each, power) for each in listed]
     best = max(chances, default=0.0)
     if not chances or best >= 1.0:
@@ -165,7 +165,7 @@ def none_accepted(listed: Sequence[FitCandidate], power: AcceptanceCurve, chance
 
 
 def _groups(able: Sequence[FitCandidate]) -> Iterator[tuple[tuple[FitCandidate, ...], float]]:
-    """Yield every group of these candidates with its unknown share; a fact that several have counts once.
+    """Yield each group of candidates with its unknown share, shared facts once.
 
     Facts that the same candidates have are counted together: there are few such kinds, and many facts.
     """
@@ -191,7 +191,7 @@ def update_beliefs(
     refused: Sequence[ItemFacts],
     shown: Sequence[ItemFacts] = (),
 ) -> Beliefs | None:
-    """Update the beliefs with accepted items and refused ones; None until the first refusal.
+    """Update the beliefs with accepted and refused items; None before any refusal.
 
     Skill and statements are those before the event. `shown` is the list from which the accepted items were picked: a
     pick proves only that some item of the list suits.
@@ -217,13 +217,13 @@ def _beliefs_or_prior(beliefs: Beliefs | None) -> Beliefs:
 
 
 def acceptance_curve(beliefs: Beliefs | None) -> AcceptanceCurve:
-    """Return the chance that an item suits, as a function of its unknown share."""
+    """Return the acceptance as a function of the unknown share."""
     return partial(mean_acceptance, _beliefs_or_prior(beliefs))
 
 
 @lru_cache(maxsize=16_384)
 def mean_acceptance(beliefs: Beliefs, share: float) -> float:
-    """Return the chance that an item suits of whose facts this share is unknown.
+    """Return the acceptance of an item with this share of unknown facts.
 
     >>> [round(mean_acceptance(PRIOR, share), 2) for share in (0.0, 1 / 3, 1.0)]
     [1.0, 0.32, 0.16]

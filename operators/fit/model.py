@@ -1,4 +1,4 @@
-"""The fit of a list: each candidate's acceptance, the chance that none suits, and a clarifying question."""
+"""The fit of a list, and the question that would improve it most."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ def fit_list(
     privacy: Privacy,
     asks: bool = False,
 ) -> Fit | None:
-    """Compute how well a list suits a person; None without statements or refusals, unless a question is wanted.
+    """Return a list's fit; None without statements, refusals or a wanted question.
 
     For a person who never refused anything every chance is 1, except for avoided items.
     """
@@ -81,7 +81,7 @@ def _applied(items: Sequence[ItemFacts], statements: Sequence[Statement]) -> Ite
 def best_question(
     items: Sequence[ItemFacts], skill: PolicySkill, statements: Sequence[Statement], privacy: Privacy
 ) -> ClarifyingQuestion | None:
-    """Return the question with the highest expected gain; None if no answer would change the decision.
+    """Return the question with the highest expected gain; None if none helps.
 
     It never asks about avoided facts, nor about sensitive ones, even where the domain may learn those.
     """
@@ -135,7 +135,7 @@ def _dimensions(items: Sequence[ItemFacts], known: KnownFacts, privacy: Privacy)
 
 
 def is_sensitive(fact: Fact, privacy: Privacy) -> bool:
-    """Return True if no question may be asked about a fact: it is personal or of a sensitive category."""
+    """Return True for a personal or sensitive fact: never ask about it."""
     return privacy.refuses("", fact.dimension, fact.value) is not None
 
 

@@ -1,4 +1,4 @@
-"""Commands of people on a skill: the same kind of diff as a choice makes, with their name on it."""
+"""Commands of people on a skill, as diffs with the actor's name."""
 
 from dataclasses import dataclass
 
@@ -85,7 +85,7 @@ def resolve_command(
 def _redact(
     skill: PolicySkill, command: SkillCommand, privacy: Privacy, gate: OutputGate
 ) -> tuple[SkillCommand, str | None]:
-    """Return the command without personal data in its reason and lines, and the kind of such data in its words.
+    """Return the command without personal data, and the kind of refused data.
 
     The id of a line that the skill lacks is text that a person typed: the refusal must not keep it.
     """

@@ -1,4 +1,4 @@
-"""Evidence for lines (paper 2.5), drift detection, and the attribution of a choice to lines.
+"""Evidence for lines (paper 2.5), drift detection and attribution.
 
 A line has two counts in 1/1024 of a choice: `taken`, and `expected`, the sum of the shares of shown items that have its
 value. A value that is taken as often as it is offered proves nothing. Both counts decay by 1/16 per choice.
@@ -41,7 +41,7 @@ _EARNED = frozenset({AttributeSource.PRIOR, AttributeSource.DISCOVERED})
 
 @dataclass(frozen=True, slots=True)
 class ListEvidence:
-    """A list, counted: attribute ids of the chosen item's facts, in the parser's order, and of each unchosen item's."""
+    """The counts of one list: ids of taken facts, and shares of all facts."""
 
     taken: tuple[str, ...]
     # The share of all shown items, the chosen one included, that have a fact, in 1/1024.
@@ -82,7 +82,7 @@ def decay(count: int, forget: int = DECAY) -> int:
 
 
 def initial_expected(usual: int, share: int, before: int) -> int:
-    """Estimate `expected` of a newly discovered fact, from the choices before it was counted and from this list.
+    """Estimate `expected` of a new line from earlier lists and this one.
 
     `usual` is the population's share of taken items that have it, `share` that of this list, both in 1/1024; `before`,
     the number of the person's choices and visits so far.
@@ -114,7 +114,7 @@ def tier_of(taken: int, expected: int, source: AttributeSource, support: int, ga
 
 
 def counts_for_tier(tier: Tier, expected: int = 0) -> int:
-    """Return the `taken` that a statement or a template gives a line of a tier, with a margin.
+    """Return the `taken` that gives a line a tier, with a margin.
 
     >>> counts_for_tier(Tier.HIGH), counts_for_tier(Tier.HIGH, expected=1_024), counts_for_tier(Tier.SILENT)
     (2560, 6144, 0)
@@ -136,7 +136,7 @@ def counts_of(line: Attribute) -> tuple[int, int]:
 
 
 def strength(line: Attribute) -> float:
-    """Return a line's weight for an item that has it: 0 or more, about 0.7 for medium and 1.3 for high.
+    """Return a line's log-odds weight: about 0.7 at medium, 1.3 at high.
 
     A pinned line keeps the weight of its tier, however little it was taken since.
     """
@@ -194,7 +194,7 @@ STATED_DRIFT_ROUNDS = 16
 
 
 def page_hinkley(line: Attribute, share: int, taken: bool) -> int:
-    """Return the line's CUSUM after a list, in 1/1024 nat (Page 1954; the Page-Hinkley test of river).
+    """Return the line's CUSUM after a list, in 1/1024 nat (Page 1954).
 
     Tests only established high lines, and only against lists that offer the value among others: a value taken three
     times by luck was never a taste that could change.
@@ -211,12 +211,12 @@ def page_hinkley(line: Attribute, share: int, taken: bool) -> int:
 
 
 def drift_detected(line: Attribute, drift: int) -> bool:
-    """True if the CUSUM exceeds the threshold, so that the taste is probably over."""
+    """True if the CUSUM reaches the threshold."""
     return drift >= DRIFT_THRESHOLD and bool(line.tier)
 
 
 def inactivity_decay(skill: PolicySkill, now: datetime) -> int:
-    """Return how many extra times a skill forgets after an inactivity; none with its first event."""
+    """Return the extra rounds of decay after an inactivity."""
     return min(max(0, (now - skill.occurred_at) // INACTIVITY_ROUND), MAX_INACTIVITY_ROUNDS) if skill.version else 0
 
 
@@ -227,7 +227,7 @@ _PATTERN = AttributeKind.PATTERN
 def attribution(
     lines: Sequence[Attribute], shown: ListEvidence, factors: Mapping[str, float], other: float
 ) -> dict[str, int]:
-    """Return the places, in 1/1024, by which each line lifted the chosen item, by the skill alone (leave one out).
+    """Return the places that each line gained the chosen item, leaving it out.
 
     Negative: the line pushed the item down. Of tied items half stand before it. Lines that move nothing are left out.
     `factors` weigh the dimensions, `other` weighs those without a factor.

@@ -51,7 +51,7 @@ def resolve_feedback(
     *,
     privacy: Privacy,
 ) -> SkillDiff:
-    """Return the diff of a signal on an item: the counts of a visit, by the signal's weight and sign (`signed_weight`).
+    """Return the diff of a signal: a visit's counts, weighted and signed.
 
     A negative signal weakens the item's lines only; its other facts are not evidence (invariant 5).
     """
@@ -146,7 +146,7 @@ def resolve_ignored(
     *,
     privacy: Privacy,
 ) -> SkillDiff:
-    """Return the diff of a correction that was not understood, or is about another person: it changes no line.
+    """Return the diff of a correction without effect on lines.
 
     Words about another person are not kept.
     """
@@ -248,7 +248,7 @@ class _CorrectionUpdate:
             self.has_changed = self.has_changed or (said.changed and stated.scope is Scope.ALWAYS)
 
     def count_suitable(self, suits: Sequence[str], shifted: bool) -> None:
-        """Count suitable items as a choice from the list, and withdraw statements against them.
+        """Count suitable items as a choice; withdraw statements against them.
 
         After a changed taste all older counts fade at once.
         """

@@ -1,4 +1,4 @@
-"""The fold (invariant 1): diffs make skills, without rules, limits or a reasoner. And a skill's size as a document.
+"""The fold of diffs (invariant 1), and the length of a skill's document.
 
 The document has about 1,500 characters (paper 2.3). The log alone gives every skill back, also after the limits were
 changed.
@@ -84,7 +84,7 @@ def document_length(
 
 
 def fits_document(attributes: Sequence[Attribute], most: int, tiers: Mapping[str, Tier] = _NO_OVERRIDES) -> bool:
-    """True if the document of these attributes and their strategy has at most `most` characters.
+    """True if the document has at most `most` characters.
 
     `tiers` replace those of some lines, by id.
     """
@@ -101,7 +101,7 @@ def _strategy_lines(strategy: Strategy) -> str:
 def strategy_of(
     attributes: Iterable[Attribute], unwanted: Collection[str] = (), tiers: Mapping[str, Tier] = _NO_OVERRIDES
 ) -> Strategy:
-    """Return how to use these attributes (App. E.3): likes to include, and a tie breaker.
+    """Return the strategy of these lines (App. E.3): likes and a tie breaker.
 
     No other line takes the place of an `unwanted` one, which a statement avoids, so that the document never exceeds the
     size that the merge has reserved.
@@ -143,7 +143,7 @@ def has_learned(skill: PolicySkill | None, event_id: str, source: Position | Non
 
 
 def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
-    """Return the skill after a diff, without rule or limit. A diff that it holds already changes nothing.
+    """Return the skill after a diff; an older diff changes nothing.
 
     Raises:
         OutOfOrder: the diff rests on a version that the skill has not reached.
@@ -220,7 +220,7 @@ def initial_skill(user_id: str, domain: str, seed: Sequence[Attribute], event: E
 
 
 def next_diff(skill: PolicySkill, event: Event, **found: Any) -> SkillDiff:
-    """Return the diff from this version to the next; the first one carries the seed."""
+    """Return the diff to the next version; the first carries the seed."""
     found["refused"] = tuple(found.get("refused", ()))[:MAX_REFUSED]
     found.setdefault("is_contrast", isinstance(event, Contrast))
     return SkillDiff(
@@ -238,7 +238,7 @@ def next_diff(skill: PolicySkill, event: Event, **found: Any) -> SkillDiff:
 
 
 def fold(diffs: Iterable[SkillDiff]) -> dict[tuple[str, str], PolicySkill]:
-    """Return all skills of a log, by user and domain (invariant 1); raise `OutOfOrder` if a version is missing."""
+    """Return all skills of a log, by user and domain (invariant 1)."""
     skills: dict[tuple[str, str], PolicySkill] = {}
     for diff in diffs:
         key = (diff.user_id, diff.domain)
@@ -285,7 +285,7 @@ def apply_changes(
     now: int,
     tally: CountDelta | None = None,
 ) -> tuple[Attribute, ...]:
-    """Return the lines after the counts and changes of an event; `now` is the number of the user's choices."""
+    """Return the lines after an event; `now` counts the user's choices."""
     held = {line.attribute_id: line for line in lines}
     fields: dict[str, dict[str, Any]] = {}
     """Of each line that changes, all fields."""

@@ -1,4 +1,4 @@
-"""The counts of habits, and the lines of a skill that they prove, with hysteresis so that lines do not come and go.
+"""The counts of habits, and the lines that they prove, with hysteresis.
 
 A choice from a list in which a share s of the items is on one side of an axis adds 1 to `taken` or not, s to `expected`
 and 1 to `asked`. The proof is the log-likelihood ratio, in nats, of taking that side as often as counted over blind
@@ -44,7 +44,7 @@ _NOT_RANKED: Final = frozenset({POSITION, REQUEST})
 
 
 def count_choice(sides: Sides, chosen: int) -> dict[str, Added]:
-    """Count the choice of the item at this place, by axis; nothing where it stands on neither side.
+    """Count a choice on each axis where the chosen item has a side.
 
     >>> count_choice({"price": [True, False, False, None], "year": [None, True, True, False]}, 0)
     {'price': (1024, 341)}
@@ -63,7 +63,7 @@ def count_choice(sides: Sides, chosen: int) -> dict[str, Added]:
 def fold_habits(
     habits: Mapping[str, HabitCounts], added: Mapping[str, Added], forget: int = HABIT_DECAY
 ) -> dict[str, HabitCounts]:
-    """Apply a choice: the axes that it asks about fade and grow, all others stay. Exact, by whole numbers.
+    """Add a choice's counts to the tested axes; others do not decay.
 
     >>> fold_habits({"price": HabitCounts(1024, 512, 1024)}, {"price": (0, 512)})
     {'price': HabitCounts(taken=1008, expected=1016, asked=2032)}
@@ -78,12 +78,12 @@ def fold_habits(
 
 
 def counts_for_side(counts: HabitCounts, up: bool) -> HabitCounts:
-    """Return the counts from one side: a choice of the other side is not taken on this one."""
+    """Return the counts as seen from one side of the axis."""
     return counts if up else HabitCounts(counts.asked - counts.taken, counts.asked - counts.expected, counts.asked)
 
 
 def evidence_nats(counts: HabitCounts) -> float:
-    """Return the proof that this side is taken more often than by chance; 0 where it is not.
+    """Return the log-likelihood ratio for a habit, 0 if taken by chance.
 
     >>> evidence_nats(HabitCounts(10 * ONE, 5 * ONE, 10 * ONE)), evidence_nats(HabitCounts(5 * ONE, 5 * ONE, 10 * ONE))
     (6.931, 0.0)
@@ -97,7 +97,7 @@ def evidence_nats(counts: HabitCounts) -> float:
 
 
 def proves_less(counts: HabitCounts, least: float) -> bool:
-    """True if neither side can prove as many nats: cheap, since a divergence is at most its quadratic bound."""
+    """True if neither side can reach `least` nats, by a quadratic bound."""
     taken, expected, asked = counts
     return (taken - expected) ** 2 * asked < least * ONE * expected * (asked - expected)
 
@@ -123,7 +123,7 @@ class ProvenHabit:
 
 
 def proven_habits(habits: Mapping[str, HabitCounts], held: Mapping[str, Tier]) -> dict[str, ProvenHabit]:
-    """Return the habits that qualify as lines, by attribute id; `held` are the tiers of the present lines.
+    """Return the habits that qualify as lines, by attribute id.
 
     Only the strongest `by_...` axis qualifies; a present line stays while it has two thirds of that evidence.
     """
@@ -171,7 +171,7 @@ def _limited(found: dict[str, ProvenHabit], held: Mapping[str, Tier]) -> dict[st
 def habit_scores(
     items: Sequence[ItemFacts], lines: Sequence[Attribute], popularity: Mapping[str, int] | None
 ) -> dict[str, list[float]]:
-    """Score each item of a list by the sure habits, by the dimension of their lines: the strength of their evidence.
+    """Score the items of a list by confident habits, per dimension.
 
     The axes `by_...` do not rank: they are in the tastes' own weights already.
     """
@@ -197,7 +197,7 @@ def habit_scores(
 def habit_evidence(
     skill: PolicySkill, contrast: Contrast, popularity: Mapping[str, int] | None = None
 ) -> dict[str, HabitAdded]:
-    """Return the counts that a choice adds to each habit that its list can test.
+    """Return the counts that a choice adds to each tested habit.
 
     Places in our own rankings are no evidence: a good ranking puts the person's favourite first, so taking the first
     item is no habit.

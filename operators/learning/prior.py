@@ -1,4 +1,4 @@
-"""The statistical prior: counts over a user's interactions, and the skill that they start with (paper 2.3, App. E)."""
+"""The statistical prior: counts of interactions, and the first lines (paper 2.3)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ MAX_VALUES, MAX_DIMENSIONS = 48, 24
 def observe(
     profile: Profile | None, interaction: Interaction, facts: Sequence[Fact], source: Position | None = None
 ) -> Profile:
-    """Count one more interaction. One that the profile holds already changes nothing but the fence."""
+    """Count one more interaction; a known one only moves the fence."""
     if profile is None:
         profile = Profile(user_id=interaction.user_id, domain=interaction.domain)
     applied = with_applied(profile.applied, source, interaction.occurred_at)
@@ -74,7 +74,7 @@ class _PriorLine:
 
 
 def statinit(profile: Profile | None, usual: Mapping[str, int] | None = None) -> tuple[Attribute, ...]:
-    """Return the attributes of a user's statistics, strongest first; none for a user without history.
+    """Return the lines of a user's statistics, strongest first.
 
     The step that counts choices counts the visits (`operators.learning.evidence`). As they have no list, `usual` takes
     its place: the population's share of taken items that have a fact, in 1/1024, by attribute id. Of visits before the

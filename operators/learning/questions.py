@@ -1,4 +1,4 @@
-"""The questions of habits, such as dearer or cheaper than the list's median, and each item's answer to them.
+"""The axes of habits, and each item's side on them.
 
 A habit is a direction that a user takes more often than the lists let expect.
 """
@@ -85,7 +85,7 @@ def sides_of_items(
     *,
     shown: bool = True,
 ) -> Sides:
-    """Find the side of each item on every axis on which the items differ.
+    """Return each item's side on every axis that separates the items.
 
     `popularity` is for lists whose items do not have that measure. `shown`: the user saw the items in this order; else
     there is no `position`.
@@ -113,7 +113,7 @@ def sides_of_items(
 
 
 def shown_items(contrast: Contrast) -> tuple[tuple[ItemFacts, ...], int]:
-    """Return a contrast's list as it was shown, each item once, and the place of the chosen one, from 0."""
+    """Return a contrast's items as shown, and the chosen place from 0."""
     others = {item.item_id: item for item in reversed(contrast.unchosen) if item.item_id != contrast.chosen.item_id}
     place = min(contrast.chosen_rank - 1, len(others))
     left = tuple(others.values())

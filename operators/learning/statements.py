@@ -1,4 +1,4 @@
-"""Statements and sessions: how a person's words become statements (invariant 5), and when they end."""
+"""Changes of statements and sessions by events (invariant 5)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -73,7 +73,7 @@ def updated_session(
     shown: ListEvidence | None = None,
     weight: int = ONE,
 ) -> SkillSession | None:
-    """Return the session after an event of it; None for an event of none, or of one that is long over.
+    """Return the session after an event; None without a live session.
 
     An id that comes back after its session has ended begins a new session. `lasts` is the silence that ends one.
     """
@@ -142,13 +142,13 @@ class StatementSubject:
         return cls(item_attribute(item_id), ITEM, (shown or item_id)[:120], item_id=item_id)
 
     def hide_private_title(self, domain: str, privacy: Privacy) -> "StatementSubject":
-        """Replace an item's private title: a person can hide that item all the same."""
+        """Replace a private title: such an item can still be hidden."""
         if self.item_id is None or self.private_kind(domain, privacy) is None:
             return self
         return replace(self, value=HIDDEN_TITLE)
 
     def private_kind(self, domain: str, privacy: Privacy) -> str | None:
-        """Return the kind of personal data in it; None if it may be kept."""
+        """Return the kind of personal data in the subject, if any."""
         if self.bound is not None:
             return None
         about = [(self.dimension, self.value)]
@@ -157,7 +157,7 @@ class StatementSubject:
 
 
 class StatementUpdate:
-    """The statements of a skill while an event changes them; those that end by its time are gone from the start."""
+    """A skill's statements during one event; expired ones are already removed."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class StatementUpdate:
     def state(
         self, stance: Stance, subject: StatementSubject, words: str, scope: Scope, session_id: str | None = None
     ) -> Statement | None:
-        """Add a statement, and withdraw its opposites. A late one yields to newer ones about the same: returns None."""
+        """Add a statement and withdraw its opposites; None if a newer one exists."""
         current = list(self._held.values())
         about = [each for each in current if each.attribute_id == subject.attribute_id]
         if any(is_later(each.stated_at, self._at, self._logged_at) for each in about):

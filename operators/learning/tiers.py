@@ -1,4 +1,4 @@
-"""The limits of a skill and the evictions that keep them, and the tier rule of the paper (2.5), kept to compare."""
+"""The limits of a skill, evictions, and the paper's tier rule (2.5)."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,12 +46,12 @@ def is_protected(line: Attribute) -> bool:
 
 
 def is_unconfirmed(line: Attribute) -> bool:
-    """Return True for a line of the global skill that no choice of the person has confirmed."""
+    """Return True for a global line that no choice has confirmed."""
     return not line.support and line.source is AttributeSource.GLOBAL
 
 
 def fit_seed(seed: Sequence[Attribute], limits: MergeLimits = DEFAULT_LIMITS) -> tuple[Attribute, ...]:
-    """Return the first lines of a seed that fit its share of a skill."""
+    """Return the first seed lines that fit the seed's share."""
     kept: list[Attribute] = []
     for attribute in seed[: limits.attributes]:
         # Measured at the longest tier's name, so that a later reinforcement cannot burst the document.
@@ -64,7 +64,7 @@ def fit_seed(seed: Sequence[Attribute], limits: MergeLimits = DEFAULT_LIMITS) ->
 def eviction_order(
     lines: Sequence[Attribute], taken: Mapping[str, int], confirmed: Collection[str], usual: Mapping[str, int]
 ) -> Iterator[Attribute]:
-    """Yield the lines that may go: unconfirmed global lines, least taken, longest unconfirmed, rarest.
+    """Yield evictable lines: unconfirmed, least taken, oldest, rarest first.
 
     `taken` are the new counts, `confirmed` the lines that this event takes, `usual` the population's shares.
     """

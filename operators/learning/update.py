@@ -1,4 +1,4 @@
-"""Counts of choices and visits, and the tiers that follow from them (paper 2.5).
+"""Updates of counts and tiers by choices and visits (paper 2.5).
 
 Taken items count as taken, shown ones as expected; every line forgets a little. A model's verdicts add to the counts.
 """
@@ -62,7 +62,10 @@ def resolve_choice(
     limits: MergeLimits = DEFAULT_LIMITS,
     popularity: Mapping[str, int] | None = None,
 ) -> SkillDiff:
-    """Return the diff of a choice from a list. `usual` has the population's shares in 1/1024, by attribute id."""
+    """Return the diff of a choice from a list.
+
+    `usual` has the population's shares in 1/1024, by attribute id.
+    """
     proposal = validated.proposal
     verdicts: dict[str, tuple[int, int]] = {}
     if proposal.reasoned_by.model is not None:
@@ -113,7 +116,7 @@ def resolve_visit(
     usual: Mapping[str, int] | None = None,
     limits: MergeLimits = DEFAULT_LIMITS,
 ) -> SkillDiff:
-    """Return the diff of an item taken without a list: the population's shares replace the list."""
+    """Return the diff of an item taken without a list."""
     found = EvidenceUpdate(skill, Evidence(event_id=visit.event_id, item_id=item.item_id), limits, usual or {})
     found.count(
         item.facts, visit_evidence(item, usual), skill.contrasts, aged=inactivity_decay(skill, visit.occurred_at)

@@ -1,4 +1,4 @@
-"""Slim (paper 2.3, C.2): a few likes and one style phrase, within a token budget, by rules or by a model (LLM_Ext)."""
+"""Slim skills (paper 2.3, C.2): likes and style within a token budget."""
 
 from operators.language.words import relevant_to
 from operators.slim.rules import SlimResult, compose, extract_slim, select, selected_lines, slim

@@ -1,4 +1,4 @@
-"""LLM_Ext (paper 2.3, eq. 3, C.2): a model chooses the slim skill's phrases among the skill's own lines."""
+"""LLM_Ext (paper 2.3, eq. 3, C.2): a model chooses among the skill's lines."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _PHRASE_CHARS = MAX_LIKE_CHARS + len("prefers ")
 
 @dataclass(frozen=True)
 class LlmExtract:
-    """Has a model choose likes and style of a slim skill, among the skill's own lines."""
+    """Extractor of slim skills: a model chooses likes and style."""
 
     client: ModelClient
     gate: OutputGate
@@ -33,7 +33,7 @@ class LlmExtract:
     async def extract(
         self, skill: PolicySkill, instruction: str = "", budget: int = 30, population: Shares = None
     ) -> tuple[SlimResult, Provenance]:
-        """Extract the slim skill for this task, or raise ReasonerUnavailable; no sure line, no call."""
+        """Extract the slim skill for a task; raises ReasonerUnavailable."""
         asked = slim_question(
             skill,
             instruction,
@@ -54,7 +54,7 @@ class LlmExtract:
 
 @dataclass(frozen=True)
 class SlimQuestion:
-    """A question to the model; phrases with their lines, by the words that the model chooses by."""
+    """A question to the model; phrases with their lines, by key."""
 
     prompt: str
     likes: Mapping[str, tuple[str, Attribute]]
@@ -63,7 +63,7 @@ class SlimQuestion:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The answer's schema; it enumerates the lines, so that the model can choose nothing else."""
+        """The answer's schema; it enumerates the allowed phrases."""
         properties: dict[str, Any] = {}
         if self.likes:
             entry = {"type": "string", "enum": list(self.likes)}

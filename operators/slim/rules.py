@@ -1,4 +1,4 @@
-"""The slim skill that needs no LLM: likes by tier, distinctiveness and recency, then a style, within a budget."""
+"""The slim skill without an LLM: likes, then a style, within a budget."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -53,7 +53,7 @@ class SlimResult:
 
 
 def max_likes(budget: int) -> int:
-    """Return the most likes for a budget in tokens: the paper's three, more only in longer ones.
+    """Return the most likes for a budget in tokens (paper: three).
 
     >>> [max_likes(budget) for budget in (10, 30, 80, 150, 200)]
     [3, 3, 6, 12, 16]
@@ -69,7 +69,7 @@ def slim(
     *,
     gate: OutputGate,
 ) -> SlimSkill:
-    """Extract the line that an app injects: `likes: X, Y, Z | style: phrase`, of at most `budget` tokens.
+    """Extract the injected line, `likes: X, Y | style: phrase`, within `budget` tokens.
 
     The paper's optimum is 30 tokens. Attributes that are common in the population rank later: they distinguish few
     users. `relevant` attributes (see `relevant_to`) come first.
@@ -97,7 +97,7 @@ def extract_slim(
 
 
 def select(skill: PolicySkill, budget: int = 30, population: Shares = None, *, gate: OutputGate) -> tuple[str, ...]:
-    """Return the ids of the lines for the slim text, in order: `skill.slim_lines` with hysteresis.
+    """Select the lines of the slim text, with hysteresis.
 
     A selected like keeps its place until it may not leave the skill any more, or until a like without room is clearly
     stronger. A like joins at the strength of a high line and leaves below medium, so that one near either threshold
@@ -146,7 +146,7 @@ def _visible_text(short: SlimSkill) -> tuple[object, ...]:
 def phrases(
     skill: PolicySkill, population: Shares = None, relevant: Collection[str] = (), *, gate: OutputGate
 ) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
-    """Return all likes and style phrases that a slim skill may contain, the best first, each with its line."""
+    """Return eligible likes and style phrases, best first, with their lines."""
     shares = population or {}
     places = {name: place for place, name in enumerate(skill.slim_lines)}
 
@@ -196,7 +196,7 @@ def selected_lines(skill: PolicySkill, short: SlimResult) -> list[Attribute]:
 def build_slim(
     skill: PolicySkill, likes: Mapping[str, Attribute], styles: Mapping[str, Attribute], budget: int, gate: OutputGate
 ) -> SlimResult:
-    """Build the slim skill from as many of these likes and styles as the budget holds."""
+    """Build the slim skill from phrases that fit the budget."""
     avoids = stated_avoidances(skill, gate) if skill.stated else ()
     line = _fit_budget(tuple(likes), _joint_styles(styles), budget, avoids)
     within, session_id, until = _with_session_words(skill, likes, styles, line, budget, gate)
@@ -237,7 +237,7 @@ def _with_session_words(
     budget: int,
     gate: OutputGate,
 ) -> tuple["_SlimText", str | None, datetime | None]:
-    """Add to the line what holds for a while: the person's words for now, or else the newest session's lines.
+    """Add the words for now to the line, else the newest session's.
 
     Returns the line, the session for which it holds (None: for every host), and the moment at which it ends.
     """

@@ -33,7 +33,7 @@ _SESSION_STRENGTH = 0.4
 
 @lru_cache(maxsize=16_384)
 def phrase(dimension: str, value: str) -> str:
-    """Return the words for a value; one without letters, such as `20`, needs its dimension.
+    """Return the words for a value, with its dimension if it has no letters.
 
     >>> phrase("price", "20"), phrase("diet", "vegan"), phrase("cook_time", "45")
     ('price 20', 'vegan', 'cook time 45')
@@ -44,7 +44,7 @@ def phrase(dimension: str, value: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def quotable(value: str) -> str:
-    r"""Return a value that can end neither its place in the line nor a quotation, at most 40 characters.
+    r"""Return a value without delimiters or quotes, at most 40 characters.
 
     Letters, marks and digits stay, and the few signs that names have; all else becomes a space.
 
@@ -77,7 +77,7 @@ def stated_avoidances(skill: PolicySkill, gate: OutputGate) -> tuple[str, ...]:
 def temporary_phrases(
     skill: PolicySkill, scope: Scope, session_id: str | None, gate: OutputGate
 ) -> dict[str, datetime | None]:
-    """Return the statements of a passing scope as phrases, the newest first, each with the moment at which it ends.
+    """Return the statements of a scope as phrases, with their ends.
 
     There is no clock here: a reader compares the end with its own.
     """
@@ -98,7 +98,7 @@ def temporary_phrases(
 
 
 def session_phrases(skill: PolicySkill, known: Collection[str], gate: OutputGate) -> tuple[str, ...]:
-    """Return the phrases that the newest session adds to the known ones, the clearest first."""
+    """Return the newest session's additional phrases, strongest first."""
     if not skill.sessions:
         return ()
     # A choice in the session does not overrule a statement, nor one that the budget leaves out of the line.
@@ -114,7 +114,7 @@ def session_phrases(skill: PolicySkill, known: Collection[str], gate: OutputGate
 def as_slim_lines(
     skill: PolicySkill, lines: Iterable[Attribute], phrases: Sequence[str], gate: OutputGate
 ) -> tuple[SlimLine, ...]:
-    """Return the lines of a text with their dimensions: those of the skill, then those behind further phrases.
+    """Return a text's lines with dimension and stance.
 
     A rejected statement may have the same words as an allowed one, so each passes the gate here again.
     """
@@ -141,7 +141,7 @@ def _typed_line(dimension: str, value: str, is_avoided: bool = False) -> SlimLin
 
 
 def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ...], now: int) -> tuple[Attribute, ...]:
-    """Add a session's counts to a skill's lines, for a ranking within the session.
+    """Add a session's counts to the lines, for ranking in it.
 
     The skill's counts contain the session's already: within the session they count twice.
     """

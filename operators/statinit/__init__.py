@@ -1,4 +1,4 @@
-"""StatInit's parsers (paper 2.3, App. E): one per domain, from an item's metadata to facts. No LLM call, ever."""
+"""StatInit's parsers (paper 2.3, App. E): from an item's metadata to facts."""
 
 from operators.statinit.parsers import Parser, UnknownParser, facts_of, parser_for, vocabulary_for
 

@@ -1,4 +1,4 @@
-"""Books: genre, author, reading mood, fine category and era (paper App. E, Table 6, row Books/GoodReads).
+"""Books: genre, author, mood, fine category and era (paper App. E, Table 6).
 
 Series, reading level and format are left out, as in the paper's signal pruning.
 """

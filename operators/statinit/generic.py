@@ -1,4 +1,4 @@
-"""Any domain: structured attributes as the app gives them; words are never mined (paper App. E, the default parser).
+"""Any domain: structured attributes only, never mined words (paper App. E).
 
 | metadata value | facts |
 |---|---|

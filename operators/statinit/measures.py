@@ -38,7 +38,7 @@ _WITH_UNIT: Final = re.compile(rf"(\d{{1,7}}(?:[.,]\d{{1,3}})?) ?({'|'.join(_KIL
 
 
 def measures_of(candidate: Candidate) -> dict[str, float]:
-    """Return the item's measures by name; pure, never raises, each from 0 to 1e9.
+    """Return the item's measures by name, each from 0 to 1e9.
 
     >>> measures_of(Candidate(item_id="f1", title="Salt Harbour (1996)", metadata={"Runtime": "1h 38m", "votes": 812}))
     {'year': 1996.0, 'popularity': 812.0, 'length': 98.0}

@@ -1,4 +1,4 @@
-"""Films and series: genre, qualifier, director, viewing mood and more (paper App. E, Table 6, row MovieTV)."""
+"""Films and series: genre, qualifier, director, mood (paper App. E, Table 6)."""
 
 from typing import Final
 

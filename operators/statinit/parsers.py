@@ -1,4 +1,4 @@
-"""The parser of a domain's items: by configuration, by name, by plug-in, else the generic one (paper App. E)."""
+"""The parser of a domain: configured, built in, plugged in, or generic."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -42,7 +42,7 @@ class UnknownParser(ValueError):
 
 
 def parser_for(domain: str, overrides: Mapping[str, str]) -> Parser:
-    """Return the override for the domain, else the parser of that name or alias, else a plug-in, else the generic one.
+    """Return a domain's parser: override, built-in, plug-in, else generic.
 
     Raises:
         UnknownParser: an override names a parser that is neither built in nor installed.

@@ -1,4 +1,4 @@
-"""Shared by the domain parsers: raw metadata into lists, names, labels, keyword hits and facts (paper App. E).
+"""Text cleaning shared by the domain parsers (paper App. E).
 
 Everything here is pure, bounded, and takes any JSON value without raising.
 """
@@ -72,7 +72,7 @@ _TITLE_YEAR = re.compile(r"\((1[0-9]{3}|20[0-9]{2})\)")
 
 
 def literal(text: str) -> Any:
-    """Parse a Python or JSON list, tuple or dict written as a string; None for any other text.
+    """Parse a Python or JSON literal list, tuple or dict; else None.
 
     Only quoted strings, plain numbers, constants and brackets reach `ast.literal_eval`, under a length cap, so that no
     text can make it warn; nesting is bounded by Python's own tokenizer (200 levels).
@@ -96,7 +96,7 @@ def literal(text: str) -> Any:
 
 
 def as_list(value: Any) -> list[str]:
-    """Return the texts in a raw metadata value, in order, at most `MAX_VALUES` of them.
+    """Return the texts of a raw metadata value, at most `MAX_VALUES`.
 
     A string is a Python or JSON literal, else split at `|`, else at `;`, else at commas. Inside a list a comma
     belongs to the name. A dict gives its `name`, else the keys whose value is true or a positive count. Integers
@@ -169,7 +169,7 @@ def _fold(key: str) -> str:
 
 
 def values_of(folded: Mapping[str, Any], concept: str) -> list[str]:
-    """Return the texts of the first key of a concept (see `KEYS`) that has any."""
+    """Return the texts of a concept's first non-empty key (`KEYS`)."""
     for key in KEYS[concept]:
         if (value := folded.get(key)) and (texts := as_list(value)):
             return texts
@@ -177,7 +177,7 @@ def values_of(folded: Mapping[str, Any], concept: str) -> list[str]:
 
 
 def name(text: str) -> str:
-    """Clean a name, keeping its letter case: NFKC, one line, no tags or asides, at most 60 characters.
+    """Clean a name, keeping its case, to one line of 60 characters.
 
     >>> name(" Sofia   Coppola (Director)"), name("N/A"), name("O&#39;Brien")
     ('Sofia Coppola', '', "O'Brien")
@@ -217,7 +217,7 @@ def _clean(text: str) -> str:
 
 
 def people(texts: Iterable[str], limit: int) -> list[str]:
-    """Return the first names of people in a raw list, without parts that are no name (`Jr.`, `J.K.`, `123`).
+    """Return the first names of people, without suffixes and initials.
 
     >>> people(["Robert Downey", "Jr.", "Zoë Wanamaker (voice)"], 3)
     ['Robert Downey', 'Zoë Wanamaker']
@@ -232,7 +232,7 @@ def _person(text: str) -> str:
 
 
 def year(folded: Mapping[str, Any], title: str) -> str:
-    """Return the year in the metadata, else that of `(1995)` in the title; empty if there is none.
+    """Return the year of the metadata, else of `(1995)` in the title.
 
     >>> year({"year": 1994}, ""), year({}, "The Long Ferry (2012)"), year({"published": "1813-01-28"}, "")
     ('1994', '2012', '1813')
@@ -248,7 +248,7 @@ def year(folded: Mapping[str, Any], title: str) -> str:
 
 
 def decade(year: str) -> str:
-    """Return the decade of a year, such as `1990s`; years before 1900 are one era."""
+    """Return a year's decade, such as `1990s`, or `before 1900`."""
     if not year:
         return ""
     return "before 1900" if year < "1900" else f"{year[:3]}0s"
@@ -266,7 +266,7 @@ def description_of(candidate: Candidate) -> str:
 
 
 def flatten(text: str) -> str:
-    """Return the text for keyword matching: lower case, no apostrophes, one space between words.
+    """Flatten text for keyword matching: lower case, single spaces, no apostrophes.
 
     >>> flatten("Sci-Fi: a Thief's Tale")
     'sci fi a thiefs tale'
@@ -275,7 +275,7 @@ def flatten(text: str) -> str:
 
 
 class Vocabulary:
-    """A closed set of labels, each known by its keywords, which match whole words, the longest first.
+    """A closed set of labels, matched by whole keywords, longest first.
 
     >>> tones = Vocabulary({"funny": "comedy, laugh out loud", "dark": "noir, grim"})
     >>> tones.find("A grim, laugh-out-loud COMEDY of errors; two comedies really")
@@ -298,17 +298,17 @@ class Vocabulary:
         return tuple(self._rank)
 
     def without(self, words: str) -> "Vocabulary":
-        """Return the vocabulary without some keywords, such as those that only a raw genre uses unambiguously."""
+        """Return the vocabulary without keywords that are ambiguous in prose."""
         left_out = {form for word in words.split(",") for form in _forms(word)}
         kept = {form: label for form, label in self._label_of.items() if form not in left_out}
         return Vocabulary({of: ",".join(f for f, label in kept.items() if label == of) for of in self._rank})
 
     def find(self, text: str, labels: Iterable[str] = ()) -> list[str]:
-        """Return the labels with keywords in a free text, and those of short texts (see `find_in`)."""
+        """Return the labels whose keywords occur in a text or in labels."""
         return self._ranked(chain(self._hits(text), *map(self._in_label, labels)), 0.0)
 
     def find_in(self, texts: Iterable[str], floor: float = 0.0) -> list[str]:
-        """Return the labels with keywords in short texts, such as raw genres; each text counts once for a label.
+        """Return the labels whose keywords occur in short texts, such as genres.
 
         Most mentioned first, then in the vocabulary's order; those with less than `floor` times the mentions of the
         first are left out.
@@ -356,7 +356,7 @@ def closed_facts(**labels: Iterable[str]) -> tuple[Fact, ...]:
 
 
 def facts(*groups: tuple[str, Iterable[str], int]) -> tuple[Fact, ...]:
-    """Return the facts of (dimension, values, limit) groups: in order, distinct in identity, at most `MAX_FACTS`.
+    """Return distinct facts of (dimension, values, limit) groups, at most `MAX_FACTS`.
 
     >>> [f.value for f in facts(("genre", ["War", "war", "", "drama"], 5), ("era", ["1990s"], 1))]
     ['War', 'drama', '1990s']

@@ -1,4 +1,4 @@
-"""Places: categories, price tier, city, ambience, meals and rating (paper App. E, Table 6, row Yelp).
+"""Places: categories, price, city, ambience, meals and rating (paper App. E, Table 6).
 
 `attributes` come in four spellings: a dotted key (`Ambience.casual: "True"`), a dict, a dict written as a string, and
 joined words (`Ambience_casual Ambience_trendy`). They may also stand in the metadata itself.

@@ -28,7 +28,7 @@ from schemas.events import Abstention, Contrast, Feedback, Interaction
 
 @dataclass(frozen=True)
 class PreparedChoice:
-    """The first half of a choice, without private and erased details; without an `outcome`, ask a reasoner."""
+    """A filtered choice; without an `outcome`, it needs a reasoner."""
 
     contrast: Contrast | None
     outcome: EvolveOutcome | None = None
@@ -99,7 +99,7 @@ class EvolveStep(VersionBuilder):
     def fence(
         self, skill: PolicySkill, event: Contrast | Feedback | Abstention, source: Position | None = None
     ) -> EvolveOutcome | None:
-        """Return the reason not to learn from an event; None if the skill learns from it."""
+        """Return the reason to skip an event; None to learn from it."""
         if has_learned(skill, event.event_id, source):
             return EvolveOutcome.REPEATED
         return EvolveOutcome.FROZEN if self.has_stopped(skill) else None
@@ -123,11 +123,12 @@ class EvolveStep(VersionBuilder):
     def visit(
         self, state: EvolveState, visit: Interaction, item: ItemFacts, source: Position | None = None
     ) -> EvolveEffects:
-        """Apply an item taken without a list. A skill before its first choice will begin with it anyway."""
+        """Apply an item taken without a list."""
         skill = state.skill
         known = without_erased_facts(item, visit.user_id, visit.domain, state.receipt, *_moments(visit, source))
         if known is None:
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
+        # A skill before its first choice will start with the profile that has this visit.
         if not skill.version or self.mode is not EvolveMode.COUNTS:
             return EvolveEffects(EvolveOutcome.COUNTED, skill)
         is_brought_along = skill.counted_until is not None and visit.occurred_at <= skill.counted_until

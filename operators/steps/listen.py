@@ -1,4 +1,4 @@
-"""Steps of the agent `listen`: collect turns in chunks, and apply the findings of a chunk to the person's card.
+"""Steps of the agent `listen`: collect turns in chunks, update cards.
 
 A chunk closes by length, by silence, or at the end of its conversation. It never changes afterwards, so a late answer
 of the extractor is still right.
@@ -89,7 +89,7 @@ class ListenEffects:
 
 @dataclass(frozen=True)
 class ListenStep:
-    """Read conversations: a chunk closes at `tokens`, with a turn of the person, or after `silence_ms` of silence."""
+    """Limits and readers of conversations; a turn or a silence closes chunks."""
 
     tokens: int = 1_000
     silence_ms: int = 300_000
@@ -97,7 +97,7 @@ class ListenStep:
     extractor: Extractor = field(kw_only=True)
 
     def add_turn(self, state: ListenState, utterance: Utterance, source: Position) -> ListenEffects:
-        """Add a turn to its chunk, and close chunks that were silent until it came."""
+        """Add a turn to its chunk; close chunks that fell silent before."""
         if state.receipt is not None and state.receipt.covers(utterance.domain, utterance.occurred_at, source.moment):
             return ListenEffects(ListenOutcome.FORGOTTEN)
         listening = state.listening or PendingConversations(user_id=utterance.user_id)
@@ -140,7 +140,7 @@ class ListenStep:
         return ListenEffects(ListenOutcome.HEARD, listening.model_copy(update={"chunks": tuple(chunks)}), tuple(closed))
 
     def due_ms(self, listening: PendingConversations) -> int | None:
-        """Return the time at which a chunk is due, by Kafka's clock; None: nothing waits."""
+        """Return when the next chunk is due, by Kafka's clock, if any."""
         return min(
             (0 if each.is_closed else each.last_turn_ms + self.silence_ms for each in listening.chunks), default=None
         )
@@ -173,7 +173,7 @@ class ListenStep:
         )
 
     def erased_values(self, state: ListenState, heard: Extraction, thought: ChunkEffects) -> tuple[str, ...]:
-        """Return the values that a chunk has erased: those of lines, and those that the person named."""
+        """Return the values that a chunk erases from card or by wish."""
         wishes = (each.value for each in heard.findings[:MAX_FINDINGS] if each.effect is Effect.FORGETS)
         lines = (value_of_line(*each) for each in erased_lines(state.card, thought.diff).items())
         return tuple(dict.fromkeys((*wishes, *lines)))
@@ -210,7 +210,7 @@ class ListenStep:
 
 
 def forget_requests(utterance: Utterance, extractor: Extractor) -> str:
-    """Return only the wishes to forget of a turn that must not be remembered.
+    """Return the wishes to forget of an opted-out turn.
 
     "Don't remember that I like jazz" is about jazz, which the card may have.
     """
@@ -233,7 +233,7 @@ def has_result(card: Card | None, user_id: str, chunk: Chunk) -> bool:
 
 
 def erasing_changes(diff: CardDiff | None) -> tuple[CardChange, ...]:
-    """Return the changes that erase lines, whose words have to go from the log too."""
+    """Return the changes whose words must leave the log too."""
     return (
         () if diff is None else tuple(each for each in diff.changes if each.line is None and each.kind in ERASING_KINDS)
     )
@@ -246,7 +246,7 @@ def erased_lines(card: Card | None, diff: CardDiff | None) -> dict[str, str]:
 
 
 def erased_until(chunk: Chunk, now: datetime) -> datetime:
-    """Return the end of the period that a wish to forget covers: the time of its last turn.
+    """Return the end of the period that a wish to forget covers.
 
     Uses Kafka's time where the app's clock is slightly behind it.
     """
@@ -255,7 +255,7 @@ def erased_until(chunk: Chunk, now: datetime) -> datetime:
 
 
 def needs_storing(thought: ChunkEffects) -> bool:
-    """Return True if a result has to be stored first: the card alone does not show all of it."""
+    """Return True if the card alone does not record the result."""
     return bool(thought.corrections or thought.forgets or thought.lines)
 
 

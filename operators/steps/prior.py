@@ -1,4 +1,4 @@
-"""Step of the agent `prior`, and the begin of skills (paper 2.3, dual-level initialization)."""
+"""Step of the agent `prior`, and the start of skills (paper 2.3)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -74,7 +74,7 @@ class PriorStep:
 
 @dataclass(frozen=True)
 class SkillStart:
-    """How skills begin: users with interactions from their statistics, others from the domain's template."""
+    """Seed of new skills: the user's history, else the domain's template."""
 
     limits: MergeLimits = DEFAULT_LIMITS
     from_history: bool = True

@@ -1,4 +1,4 @@
-"""Steps of the agent `rank` without a model: retrieve, extract, order, answer (paper 2.2 to 2.4)."""
+"""Steps of the agent `rank` without a model (paper 2.2 to 2.4)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from schemas.events import Injected, RankedBy, Ranking, RankRequest
 
 @dataclass(frozen=True)
 class RankState:
-    """The state of a user in a domain, as in `operators.steps.evolve`, with the other takers of their items."""
+    """The state of a user in a domain, with neighbours of their items."""
 
     skill: PolicySkill
     memory: Memory | None = None
@@ -36,7 +36,7 @@ class RankState:
 
 @dataclass(frozen=True)
 class ListStatements:
-    """The person's statements about one list, and the fit of its candidates, in the order of the request."""
+    """The person's statements about one list, and its candidates' fit."""
 
     fit: Fit | None = None
     said: Constraints = NO_CONSTRAINTS
@@ -87,7 +87,7 @@ class RankStep:
     privacy: Privacy = field(kw_only=True)
 
     def retrieve(self, state: RankState, rules: str, now: datetime) -> Retrieved:
-        """Return the community's part; `rules` names the domain by whose rules neighbours are pruned."""
+        """Return the community's context; `rules` names the pruning domain."""
         if not self.retrieves:
             return Retrieved()
         return retrieve(state.memory, state.neighbourhood, rules, now, popularity=state.popularity, gate=self.gate)
@@ -134,7 +134,7 @@ class RankStep:
     def session_lines(
         skill: PolicySkill, lines: Sequence[Attribute], now: datetime, session_id: str | None
     ) -> Sequence[Attribute]:
-        """Return the lines that rank now, with a live session's lines and without avoided ones."""
+        """Return the lines that rank in this session, without avoided ones."""
         held = live_session(skill, session_id, now)
         if held is not None:
             lines = with_session(tuple(lines), held.lines, skill.contrasts)
@@ -184,7 +184,7 @@ class RankStep:
 
 
 def answer(request: RankRequest, order: Sequence[str], injected: Injected) -> Ranking:
-    """Return the ranking that answers a request, with an id that follows from it."""
+    """Return the ranking that answers a request, with a derived id."""
     by_id: dict[str, Candidate] = {candidate.item_id: candidate for candidate in request.candidates}
     return Ranking(
         event_id=derived_id("ranking", request.user_id, request.request_id),

@@ -1,4 +1,4 @@
-"""Versions of skills: the outcome of an event, the next version, and the slim skill that apps read."""
+"""Versions of skills, and the slim skills that apps read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -60,7 +60,7 @@ class SkillVersion:
 
 @dataclass(frozen=True)
 class EvolveEffects:
-    """The outcome of an event, the skill after it, and its version to be applied, if any."""
+    """The outcome of an event, and the skill after it."""
 
     outcome: EvolveOutcome
     skill: PolicySkill
@@ -90,7 +90,7 @@ class VersionBuilder:
         return EvolveEffects(outcome, version.skill, version)
 
     def version(self, state: EvolveState, diff: SkillDiff, *, always: bool = False) -> SkillVersion:
-        """Return the version after a diff, with a slim skill if apps would read another one, or `always`.
+        """Return the version after a diff, with a changed slim skill.
 
         The diff is sealed here, and gets the lines of the slim skill if they change.
         """
@@ -113,7 +113,7 @@ class VersionBuilder:
         return SkillVersion(evolved, diff, self.slim(evolved) if is_news else None)
 
     def unsent(self, state: EvolveState, diff_version: int, slim_version: int, slim_text: str | None) -> SkillVersion:
-        """Return the part of the newest version that a crashed worker may not have sent."""
+        """Return the parts of a version that a crashed worker may have missed."""
         skill = state.skill
         now = self.slim(skill)
         is_as_before = now is not None and now.text == slim_text and now.session_until is None
@@ -121,7 +121,7 @@ class VersionBuilder:
         return SkillVersion(skill, None if diff_version >= skill.version else skill.last_diff, None if is_sent else now)
 
     def slim(self, skill: PolicySkill) -> SlimSkill | None:
-        """Return the skill as an app injects it; None where slim skills are off."""
+        """Return the injected skill; None if slim skills are off."""
         if self.slim_tokens is None:
             return None
         short = slim(skill, self.slim_tokens, gate=self.gate)
