@@ -1,4 +1,4 @@
-"""Pages of a card: its lines, its log, and its changes, each after a preview."""
+"""Pages of a card: lines, log, and changes after a preview."""
 
 import uuid
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ _DONE = {
 
 
 async def card_for_template(ctx: PageContext, user: str) -> dict[str, Any] | None:
-    """Return the card for a template, surest lines and newest past lines first; None if empty."""
+    """Return the card for a template, surest lines first; None if empty."""
     card = await card_of(ctx.api, ctx.token, user)
     if card is None or not (card.lines or card.past):
         return None

@@ -47,7 +47,7 @@ async def planned(ctx: PageContext) -> Response:
 
 @page("POST", "/letters/replay", Scope.OPERATE, under="/letters")
 async def replayed(ctx: PageContext) -> Response:
-    """Replay the selected dead letters, each once even if the form is sent twice."""
+    """Replay the selected dead letters, each exactly once."""
     ids = _selected_ids(ctx)
 
     def send() -> int:
@@ -79,7 +79,7 @@ async def _kafka(ctx: PageContext, do: Callable[[], _Result]) -> _Result:
 
 
 def readable(value: bytes | None) -> str:
-    r"""Return the beginning of a value as text with escaped control characters, or as bytes.
+    r"""Return the beginning of a value as inert text, or as bytes.
 
     >>> readable("<b>\u202e".encode()), readable(b"\xff<b>")
     ('<b>\\u202e', "b'\\xff<b>'")

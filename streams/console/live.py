@@ -1,4 +1,4 @@
-"""The live page: the processes' state, and rates from two readings of their metrics."""
+"""The live page: state and rates of all processes."""
 
 import asyncio
 import time
@@ -42,7 +42,7 @@ ERRORS = {
 
 
 class ProcessMonitor:
-    """Readings of all processes, shared by all pages; `rates` are per second, None after a pause."""
+    """Readings of all processes, shared by all pages."""
 
     def __init__(
         self, fetch: Callable[[], Awaitable[Sequence[ProcessMetrics]]], clock: Callable[[], float] = time.monotonic
@@ -51,7 +51,7 @@ class ProcessMonitor:
         self._lock = asyncio.Lock()
         self._read_at = float("-inf")
         self.readings: Sequence[ProcessMetrics] = ()
-        self.rates: ProcessMetrics | None = None
+        self.rates: ProcessMetrics | None = None  # per second; None after a pause
 
     async def refresh(self) -> None:
         """Read all processes, at most every 2 s."""

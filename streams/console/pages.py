@@ -64,7 +64,7 @@ def page(method: str, path: str, *needs: Scope, under: str = "") -> Callable[["H
 
 @dataclass(frozen=True)
 class PageContext:
-    """One request of a signed-in browser; `fields` are those of the form, or of the address if there is none.
+    """A request of a signed-in browser, with the fields of its form or address.
 
     Methods that read a field raise a problem if it is missing or invalid.
     """
@@ -96,7 +96,10 @@ class PageContext:
         return until[-ENTRIES:], {"before": before, "older": older}
 
     def user(self, scope: Scope | None = None) -> str:
-        """Return the user in the fields, if the token has the scope, by default to read them."""
+        """Return the user in the fields, if the token has the scope.
+
+        By default any scope that reads them.
+        """
         user = self._field(_USER, "user")
         if not (self.token.can_read(user) if scope is None else self.token.allows(scope, user)):
             raise refuse(READERS if scope is None else (scope,))
@@ -128,7 +131,7 @@ class PageContext:
         return HTMLResponse(render(template, ctx=self, notices=notices, **values), status)
 
     def redirect(self, path: str, notice: str = "", kind: str = "good", **query: Any) -> Response:
-        """Redirect to a page that shows a notice; its kind is good, wait or bad."""
+        """Redirect to a page with a notice of kind good, wait or bad."""
         if notice:
             self.session.notices.append((notice, kind))
             del self.session.notices[:-MOST_NOTICES]

@@ -1,4 +1,4 @@
-"""The query page: one statement on the snapshot, run by a `sager sql` process."""
+"""The query page: runs one statement in a `sager sql` process."""
 
 import asyncio
 import csv
@@ -87,7 +87,7 @@ async def _page(ctx: PageContext, query: str, status: int = 200, **values: Any) 
 
 
 async def query_as_csv(file: Path, prefix: str, query: str, seconds: int = SECONDS) -> str:
-    """Return the result as CSV, up to the last whole row of its first 4 MB."""
+    """Return the whole rows in the first 4 MB of CSV."""
     if not query.strip():
         raise QueryFailed("the query is empty: choose a name from the list, or write one")
     # A process of its own can be killed: some functions ignore DuckDB's time limit.
@@ -131,7 +131,7 @@ def environment(prefix: str) -> dict[str, str]:
 
 
 def table_of(output: str) -> dict[str, Any]:
-    """Return headings and cells that fit on a page, and whether there are more."""
+    """Return the headings and cells that fit on a page."""
     rows = list(islice(csv.reader(StringIO(output)), ROWS + 2))
     shown, size = list[list[str]](), 0
     for row in rows[: ROWS + 1]:

@@ -1,4 +1,4 @@
-"""Protects pages from other sites: headers, host names, origins and CSRF secrets of forms."""
+"""Protects pages from other sites by headers, host names, origins and secrets."""
 
 import hmac
 import ipaddress
@@ -83,7 +83,7 @@ async def form_of(request: Request) -> dict[str, str]:
 
 
 def fields(encoded: str) -> dict[str, str]:
-    """Parse the fields of a form or an address; each name must be unique."""
+    """Parse the fields of a form or an address; names are unique."""
     try:
         pairs = parse_qsl(encoded, keep_blank_values=True, errors="strict", max_num_fields=FIELDS)
     except ValueError:

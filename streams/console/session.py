@@ -51,7 +51,7 @@ class Sessions:
         self._codes: dict[str, tuple[str, float]] = {}
 
     def begin(self, token: Token) -> str:
-        """Begin a session and return its cookie; over the limit, the least recently used one ends."""
+        """Begin a session and return its cookie; over the limit, the oldest ends."""
         secret, now = secrets.token_urlsafe(SECRET_BYTES), self._clock()
         with self._lock:
             self._drop_expired(now)
@@ -125,7 +125,7 @@ class ConsoleLink(BaseModel):
 
 @router.post("/v1/console/links")
 async def console_link(request: Request, token: TokenParam) -> ConsoleLink:
-    """Return a link that signs in to the console with this token, once, within an hour."""
+    """Return a link that signs in once, within an hour, with this token."""
     return ConsoleLink(path=address("/enter", code=request.app.state.console.sessions.code(token.sha256)))
 
 

@@ -1,4 +1,4 @@
-"""Pages of a person: search, skill and card, a line's history, the log and a version."""
+"""Pages of a person: search, skill, line history, log and version."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -38,7 +38,8 @@ async def home(ctx: PageContext) -> Response:
 
 @page("GET", "/people", *READERS)
 async def people(ctx: PageContext) -> Response:
-    """Search users by the start of their id; a token of one user opens their page."""
+    """Search users by the start of their id."""
+    # A token of one user skips the search.
     token, lists = ctx.token, ctx.token.allows(Scope.READ_ALL, ALL_USERS)
     if not lists and token.user not in (None, ALL_USERS):
         return ctx.redirect("/person", user=token.user)
@@ -151,7 +152,7 @@ def scale(lines: Sequence[Attribute]) -> int:
 
 
 def stated(skill: PolicySkill, statement_id: str, now: datetime) -> dict[str, Any] | None:
-    """Return a statement with its words and state, or None without one of this id."""
+    """Return a statement with its words and state, if any."""
     each = next((each for each in skill.stated if each.statement_id == statement_id), None)
     if each is None:
         return None
@@ -219,7 +220,7 @@ async def version(ctx: PageContext) -> Response:
 
 
 def _entries(con: DuckDBPyConnection, chosen: Sequence[SkillDiff], diffs: Sequence[SkillDiff]) -> dict[str, Any]:
-    """Return versions for a template, newest first, with names of lines and titles of items."""
+    """Return versions for a template, newest first."""
     items = sorted({diff.evidence.item_id for diff in chosen if diff.evidence.item_id})
     entries = []
     for diff in reversed(chosen):
@@ -232,5 +233,5 @@ def _entries(con: DuckDBPyConnection, chosen: Sequence[SkillDiff], diffs: Sequen
 
 
 def refusal_text(found: Iterable[RefusedProposal]) -> str:
-    """Word the reasons why a change had no effect, or only a part of it."""
+    """Word the reasons why a change was refused."""
     return "; ".join(dict.fromkeys(_REFUSED.get(each.why.value, each.why.value) for each in found))

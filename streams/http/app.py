@@ -1,4 +1,4 @@
-"""The application: all routes behind authentication, body limits, problems for every error, and metrics."""
+"""The ASGI application: authentication, body limits, errors as problems, metrics."""
 
 import asyncio
 import logging

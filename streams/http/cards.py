@@ -42,7 +42,7 @@ async def card(
     domain: DomainQuery = None,
     form: Annotated[Literal["json", "text"], Query(alias="format", description="`text`: for a prompt.")] = "json",
 ) -> Response:
-    """The card of a person, line by line, with evidence and the reason each line is shown.
+    """Return the card of a person, with evidence and reasons by line.
 
     `format=text` returns the lines for a prompt, of at most `budget_tokens` (300 by default); `read-slim` suffices
     for it. Fresh within milliseconds.

@@ -192,7 +192,7 @@ async def send_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Re
 
 @events.post("/v1/events/lint", dependencies=[require(TokenScope.PRODUCE, every=True)], response_model=LintReport)
 async def lint_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Response:
-    """List the lessons of each event of a batch, in sentences, without sending any.
+    """List the lessons of a batch in sentences, without sending it.
 
     The user has no history, but the events see each other: a selection finds the ranking of the same batch.
     """
@@ -241,7 +241,7 @@ async def rank(api: ApiParam, token: TokenParam, body: RankBody) -> Response:
 async def correct(
     api: ApiParam, token: TokenParam, user: UserPath, domain: DomainPath, body: CorrectionBody
 ) -> Response:
-    """Record a person's wishes, in words or by a form; returns the statements that were understood.
+    """Record a person's wishes; returns the statements that were understood.
 
     The next ranking follows them. With `answers` it answers the question of a ranking. Words that are not understood
     are logged without effect: `why` is the reason, and `explanation` has examples. Words that ask not to be remembered

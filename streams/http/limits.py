@@ -49,7 +49,7 @@ class Busy(StreamsError):
 
 
 class Buckets:
-    """A token bucket per key: `rate` requests a second, in bursts of up to `burst`. Thread-safe."""
+    """A token bucket per key. Thread-safe."""
 
     def __init__(
         self, rate: float, burst: int, most: int = BUCKETS, clock: Callable[[], float] = time.monotonic
@@ -124,7 +124,7 @@ class Gate:
         self._limit(self._requests, token.sha256, "token", token.rate)
 
     def token_by_hash(self, sha256: str) -> Token | None:
-        """Return the current token with this hash, unless it was revoked or has expired."""
+        """Return the valid token with this hash, if any."""
         found = next((token for token in self._tokens.all() if token.sha256 == sha256), None)
         return None if found is None or found.is_expired() else found
 

@@ -1,4 +1,4 @@
-"""The HTTP API's Prometheus metrics. Labels are closed sets: never a user, a token or a token's name."""
+"""The HTTP API's metrics. Labels never name users or tokens."""
 
 from prometheus_client import Counter, Histogram
 

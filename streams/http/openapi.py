@@ -136,7 +136,7 @@ def _parameter(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _untitled(part: Any, names: bool = False) -> Any:
-    """Drop titles, which only repeat field names; `names`: the keys of this part are fields."""
+    """Drop titles, which repeat field names; `names`: keys are field names."""
     if isinstance(part, list):
         return [_untitled(each) for each in part]
     if not isinstance(part, dict):

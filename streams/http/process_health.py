@@ -25,9 +25,10 @@ NO_STORE = {"Cache-Control": "no-store"}
 
 
 class Health(Protocol):
-    """A process's health, called from other threads: it must not block, nor name users or secrets."""
+    """A process's health. Thread-safe."""
 
-    # A missing broker makes a process unready, not dead: a restart would not help.
+    # Reasons must not name users or secrets: probes log them. A missing broker makes a process unready, not dead: a
+    # restart would not help.
 
     def why_not_live(self) -> list[str]:
         """Return the reasons to restart the process."""

@@ -54,9 +54,9 @@ def refuse(scopes: tuple[Scope, ...]) -> Problem:
 
 
 class RequireScopes:
-    """A dependency: the token must have one of these scopes for the user in the path, or for all users.
+    """A dependency: the token needs one of these scopes for the path's user.
 
-    With `every` it needs all the scopes, for any user; the route checks which.
+    Without a user in the path, for all users. With `every` it needs all scopes, for any user; the route checks which.
     """
 
     def __init__(self, *scopes: Scope, every: bool = False) -> None:

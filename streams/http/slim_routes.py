@@ -62,7 +62,7 @@ async def slim(
     session_id: Annotated[Identifier | None, Query(description="The person's session.")] = None,
     if_none_match: Annotated[str | None, Header(description="The `ETag` of an earlier answer.")] = None,
 ) -> Response:
-    """Return the slim skill of a user in a domain; put its `text` into the prompt.
+    """Return a slim skill; put its `text` into the prompt.
 
     Fresh within milliseconds.
     """
@@ -113,7 +113,7 @@ class _SseResponse(StreamingResponse):
 
 
 async def _stream(api: Api, token: Token, wanted: bytes | None, last: str | None) -> AsyncIterator[bytes]:
-    """Yield events until the stream or its token ends; `wanted`: the only key, or None for all."""
+    """Yield events until the stream or its token ends; `wanted`: the only key."""
     checked, user = time.monotonic(), ALL_USERS if wanted is None else orjson.loads(wanted)[0]
     seen, position = api.cache.change_count, api.cache.position()
     for part in _joined(_first(api, wanted, last)):

@@ -1,4 +1,4 @@
-"""The current slim skills, skills and cards of all users, followed from their topics by a thread."""
+"""Follows the topics of slim skills, skills and cards in memory."""
 
 import secrets
 import threading
@@ -251,7 +251,7 @@ class TopicCache:
 
 
 def slim_for_host(slim: SlimSkill, session: str | None = None, now: datetime | None = None) -> dict[str, Any]:
-    """Return a slim skill in a host's form; the lines of a session only within it."""
+    """Return a slim skill in a host's form; session lines only within it."""
     body = slim.model_dump(mode="json", exclude=INTERNAL)
     at = now or datetime.now(UTC)
     body["text"] = slim.text_at(at, session)

@@ -16,7 +16,7 @@ OnProgress = Callable[[str, int, int], None]
 
 
 def read_populations(settings: Settings, domain: str | None, on_progress: OnProgress) -> tuple[list[Population], int]:
-    """Count the populations of all domains or of one; also return the number of unreadable records."""
+    """Count the populations by domain, and the unreadable records."""
     found: dict[str, Population] = {}
     unreadable = 0
 

@@ -131,14 +131,14 @@ def version_in(value: bytes) -> int:
 
 
 class _Slim(NamedTuple):
-    """The newest slim skill of a key, and the highest version since the last tombstone."""
+    """A key's newest slim skill, and its highest version since a tombstone."""
 
     value: bytes
     highest: int
 
 
 class _Partition(NamedTuple):
-    """One partition: the folds of the log, and the newest records of the two other topics, by key."""
+    """A partition's folds of the log and newest records, by key."""
 
     folded: dict[bytes, FoldedSkill]
     skills: dict[bytes, bytes]
@@ -146,7 +146,7 @@ class _Partition(NamedTuple):
 
 
 def rebuild(settings: Settings, on_progress: OnProgress = lambda *_: None, *, apply: bool = False) -> RebuildReport:
-    """Fold the whole log and compare; `apply` writes the skills and slim skills that differ."""
+    """Fold the log and compare; `apply` writes the records that differ."""
     if apply:
         no_workers(settings)
     with Scanner(settings) as scanner:
@@ -273,7 +273,7 @@ class _Rebuild:
         return is_others or is_unsealed or seal is SealState.WRONG or not is_canonical(record, slim_skill)
 
     def _is_ahead(self, key: bytes, found: _Partition) -> bool:
-        """Return True if apps may have a slim skill of a version above the newest."""
+        """Return True if apps may have a newer slim skill than the log."""
         record, each = found.slims[key], found.folded.get(key, FoldedSkill())
         newest = max(len(each.seen), version_in(found.skills.get(key, b"")))
         return record.highest > min(newest, version_in(record.value))

@@ -50,7 +50,7 @@ def card_view(
     budget_tokens: int | None = None,
     domain: str | None = None,
 ) -> CardView:
-    """Return the card at a moment: lines that match the request first, then the surest others.
+    """Return the card at a moment, lines that match the request first.
 
     `budget_tokens`: the limit for the lines' words. `domain`: only lines of this domain or of all.
     """

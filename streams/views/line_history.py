@@ -1,4 +1,4 @@
-"""The history of a line or a statement: its steps, oldest first, as values and as sentences."""
+"""The history of a line or a statement, oldest step first."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -38,14 +38,14 @@ class _Entry(BaseModel):
 
 
 class Counts(_Entry):
-    """How often a line was taken and would be by chance, such as `2.1`; None: not counted."""
+    """How often a line was taken, and by chance would be."""
 
     taken: str | None
     expected: str | None
 
 
 class LineStep(Counts):
-    """One step of a line: seeded, changed by an event or a command, or judged by a model."""
+    """A step of a line: a seed, a change, or a model's judgement."""
 
     kind: str
     version: int
@@ -120,7 +120,7 @@ class StatementHistory(_Entry):
 def explain(
     con: DuckDBPyConnection, user: str, domain: str, attribute_id: str, gate: OutputGate, now: datetime | None = None
 ) -> LineHistory | StatementHistory:
-    """Return the history of a line or a statement, also of a removed or reworded one.
+    """Return the history of a line or statement, even if removed.
 
     Raises:
         UnknownLine: the log has no such line; the message names the nearest.
@@ -245,8 +245,8 @@ def _counts(line: Attribute | None) -> dict[str, str | None]:
 
 
 def _count_unchosen_with(diff: SkillDiff, attribute: str, choice: EvidenceChoice) -> int | None:
-    """Return the number of unchosen items with the line's value; None if the counts do not show it."""
-    # They do not if several items were taken, or if they include a model's verdict.
+    """Return the number of unchosen items with the line's value, if known."""
+    # The counts do not show it if several items were taken, or if they include a model's verdict.
     if len(choice.taken) > 1 or diff.count_delta is None or diff.reasoned_by.model is not None:
         return None
     if attribute not in diff.count_delta.lines:

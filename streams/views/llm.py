@@ -70,7 +70,7 @@ DIMENSION_CHARS = 40
 
 
 def skill_for_model(skill: PolicySkill, gate: OutputGate, now: datetime) -> SkillForModel:
-    """Return the lines and statements of a skill that a model may read, outside any session."""
+    """Return the lines and statements that a model may read."""
     standing = live_statements(skill, now)
     speak = without_avoided(skill.attributes, standing)
     lines = sorted(gate.allowed_lines(speak), key=lambda line: (-line.tier, -line.confirmed_at))

@@ -1,4 +1,4 @@
-"""Sentences about lines, changes and statements. Those for the person have titles and no ids."""
+"""Sentences about lines, changes and statements, with titles instead of ids."""
 
 import re
 from datetime import datetime

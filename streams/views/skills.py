@@ -1,4 +1,4 @@
-"""A skill as JSON, and its log in a snapshot, or why there is none."""
+"""A skill as JSON, and its log in a snapshot."""
 
 from typing import TYPE_CHECKING, Any
 

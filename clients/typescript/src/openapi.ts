@@ -37,7 +37,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * List the lessons of each event of a batch, in sentences, without sending any
+         * List the lessons of a batch in sentences, without sending it
          * @description The user has no history, but the events see each other: a selection finds the ranking of the same batch.
          *
          *     Needs the scope `produce`.
@@ -81,7 +81,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return the slim skill of a user in a domain; put its text into the prompt
+         * Return a slim skill; put its text into the prompt
          * @description Fresh within milliseconds.
          *
          *     Needs the scope `read-slim`.
@@ -148,7 +148,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Record a person's wishes, in words or by a form; returns the statements that were understood
+         * Record a person's wishes; returns the statements that were understood
          * @description The next ranking follows them. With `answers` it answers the question of a ranking. Words that are not understood
          *     are logged without effect: `why` is the reason, and `explanation` has examples. Words that ask not to be remembered
          *     are not sent.
@@ -272,7 +272,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The card of a person, line by line, with evidence and the reason each line is shown
+         * Return the card of a person, with evidence and reasons by line
          * @description `format=text` returns the lines for a prompt, of at most `budget_tokens` (300 by default); `read-slim` suffices
          *     for it. Fresh within milliseconds.
          *
@@ -689,7 +689,7 @@ export interface components {
                 ];
             };
         };
-        /** @description How often a line was taken and would be by chance, such as `2.1`; None: not counted. */
+        /** @description How often a line was taken, and by chance would be. */
         Counts: {
             taken: string | null;
             expected: string | null;
@@ -988,7 +988,7 @@ export interface components {
             withheld_reason: string | null;
             steps: components["schemas"]["LineStep"][];
         };
-        /** @description One step of a line: seeded, changed by an event or a command, or judged by a model. */
+        /** @description A step of a line: a seed, a change, or a model's judgement. */
         LineStep: {
             taken: string | null;
             expected: string | null;

@@ -42,13 +42,13 @@ class LetterFilter:
 
 @dataclass(frozen=True, slots=True)
 class StoredLetter:
-    """A dead letter with its position; `replayed_to`: where its original was replayed, if it marks a replay."""
+    """A dead letter with its position, or the mark of its replay."""
 
     letter: DeadLetter
     refused_ms: int
     partition: int
     offset: int
-    replayed_to: str | None = None
+    replayed_to: str | None = None  # of a mark: the position of the replayed original
 
     @property
     def refused_at(self) -> datetime:
@@ -86,7 +86,7 @@ def read_letters(
     tell: OnProgress = lambda *_: None,
     counts: LetterListing | None = None,
 ) -> Iterator[StoredLetter]:
-    """Yield all dead letters, repeats included, oldest first within a partition; add to `counts`."""
+    """Yield all dead letters and marks, in order by partition; fill `counts`."""
     # Dead letters of erased users stay on the topic for 90 days, as it is not compacted. They are skipped.
     barrier, counts = erasure_filter_of(settings, scanner), counts or LetterListing()
     where = scanner.partitions(DeadLetter.TOPIC)
@@ -163,7 +163,7 @@ def summary(found: StoredLetter, replayed: bool) -> dict[str, Any]:
 
 
 def is_clipped(letter: DeadLetter) -> bool:
-    """Return True if only part of the original was kept, so that it cannot be replayed."""
+    """Return True if only part of the original was kept."""
     return letter.detail.startswith(CLIPPED)
 
 

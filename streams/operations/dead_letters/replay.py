@@ -1,4 +1,4 @@
-"""Replays the originals of dead letters to their source topics and partitions, each exactly once.
+"""Replays the originals of dead letters to their sources, exactly once.
 
 A replayed record carries the id of its dead letter in a header. A replay first searches the source partitions for such
 headers, so that an interrupted or repeated one sends nothing twice. Then it copies the dead letter to its topic with a
@@ -99,7 +99,7 @@ def plan(settings: Settings, chosen: LetterFilter, on_progress: OnProgress = lam
 
 
 def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, on_progress: OnProgress) -> None:
-    """Block dead letters that are replayed already, or whose compacted key has a newer record."""
+    """Block dead letters that are replayed or superseded."""
     starts: dict[tuple[str, int], int] = {}
     compacted: dict[tuple[str, int, bytes | None], list[tuple[str, int]]] = {}
     for name, found in planned.ready.items():

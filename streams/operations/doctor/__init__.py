@@ -16,7 +16,7 @@ CHECK_SECONDS, BROKER_SECONDS = 15.0, 5.0
 
 
 def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[DoctorFinding]:
-    """Run all checks, each with this time limit, and yield their findings in a fixed order."""
+    """Run all checks, each with this time limit; yield findings in order."""
     reached: list[tuple[AdminClient, ClusterMetadata]] = []
     yield from TimedCheck("broker", lambda: _broker(settings, reached), seconds).findings()
     of_kafka = {

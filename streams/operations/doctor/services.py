@@ -1,4 +1,4 @@
-"""Checks of the broker, its topics, the workers, the DuckDB file and the LLM endpoint."""
+"""Checks of the broker, topics, workers, DuckDB file and LLM endpoint."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""Replays past choices from Kafka with other settings, and reports the difference. Writes nothing."""
+"""Replays past choices with other settings, and reports the difference."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -116,7 +116,7 @@ def replay_all(
     on_progress: OnProgress = lambda *_: None,
     write: Write = lambda _: None,
 ) -> ReplayReport:
-    """Replay choices with a variant; `write` receives a row per choice, with both ranks and versions."""
+    """Replay choices with a variant; `write` receives a row per choice."""
     run = _Run(settings, variant, on_progress, write)
     with Scanner(settings) as scanner:
         asyncio.run(run.all(_Histories(scanner, chosen)))
