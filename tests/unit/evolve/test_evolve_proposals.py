@@ -1,4 +1,4 @@
-"""The gate: it opens for whatever a call could change, and never for what a call could not."""
+"""Proposals: the gate before a model call, and the validation after it."""
 
 from typing import Any
 
@@ -14,6 +14,7 @@ from operators.learning.fold import merge
 from operators.learning.tiers import resolve_tiers
 from operators.options import EvolveMode
 from schemas import AttributeSource, Contrast, Fact, ItemFacts, PolicySkill, Provenance, Tier
+from schemas.diffs import RefusalReason
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.worker import metrics
@@ -65,6 +66,15 @@ class TestGatedReasoner:
 
         assert (inner.times, gated) == (1, [])
         assert proposal.reasoned_by == Provenance(reasoner="llm", calls=1)
+
+
+def test_reinforcement_wins_over_weakening() -> None:
+    proposal = Proposal(reinforced=(id_of(NOIR),), weakened=(id_of(NOIR), id_of(DARK), id_of(SAGA)))
+
+    validated = validate(proposal, SURE, a_contrast([NOIR]), privacy=PRIVACY)
+
+    assert (validated.proposal.reinforced, validated.proposal.weakened) == ((id_of(NOIR),), (id_of(DARK),))
+    assert [each.why for each in validated.refused] == [RefusalReason.ALSO_REINFORCED, RefusalReason.UNKNOWN]
 
 
 FACT = st.builds(Fact, dimension=st.sampled_from(["genre", "mood", "era"]), value=st.sampled_from("abc"))
