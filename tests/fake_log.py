@@ -203,7 +203,7 @@ class FakeScanner:
     def __exit__(self, *error: object) -> None:
         """Nothing to close."""
 
-    def since(self, where: Sequence[TopicPartition], timestamp_ms: int) -> list[TopicPartition]:
+    def from_time(self, where: Sequence[TopicPartition], timestamp_ms: int) -> list[TopicPartition]:
         """From the first record on that is not older."""
         found = []
         for each in where:

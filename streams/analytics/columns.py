@@ -41,8 +41,8 @@ def _direction_changes(diff: SkillDiff) -> Iterator[Row]:
 
 
 def _calls(ranking: Ranking) -> list[tuple[str, Provenance]]:
-    made = ranking.injected
-    parts = {"rank": made.ranked_by, "facets": made.facets_by, "slim": made.slim_by}
+    injected = ranking.injected
+    parts = {"rank": injected.ranked_by, "facets": injected.facets_by, "slim": injected.slim_by}
     return [(part, by) for part, by in parts.items() if by is not None]
 
 

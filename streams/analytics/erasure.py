@@ -185,7 +185,7 @@ def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]
     until = {subject: utc(each.person.until) for subject, each in receipts.items() if each.person is not None}
     if not until:
         return set()
-    found, gone = set[str](), list[int]()
+    found, rowids = set[str](), list[int]()
     future = max(_future(each.person.until, now) for each in receipts.values() if each.person is not None)
     for part in con.execute(_PARTS_OF_LETTERS, [_LETTERS_BYTES]).fetchall():
         for row, key, value, at in con.execute(_LETTERS, part).fetchall():
@@ -193,17 +193,17 @@ def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]
             users = {user for user, moment in last.items() if moment is not None and (at <= moment or at > future)}
             if users:
                 found |= users
-                gone.append(row)
-    con.execute("DELETE FROM dead_letters WHERE rowid IN (SELECT unnest($1::BIGINT[]))", [gone]).fetchall()
+                rowids.append(row)
+    con.execute("DELETE FROM dead_letters WHERE rowid IN (SELECT unnest($1::BIGINT[]))", [rowids]).fetchall()
     return found
 
 
 def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: datetime) -> int:
-    whose = "user_id = $user_id AND occurred_at <= $until"
+    condition = "user_id = $user_id AND occurred_at <= $until"
     given = {"user_id": user_id, "until": until}
-    rows = _count(con, f"DELETE FROM {_FACETS} WHERE {whose}", given)
+    rows = _count(con, f"DELETE FROM {_FACETS} WHERE {condition}", given)
     for table, blanks in _QUOTING.items():
         values = ", ".join(f"{name} = {'NULL' if blank is None else repr(blank)}" for name, blank in blanks.items())
         has_words = " OR ".join(f"{name} <> ''" if b == "" else f"{name} IS NOT NULL" for name, b in blanks.items())
-        rows += _count(con, f"UPDATE {table} SET {values} WHERE {whose} AND ({has_words})", given)
+        rows += _count(con, f"UPDATE {table} SET {values} WHERE {condition} AND ({has_words})", given)
     return rows

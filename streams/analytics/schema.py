@@ -172,9 +172,9 @@ def create_tables(con: duckdb.DuckDBPyConnection) -> None:
 def create_queries(con: duckdb.DuckDBPyConnection) -> None:
     """Replace all views and macros, and write all comments."""
     ours = "NOT internal AND database_name = current_database()"
-    made = f"SELECT 'VIEW', view_name FROM duckdb_views() WHERE {ours} UNION ALL "
-    made += f"SELECT 'MACRO TABLE', function_name FROM duckdb_functions() WHERE {ours}"
-    for kind, name in con.execute(made).fetchall():
+    existing = f"SELECT 'VIEW', view_name FROM duckdb_views() WHERE {ours} UNION ALL "
+    existing += f"SELECT 'MACRO TABLE', function_name FROM duckdb_functions() WHERE {ours}"
+    for kind, name in con.execute(existing).fetchall():
         con.execute(f'DROP {kind} "{name}"')
     for statement in statements("queries"):
         con.execute(statement.sql)

@@ -36,12 +36,12 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         card = self.read(diff.user_id)
         if card is not None and diff.version <= card.version:
             return
-        gone = tuple(dict.fromkeys(change.line_id for change in erasing_changes(diff)))
+        erased = tuple(dict.fromkeys(change.line_id for change in erasing_changes(diff)))
         # Rewrite the log first: a crash in between leaves the card, which shows the words to look for. A quotation of
         # a remaining line may hold erased words too.
-        forgets = bool(gone) or any(change.kind is CardChangeKind.FORGOTTEN for change in diff.changes)
+        forgets = bool(erased) or any(change.kind is CardChangeKind.FORGOTTEN for change in diff.changes)
         if forgets:
-            card, diff = await self._without(event, card, diff, gone)
+            card, diff = await self._without(event, card, diff, erased)
         else:
             card = with_sealed_diff(card, diff, self._settings.chain_key_bytes)
             diff = card.last_diff or diff
@@ -72,20 +72,20 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         """Write a receipt of erased lines, so that earlier words cannot add them again."""
         if not lines:
             return
-        held = self._tables.receipt(user_id)
-        begun = held or Receipt(event_id=scope.event_id, occurred_at=scope.until, subject=subject_digest(user_id))
-        after = with_lines(begun, {line: _latest(begun.lines.get(line), scope) for line in lines})
-        if held is None or after != held:
-            receipt = reseal_receipt(held, after, self._settings.chain_key_bytes)
+        known = self._tables.receipt(user_id)
+        before = known or Receipt(event_id=scope.event_id, occurred_at=scope.until, subject=subject_digest(user_id))
+        after = with_lines(before, {line: _latest(before.lines.get(line), scope) for line in lines})
+        if known is None or after != known:
+            receipt = reseal_receipt(known, after, self._settings.chain_key_bytes)
             await self._tables.receipts.write(event, receipt.subject.encode(), receipt)
 
     async def _without(
-        self, event: Any, card: Card | None, diff: CardDiff, gone: Sequence[str]
+        self, event: Any, card: Card | None, diff: CardDiff, erased: Sequence[str]
     ) -> tuple[Card, CardDiff]:
         """Rewrite the log without these lines; return the card after the diff, and the diff without them."""
         log = [] if card is None or not card.version else await self._log(event, key_prefix(card.user_id), card.version)
-        changed = [*log, diff] if gone else drop_stale_quotations([*log, diff])
-        for line_id in gone:
+        changed = [*log, diff] if erased else drop_stale_quotations([*log, diff])
+        for line_id in erased:
             changed = redact_card_log(changed, line_id)
         return await self._rewrite(event, log, changed, diff.version)
 
@@ -110,5 +110,5 @@ def count(diff: CardDiff) -> None:
         metrics.labelled(metrics.NOT_KEPT, metrics.NOT_KEPT_KINDS[each.kind]).inc(each.times)
 
 
-def _latest(held: ErasedScope | None, scope: ErasedScope) -> ErasedScope:
-    return scope if held is None or held.until < scope.until else held
+def _latest(known: ErasedScope | None, scope: ErasedScope) -> ErasedScope:
+    return scope if known is None or known.until < scope.until else known

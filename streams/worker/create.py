@@ -142,8 +142,8 @@ def prepare(app: Any, deps: Deps) -> None:
     """Create topics, read followed topics and warm up, before the worker joins its group; blocks."""
     health = app.health
     health.set_activity("checking the topics")
-    if made := topics.ensure(deps.settings):
-        logger.info("created %s", ", ".join(made))
+    if created := topics.ensure(deps.settings):
+        logger.info("created %s", ", ".join(created))
     if not is_shared(deps.settings):
         logger.warning(
             "neither SAGER_PSEUDONYM_KEY nor SAGER_CHAIN_KEY is set: workers that do not share %s give one user "

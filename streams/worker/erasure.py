@@ -58,9 +58,9 @@ class ErasureHandler:
         last = None if receipt is None else _scope(receipt, request)
         if receipt is not None and repeat in receipt.known:
             return "repeated"
-        held = await self._stored(request)
+        stored = await self._stored(request)
         read = moment_of(self._reader.newest_ms)
-        until = held.moment(median_clock(kafka_time(position), max(held.newest or read, read), datetime.now(UTC)))
+        until = stored.moment(median_clock(kafka_time(position), max(stored.newest or read, read), datetime.now(UTC)))
         versions = await self._count_versions(request)
         if last is not None:
             until = max(until, last.until)
@@ -74,7 +74,7 @@ class ErasureHandler:
         )
         if request.line is None:
             key = self._deps.settings.event_key_bytes
-            receipt = with_known(receipt, (event_digest(request.user_id, name, key) for name in held.ids))
+            receipt = with_known(receipt, (event_digest(request.user_id, name, key) for name in stored.ids))
         scope = ErasedScope(event_id=request.event_id, until=until, actor=request.actor, versions=versions)
         receipt = await self._write_receipt(event, request, receipt, scope)
         await (self._erase_line(event, request, position) if request.line else self._erase_scope(event, request))
@@ -89,8 +89,8 @@ class ErasureHandler:
         return "forgotten"
 
     async def _write_receipt(self, event: Any, request: ForgetRequest, receipt: Receipt, scope: ErasedScope) -> Receipt:
-        held = self._tables.receipt(request.user_id)
-        newer = reseal_receipt(held, with_scope(receipt, request, scope), self._deps.settings.chain_key_bytes)
+        stored = self._tables.receipt(request.user_id)
+        newer = reseal_receipt(stored, with_scope(receipt, request, scope), self._deps.settings.chain_key_bytes)
         await self._tables.receipts.write(event, newer.subject.encode(), newer)
         return newer
 
@@ -143,8 +143,8 @@ class ErasureHandler:
         if request.line is not None:
             # First: after a crash, the repeated request no longer finds the lines on the card.
             scope = ErasedScope(event_id=request.event_id, until=position.moment, actor=request.actor, done=True)
-            said = {each.line_id: each.value for each in (*card.lines, *card.past)}
-            await listener.erase_lines(event, user_id, {each: said[each] for each in lines}, scope)
+            values = {each.line_id: each.value for each in (*card.lines, *card.past)}
+            await listener.erase_lines(event, user_id, {each: values[each] for each in lines}, scope)
         await listener.cards.apply(event, erasing_diff(card, request, lines, position))
 
     async def _erase_rankings(self, event: Any, request: ForgetRequest) -> None:

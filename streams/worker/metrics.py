@@ -200,7 +200,7 @@ NOT_KEPT_KINDS = BoundedLabels(_PRIVATE_KINDS)
 
 _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
     PRIVATE: _PRIVATE_KINDS,
-    UNVOUCHED: [held.value for held in Rejection],
+    UNVOUCHED: [reason.value for reason in Rejection],
     FORGOTTEN: ("person", "domain", "line"),
     CHUNKS: [why.value for why in CloseReason],
     NOT_KEPT: _PRIVATE_KINDS,

@@ -61,12 +61,12 @@ class ContrastAgent:
         ranking = without_unproven_fields(ranking, self._deps.ranking_key)
         parse, limits = partial(self._deps.facts_of, ranking.domain), self._deps.ring_limits
         wish = self._deps.privacy.opt_out(ranking.instruction)
-        asked = self._deps.redact_instruction(ranking.instruction, ranking.domain)
+        instruction = self._deps.redact_instruction(ranking.instruction, ranking.domain)
         injected = self._deps.privacy.injected(ranking.injected, ranking.domain)
-        kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
+        redacted = ranking.model_copy(update={"instruction": instruction, "injected": injected})
 
         def take(state: ContrastState) -> ContrastEffects | ContrastOutcome:
-            return on_ranking(state, kept, parse, position, limits, wish)
+            return on_ranking(state, redacted, parse, position, limits, wish)
 
         return await self._take(event, ranking, position, take, Selection.TOPIC)
 
@@ -87,7 +87,7 @@ class ContrastAgent:
         """Apply an event to its rings; if they would drop an entry, wait for the other topic to catch up."""
         key = compound_key(record.user_id, slot_of(record.ranking_id))
         lock = self._tables.open_rankings.lock(key)
-        give_up, held = time.monotonic() + CATCH_UP_SECONDS, False
+        give_up, is_waiting = time.monotonic() + CATCH_UP_SECONDS, False
         while True:
             async with lock:
                 rings = self._tables.open_rankings.read(key)
@@ -97,8 +97,8 @@ class ContrastAgent:
                 late = step.overflows and self._reader.has_more(self._deps.settings.topic(other), position.partition)
                 if not late or time.monotonic() > give_up:
                     return await self._emit(event, key, step)
-            if not held:
-                held = True
+            if not is_waiting:
+                is_waiting = True
                 metrics.HELD_BACK.labels(STAGE).inc()
             await asyncio.sleep(POLL_SECONDS)
 

@@ -55,8 +55,8 @@ def define(worker: Worker, reasoning: Reasoning, listener: ListenAgent) -> "Evol
 
 def in_flight_limit(settings: Settings) -> int:
     """Return the limit of concurrent events: with a model, more than its concurrent calls."""
-    asks = settings.reasoner is ReasonerName.LLM
-    return settings.in_flight + (math.ceil(settings.in_flight * QUEUED_SHARE) if asks else 0)
+    uses_model = settings.reasoner is ReasonerName.LLM
+    return settings.in_flight + (math.ceil(settings.in_flight * QUEUED_SHARE) if uses_model else 0)
 
 
 class EvolveAgent:
@@ -83,9 +83,13 @@ class EvolveAgent:
             case Correction():
                 return await self._on_correction(event, record, position)
             case Abstention():
-                return await self._on_abstention(event, record, position)
+                return await self._skills.apply_step(
+                    event, record, lambda now: self._step.abstain(now, record, position)
+                )
             case SkillCommand():
-                return await self._on_command(event, record, position)
+                return await self._skills.apply_step(
+                    event, record, lambda now: self._step.command(now, record, position)
+                )
             case ForgetRequest():
                 return await self._on_forget_request(event, record, position)
         raise TypeError(type(record))
@@ -101,17 +105,17 @@ class EvolveAgent:
         async with AsyncExitStack() as locked:
             await locked.enter_async_context(memories.lock(key))
             state = skills.read(contrast, self._tables.receipt(contrast.user_id), memories.read(key))
-            begun = self._step.prepare(state, contrast, position, datetime.now(UTC))
+            prepared = self._step.prepare(state, contrast, position, datetime.now(UTC))
             # Concurrently with the skill, as both wait for the broker; each deduplicates on its own.
-            remembering = asyncio.create_task(self._remember(event, begun.remembered, locked.pop_all()))
+            remembering = asyncio.create_task(self._remember(event, prepared.remembered, locked.pop_all()))
         try:
-            if begun.contrast is None:
+            if prepared.contrast is None:
                 return EvolveOutcome.FORGOTTEN.value
             async with self._tables.user_lock(contrast.user_id):
                 await skills.complete(event, skills.read(contrast))
-            if begun.outcome is EvolveOutcome.REPEATED:
-                await self._report(event, begun.contrast, position, state.skill.contrasts, is_repeat=True)
-            return str(begun.outcome or await self._learn(event, begun.contrast, state.skill, position))
+            if prepared.outcome is EvolveOutcome.REPEATED:
+                await self._report(event, prepared.contrast, position, state.skill.contrasts, is_repeat=True)
+            return str(prepared.outcome or await self._learn(event, prepared.contrast, state.skill, position))
         finally:
             await remembering
 
@@ -175,8 +179,8 @@ class EvolveAgent:
         if wish is OptOut.NOT_REMEMBERED:  # no step may see its text
             outcome = wish.value
         else:
-            said = correction.model_copy(update={"text": self._deps.redact_instruction(correction.text, domain)})
-            outcome = (await self._correct(event, said, position, correction.text)).value
+            redacted = correction.model_copy(update={"text": self._deps.redact_instruction(correction.text, domain)})
+            outcome = (await self._correct(event, redacted, position, correction.text)).value
         metrics.labelled(metrics.CORRECTIONS, metrics.DOMAINS[domain], outcome).inc()
         return outcome
 
@@ -190,14 +194,6 @@ class EvolveAgent:
         return await self._skills.apply_step(
             event, correction, lambda state: self._step.correct(state, correction, items, understood, position)
         )
-
-    async def _on_abstention(self, event: Any, abstention: Abstention, position: Position) -> str:
-        return await self._skills.apply_step(
-            event, abstention, lambda now: self._step.abstain(now, abstention, position)
-        )
-
-    async def _on_command(self, event: Any, command: SkillCommand, position: Position) -> str:
-        return await self._skills.apply_step(event, command, lambda now: self._step.command(now, command, position))
 
     async def _on_forget_request(self, event: Any, request: ForgetRequest, position: Position) -> str:
         async with self._tables.user_lock(request.user_id):

@@ -120,12 +120,12 @@ class ListenAgent:
         async with self._tables.user_lock(user_id):
             await self.finish_pending(event, user_id)
             outcome, diff = self._step.command(self._state(user_id), command, position)
-            gone = erased_lines(self.cards.read(user_id), diff)
+            erased = erased_lines(self.cards.read(user_id), diff)
             if command.action is CardAction.REMOVE and outcome is not ListenOutcome.FORGOTTEN:
-                gone.setdefault(command.line_id or "", "")
+                erased.setdefault(command.line_id or "", "")
             # First, so that earlier words cannot add the lines again.
             scope = ErasedScope(event_id=command.event_id, until=position.moment, actor=command.actor, done=True)
-            await self.erase_lines(event, user_id, gone, scope)
+            await self.erase_lines(event, user_id, erased, scope)
             try:
                 if diff is not None:
                     await self.cards.apply(event, diff)
@@ -134,18 +134,18 @@ class ListenAgent:
                 return "given-up"
         return outcome.value
 
-    async def erase_lines(self, event: Any, user_id: str, gone: Mapping[str, str], scope: ErasedScope) -> None:
+    async def erase_lines(self, event: Any, user_id: str, erased: Mapping[str, str], scope: ErasedScope) -> None:
         """Erase lines of a card from waiting turns, and ignore earlier words about them.
 
-        Callers hold the user's lock. `gone` maps the ids of the lines to their words, or to "" if unknown.
+        Callers hold the user's lock. `erased` maps the ids of the lines to their words, or to "" if unknown.
         """
-        told = dict.fromkeys(name for each in gone.items() for name in erased_digests(user_id, *each))
-        await self.cards.record_erased_lines(event, user_id, tuple(told), scope)
+        digests = dict.fromkeys(name for each in erased.items() for name in erased_digests(user_id, *each))
+        await self.cards.record_erased_lines(event, user_id, tuple(digests), scope)
         listening = self.conversations.read(user_id)
-        if listening is None or not gone:
+        if listening is None or not erased:
             return
         # In a thread, as there may be many turns.
-        newer = await asyncio.to_thread(scrub_pending, listening, [value_of_line(*each) for each in gone.items()])
+        newer = await asyncio.to_thread(scrub_pending, listening, [value_of_line(*each) for each in erased.items()])
         if newer != listening:
             await self.conversations.write(event, newer)
             await self._tables.conversations.table.scrub()
@@ -213,9 +213,9 @@ class ListenAgent:
                     # A rebalance or shutdown would wait for a model call per chunk.
                     raise Interrupted
                 try:
-                    heard = await self._statements(event, user_id, chunk)
+                    extraction = await self._statements(event, user_id, chunk)
                     async with self._tables.user_lock(user_id):
-                        await self._commit(event, user_id, chunk, heard)
+                        await self._commit(event, user_id, chunk, extraction)
                 except (PartitionRevoked, Interrupted):
                     raise
                 except Exception as error:
@@ -241,22 +241,22 @@ class ListenAgent:
         }
         return lambda domain: known.get(domain, ())
 
-    async def _commit(self, event: Any, user_id: str, chunk: Chunk, heard: Extraction) -> None:
+    async def _commit(self, event: Any, user_id: str, chunk: Chunk, extraction: Extraction) -> None:
         """Compute a chunk's effects, unless they are stored or the chunk was erased meanwhile, and apply them."""
         state = self._state(user_id)
         if state.listening is None or chunk not in state.listening.chunks:
             return
         if chunk.effects is None and not has_result(state.card, user_id, chunk) and has_user_turn(chunk):
             await self.cards.complete(event, user_id, self._pending(user_id))
-            thought = self._step.finish(state, chunk, heard, await self._vocabulary(user_id, chunk))
-            if needs_storing(thought):
+            effects = self._step.finish(state, chunk, extraction, await self._vocabulary(user_id, chunk))
+            if needs_storing(effects):
                 until = erased_until(chunk, datetime.now(UTC))
-                gone = self._step.erased_values(state, heard, thought)
-                waiting = await asyncio.to_thread(scrub_pending, state.listening, gone, until, chunk)
-                listening, chunk = with_result(waiting, chunk, thought)
+                erased = self._step.erased_values(state, extraction, effects)
+                waiting = await asyncio.to_thread(scrub_pending, state.listening, erased, until, chunk)
+                listening, chunk = with_result(waiting, chunk, effects)
                 await self.conversations.write(event, listening)
-            elif thought.diff is not None:
-                await self.cards.apply(event, thought.diff)
+            elif effects.diff is not None:
+                await self.cards.apply(event, effects.diff)
         await self._apply_effects(event, user_id, chunk)
 
     async def finish_pending(self, event: Any, user_id: str) -> None:
@@ -268,23 +268,23 @@ class ListenAgent:
         await self.cards.complete(event, user_id)
 
     async def _apply_effects(self, event: Any, user_id: str, chunk: Chunk) -> None:
-        thought = chunk.effects or ChunkEffects()
+        effects = chunk.effects or ChunkEffects()
         await self.cards.complete(event, user_id, self._pending(user_id))
         scope = ErasedScope(
             event_id=chunk_id(user_id, chunk), until=erased_until(chunk, datetime.now(UTC)), actor=ACTOR, done=True
         )
-        await self.cards.record_erased_lines(event, user_id, thought.lines, scope)
+        await self.cards.record_erased_lines(event, user_id, effects.lines, scope)
         try:
-            if thought.diff is not None:
-                await self.cards.apply(event, thought.diff)
+            if effects.diff is not None:
+                await self.cards.apply(event, effects.diff)
         except LogIncomplete as error:
             await self._dead_letter(event, user_id, chunk, str(error), "log-incomplete")
-        for each in (*thought.corrections, *thought.forgets):
+        for each in (*effects.corrections, *effects.forgets):
             await self._producer.send(event, each.TOPIC, user_id.encode(), encode(each), event.partition)
         listening = self.conversations.read(user_id)
         if listening is not None:
             await self.conversations.write(event, without_chunk(listening, chunk))
-        if thought.lines:
+        if effects.lines:
             await self._tables.conversations.table.scrub()
 
     async def _drop(self, event: Any, user_id: str, chunk: Chunk, detail: str) -> None:
@@ -311,9 +311,9 @@ class ListenAgent:
         """Dead-letter a chunk as utterances, which can be replayed."""
         partition, topic = event.partition, self._deps.settings.topic(Utterance.TOPIC)
         listening = self.conversations.read(user_id)
-        heard = () if listening is None else listening.applied
+        applied = () if listening is None else listening.applied
         nowhere = Position(topic=topic, partition=partition, offset=0, timestamp_ms=chunk.last_turn_ms)
-        position = next((each for each in heard if each.topic == topic), nowhere)
+        position = next((each for each in applied if each.topic == topic), nowhere)
         for utterance in replayable_utterances(user_id, chunk):
             letter = DeadLetter.of(STAGE, position, reason, detail, user_id.encode(), encode(utterance))
             # Several letters share a position, so their ids also depend on the utterance.

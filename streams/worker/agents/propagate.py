@@ -295,11 +295,11 @@ class ItemPartition:
     def _keys_over_limit(self) -> Sequence[bytes]:
         """Return the least recently written items beyond the configured limit."""
         store, partition = self._items.store, self.partition
-        most = -(-self._settings.graph_items // self._settings.partitions)
+        limit = -(-self._settings.graph_items // self._settings.partitions)
         count = store.count(partition)
         for key, item in self._newer.items():
             count += (item is not None) - (store.get(partition, key) is not None)
-        return store.oldest(partition, count - most, self._newer) if count > most else ()
+        return store.oldest(partition, count - limit, self._newer) if count > limit else ()
 
     async def forget(self, event: ConsumedRecord, touch: ItemUpdate) -> str:
         """Remove a user from all items, and report that on the log.

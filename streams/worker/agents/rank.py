@@ -83,10 +83,10 @@ class RankingPipeline:
         # Skip a model that has just failed for the slim skill.
         asks = slim_by is None or slim_by.fallback is None
         used = self._deps.learned_weights.of(request.domain)
-        heard = self._step.statements_for(
+        statements = self._step.statements_for(
             state.skill, items, request.occurred_at, request.session_id, asks=request.clarify
         )
-        ranking, features = await self._reason(task, state, short, used.weights, heard, session, asks=asks)
+        ranking, features = await self._reason(task, state, short, used.weights, statements, session, asks=asks)
         is_weighed = ranking.reasoned_by.reasoner == DETERMINISTIC
         return ranking.order, Injected(
             skill_version=state.skill.version,
@@ -102,7 +102,7 @@ class RankingPipeline:
             ranked_by=ranking.reasoned_by,
             slim_by=slim_by,
             repaired=ranking.repaired,
-            fit=heard.fit_in_order(items, ranking.order),
+            fit=statements.fit_in_order(items, ranking.order),
         )
 
     def _read(self, request: RankRequest) -> RankState:
@@ -140,19 +140,21 @@ class RankingPipeline:
     ) -> tuple[SlimResult, Provenance | None]:
         """Return the slim skill for this request (paper 2.3); a model's choice is cached per version."""
         skill, step = state.skill, self._step
-        asked = request.instruction if step.task_slim else ""
-        name = (request.user_id, epoch, request.domain, str(skill.version), asked)
+        instruction = request.instruction if step.task_slim else ""
+        name = (request.user_id, epoch, request.domain, str(skill.version), instruction)
         model = self._models.extract if self._slim_ranks else None
         if model is None or skill.version == 0:
-            return step.extract(skill, asked, state.shares), None
+            return step.extract(skill, instruction, state.shares), None
         if (known := self._slims.get(name)) is not None:
             no_calls = {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "latency_ms": 0}
             return known[0], known[1] and known[1].model_copy(update=no_calls)
         try:
-            found = await model.extract(skill, asked, step.slim_tokens, state.shares)
+            found = await model.extract(skill, instruction, step.slim_tokens, state.shares)
         except ReasonerUnavailable as error:
             metrics.RANK_FALLBACKS.labels("slim").inc()
-            return step.extract(skill, asked, state.shares), Provenance(reasoner="rules", fallback=str(error)[:200])
+            return step.extract(skill, instruction, state.shares), Provenance(
+                reasoner="rules", fallback=str(error)[:200]
+            )
         self._slims.put(name, found)
         return found
 
@@ -168,7 +170,7 @@ class RankingPipeline:
         state: RankState,
         short: SlimResult,
         weights: RankWeights,
-        heard: ListStatements,
+        statements: ListStatements,
         session: tuple[datetime, str | None],
         *,
         asks: bool,
@@ -183,10 +185,10 @@ class RankingPipeline:
                 metrics.RANK_FALLBACKS.labels("rank").inc()
             else:
                 metrics.RANK_REPAIRS.inc(ranking.repaired)
-                return replace(ranking, order=heard.constrain(task.items, ranking.order, task.instruction)), None
+                return replace(ranking, order=statements.constrain(task.items, ranking.order, task.instruction)), None
         lines = self._step.session_lines(state.skill, self._step.lines(state.skill, short=short), *session)
-        said = Retrieved(tuple(task.facets), task.companions)
-        spoken = self._step.features_of(task.items, lines, said, state.popularity)
-        weighed = self._step.weighted_order(task.items, spoken, task.instruction, task.seed, weights, heard)
+        retrieved = Retrieved(tuple(task.facets), task.companions)
+        features = self._step.features_of(task.items, lines, retrieved, state.popularity)
+        weighed = self._step.weighted_order(task.items, features, task.instruction, task.seed, weights, statements)
         by = Provenance(reasoner=DETERMINISTIC, fallback=fallback)
         return LlmRanking(weighed.order, by), weighed.features

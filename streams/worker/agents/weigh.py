@@ -68,8 +68,10 @@ class WeighAgent:
 
     def _read(self, record: RankingOutcome | WeightCommand) -> Weights:
         raw = self._table.table.get(record.domain.encode())
-        held = None if raw is None else verified_weights(raw, self._settings.chain_key_bytes)
-        return held if held is not None and held.domain == record.domain else initial_weights(record.domain, record)
+        stored = None if raw is None else verified_weights(raw, self._settings.chain_key_bytes)
+        return (
+            stored if stored is not None and stored.domain == record.domain else initial_weights(record.domain, record)
+        )
 
 
 class DomainLearner:

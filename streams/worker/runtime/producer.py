@@ -106,19 +106,19 @@ class KafkaProducer:
         return self._producers[codec]
 
     def send(
-        self, topic: str, partition: int, key: bytes | None, value: bytes | None, **more: Any
+        self, topic: str, partition: int, key: bytes | None, value: bytes | None
     ) -> "asyncio.Future[RecordPosition]":
         """Send a record; the future resolves once all replicas have it, or fails with one of the errors below.
 
         Raises QueueFull if nothing was sent, MessageSizeTooLarge if no topic accepts the record, and DeliveryFailed if
-        the producer is broken; the next record goes to a new one. `more` are a timestamp and headers.
+        the producer is broken; the next record goes to a new one.
         """
         loop = asyncio.get_running_loop()
         producer = self.producer_of(topic)
         future: asyncio.Future[RecordPosition] = loop.create_future()
         delivered = partial(self._on_delivery, producer, future, topic)
         try:
-            producer.produce(topic, value, key, partition, delivered, **more)
+            producer.produce(topic, value, key, partition, delivered)
         except BufferError as error:
             raise QueueFull from error
         except KafkaException as error:
