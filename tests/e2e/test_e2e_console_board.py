@@ -122,7 +122,7 @@ def test_a_dead_letter_is_opened_and_replayed(world, browser):
     expect(page.get_by_role("heading", level=1)).to_have_text("Send 1 record again?")
     accessible(page)
     page.get_by_role("button", name="Send 1 again").click()
-    expect(page.locator(".said")).to_contain_text("1 record was sent again.")
+    expect(page.locator(".notice")).to_contain_text("1 record was sent again.")
     until(lambda: refused() > before, "it to be refused once more")
     expect(page.get_by_text("sent again", exact=True).first).to_be_visible()
     assert re.search(r"\b1 of them sent again", page.locator("main").inner_text())

@@ -60,7 +60,7 @@ def test_erasure_shows_its_reach_and_requires_the_typed_id(page, world):
     expect(page.get_by_role("alert")).to_contain_text("Nothing was erased")
     page.get_by_label("Type fay to continue", exact=True).fill("fay")
     page.get_by_role("button", name="Forget everything").click()
-    expect(page.locator(".said")).to_contain_text("Erased.")
+    expect(page.locator(".notice")).to_contain_text("Erased.")
     until(lambda: world.versions("fay") == 0, "a snapshot without fay")
     open_(page, world, "/people?user=fay")
     expect(page.get_by_text("No id starts like this")).to_be_visible()
