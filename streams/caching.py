@@ -1,4 +1,4 @@
-"""Values in memory: a bounded LRU cache, and compression of values that stay for long."""
+"""A bounded LRU cache, and compression of cached values."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -11,49 +11,49 @@ ValueT = TypeVar("ValueT")
 
 
 class LruCache(Generic[KeyT, ValueT]):
-    """At most `most` values; the least recently used one is evicted first."""
+    """A cache of at most `max_size` values that evicts the least recently used one."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        # A plain dict looks past all keys that were evicted since it last grew to find its first.
-        self._held: OrderedDict[KeyT, ValueT] = OrderedDict()
+    def __init__(self, max_size: int) -> None:
+        self._max_size = max_size
+        # A plain dict scans all evicted slots for its first key.
+        self._values: OrderedDict[KeyT, ValueT] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._values)
 
     def get(self, key: KeyT) -> ValueT | None:
-        """Return the value, now the most recently used; None where there is none."""
-        value = self._held.get(key)
+        """Return the value and mark it as used; None if it is missing."""
+        value = self._values.get(key)
         if value is not None:
-            self._held.move_to_end(key)
+            self._values.move_to_end(key)
         return value
 
     def put(self, key: KeyT, value: ValueT) -> None:
-        """Hold a value as the most recently used."""
-        self._held[key] = value
-        self._held.move_to_end(key)
-        if len(self._held) > self._most:
-            self._held.popitem(last=False)
+        """Store a value as the most recently used."""
+        self._values[key] = value
+        self._values.move_to_end(key)
+        if len(self._values) > self._max_size:
+            self._values.popitem(last=False)
 
     def drop(self, key: KeyT) -> None:
-        """Evict a value, if there is one."""
-        self._held.pop(key, None)
+        """Evict a value, if present."""
+        self._values.pop(key, None)
 
-    def drop_where(self, is_meant: Callable[[KeyT], bool]) -> None:
-        """Evict all values whose key is meant."""
-        for key in [key for key in self._held if is_meant(key)]:
-            del self._held[key]
+    def drop_where(self, matches: Callable[[KeyT], bool]) -> None:
+        """Evict all values whose key matches."""
+        for key in [key for key in self._values if matches(key)]:
+            del self._values[key]
 
 
 def compressed(value: bytes) -> bytes:
-    """Return the value compressed; equal values give equal bytes. Takes 8 us for a skill of 40 lines."""
+    """Compress a value; equal values give equal bytes. A skill of 40 lines takes 8 us."""
     compressor = snappy.Compressor()
     compressor.compress(value)
     return bytes(compressor.finish())
 
 
 def decompressed(value: bytes) -> bytes:
-    """Return the value as it was before `compressed`."""
+    """Decompress a value of `compressed`."""
     decompressor = snappy.Decompressor()
     decompressor.decompress(value)
     return bytes(decompressor.finish())

@@ -1,4 +1,4 @@
-"""A dry run: the steps of the agents on events that are not sent, for users without any history."""
+"""A dry run of events: the agents' steps on users without history."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,10 +57,10 @@ class Lesson:
 
 @dataclass
 class DryRun:
-    """The state of a dry run of one batch; its events share it, as in the pipeline, but for turns: each is read alone.
+    """The state of the dry run of one batch; turns of conversations are read one by one.
 
-    `step` evolves skills as this deployment does, without a model. `chars`: how many characters of people's words are
-    still read, which is the slow part.
+    `step` evolves skills like this deployment, without a model. `chars` is the remaining budget of characters in users'
+    words, which are slow to read.
     """
 
     step: EvolveStep
@@ -73,7 +73,7 @@ class DryRun:
     _offset: int = 0
 
     def take(self, event: Event | None, lesson: Lesson) -> None:
-        """Take an event, and write its lesson."""
+        """Apply an event, and write its lesson."""
         match event:
             case Item():
                 lesson.teaches.append("an entry of the catalogue: no skill learns from it")
@@ -84,7 +84,7 @@ class DryRun:
                     names = _listed(f"{fact.dimension} {fact.value}" for fact in item.facts)
                     lesson.teaches.append(f"a visit, counted in the history that a skill begins with: {names}")
             case RankRequest():
-                lesson.teaches.append("nothing by itself: the selection from its ranking teaches")
+                lesson.teaches.append("nothing by itself: skills learn from the selection")
                 self._read(event.domain, event.candidates, lesson)
                 self._words(event.instruction, event.domain, lesson)
             case Ranking():
@@ -99,7 +99,7 @@ class DryRun:
                 self._utterance(event, lesson)
 
     def _read(self, domain: str, candidates: Sequence[Candidate], lesson: Lesson) -> list[ItemFacts]:
-        """Read items as the worker does, with a warning for those that teach nothing or lose private details."""
+        """Read items like the worker; warn of those that teach nothing or lose private details."""
         items: list[ItemFacts] = []
         silent = private = 0
         parser = parser_for(domain, self.parsers)
@@ -122,7 +122,7 @@ class DryRun:
         return items
 
     def _words(self, text: str, domain: str, lesson: Lesson) -> bool:
-        """Warn of private details in a text; False if the batch has had too many words already."""
+        """Warn of private details in a text; return False if the batch has too many words."""
         self.chars -= len(text)
         if self.chars < 0:
             lesson.warnings.append("its words are not read: send fewer events at a time")
@@ -238,10 +238,7 @@ class DryRun:
 def lessons(
     settings: Settings, now: datetime, chars: int, events: Sequence[Event | None], records: Sequence[Any]
 ) -> list[Lesson]:
-    """Return the lesson of each event of a batch, an empty one for None; `records`: the events' JSON.
-
-    A selection has its turn after its ranking. Fields of the JSON that its schema does not have cause a warning.
-    """
+    """Return the lesson of each event; `records` are the events' JSON, whose unknown fields cause warnings."""
     run = DryRun(evolve_of(settings, limits_of(settings)), settings.parsers, now, chars)
     found = [Lesson() for _ in events]
     shown = {(each.user_id, each.ranking_id): at for at, each in enumerate(events) if isinstance(each, Ranking)}
@@ -267,7 +264,7 @@ def _unknown(event: Event, record: Mapping[str, Any]) -> list[str]:
     for item in (record.get("item"), *(each for items in lists for each in items)):
         if isinstance(item, dict):
             found |= item.keys() - Candidate.model_fields.keys()
-    # An app chose the names: a terminal must not obey them.
+    # An app chose the names: they must not control a terminal.
     return ["".join(c if c.isprintable() else "\ufffd" for c in str(name)[:60]) for name in sorted(found)]
 
 

@@ -44,7 +44,7 @@ class Rules:
         """A digest of the redactor's rules."""
         return personal.version()
 
-    # Static where a choice calls them often: the cache answers without a call of Python.
+    # Static, so that hot paths reach the cache without a Python call.
     refusal = staticmethod(personal.refusal)
     redact_work = staticmethod(_redact_work)
 
@@ -73,12 +73,12 @@ class Rules:
         return tuple(personal.PLACEHOLDER.findall(text)) if "[" in text else ()
 
     def opt_out(self, instruction: str) -> OptOut | None:
-        """Return what a request says about remembering the choice."""
+        """Return the user's wish that the choice is not learned."""
         found = personal.find_opt_out(instruction)
         return None if found is None else OptOut(found.value)
 
     def rejection(self, dimension: str, value: str) -> str | None:
-        """Return why a value is held back."""
+        """Return the reason why models must not receive a value."""
         shape = output.judge(dimension, value)
         return None if shape is output.Shape.PHRASE else Rejection(shape.value)
 
@@ -119,7 +119,7 @@ class Rules:
     def extract(
         self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]
     ) -> Extraction:
-        """Return what the turns of a person say about them."""
+        """Extract the user's statements about themselves."""
         found = preference_rules.extract_preferences(
             turns, vocabulary, known=card.lines if card else (), past=card.past if card else ()
         )
@@ -140,7 +140,7 @@ class Rules:
         return found
 
     def withdraws(self, words: str, effect: Effect) -> bool:
-        """Return True if words say that something is over, or ask to forget it."""
+        """Return True if words withdraw a preference or ask to forget it."""
         return preference_rules.withdraws(words, preference_rules.Effect(effect.value))
 
 

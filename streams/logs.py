@@ -1,4 +1,4 @@
-"""Logs of all processes: lines for people, or a JSON object a line. Never a person's acts, choices or words."""
+"""Logging of all processes, as text or as JSON lines; never users' choices or words."""
 
 import json
 import logging
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class LogFormat(StrEnum):
-    """Lines of text, or of JSON."""
+    """The format of log lines."""
 
     TEXT = "text"
     JSON = "json"

@@ -23,7 +23,7 @@ SHARED_SETTINGS = Gauge(
 )
 CLOCK_SKEW = Gauge("sager_clock_skew_seconds", "How far the last record was ahead of this process's clock.")
 FROM_THE_FUTURE = Counter("sager_records_from_future", "Records over five minutes ahead of this process's clock.")
-# Why a record can be no event at all: the reasons of `schemas.BadRecord`.
+# The reasons of `schemas.BadRecord` for which a record is no event at all.
 UNREADABLE = ("empty", "not-json", "invalid", "unknown-version")
 
 BUILD_INFO.labels(version=distribution_version()).set(1)

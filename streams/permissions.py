@@ -1,8 +1,7 @@
-"""Files and folders with people's data are private: others can neither read nor list them.
+"""Keeps files and folders with users' data private.
 
-Folders are 0700 and files at most 0640. With a group of its own (`SAGER_GROUP`) folders are 2750 of that group, so
-that all files in them belong to it too. The process's umask makes new files private; `restrict` does so with existing
-ones.
+Folders are 0700 and files at most 0640. With `SAGER_GROUP`, folders are 2750 of that group, so that new files in them
+belong to it. The umask protects new files, `restrict` existing ones.
 """
 
 import grp
@@ -17,7 +16,7 @@ from pathlib import Path
 from streams.exceptions import StreamsError
 
 FOLDER, SHARED_FOLDER, FILE = 0o700, 0o2750, 0o640
-# The contents of a data folder. One that holds anything else is not ours alone, and is not closed as a whole.
+# The contents of a data folder. A folder with other files is shared, and only our own files in it are restricted.
 OURS = (
     *("live.duckdb*", "sager.duckdb*", "spill", "worker", "journal", "logs", "replays", "quality*"),
     *("pseudonyms.key*", "token", "tokens.toml", "*.log", "*.log.1"),
@@ -27,16 +26,16 @@ log = logging.getLogger(__name__)
 
 
 def set_umask(group: str | None = None) -> int:
-    """Make all new files and folders of this process private; return the umask before."""
+    """Make new files and folders of this process private; return the previous umask."""
     return os.umask(0o027 if group else 0o077)
 
 
 def make_private(folder: Path, group: str | None = None) -> Path:
-    """Make a private folder, and its missing parents. An existing one stays as it is."""
+    """Create a private folder and its missing parents; leave existing ones."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for each in missing:
-        # A folder in a group's folder belongs to it, and is no more open for that.
+        # Keep the inherited group bit.
         each.chmod(FOLDER | each.stat().st_mode & stat.S_ISGID)
     if missing and group:
         give_to_group(folder, group)
@@ -61,10 +60,10 @@ def give_to_group(path: Path, group: str) -> None:
 
 
 def restrict(folder: Path, group: str | None = None, ours: Iterable[str] = ()) -> None:
-    """Close an existing folder of ours, and all in it, that another umask has left open.
+    """Restrict an existing data folder and its contents.
 
-    Links are not followed, and files of other users stay as they are. In a folder that is open and holds more than
-    ours, only ours is closed; `ours` are further patterns of names.
+    Links and other users' files are skipped. In an open folder with foreign files, only our files are restricted;
+    `ours` are further name patterns.
     """
     folder = folder.resolve()
     names = (*OURS, *ours)
@@ -83,7 +82,7 @@ def restrict(folder: Path, group: str | None = None, ours: Iterable[str] = ()) -
         _close(folder, group, top=True)
     for each in found:
         for path in _below(each):
-            with suppress(FileNotFoundError):  # another process of ours is at work, with files that come and go
+            with suppress(FileNotFoundError):  # another process may remove files meanwhile
                 _close(path, group)
 
 
@@ -96,7 +95,7 @@ def exposed(folder: Path, group: str | None = None) -> Iterator[Path]:
 
 
 def is_secret(file: Path) -> bool:
-    """Return True if only its owner, and its group for reading, can access a file that holds a secret."""
+    """Return True if only the owner can write, and only the group can read, a secret's file."""
     return not stat.S_IMODE(file.stat().st_mode) & ~(FILE | 0o100)
 
 
@@ -116,7 +115,7 @@ def _close(path: Path, group: str | None, *, top: bool = False) -> None:
     if group:
         give_to_group(path, group)
     if stat.S_ISDIR(found.st_mode):
-        # The folder itself is opened to the group; folders in it that are closer stay so.
+        # Only the top folder is opened to the group; stricter folders in it stay strict.
         wanted = (SHARED_FOLDER if top else mode & SHARED_FOLDER | stat.S_ISGID) if group else FOLDER
     else:
         wanted = mode & (FILE | 0o100)
@@ -125,7 +124,7 @@ def _close(path: Path, group: str | None, *, top: bool = False) -> None:
 
 
 def _below(path: Path) -> Iterator[Path]:
-    """Yield the path, and all below it; some may be gone by now."""
+    """Yield the path and everything below it; some may be gone meanwhile."""
     yield path
     if not path.is_symlink():
         for folder, folders, files in os.walk(path):

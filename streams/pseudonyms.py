@@ -1,4 +1,4 @@
-"""The secret of the pseudonyms under which users meet in the graph: set, derived, or made once and kept."""
+"""The secret of the graph's pseudonyms: configured, derived, or created once in the data folder."""
 
 import os
 import secrets
@@ -17,14 +17,13 @@ _BYTES = 32
 
 
 class SecretUnusable(StreamsError, ValueError):
-    """The data folder's secret is not whole."""
+    """The data folder's secret is incomplete."""
 
 
 def secret_of(settings: Settings) -> bytes:
-    """Return the secret; where none is set, the data folder's own, made now if it has none yet.
+    """Return the configured secret, or the data folder's, created if missing.
 
-    Workers with one data folder have one secret. Those on several machines need `SAGER_PSEUDONYM_KEY` or
-    `SAGER_CHAIN_KEY`, or each gives a user another name.
+    Workers on several machines need `SAGER_PSEUDONYM_KEY` or `SAGER_CHAIN_KEY`: otherwise their pseudonyms differ.
     """
     found = find_secret(settings)
     if found is None:
@@ -34,7 +33,7 @@ def secret_of(settings: Settings) -> bytes:
 
 
 def find_secret(settings: Settings) -> bytes | None:
-    """Return the secret, if one is set or the data folder has one."""
+    """Return the secret; None if neither the settings nor the data folder have one."""
     chosen = settings.pseudonym_key or settings.chain_key
     try:
         secret = chosen.get_secret_value().encode() if chosen else _read(settings.data_dir / FILE)
@@ -44,20 +43,20 @@ def find_secret(settings: Settings) -> bytes | None:
 
 
 def ranking_key(settings: Settings) -> bytes:
-    """Return the secret that seals rankings: the chain key, which other processes know too, else that of pseudonyms."""
+    """Return the secret that seals rankings: the chain key, or that of pseudonyms."""
     return settings.chain_key_bytes or secret_of(settings)
 
 
 def find_ranking_key(settings: Settings) -> bytes | None:
-    """Return the secret that seals rankings; None where this process has none, or may not read it."""
+    """Return the secret that seals rankings; None if this process has none or may not read it."""
     try:
         return settings.chain_key_bytes or find_secret(settings)
-    except PermissionError:  # the worker runs as another system user, which alone may read the secret
+    except PermissionError:  # only the worker's system user may read it
         return None
 
 
 def is_shared(settings: Settings) -> bool:
-    """Return True if all workers have the secret, wherever they run."""
+    """Return True if workers on all machines have the secret."""
     return settings.embedded or bool(settings.pseudonym_key) or bool(settings.chain_key)
 
 
@@ -66,7 +65,7 @@ def _read(path: Path) -> bytes:
         secret = file.read().strip()
         found = os.fstat(file.fileno())
         if stat.S_IMODE(found.st_mode) & 0o077 and found.st_uid == os.geteuid():
-            # Put back from a copy, perhaps. Not even the data folder's group may compute pseudonyms.
+            # A restored copy may be too open: not even the data folder's group may compute pseudonyms.
             os.fchmod(file.fileno(), 0o600)
     if len(secret) < 2 * _BYTES:
         raise SecretUnusable(
@@ -77,15 +76,15 @@ def _read(path: Path) -> bytes:
 
 
 def _make(path: Path) -> None:
-    """Make the file whole or not at all, and only once: other workers may do the same."""
+    """Create the file atomically, and only once: other workers may race."""
     permissions.make_private(path.parent)
-    descriptor, name = tempfile.mkstemp(prefix=FILE, dir=path.parent)  # its owner alone may read it
+    descriptor, name = tempfile.mkstemp(prefix=FILE, dir=path.parent)  # readable by its owner only
     with os.fdopen(descriptor, "w") as file:
         file.write(secrets.token_hex(_BYTES))
         file.flush()
         os.fsync(file.fileno())
     try:
-        with suppress(FileExistsError):  # another was first
+        with suppress(FileExistsError):  # another worker was first
             os.link(name, path)
     finally:
         Path(name).unlink()

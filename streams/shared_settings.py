@@ -1,7 +1,7 @@
-"""Fingerprints of the settings that the processes of a deployment must share; they reveal none of them.
+"""Fingerprints of the settings that the processes of a deployment must share; `sager doctor` compares them.
 
-A materializer without the workers' chain key lets erased events back in; one without their privacy settings keeps rows
-that they refuse. So each process publishes fingerprints of its settings, and `sager doctor` compares them.
+A materializer without the workers' chain key would readmit erased events; one without their privacy settings would keep
+rows that they refuse.
 """
 
 import hashlib
@@ -58,9 +58,9 @@ def differences(by_process: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[s
     [('chain_key', {'a1': ['worker'], 'unset': ['materializer']})]
     """
     for name in ALL:
-        held: dict[str, list[str]] = {}
+        found: dict[str, list[str]] = {}
         for process, fingerprints in by_process.items():
             if name in fingerprints:
-                held.setdefault(fingerprints[name], []).append(process)
-        if len(held) > 1:
-            yield name, held
+                found.setdefault(fingerprints[name], []).append(process)
+        if len(found) > 1:
+            yield name, found

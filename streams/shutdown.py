@@ -1,4 +1,4 @@
-"""The end of a long-running process: in order and in time, or at once after a second signal."""
+"""Graceful shutdown with a deadline; a second signal ends the process at once."""
 
 import logging
 import os
@@ -11,10 +11,9 @@ logger = logging.getLogger("sager.shutdown")
 
 
 def start(seconds: float) -> None:
-    """Bound the shutdown; call it in the main thread after the first SIGTERM or SIGINT.
+    """Set the shutdown's deadline, after which the process exits with code 70; call it in the main thread.
 
-    The next signal ends the process on the spot, and after this time it ends with code 70. Neither loses anything:
-    uncommitted records are read again.
+    Neither the deadline nor a second signal loses data: uncommitted records are read again.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""The steps as the settings have them; the worker and what-if share them."""
+"""Steps as configured; the worker, dry runs and what-if share them."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -12,7 +12,7 @@ from streams.settings import Settings
 
 
 def limits_of(settings: Settings) -> MergeLimits:
-    """Return the limits of the merge; a deployment sets how long a session lasts."""
+    """Return the limits of the merge, with the configured session length."""
     return replace(DEFAULT_LIMITS, session=timedelta(seconds=settings.session_idle_seconds))
 
 

@@ -1,4 +1,4 @@
-"""A data set in memory: items, and each user's visits in order; and its events, with ids derived from the data."""
+"""A data set in memory, and its events with ids derived from the data."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _USER: TypeAdapter[str] = TypeAdapter(UserIdField)
 
 
 class DataSetError(StreamsError, ValueError):
-    """A folder holds no supported data set, or a broken one; the message names the file and line."""
+    """A folder has no supported data set, or a broken one; the message names file and line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +76,14 @@ class Histories:
         elif item is None:
             self.skipped["visits to items that are not in the catalogue"] += 1
         else:
-            # The catalogue's own string: with tens of millions of visits, copies would take gigabytes.
+            # Share the catalogue's string: copies of tens of millions of visits would take gigabytes.
             self._rows[user_id].append((order, item.item_id, at))
 
     def take(self) -> dict[str, list[Visit]]:
         """Return the histories of all users with a visit, and empty this collection."""
         histories: dict[str, list[Visit]] = {}
         for user_id in list(self._rows):
-            rows = self._rows.pop(user_id)  # as it goes, so that rows and visits are not all in memory at once
+            rows = self._rows.pop(user_id)  # one by one, so that rows and visits are not all in memory at once
             rows.sort(key=lambda row: row[0])  # ties keep file order
             if rows:
                 times = [at or BEGINNING + place * APART for place, (_, _, at) in enumerate(rows)]

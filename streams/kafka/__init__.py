@@ -1,1 +1,1 @@
-"""Everything that speaks to Kafka without Faust: clients, security, topics, groups, scanning, following, producing."""
+"""Kafka without Faust: clients, security, topics, groups, scanner, follower, producers."""

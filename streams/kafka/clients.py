@@ -14,9 +14,9 @@ from streams.settings import Settings
 
 # librdkafka's name for Java's partitioner; its own default, CRC32, would break the joins.
 PARTITIONER = "murmur2_random"
-# The time for another broker to accept us after the first has refused.
+# Time for another broker to accept the connection after the first one refused it.
 SECOND_CHANCE_SECONDS = 2.0
-# Errors that retries do not cure, and what to do about them.
+# Errors that a retry cannot fix, with advice.
 REFUSALS = {
     KafkaError._AUTHENTICATION: "check SAGER_KAFKA_SASL_USERNAME, SAGER_KAFKA_SASL_PASSWORD and "
     "SAGER_KAFKA_SASL_MECHANISM",
@@ -37,7 +37,7 @@ def partition_of(user_id: str, partitions: int) -> int:
 
 
 def client_config(settings: Settings, **more: Any) -> dict[str, Any]:
-    """Return librdkafka settings shared by all our clients, and `more`. They hold secrets: never log them."""
+    """Return librdkafka settings shared by all clients, and `more`. They contain secrets: never log them."""
     return {
         "bootstrap.servers": settings.bootstrap,
         "socket.keepalive.enable": True,
@@ -85,7 +85,7 @@ def reach(settings: Settings, seconds: float) -> tuple[AdminClient, ClusterMetad
 def _unreachable(settings: Settings, why: KafkaError, seconds: float) -> KafkaUnreachable:
     advice = REFUSALS.get(why.code())
     if advice:
-        return KafkaRefused(f"Kafka at {settings.bootstrap} refuses us: {why.str()}. What to do: {advice}")
+        return KafkaRefused(f"Kafka at {settings.bootstrap} refuses the connection: {why.str()}. What to do: {advice}")
     if settings.embedded:
         return KafkaUnreachable(
             f"the embedded broker at {settings.bootstrap} does not answer within {seconds:.0f} s ({why.str()}). It "
@@ -98,12 +98,9 @@ def _unreachable(settings: Settings, why: KafkaError, seconds: float) -> KafkaUn
 
 
 def producer_config(settings: Settings, **more: Any) -> dict[str, Any]:
-    """Return settings of a producer that neither loses nor repeats records, and partitions by murmur2.
-
-    One request at a time per broker: with more, a first request that meets a partition before its leader has it is
-    retried behind the second, which a broker before KAFKA-15591 takes for the producer's first; the retry then counts
-    as a duplicate, is reported as delivered, and is lost.
-    """
+    """Return settings of a producer that neither loses nor repeats records, and partitions by murmur2."""
+    # One request in flight per broker: otherwise a first request that meets a new leader is retried behind the second,
+    # which a broker before KAFKA-15591 takes for the first; the retry counts as a duplicate and is lost.
     own = {
         "partitioner": PARTITIONER,
         "enable.idempotence": True,
@@ -117,6 +114,6 @@ def producer_config(settings: Settings, **more: Any) -> dict[str, Any]:
 
 
 def _log_refusal(error: KafkaError) -> None:
-    """Log why brokers refuse a producer: it retries for as long as it lives."""
+    """Log why brokers refuse a producer, which retries for ever."""
     if error.code() in REFUSALS:
-        logger.error("Kafka refuses us: %s. What to do: %s", error.str(), REFUSALS[error.code()])
+        logger.error("Kafka refuses the connection: %s. What to do: %s", error.str(), REFUSALS[error.code()])

@@ -15,7 +15,7 @@ WITHOUT_MEMBERS = (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD, ConsumerGr
 
 
 def members(settings: Settings, client: AdminClient | None = None) -> int | None:
-    """Return the number of workers; None if it is unknown: the embedded broker keeps members that did not leave."""
+    """Return the number of workers; None if unknown, as the embedded broker keeps members that did not leave."""
     client = client or admin(settings)
     try:
         described = client.describe_consumer_groups([settings.app_id], request_timeout=REQUEST_SECONDS)
@@ -30,11 +30,8 @@ def members(settings: Settings, client: AdminClient | None = None) -> int | None
 
 
 def committed(settings: Settings, partitions: Sequence[TopicPartition]) -> dict[tuple[str, int], int]:
-    """Return the offsets that the workers have committed, by topic and partition; 0 without one.
-
-    A consumer asks, which never joins the group. An admin client must not: where the group's coordinator has just
-    moved to another broker, librdkafka reads through a null pointer, and the process dies (librdkafka #5040, in 2.16).
-    """
+    """Return the workers' committed offsets by topic and partition; 0 without a commit."""
+    # Not with an admin client: if the coordinator has just moved, librdkafka 2.16 dereferences a null pointer (#5040).
     consumer = Consumer(client_config(settings, **{"group.id": settings.app_id, "enable.auto.commit": False}))
     try:
         found = consumer.committed(list(partitions), timeout=REQUEST_SECONDS)

@@ -1,4 +1,4 @@
-"""Follows a compacted topic from its beginning, in a thread, for a local copy of the newest value per key."""
+"""Follows a compacted topic in a thread, for a local copy of the newest value per key."""
 
 import logging
 import threading
@@ -23,10 +23,7 @@ MOST_AT_ONCE = 2_000
 
 
 class Follower:
-    """Reads a topic and then follows it, without a consumer group, so that any number of processes can.
-
-    The reading thread calls `take` with every record.
-    """
+    """Reads a topic and follows it without a consumer group; its thread calls `take` with every record."""
 
     def __init__(self, settings: Settings, base: str, take: Callable[[Message], None]) -> None:
         self._settings, self._base, self._take = settings, base, take
@@ -40,7 +37,7 @@ class Follower:
         self._thread = threading.Thread(target=self._follow, name=f"follow-{base}", daemon=True)
 
     def start(self) -> Self:
-        """Begin to follow, and wait until the topic has been read to its end, however long it is."""
+        """Start following, and wait until the whole topic is read."""
         self._last_record = time.monotonic()
         self._thread.start()
         while not self._ready.wait(1.0):
@@ -59,13 +56,13 @@ class Follower:
             self._thread.join(10)
 
     def reach_end(self, partition: int) -> threading.Event:
-        """Return an event that is set once all records that a partition has now were taken."""
+        """Return an event that is set once all current records of a partition were read."""
         reached = threading.Event()
         self._requested.put((partition, reached))
         return reached
 
     def _follow(self) -> None:
-        """Read, and again after an error: an owner of items, and a rebalance with it, would wait for ever."""
+        # Retry after errors: otherwise an owner of items, and its rebalance, would wait for ever.
         while not self._stop.is_set():
             try:
                 self._read()
@@ -96,14 +93,14 @@ class Follower:
         return TopicPartition(self._name, partition, self._next.get(partition, OFFSET_BEGINNING))
 
     def _seek_requested(self, consumer: Consumer) -> None:
-        """Seek the partitions whose end is asked for to their position: a client reports an end once per seek."""
+        """Seek requested partitions to their position: a client reports an end once per seek."""
         again = []
         while not self._requested.empty():  # no other thread takes from it
             partition, reached = self._requested.get()
             try:
                 consumer.seek(self._where(partition))
                 self._waiting[partition].append(reached)
-            except KafkaException:  # it is not being fetched yet
+            except KafkaException:  # not fetched yet
                 again.append((partition, reached))
         for each in again:
             self._requested.put(each)
@@ -121,7 +118,7 @@ class Follower:
 
 
 def partitions_of(consumer: Consumer, topic: str, is_over: threading.Event) -> list[int]:
-    """Return the partitions of a topic, once the broker knows it; none once it is over."""
+    """Return a topic's partitions once the broker knows it; none if stopped."""
     while not is_over.is_set():
         with suppress(Exception):  # the broker may still be starting, and the caller has a deadline
             found = consumer.list_topics(topic, timeout=5).topics[topic]

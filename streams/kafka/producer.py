@@ -1,7 +1,4 @@
-"""Producers with back-pressure and delivery errors: `send` blocks while the queue is full, `flush` raises.
-
-Our own processes use them; apps have `sager_client`.
-"""
+"""Producers of our own processes: `send` blocks while the queue is full, `flush` raises delivery errors."""
 
 import uuid
 from datetime import datetime
@@ -45,10 +42,8 @@ class RecordWriter:
                 return
 
     def _check(self, topic: str) -> None:
-        """Raise if the topic's partitions, and so the users on each, are not those of the settings.
-
-        It lists all topics, because a broker may create a topic when it is asked for its name.
-        """
+        """Raise if the topic's number of partitions differs from the settings."""
+        # List all topics: a request for one may create it.
         if self._counts is None:
             try:
                 listed = self._producer.list_topics(timeout=METADATA_SECONDS).topics
@@ -83,7 +78,7 @@ def envelope(at: datetime) -> dict[str, Any]:
 
 
 class EventWriter:
-    """Produces events on their topics. As a context manager, it waits at its end until the broker has them all."""
+    """Produces events on their topics; as a context manager, it flushes at the end."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -93,7 +88,7 @@ class EventWriter:
         """Produce an event, and return it."""
         topic = topic_of(type(event))
         user_id = getattr(event, "user_id", None)
-        # Explicit, so that a record keyed by user and domain lands beside its user's others.
+        # Explicit: the partition depends on the user alone, also if the key has the domain.
         partition = BY_KEY if user_id is None else partition_of(user_id, self._settings.partitions)
         self._writer.send(topic.name(self._settings.prefix), topic.key_of(event), encode(event), partition)
         return event

@@ -1,4 +1,4 @@
-"""Reading topics in bulk, from given offsets to their end, without joining a consumer group."""
+"""Reads topics in bulk, from given offsets to their end, without a consumer group."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ from streams.settings import Settings
 
 SILENT_SECONDS, REQUEST_SECONDS, POLL_SECONDS = 30.0, 10.0, 0.05
 
-# Called with the number of records that have been read, and about how many there are.
+# Called with the number of read records and the estimated total.
 OnProgress = Callable[[int, int], None]
 
 
@@ -53,7 +53,7 @@ class Scanner:
         return [TopicPartition(name, number, OFFSET_BEGINNING) for number in sorted(found.partitions)]
 
     def from_time(self, where: Sequence[TopicPartition], timestamp_ms: int) -> list[TopicPartition]:
-        """Return the same partitions, each from its first record that is not older than this."""
+        """Return the partitions from their first record of this time or later."""
         asked = [TopicPartition(each.topic, each.partition, timestamp_ms) for each in where]
         try:
             return list(self._consumer.offsets_for_times(asked, timeout=REQUEST_SECONDS))
@@ -61,7 +61,7 @@ class Scanner:
             return list(where)  # callers check the records' time stamps too
 
     def size(self, where: Iterable[TopicPartition]) -> int:
-        """Return about how many records follow these offsets; the embedded broker reports too few."""
+        """Estimate the number of records after these offsets; the embedded broker reports too few."""
         total = 0
         for each in where:
             low, high = self._bounds(each)
@@ -73,7 +73,7 @@ class Scanner:
         return self._bounds(where)[1]
 
     def read(self, where: Sequence[TopicPartition], on_progress: OnProgress | None = None) -> Iterator[Message]:
-        """Yield all records from these offsets to the end that each partition has when it is reached."""
+        """Yield all records from these offsets to the current end of each partition."""
         if not where:
             return
         # The size is a question to the broker for each partition.

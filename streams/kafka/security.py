@@ -1,7 +1,4 @@
-"""TLS and SASL for librdkafka and for Python's own TLS, which Faust's client uses.
-
-Python reads the files before librdkafka does, so that every command reports an invalid file in the same words.
-"""
+"""TLS and SASL for librdkafka and for Python's TLS, which Faust's client uses."""
 
 import ssl
 from typing import Any
@@ -11,7 +8,7 @@ from streams.settings import SecurityProtocol, Settings
 
 
 def protocol_of(settings: Settings) -> SecurityProtocol:
-    """Return the protocol. The embedded broker has no TLS and no SASL, whatever is set for another."""
+    """Return the protocol; the embedded broker has neither TLS nor SASL."""
     return SecurityProtocol.PLAINTEXT if settings.embedded else settings.kafka_security_protocol
 
 
@@ -20,7 +17,7 @@ def librdkafka_security(settings: Settings) -> dict[str, Any]:
     protocol = protocol_of(settings)
     found: dict[str, Any] = {}
     if protocol.tls:
-        tls_context(settings)
+        tls_context(settings)  # so that all commands report an invalid file in the same words
         key_password = settings.kafka_ssl_key_password
         found = {
             "ssl.ca.location": settings.kafka_ssl_ca,
@@ -60,7 +57,7 @@ def tls_context(settings: Settings) -> ssl.SSLContext | None:
 
 def _load_certificate(context: ssl.SSLContext, settings: Settings) -> None:
     password = settings.kafka_ssl_key_password
-    # Never None: OpenSSL would ask for the password on the terminal.
+    # Never None: OpenSSL would prompt for the password on the terminal.
     known = password.get_secret_value() if password else ""
     try:
         context.load_cert_chain(str(settings.kafka_ssl_certificate), settings.kafka_ssl_key, lambda: known)

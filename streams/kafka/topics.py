@@ -1,4 +1,4 @@
-"""Topics created and checked against the registry, before anything else starts."""
+"""Creates topics, and compares them with the registry, before a process starts."""
 
 import time
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ from streams.settings import Settings
 TIMEOUT_SECONDS = 15.0
 # How long leader election of new topics may take: a broker that has just started elects many at once.
 LEADERS_SECONDS = 60.0
-# A request that is not answered in time fails by itself; we wait for its future a little longer.
+# The extra wait for the future of a request that has timed out.
 SPARE_SECONDS = 5.0
-# From this replication factor on, a write is acknowledged once two replicas have it: losing one broker is harmless.
+# From this replication factor, two replicas must acknowledge a write, so that losing one broker loses no data.
 SAFE_REPLICATION, SAFE_IN_SYNC = 3, 2
 
 _MAY_NOT_CREATE = (
     "grant the user Create on topics with this prefix, or let a user who has it run `sager topics --create`"
 )
-# What to do when the broker refuses to create a topic, by its error's name.
+# Advice by the broker's error when it refuses to create a topic.
 REFUSED = {
     "TOPIC_AUTHORIZATION_FAILED": _MAY_NOT_CREATE,
     "CLUSTER_AUTHORIZATION_FAILED": _MAY_NOT_CREATE,
@@ -36,7 +36,7 @@ _SILENCE = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.REQUEST_TIM
 
 @dataclass(frozen=True)
 class TopicState:
-    """One topic on the broker, compared with the registry: its partitions, None if it is missing, and differences."""
+    """A topic on the broker compared with the registry; `partitions` is None if it is missing."""
 
     topic: Topic
     name: str
@@ -81,7 +81,7 @@ def _cleanup_policies(client: AdminClient, names: Sequence[str]) -> dict[str, st
         try:
             entry = future.result(TIMEOUT_SECONDS).get("cleanup.policy")
         except KafkaException:
-            continue  # a broker that does not describe configurations, or forbids it, cannot be checked
+            continue  # some brokers do not describe configurations, or forbid it
         if entry is not None and entry.value:
             policies[resource.name] = entry.value
     return policies
@@ -132,7 +132,7 @@ def _create(settings: Settings, missing: Sequence[TopicState]) -> None:
 
 def create(settings: Settings, wanted: Sequence[NewTopic]) -> None:
     """Create topics that do not exist, and wait until they can be used."""
-    client = admin(settings)  # held by name: its futures die with it
+    client = admin(settings)  # a reference keeps its futures alive
     futures = client.create_topics(wanted, operation_timeout=TIMEOUT_SECONDS, request_timeout=TIMEOUT_SECONDS)
     for name, future in futures.items():
         try:

@@ -1,7 +1,4 @@
-"""The client for OpenAI-compatible endpoints: structured answers, bounded retries, a record of every call.
-
-`streams.llm.client` imports the `openai` package, which takes half a second and 50 MB, so nothing else here does.
-"""
+"""The client for OpenAI-compatible endpoints; only `streams.llm.client` imports `openai` (half a second, 50 MB)."""
 
 from streams.llm.breaker import BreakerState, CircuitBreaker
 from streams.llm.calls import CallRecord, EndpointUnavailable, Outcome, Reply

@@ -1,11 +1,11 @@
-"""The circuit breaker: blocks calls to an endpoint that is away, and probes now and then whether it is back."""
+"""The circuit breaker: blocks calls to an unavailable endpoint, and probes it."""
 
 from collections.abc import Callable
 from enum import IntEnum
 
 from streams.llm.calls import CallFailed
 
-# An endpoint may ask for a longer pause than ours; one that asks for more than this is asked again anyway.
+# The longest Retry-After that is followed.
 LONGEST_RETRY_AFTER_SECONDS = 3_600.0
 _JITTER = 0.1
 
@@ -19,18 +19,17 @@ class BreakerState(IntEnum):
 
 
 class CircuitBreaker:
-    """Counts failed calls, and decides whether the next one may go out.
+    """Counts failed calls, and admits or blocks the next one.
 
-    An admitted call ends in exactly one of `succeeded`, `failed` and `left`, with its ticket. Tickets of calls that
-    were running when the state changed are void: only the probe decides about an open circuit, however many late
-    failures come in.
+    An admitted call ends with exactly one of `succeeded`, `failed` and `left`, with its ticket. A change of state voids
+    earlier tickets: only the probe decides about an open circuit, not late failures.
 
     Args:
-        failures: so many in a row open it; 0: it never opens.
+        failures: consecutive failures that open it; 0: it never opens.
         pause_seconds: the first pause. Each failed probe doubles it.
-        max_pause_seconds: the longest pause, unless the endpoint asks for a longer one.
+        max_pause_seconds: the longest pause, unless the endpoint requests a longer one.
         clock: a monotonic clock, in seconds.
-        chance: returns a number from 0 to 1: pauses are that much of 10% longer, so that workers drift apart.
+        chance: a random number from 0 to 1 that prolongs pauses by up to 10%, so that workers drift apart.
         on_change: called after every change of state.
     """
 
@@ -55,7 +54,7 @@ class CircuitBreaker:
         self._until = 0.0
         self._era = 0
         self.state = BreakerState.CLOSED
-        # The failure that opened it last, and whether a probe's: then the same outage goes on.
+        # The last failure that opened it; `still_away`: it was a probe's, so the same outage continues.
         self.failure: CallFailed | None = None
         self.still_away = False
 
@@ -70,7 +69,7 @@ class CircuitBreaker:
         return self.state is BreakerState.CLOSED or (self.state is BreakerState.OPEN and self._clock() >= self._until)
 
     def admit(self) -> int | None:
-        """Return a ticket for one call, or None if it must not go out. After the pause, the first call is the probe."""
+        """Return a ticket for one call; None if it is blocked. The first call after the pause is the probe."""
         if not self.passable:
             return None
         if self.state is BreakerState.OPEN:
@@ -78,7 +77,7 @@ class CircuitBreaker:
         return self._era
 
     def succeeded(self, ticket: int) -> None:
-        """Note that the endpoint answered, even with nonsense."""
+        """Record that the endpoint answered, even invalidly."""
         if ticket != self._era:
             return
         self._in_a_row = 0
@@ -87,7 +86,7 @@ class CircuitBreaker:
             self._change(BreakerState.CLOSED)
 
     def failed(self, ticket: int, failure: CallFailed) -> None:
-        """Note that the endpoint failed; a longer pause that it asks for is granted."""
+        """Record that the endpoint failed; a longer Retry-After prolongs the pause."""
         if ticket != self._era:
             return
         self._in_a_row += 1
@@ -99,7 +98,7 @@ class CircuitBreaker:
             self._next_pause = min(2 * self._next_pause, self._max_pause)
 
     def left(self, ticket: int) -> None:
-        """Note that the call ended without a verdict on the endpoint, for example because it was cancelled."""
+        """Record that the call ended without a verdict, such as a cancelled one."""
         if ticket == self._era and self.state is BreakerState.HALF_OPEN:
             self._open(0.0, still_away=True)
 

@@ -27,7 +27,7 @@ class Outcome(StrEnum):
     INVALID_REPLY = "invalid-reply"
     REFUSED = "refused"
     CLIENT_ERROR = "client-error"
-    # The endpoint is away: the end of questions for which no call was made.
+    # The breaker blocked the call.
     CIRCUIT_OPEN = "circuit-open"
 
 
@@ -40,7 +40,7 @@ _MISCONFIGURED = frozenset({401, 403, 404})
 
 @dataclass(frozen=True)
 class CallRecord:
-    """One HTTP call, without its words. The hash is blake2b of prompt and schema, tokens are the endpoint's count."""
+    """One HTTP call without its texts; tokens as the endpoint counted them."""
 
     name: str
     outcome: Outcome
@@ -53,7 +53,7 @@ class CallRecord:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer that fits its schema, and its cost: tokens of all calls, and the time with all waits."""
+    """A valid answer and its cost: tokens of all calls, and the total time."""
 
     answer: Mapping[str, Any]
     model: str
@@ -64,7 +64,7 @@ class Reply:
     calls: int
 
     def reasoned_by(self, prompt: str) -> Provenance:
-        """Return the record that events carry; `prompt` is the prompt's file and version, such as `evolve.v1`."""
+        """Return the provenance for events; `prompt` is its file and version, such as `evolve.v1`."""
         return Provenance(
             reasoner="llm",
             model=self.model,
@@ -103,7 +103,7 @@ class CallFailed(Exception):
 
 
 class EndpointUnavailable(ReasonerUnavailable):
-    """There is no answer, and the circuit breaker blocks calls until `passable` returns true."""
+    """No answer; the circuit breaker blocks calls until `passable` returns True."""
 
     def __init__(self, outcome: str, detail: str, passable: Callable[[], bool]) -> None:
         super().__init__(outcome, detail)
@@ -133,7 +133,7 @@ def status_failure(error: "APIStatusError") -> CallFailed:
     """Return the failure that an HTTP status other than 2xx means."""
     status, headers, body = error.status_code, error.response.headers, error.response.content
     outcome = Outcome.SERVER_ERROR if status >= _SERVER_ERRORS else _RETRIED.get(status, Outcome.CLIENT_ERROR)
-    # Code and parameter are words of a closed vocabulary; the endpoint's message may quote the prompt.
+    # Code and parameter are fixed words; the endpoint's message may quote the prompt.
     words = [word for word in (error.code, error.param) if re.fullmatch(r"[\w.\-\[\]]{1,60}", str(word or ""))]
     return CallFailed(
         outcome,

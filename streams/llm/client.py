@@ -1,7 +1,4 @@
-"""The LLM client: the `openai` package with retries, one correction, a circuit breaker and a record of every call.
-
-The package's own retries are off: they would ignore the breaker, the record and the limit of concurrent calls.
-"""
+"""The LLM client: the `openai` package with retries, one correction, a circuit breaker and call records."""
 
 import asyncio
 import time
@@ -22,13 +19,13 @@ from streams.llm.calls import CallFailed, CallRecord, EndpointUnavailable, Outco
 from streams.llm.endpoint import connect
 from streams.llm.replies import answer, usage, without_sizes
 
-# Added to the prompt of the corrective retry; at most 300 characters, so that a prompt's budget can allow for it.
+# Added to the prompt of the corrective retry; at most 300 characters, which prompt budgets reserve.
 CORRECTION = "\n\nYour last reply to this could not be used: {why}. Reply with the JSON object only, free text short."
-# Added where the endpoint takes no schema.
+# Added if the endpoint accepts no schema.
 WITH_SCHEMA = "\n\nReply with one JSON object that fits this JSON schema: {schema}"
 
 _FORMATS = ("json_schema", "json_object", "text")
-# Outcomes that are the endpoint's fault and not the question's.
+# Outcomes caused by the endpoint, not by the prompt.
 _AWAY = frozenset({Outcome.TIMEOUT, Outcome.CONNECTION, Outcome.SERVER_ERROR})
 
 
@@ -53,18 +50,18 @@ class _Cost:
 
 
 class LlmClient:
-    """Asks a model for JSON that fits a schema. Bound to the event loop of its first use.
+    """Requests JSON that fits a schema. Bound to the event loop of its first use.
 
     Args:
         base_url: of an OpenAI-compatible endpoint, such as `http://127.0.0.1:8091/v1`.
         timeout_seconds: for one HTTP call, from connecting to the last byte.
         attempts: HTTP calls per question, besides the corrective retry and one call per rejected response format.
         max_retry_seconds: the longest pause before a retry, whatever `Retry-After` asks for.
-        sizes_in_schema: send `maxLength` and `maxItems` too. llama.cpp and vLLM enforce them, and small models need
-            that to stop. OpenAI, Azure and Anthropic document strict schemas without (some of) them.
-        on_call: receives the record of every HTTP call that was not cancelled.
-        limit: entered for each HTTP call, such as a semaphore that several clients share; None: no limit.
-        breaker: while it is open, questions fail at once and no call goes out; None: every call goes out.
+        sizes_in_schema: send `maxLength` and `maxItems`: llama.cpp and vLLM enforce them, strict OpenAI schemas
+            reject some.
+        on_call: receives the record of every completed HTTP call.
+        limit: entered for each HTTP call, such as a shared semaphore; None: no limit.
+        breaker: while it is open, calls fail at once; None: no breaker.
     """
 
     def __init__(
@@ -149,14 +146,14 @@ class LlmClient:
                 limit = max(limit, cost.calls) + 1 if failed.refused_format else self.attempts + 1
 
     def _unavailable(self, failed: CallFailed, cost: _Cost) -> ReasonerUnavailable:
-        """Return the error for the caller. It has no cause: an endpoint's error may quote the prompt or the key."""
+        """Return the error for the caller, without a cause, which may quote the prompt or the key."""
         outcome, detail = failed.outcome.value, f"{failed.detail} ({cost.calls} calls)"
         if self._breaker.state is BreakerState.CLOSED:
             return ReasonerUnavailable(outcome, detail)
         return EndpointUnavailable(outcome, detail, lambda: self._breaker.passable)
 
     async def _insist(self, question: _Question, cost: _Cost, limit: int) -> dict[str, Any]:
-        """Call until there is a reply, a failure that a retry does not heal, or `limit` calls were made."""
+        """Call until a reply, a permanent failure or the limit of calls."""
         retrying = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, CallFailed) and error.may_pass),
             stop=lambda _: cost.calls >= limit or self._breaker.state is not BreakerState.CLOSED,
@@ -171,7 +168,7 @@ class LlmClient:
         if asked is None:
             pause = self._backoff(state)
         else:
-            # A little later than asked, so that not all clients come back at once.
+            # A little later than requested, so that not all clients return at once.
             asked = min(asked, self.max_retry_seconds)
             pause = tenacity.wait_random(asked, 1.1 * asked)(state)
         return min(pause, self.max_retry_seconds)
@@ -180,13 +177,13 @@ class LlmClient:
         """Make one call if the breaker admits it, and report its outcome to it."""
         ticket = self._breaker.admit()
         if ticket is None:
-            raise CallFailed(Outcome.CIRCUIT_OPEN, "no calls go out until the endpoint is back")
+            raise CallFailed(Outcome.CIRCUIT_OPEN, "calls are blocked until the endpoint is back")
         cost.calls += 1
         try:
             async with self._limit:
                 found = await self._recorded(question, cost)
         except CallFailed as failed:
-            # A rate limit that a later attempt may still pass is no outage, unless it meets the probe.
+            # A rate limit is no outage while attempts remain, except for a probe.
             last = cost.calls >= limit or self._breaker.state is not BreakerState.CLOSED
             if failed.outcome in _AWAY or failed.misconfigured or (failed.outcome is Outcome.RATE_LIMITED and last):
                 self._breaker.failed(ticket, failed)
@@ -225,7 +222,7 @@ class LlmClient:
             self._openai = connect(self._base_url, self._api_key)
         prompt, options = self._formatted(question)
         try:
-            # One limit for all of it: an endpoint that drips bytes would never exceed one per read.
+            # One timeout for the whole call: an endpoint that drips bytes would never exceed a read timeout.
             async with asyncio.timeout(self.timeout_seconds):
                 found: object = await self._openai.chat.completions.create(
                     model=self.model, messages=[{"role": "user", "content": prompt}], temperature=0, **options

@@ -9,10 +9,10 @@ from openai import AsyncOpenAI, DefaultAioHttpClient
 
 from streams.llm.calls import CallFailed, Outcome
 
-# Far more than the longest answer needs. Without a limit an endpoint could fill the worker's memory.
+# Far above the longest answer. Without a limit an endpoint could fill the worker's memory.
 MAX_BODY_BYTES = 4 * 1024 * 1024
 
-# At DEBUG it logs whole requests, and prompts hold users' data.
+# At DEBUG it logs whole requests with users' data.
 logging.getLogger("openai").setLevel(logging.INFO)
 
 

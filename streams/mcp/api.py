@@ -1,4 +1,4 @@
-"""Calls of the HTTP API for one caller; each failure is one sentence that a model can act on."""
+"""Calls of the HTTP API; each failure is a sentence that a model can act on."""
 
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -13,7 +13,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 120.0  # more than the API itself waits for a worker, so that the API's own answer arrives
-MAX_FIELDS = 5  # of a request that the API refuses, at most so many fields are named
+MAX_FIELDS = 5  # named fields of a refused request
 ALL_USERS = "*"
 NOTHING = "nothing is known yet: it is learned from choices, and is here some seconds later"
 
@@ -36,7 +36,7 @@ class Target:
     domain: str | None = None
 
 
-# The target of the server that starts in this task: tools are declared once, before it is known.
+# The target of this task's server: tools are declared before it is known.
 TARGET: ContextVar[Target] = ContextVar("target")
 Ctx: TypeAlias = Context[Target, Any]
 

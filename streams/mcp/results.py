@@ -50,7 +50,7 @@ class Ranked(ForModel):
     order: Annotated[list[str], Field(description="Ids of all candidates, best first.")]
     slim_skill: Annotated[str, Field(description="The tie-breaker; empty while nothing is known.")] = ""
     suits: Annotated[bool, Field(description="False: better to ask, or to show nothing.")] = True
-    against: Annotated[tuple[str, ...], Field(description="Ids of what the person said they do not want.")] = ()
+    against: Annotated[tuple[str, ...], Field(description="Ids of items that the person does not want.")] = ()
     question: Annotated[
         ClarifyingQuestion | None, Field(description="Give its `question_id` to record_correction as `answers`.")
     ] = None
@@ -78,8 +78,6 @@ class Corrected(BaseModel):
 
     event_id: str
     carried_out: Annotated[bool, Field(description="False: it is on its way, and will be.")]
-    understood: Annotated[
-        bool | None, Field(description="False: say it in other words, or in fields (`directives`).")
-    ] = None
+    understood: Annotated[bool | None, Field(description="False: use other words, or fields (`directives`).")] = None
     said: Annotated[tuple[str, ...], Field(description="The skill's statements from it.")] = ()
     explanation: Annotated[str | None, Field(description="Read it to the person.")] = None

@@ -28,7 +28,7 @@ MAX_REFUSALS = 5
 MAX_WAIT_SECONDS = 300.0
 POLL_SECONDS, COMMIT_SECONDS, TURN_SECONDS = 0.2, 1.0, 1.0
 STUCK_SECONDS = 60.0
-# An endpoint that is further behind starts over: Kafka keeps the tombstones of erased users for a day.
+# An endpoint further behind starts over: Kafka keeps tombstones of erased users for a day only.
 MAX_AWAY_MS = 20 * 3_600_000
 
 DELIVERIES = Counter("sager_webhook_deliveries", "Attempts to deliver, by outcome.", ["endpoint", "outcome"])
@@ -38,7 +38,7 @@ log = logging.getLogger("sager.webhooks")
 
 
 class Reader:
-    """Reads the topic of slim skills for one endpoint; its offsets are those of a consumer group without members."""
+    """Reads the topic of slim skills for one endpoint, with offsets of a consumer group without members."""
 
     def __init__(self, consumer: Consumer, topic: str) -> None:
         self._consumer, self._topic = consumer, topic
@@ -51,7 +51,7 @@ class Reader:
         return not self._unread
 
     def progress(self, is_over: threading.Event) -> tuple[dict[int, int], dict[int, int], int]:
-        """Return the end of each partition, the committed offsets, and the time of the newest commit. Blocks."""
+        """Return each partition's end, the committed offsets, and the time of the newest commit. Blocks."""
         places = [TopicPartition(self._topic, each) for each in partitions_of(self._consumer, self._topic, is_over)]
         ends, committed, at_ms = dict[int, int](), dict[int, int](), 0
         for each in self._consumer.committed(places, timeout=REQUEST_SECONDS) if places else ():
@@ -64,18 +64,18 @@ class Reader:
         return ends, committed, at_ms
 
     def commit(self, offsets: dict[int, int], at_ms: int) -> None:
-        """Commit offsets, with the time when everything before them was delivered. Blocks."""
+        """Commit offsets with their delivery time. Blocks."""
         places = [TopicPartition(self._topic, *each, metadata=str(at_ms)) for each in offsets.items()]
         self._consumer.commit(offsets=places, asynchronous=False)
 
     def seek(self, offsets: dict[int, int]) -> None:
-        """Go on from these offsets by partition; 0 is the beginning."""
+        """Continue from these offsets by partition; 0 is the beginning."""
         self._unread = set(offsets)
         places = [TopicPartition(self._topic, each, offset or OFFSET_BEGINNING) for each, offset in offsets.items()]
         self._consumer.assign(places)
 
     def read(self) -> list[Notification]:
-        """Return the next records that have arrived, without blocking."""
+        """Return the records that have arrived, without blocking."""
         found = []
         for message in self._consumer.consume(BATCH, 0):
             error, partition = message.error(), int_of(message.partition())
@@ -117,10 +117,8 @@ class Delivery:
         return self._failures > 1
 
     def start(self, ends: dict[int, int], committed: dict[int, int], at_ms: int) -> None:
-        """Go on from the committed offsets, or start over if the endpoint may lack something.
-
-        An offset beyond its partition's end is of an earlier topic of this name.
-        """
+        """Continue from the committed offsets, or start over if the endpoint may have missed messages."""
+        # An offset beyond the partition's end belongs to an earlier topic of this name.
         self.offsets, self._at_ms = ends | committed, at_ms
         if committed.keys() < ends.keys() or any(offset > ends.get(each, 0) for each, offset in committed.items()):
             self.offsets = ends
@@ -145,7 +143,7 @@ class Delivery:
             await asyncio.to_thread(self._reader.commit, dict(self.offsets), self._at_ms)
 
     async def _round(self) -> None:
-        """Deliver the records that have arrived: of each key in a batch, only the newest."""
+        """Deliver the arrived records; of each key in a batch, only the newest."""
         if now_ms() - self._at_ms > MAX_AWAY_MS:
             self._start_over()
         if self._must_reset:
@@ -170,12 +168,12 @@ class Delivery:
             await asyncio.sleep(POLL_SECONDS)
 
     def _start_over(self) -> None:
-        log.warning("the endpoint %s is new or was away for too long: it starts over", self.endpoint.name)
+        log.warning("the endpoint %s is new or was down for too long: it starts over", self.endpoint.name)
         self.offsets, self._at_ms, self._must_reset = dict.fromkeys(self.offsets, 0), now_ms(), True
         self._reader.seek(self.offsets)
 
     async def _send(self, note: Notification) -> None:
-        """Send one message; after several refusals it is given up, unless it is an erasure."""
+        """Send one message, and give it up after several refusals, unless it is an erasure."""
         body = note.body()
         if body is None:
             return
@@ -199,7 +197,7 @@ class Delivery:
         return refusal
 
     async def _wait(self, down: EndpointDown) -> None:
-        """Wait before the next round, which reads again: by then there may be newer slim skills, or erasures."""
+        """Wait before the next round, which reads again: newer slim skills or erasures may have arrived."""
         DELIVERIES.labels(self.endpoint.name, "failed").inc()
         self._failures += 1
         if self._failures == 1:
@@ -216,15 +214,15 @@ class WebhooksHealth:
         self.down: frozenset[str] = frozenset()
 
     def why_not_live(self) -> list[str]:
-        """Return why the process should be restarted; an endpoint that is down is no reason."""
+        """Return the reasons to restart the process; an endpoint that is down is none."""
         still = time.monotonic() - self.turned_at
         return [f"nothing was read for {still:.0f} s"] if still > STUCK_SECONDS and not self.doing else []
 
     def why_not_ready(self) -> list[str]:
-        """Return why messages do not arrive."""
+        """Return the reasons why messages do not arrive."""
         reasons = ["shutting down"] if self.is_ending else []
         reasons += [self.doing] if self.doing else []
-        return reasons + [f"the endpoint {name} does not take messages" for name in sorted(self.down)]
+        return reasons + [f"the endpoint {name} does not accept messages" for name in sorted(self.down)]
 
 
 async def run(settings: Settings, health: WebhooksHealth, endpoints: Sequence[Endpoint]) -> None:

@@ -1,4 +1,4 @@
-"""The operator's file of endpoints, which holds secrets. Private addresses are the operator's own choice."""
+"""The operator's file of endpoints with their secrets; private addresses are allowed."""
 
 import base64
 import re
@@ -19,7 +19,7 @@ _SECRET = re.compile(r"whsec_[A-Za-z0-9+/]{32,86}={0,2}")  # 24 to 64 bytes in b
 
 
 class Endpoint(BaseModel):
-    """A receiver of messages. A renamed endpoint is a new one: its name is part of its consumer group's.
+    """A receiver of messages. A renamed endpoint is a new one: the name is part of its consumer group.
 
     `old_secret`: the previous one, which signs too. `domains`, `users`: only these; all if empty. `allow_http`: post
     unencrypted to other machines.
@@ -50,11 +50,11 @@ class Endpoint(BaseModel):
             parts = urlsplit(self.url)
             _ = parts.port
         except ValueError:
-            raise ValueError("the url is none") from None
+            raise ValueError("the url is invalid") from None
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.fragment:
             raise ValueError("the url must be https://host/path, without a user or a fragment")
         if parts.scheme == "http" and not (self.allow_http or is_loopback(parts.hostname)):
-            raise ValueError("the url must be https, or `allow_http = true` must say that people's data go unencrypted")
+            raise ValueError("the url must be https: set `allow_http = true` to send users' data unencrypted")
         return self
 
     def wants(self, user: str, domain: str) -> bool:
@@ -70,7 +70,7 @@ class _EndpointsFile(BaseModel):
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
         if len({each.name for each in self.endpoint}) < len(self.endpoint):
-            raise ValueError("two endpoints have one name")
+            raise ValueError("two endpoints have the same name")
         return self
 
 

@@ -1,4 +1,4 @@
-"""Messages and metrics: bodies, ids and signatures after Standard Webhooks, and one attempt to post them."""
+"""Webhook messages after Standard Webhooks: bodies, ids, signatures and one attempt to post."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,9 +13,9 @@ from streams.webhooks.endpoints import Endpoint
 
 CHANGED, FORGOTTEN, RESET = "slim-skill.changed", "slim-skill.forgotten", "slim-skills.reset"
 TIMEOUT_SECONDS = 10.0
-_OURS = {"event_id", "occurred_at", "schema_version", "seal"}  # fields of the record that mean nothing to a host
+_OURS = {"event_id", "occurred_at", "schema_version", "seal"}  # internal fields of the record
 _ACCEPTED, _CLIENT_ERRORS = range(200, 300), range(400, 500)
-# Statuses of 4xx that are about the endpoint or the moment, and not about the message.
+# Statuses of 4xx that concern the endpoint, not the message.
 _LATER = frozenset({401, 403, 404, 408, 409, 410, 421, 425, 429})
 
 SECONDS = Histogram(
@@ -38,7 +38,7 @@ class Notification:
 
     @property
     def about(self) -> tuple[str, str] | None:
-        """The user and the domain; None where the key names none."""
+        """The user and the domain; None for another key."""
         try:
             match orjson.loads(self.key):
                 case [str(user), str(domain)]:
@@ -48,11 +48,11 @@ class Notification:
         return None
 
     def id_for(self, endpoint: str) -> str:
-        """Return the message's id: the same for every attempt, so that a receiver recognises a repetition."""
+        """Return the message's id, the same for every attempt, so that receivers can deduplicate."""
         return f"msg_{derived_id(endpoint, str(self.partition), str(self.offset), str(self.at_ms))}"
 
     def body(self) -> bytes | None:
-        """Return the message's body; None for a record that is no slim skill, which the materializer reports."""
+        """Return the message's body; None for an invalid record, which the materializer reports."""
         if (about := self.about) is None:
             return None
         if self.value is None:
@@ -71,7 +71,7 @@ class EndpointDown(Exception):
 
 
 def body_of(kind: str, at: datetime, data: object) -> bytes:
-    """Return the body of a message; that of `RESET` makes a receiver drop all that it holds."""
+    """Return the body of a message; `RESET` makes a receiver drop all slim skills."""
     timestamp = at.astimezone(UTC).isoformat().replace("+00:00", "Z")
     return orjson.dumps({"type": kind, "timestamp": timestamp, "data": data})
 
@@ -99,7 +99,7 @@ def new_session() -> aiohttp.ClientSession:
 
 
 async def post(session: aiohttp.ClientSession, endpoint: Endpoint, message_id: str, body: bytes) -> str:
-    """Post a message once and return why the endpoint refuses it, if it does; raise `EndpointDown` if it is down."""
+    """Post a message once; return the reason of a refusal, or raise `EndpointDown`."""
     signed = headers(endpoint, message_id, datetime.now(UTC), body)
     with SECONDS.labels(endpoint.name).time():
         try:
@@ -111,7 +111,7 @@ async def post(session: aiohttp.ClientSession, endpoint: Endpoint, message_id: s
 
 
 def refusal_of(status: int) -> str:
-    """Return why a status refuses the message; empty if it accepts it."""
+    """Return the refusal of a status; empty if it accepts the message."""
     if status in _ACCEPTED:
         return ""
     if status in _CLIENT_ERRORS and status not in _LATER:

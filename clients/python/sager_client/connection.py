@@ -28,13 +28,10 @@ _DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """The address of a deployment and its security.
-
-    Missing values come from the environment, as `SAGER_...`. `clients/python/README.md` has all settings with their
-    defaults; they have the workers' names.
+    """The address of a deployment and its security; missing values come from `SAGER_*` variables.
 
     Raises:
-        Misconfigured: a value is wrong, or two of them do not go together.
+        Misconfigured: a value is wrong, or two values contradict each other.
 
     >>> Connection(bootstrap="kafka:9092", prefix="shop.").topic("rankings")
     'shop.rankings'
@@ -57,7 +54,7 @@ class Connection:
         for name in [each.name for each in fields(self)]:
             if getattr(self, name) in (None, ""):
                 found = os.environ.get(f"SAGER_{name.upper()}")
-                # An empty variable is how a compose file leaves one out; only a prefix may be empty on purpose.
+                # Compose files pass unset variables as empty ones; only a prefix may be empty on purpose.
                 is_set = found or (found is not None and name == "prefix")
                 object.__setattr__(self, name, found if is_set else _DEFAULTS.get(name))
         self._check_values()
@@ -69,12 +66,12 @@ class Connection:
         return TOPICS[base].name(self.prefix or "")
 
     def librdkafka(self, **more: Any) -> dict[str, Any]:
-        """Return librdkafka's settings, and `more`. They hold secrets: never log them."""
+        """Return librdkafka's settings, and `more`. They contain secrets: never log them."""
         found: dict[str, Any] = {
             "bootstrap.servers": self.bootstrap,
             "client.id": "sager-client",
             "socket.keepalive.enable": True,
-            # librdkafka logs every lost connection to stderr; errors and callbacks report those that matter.
+            # Otherwise librdkafka logs every lost connection to stderr.
             "log_level": 2,
             "security.protocol": self.kafka_security_protocol,
         }
@@ -134,5 +131,5 @@ def _wrong(name: str, text: str) -> Misconfigured:
 def connection_of(bootstrap: str | None, connection: Connection | None) -> Connection:
     """Return the connection that the arguments of a constructor name."""
     if bootstrap is not None and connection is not None:
-        raise TypeError("give bootstrap= or connection=, not both: a connection has its own")
+        raise TypeError("give bootstrap= or connection=, not both")
     return connection or Connection(bootstrap=bootstrap or "")

@@ -1,4 +1,4 @@
-"""The errors of the client, and librdkafka's reasons in words."""
+"""The client's errors, and readable causes of librdkafka errors."""
 
 import re
 
@@ -24,7 +24,7 @@ class Misconfigured(SagerClientError, ValueError):
 
 
 class NotShown(SagerClientError, ValueError):
-    """The item does not stand in the ranking."""
+    """The item was not shown."""
 
 
 class UnknownOption(SagerClientError, ValueError):
@@ -32,11 +32,7 @@ class UnknownOption(SagerClientError, ValueError):
 
 
 class NotDelivered(SagerClientError, RuntimeError):
-    """The broker has not acknowledged all events.
-
-    `unsent` events still wait, `refused` were given up. `cause` is such as `broker unreachable at localhost:9092:
-    connection refused`.
-    """
+    """The broker has not acknowledged all events: `unsent` ones still wait, `refused` ones were given up."""
 
     def __init__(self, text: str, cause: str = "", unsent: int = 0, refused: int = 0) -> None:
         super().__init__(text)
@@ -56,7 +52,7 @@ class Closed(SagerClientError, RuntimeError):
 
 
 def cause_of(error: KafkaError) -> str:
-    """Return why the broker has not accepted a record; empty where the error does not explain it.
+    """Return why the broker has not accepted a record; empty if the error does not explain it.
 
     >>> text = "localhost:9092/bootstrap: Connect to ipv4#127.0.0.1:9092 failed: Connection refused (after 0ms in x)"
     >>> cause_of(KafkaError(KafkaError._TRANSPORT, text))
@@ -76,7 +72,7 @@ def cause_of(error: KafkaError) -> str:
 
 
 def no_topic(name: str, bootstrap: str) -> str:
-    """Return the cause where the broker has no such topic."""
+    """Return the cause if the broker has no such topic."""
     return (
         f"there is no topic {name} at {bootstrap}: is SAGER_PREFIX right, and may this client use it? "
         "`sager up` and `sager worker` create the topics"

@@ -1,4 +1,4 @@
-"""Follows a topic in a thread, from its beginning or its end, and reads it again when the broker was away."""
+"""Follows a topic in a thread, and reads it again after a broker restart."""
 
 import logging
 import threading
@@ -28,15 +28,14 @@ def _ignore() -> None:
 
 
 class Follower:
-    """Reads a topic without a consumer group, so that any number of processes can, and then follows it.
+    """Reads a topic and follows it, without a consumer group, so that any number of processes can.
 
-    A broker whose last connection is lost may come back without its memory, and with other topics of the same names.
-    Then a new consumer reads the topic from its beginning. With `from_end`, where only new records matter, it goes on
-    at the last position, unless the topic has become shorter.
-
-    The reading thread calls `take` with every record's key and value, which is None in a tombstone, `on_start` before
-    it reads the topic from its beginning, and `on_caught_up` when everything has been read.
+    The reading thread calls `take` with every record's key and value (None: a tombstone), `on_start` before it reads
+    from the beginning, and `on_caught_up` once everything is read. `from_end` reads only new records.
     """
+
+    # A broker whose last connection was lost may return with empty topics of the same names. A new consumer then reads
+    # from the beginning; with `from_end` it resumes at its position, unless the topic has become shorter.
 
     def __init__(
         self,
@@ -59,9 +58,9 @@ class Follower:
         self._thread = threading.Thread(target=self._run, name=f"sager-{base}", daemon=True)
 
     def start(self) -> None:
-        """Begin to follow."""
+        """Start following."""
         if self._stop.is_set():
-            raise Closed("it is closed: make a new one")
+            raise Closed("this object is closed: create a new one")
         if not self._thread.is_alive():
             self._thread.start()
 
@@ -74,7 +73,7 @@ class Follower:
         """Wait until it is ready.
 
         Raises:
-            BrokerUnreachable: that took longer than `seconds`, or it was closed.
+            BrokerUnreachable: it took longer than `seconds`, or was closed.
         """
         if not self._ready.wait(seconds):
             cause = self._cause or f"broker unreachable at {self._connection.bootstrap}: no answer"
@@ -88,7 +87,7 @@ class Follower:
 
     def _run(self) -> None:
         settings = {
-            # librdkafka insists on a group's name; no consumer joins it, and nothing is committed.
+            # librdkafka requires a group name; no consumer joins it, and nothing is committed.
             "group.id": "sager-client-unused",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
@@ -127,10 +126,10 @@ class Follower:
     def _partitions(self, consumer: Consumer) -> list[int]:
         """Return the topic's partitions; none if the broker does not answer or has no such topic."""
         try:
-            # All topics are requested: a request for one could create it.
+            # List all topics: a request for one could create it.
             found = consumer.list_topics(timeout=LOOK_UP_SECONDS).topics.get(self._name)
         except KafkaException as error:
-            consumer.poll(0)  # its callback knows more than that no broker answered
+            consumer.poll(0)  # the callback may report a better cause
             self._cause = cause_of(error.args[0]) or self._cause
             return []
         if found is None or found.error is not None:
@@ -165,10 +164,7 @@ class Follower:
 
 
 class Answers(Generic[AnswerT]):
-    """The awaited records of one topic; `request_of` returns the id of the request that a record answers.
-
-    It reads nothing before the first `follow`.
-    """
+    """The awaited records of a topic; `request_of` returns a record's request id. Reads from the first `follow`."""
 
     def __init__(self, connection: Connection, model: type[AnswerT], request_of: Callable[[AnswerT], str]) -> None:
         self._model, self._request_of = model, request_of
@@ -178,7 +174,7 @@ class Answers(Generic[AnswerT]):
         self._awaited: dict[tuple[str, str], Future[AnswerT]] = {}
 
     def follow(self, seconds: float) -> None:
-        """Begin to read with the first call, and wait until no answer can be missed."""
+        """Start reading with the first call, and wait until no answer can be missed."""
         with self._lock:
             self._follower.start()
         self._follower.wait(seconds)

@@ -1,4 +1,4 @@
-"""The events that an app sends, each kind as a method."""
+"""Methods that build and send an app's events."""
 # ruff: noqa: D417 - `EventMethods` and the classes of keywords describe the arguments that many methods have
 
 import uuid
@@ -31,7 +31,7 @@ class Envelope(TypedDict, total=False):
 
 
 class Context(Envelope, total=False):
-    """Keywords of methods about a list: its id, unique per user, and the session that the event belongs to."""
+    """Keywords of methods about a list: its id, unique per user, and the event's session."""
 
     ranking_id: str | None
     session_id: str | None
@@ -40,8 +40,8 @@ class Context(Envelope, total=False):
 class RequestFields(Envelope, total=False):
     """Keywords of requests for a ranking.
 
-    `request_id` becomes the ranking's id, by default a new one. With `clarify`, the ranking may bring a question along,
-    see `answer`.
+    `request_id` becomes the ranking's id, by default a new one. With `clarify`, the ranking may have a question, see
+    `answer`.
     """
 
     request_id: str | None
@@ -50,7 +50,7 @@ class RequestFields(Envelope, total=False):
 
 
 class SelectionFields(Context, total=False):
-    """Keywords of selections: `user_id` and `ranking_id` name the list, where it is not at hand itself.
+    """Keywords of selections: `user_id` and `ranking_id` name the list if the ranking itself is not available.
 
     `skill_version` is the slim skill's version that the app had, used or not.
     """
@@ -63,11 +63,11 @@ class CorrectionFields(Context, total=False):
     """Keywords of `correct`.
 
     Attributes:
-        ranking: the list that the person sees: "the second" refers to it.
-        items: the same without a ranking.
-        item_id: the item that it is about, if it is about one.
-        directives: the fields of a form: prefers, avoids or instead, each a `Directive` or a mapping with its fields.
-        acceptable: of the items that they see, those that would do.
+        ranking: the list on screen: "the second" refers to it.
+        items: the items on screen, without a ranking.
+        item_id: the item that it is about, if any.
+        directives: the fields of a form, each a `Directive` or a mapping with its fields.
+        acceptable: shown items that would also do.
         scope: `now`, `session` or `always`; by default as the words state, else always.
         language: BCP 47, such as `de`; by default recognised by the words.
         answers: the question that this answers; see `answer`.
@@ -84,7 +84,7 @@ class CorrectionFields(Context, total=False):
 
 
 class EventMethods:
-    """Makes an app's events and sends each; a subclass defines how.
+    """Builds an app's events and sends each; a subclass defines how.
 
     Arguments that many methods have:
 
@@ -132,11 +132,11 @@ class EventMethods:
         arm: str | None = None,
         **context: Unpack[Context],
     ) -> Ranking:
-        """Send the list that the user was shown, first place first, where the app ranks by itself.
+        """Send the list that the user was shown, first place first, if the app ranks by itself.
 
         Args:
-            skill: the slim skill that influenced the order: then choices with and without can be compared.
-            arm: the arm of an experiment of yours, by which metrics and DuckDB compare.
+            skill: the slim skill that influenced the order; lets analysts compare choices with and without it.
+            arm: the arm of your experiment, for comparisons in metrics and DuckDB.
         """
         context["ranking_id"] = context.get("ranking_id") or uuid.uuid4().hex
         used = {} if skill is None else {"skill_version": skill.skill_version, "slim_skill": skill.text}
@@ -161,8 +161,8 @@ class EventMethods:
         Args:
             ranking: the list, or the request for it.
             item_id: the taken item, or the first of several.
-            others: the other taken items. One list is answered once: send all that was taken together.
-            in_order: True if they stand in the order in which they were taken.
+            others: further taken items. Only the first selection of a list counts: send all items together.
+            in_order: True if the items are in the order in which they were taken.
 
         Raises:
             NotShown: the ranking has no such item.
@@ -174,11 +174,9 @@ class EventMethods:
         return self.send(_new(Selection, about, item_id=item_id, others=others, in_order=in_order))
 
     def none_of_these(self, ranking: Shown | None = None, **selection: Unpack[SelectionFields]) -> Selection:
-        """Report that the user wants nothing of a ranking: the list did not suit, which disfavours no item.
+        """Report that the user rejects a whole ranking, which disfavours no single item.
 
-            events.none_of_these(ranking)
-
-        Send it if the user says so, by a button or by asking for other items; not if they merely leave.
+        Send it if the user asks for other items, not if they merely leave.
         """
         return self.send(_new(Selection, _about(ranking, selection, ()), none_taken=True))
 
@@ -200,8 +198,8 @@ class EventMethods:
             events.feedback("ann", "films", heat, "rated", 7, scale=(0, 10))
             events.feedback("ann", "films", heat, "dwelled", 45)  # seconds
 
-        The signals are liked, disliked, rated, saved, hidden, skipped, dwelled, purchased, returned, and kinds of your
-        own that the workers' `SAGER_SIGNALS` names.
+        The signals are liked, disliked, rated, saved, hidden, skipped, dwelled, purchased, returned, and your own kinds
+        with a weight in the workers' `SAGER_SIGNALS`.
         """
         about = {"user_id": user_id, "domain": domain, "item": item}
         given = {"signal": str(signal), "value": value, "scale": None if scale is None else tuple(scale)}
@@ -221,22 +219,22 @@ class EventMethods:
         ends: bool = False,
         **envelope: Unpack[Envelope],
     ) -> Utterance:
-        """Send one turn of a conversation. The person's statements about themselves go on their card.
+        """Send one turn of a conversation. The user's statements about themselves go on their card.
 
             events.utterance("ann", "chat-7", 0, "I'm vegetarian. What could I cook tonight?")
             events.utterance("ann", "chat-7", 1, "How about a curry?", role="assistant")
             events.utterance("ann", "chat-7", 2, "Sounds good, bye!", ends=True)
 
-        Send the other speakers' turns too: the person answers to them, and they are no evidence themselves.
+        Send the other speakers' turns too: they give context, and are no evidence themselves.
 
         Args:
-            user_id: the user that the conversation teaches about, whoever speaks.
+            user_id: the user of the conversation, also for turns of other speakers.
             conversation_id: unique per user.
             turn: its place in the conversation, from 0 on.
             role: the speaker: `user`, `assistant` or `other`.
-            ranking: the list that was on screen, if there was one; the turn is of its domain then.
+            ranking: the list on screen, if any; it sets the domain.
             language: BCP 47, such as `de`; by default recognised by the words.
-            domain: the conversation's subject; by default anything, and no policy skill learns from it.
+            domain: the subject; without one, no policy skill learns from the turn.
             ends: True if the conversation is over: it is processed at once.
         """
         about: dict[str, Any] = {"user_id": user_id, "domain": domain, "conversation_id": conversation_id}
@@ -244,8 +242,8 @@ class EventMethods:
             if ranking.user_id != user_id or domain not in (None, ranking.domain):
                 raise TypeError("ranking= needs the same user, and the same domain or none")
             about |= {"ranking_id": _id_of(ranking), "domain": ranking.domain}
-        said = {"turn": turn, "role": Speaker(role), "text": text, "language": language, "ends": ends}
-        return self.send(_new(Utterance, envelope, **about, **said))
+        fields = {"turn": turn, "role": Speaker(role), "text": text, "language": language, "ends": ends}
+        return self.send(_new(Utterance, envelope, **about, **fields))
 
     def correct(self, user_id: str, domain: str, text: str = "", **correction: Unpack[CorrectionFields]) -> Correction:
         """Send the user's own words about their taste.
@@ -279,16 +277,16 @@ class EventMethods:
     def answer(
         self, ranking: Ranking, option: str, *, scope: Scope | str | None = None, **envelope: Unpack[Envelope]
     ) -> Correction:
-        """Send the person's answer to the question that a ranking brought along.
+        """Send the user's answer to a ranking's question.
 
             ranking = events.rank("ann", "headphones", found, clarify=True)
             if question := question_of(ranking):
                 events.answer(ranking, ask(question.text, [option.value for option in question.options]))
 
-        An answer in words of their own is `correct(..., answers=question.question_id)`.
+        For an answer in their own words, use `correct(..., answers=question.question_id)`.
 
         Raises:
-            UnknownOption: the ranking asks nothing, or has no such option.
+            UnknownOption: the ranking has no question, or its question has no such option.
         """
         question = question_of(ranking)
         if question is None:
@@ -340,7 +338,7 @@ class EventBuilder(EventMethods):
 
 
 def question_of(ranking: Ranking) -> ClarifyingQuestion | None:
-    """Return the question that a ranking brings along, if it does."""
+    """Return the ranking's question, if it has one."""
     fit = ranking.injected.fit
     return None if fit is None else fit.question
 
@@ -357,13 +355,13 @@ def _about(ranking: Shown | None, selection: SelectionFields, taken: Iterable[st
         if item_id not in shown:
             more = f" and {len(shown) - NAMED_ITEMS} more" if len(shown) > NAMED_ITEMS else ""
             named = ", ".join(shown[:NAMED_ITEMS])
-            raise NotShown(f"{item_id!r} does not stand in the ranking, which has {named}{more}")
+            raise NotShown(f"{item_id!r} is not in the ranking, which has {named}{more}")
     session_id = selection.get("session_id") or ranking.session_id
     return {**selection, "user_id": ranking.user_id, "ranking_id": _id_of(ranking), "session_id": session_id}
 
 
 def _new(model: type[EventT], given: Mapping[str, Any], /, **fields: Any) -> EventT:
-    """Make an event of the given keywords and further fields."""
+    """Build an event from keywords and further fields."""
     fields = {**given, **fields}
     fields["occurred_at"] = fields.pop("at", None) or datetime.now(UTC)
     fields["event_id"] = fields.get("event_id") or uuid.uuid4().hex

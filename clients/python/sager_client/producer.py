@@ -47,9 +47,9 @@ logger = logging.getLogger("sager_client")
 class CorrectionAnswer:
     """The worker's answer to a correction.
 
-    `statements` are those that it added to the skill, which has `version` afterwards. If it is not `understood`, it
-    changed nothing, and `why` is a reason code such as `unknown-name`; the person's log has it all the same.
-    `explanation` is for the person. `not_kept` names kinds of private data that were left out, such as `health`.
+    `statements` are those that it added to the skill, which now has `version`. If it is not `understood`, it changed
+    nothing, and `why` is a reason code such as `unknown-name`. `explanation` is for the user. `not_kept` names kinds of
+    omitted private data, such as `health`.
     """
 
     correction: Correction
@@ -63,30 +63,30 @@ class CorrectionAnswer:
     @classmethod
     def of(cls, correction: Correction, diff: SkillDiff) -> Self:
         """Read the answer from the version that the correction made."""
-        heard = diff.trigger or DiffTrigger(what="correction")
+        trigger = diff.trigger or DiffTrigger(what="correction")
         stated = tuple(
             each.statement for each in diff.stated if each.kind is StatementChangeKind.STATED and each.statement
         )
-        why = heard.why.value if heard.why else ""
-        return cls(correction, heard.understood, stated, why, heard.explanation, heard.not_kept, diff.version)
+        why = trigger.why.value if trigger.why else ""
+        return cls(correction, trigger.understood, stated, why, trigger.explanation, trigger.not_kept, diff.version)
 
 
 class EventProducer(EventMethods):
-    """Produces an app's events in the background. One per process, for its life; safe to share between threads.
+    """Produces an app's events in the background. Use one per process; it is thread-safe.
 
-    Making one needs no broker: events wait until there is one. Each method returns the event that it sent.
+    Events wait until a broker is available. Each method returns the event that it sent.
 
         with EventProducer() as events:
             ranking = events.ranking("ann", "films", shown, "something to think about")
             events.selection(ranking, "arrival")
 
-    Leaving the `with` block, or `close()`, waits until the broker has acknowledged all events.
+    The end of the `with` block, and `close()`, wait until the broker has acknowledged all events.
 
     Args:
         bootstrap: Kafka's bootstrap servers; by default `SAGER_BOOTSTRAP`.
-        connection: all settings of the connection, instead; by default those of the environment.
-        on_error: called with each event that is given up, and why. It runs in the sending thread: be quick.
-        limits: how many events wait for the broker, and how long.
+        connection: all settings of the connection; by default from the environment.
+        on_error: called with each event that is given up, in the sending thread.
+        limits: bounds on waiting events.
     """
 
     def __init__(
@@ -113,15 +113,15 @@ class EventProducer(EventMethods):
         seconds: float = RANK_SECONDS,
         **request: Unpack[RequestFields],
     ) -> Ranking:
-        """Request a ranking, and wait up to `seconds` for it: the candidates in the order that the pipeline gives them.
+        """Request a ranking of the candidates, and wait up to `seconds` for it.
 
             best = events.rank("ann", "films", films, "something calm").candidates[0].item_id
 
-        `ranking.injected.fit`, if anything is known, is how well they suit. The first call starts a thread that reads
-        the topic `rankings` from then on.
+        `ranking.injected.fit` estimates how well they suit, if anything is known. The first call starts a thread that
+        follows the topic `rankings`.
 
         Raises:
-            NoAnswer: there was none in time.
+            NoAnswer: no ranking arrived in time.
             BrokerUnreachable: the topic `rankings` cannot be read.
             NotDelivered: see `send`.
         """
@@ -142,8 +142,7 @@ class EventProducer(EventMethods):
             answer = events.correct_and_wait("ann", "films", "no horror, please")
             answer.understood, answer.explanation
 
-        The first call starts a thread that reads the topic `skill-diffs` from then on: the Kafka user needs the role
-        `answers`.
+        The first call starts a thread that follows the topic `skill-diffs`: the Kafka user needs the role `answers`.
 
         Raises:
             NoAnswer: no answer arrived in time. Words that ask not to be remembered get none.
@@ -155,7 +154,7 @@ class EventProducer(EventMethods):
         return CorrectionAnswer.of(event, self._answer_to(event, event.event_id, self._diffs, seconds))
 
     def _answer_to(self, request: Event, request_id: str, answers: Answers[EventT], seconds: float) -> EventT:
-        """Send a request once its answer cannot be missed, and wait for the answer."""
+        """Send a request once its answer is being followed, and wait for the answer."""
         answers.follow(seconds)
         with answers.to(str(getattr(request, "user_id", "")), request_id) as answer:
             self.send(request)
@@ -167,12 +166,12 @@ class EventProducer(EventMethods):
                 raise NoAnswer(text) from None
 
     def send(self, event: EventT) -> EventT:
-        """Send any event that apps write, and return it. It waits only if too many events are waiting already.
+        """Send any event that apps write, and return it; wait only if the queue is full.
 
-        A valid event that teaches nothing is sent too: a warning is logged, once per kind.
+        Events that teach nothing are sent too; a warning is logged once per kind.
 
         Raises:
-            NotDelivered: too many events wait for the broker; the text names the cause.
+            NotDelivered: the queue stayed full; the text names the cause.
             TypeError: only the pipeline writes events of this kind.
             Closed: this producer is closed.
         """
@@ -212,12 +211,12 @@ class EventProducer(EventMethods):
         """Wait until the broker has acknowledged all events.
 
         Raises:
-            NotDelivered: it has not in time, or some were given up since the last call; the text names the cause.
+            NotDelivered: some are unacknowledged or were given up since the last call; the text names the cause.
         """
         self.sender.flush(seconds)
 
     def close(self, seconds: float = FLUSH_SECONDS) -> None:
-        """Flush, then end the threads. Events that are not delivered by then are given up.
+        """Flush, then end the threads. Undelivered events are given up.
 
         Raises:
             NotDelivered: see `flush`.
@@ -271,7 +270,7 @@ def _in_thread(
 
 
 class AsyncEventProducer:
-    """`EventProducer` for asyncio: the same methods and arguments, awaited. One per process, for its life.
+    """`EventProducer` for asyncio, with the same methods and arguments. Use one per process.
 
         async with AsyncEventProducer() as events:
             ranking = await events.ranking("ann", "films", shown, "something to think about")

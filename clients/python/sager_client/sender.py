@@ -1,9 +1,8 @@
-"""Records on their way to the broker, kept until it has acknowledged them.
+"""Sends records in a thread, and keeps them until the broker has acknowledged them.
 
-One thread owns librdkafka's producer. When the producer cannot go on (the broker was restarted and has forgotten it, or
-the topics are gone), the thread makes a new one and sends everything again that is not acknowledged, in order. So an
-event may arrive twice, and the pipeline counts each id once. The producer is not idempotent in Kafka's sense for the
-same reason: a broker without its memory refuses such a producer for ever.
+If librdkafka's producer cannot continue (the broker restarted empty, or topics are gone), the thread creates a new one
+and resends all unacknowledged records in order. An event may arrive twice; the pipeline counts each id once. The
+producer is not idempotent: a broker that restarted empty would refuse it for ever.
 """
 
 import logging
@@ -22,11 +21,11 @@ from .schemas import Event
 # Between two attempts to find a broker or its topics.
 PAUSE_SECONDS = 0.25
 LOOK_UP_SECONDS = 1.0
-# How long a new event may wait for its turn while others are on their way.
+# The longest delay of a new event while others are in flight.
 POLL_SECONDS = 0.01
 IDLE_SECONDS = 1.0
 BATCH = 1_000
-# Errors that another attempt would not change.
+# Errors that a retry cannot fix.
 FINAL = {
     KafkaError.MSG_SIZE_TOO_LARGE,
     KafkaError.INVALID_RECORD,
@@ -41,7 +40,7 @@ logger = logging.getLogger("sager_client")
 
 @dataclass(frozen=True, slots=True)
 class Undelivered:
-    """An event that the client has given up, and why: the argument of `on_error`."""
+    """An event that the client has given up: the argument of `on_error`."""
 
     event: Event
     cause: str
@@ -79,7 +78,7 @@ class _Record:
 
 
 class Sender:
-    """Sends records in the background; calls `on_error` in its thread with each event that is given up."""
+    """Sends records in a thread, and calls `on_error` in it with each event that is given up."""
 
     def __init__(self, connection: Connection, limits: Limits, on_error: OnError | None) -> None:
         self._connection, self._limits, self._on_error = connection, limits, on_error
@@ -106,21 +105,21 @@ class Sender:
         return is_free or self._closing
 
     def send(self, base: str, key: bytes, value: bytes, event: Event) -> None:
-        """Take a record; wait for room if too many are waiting."""
+        """Queue a record; wait for room if the queue is full."""
         seconds = self._limits.wait_seconds
         with self._lock:
             if not self._lock.wait_for(lambda: self.has_room, seconds):
-                held, why = self.pending, self._why()
-                text = f"{_events(held)} wait for the broker, and no room for another within {seconds:g} s: {why}"
-                raise NotDelivered(text, why, held)
+                pending, why = self.pending, self._why()
+                text = f"{_events(pending)} wait for the broker, and no room for another within {seconds:g} s: {why}"
+                raise NotDelivered(text, why, pending)
             if self._closing:
-                raise Closed("this producer is closed: make a new one")
+                raise Closed("this producer is closed: create a new one")
             self._last += 1
             record = _Record(self._last, base, key, value, event, time.monotonic())
             self._records[record.number] = record
             self._bytes += record.size
             if self._thread is None:
-                # Not earlier: an app server may fork between the making of a producer and its first event.
+                # Not in the constructor: an app server may fork before the first event.
                 self._thread = threading.Thread(target=self._run, name="sager-events", daemon=True)
                 self._thread.start()
             self._lock.notify_all()
@@ -138,7 +137,7 @@ class Sender:
             raise NotDelivered(f"{', '.join(parts)}: {cause}", cause, left, refused)
 
     def close(self) -> None:
-        """End the thread, and give up everything that is not acknowledged."""
+        """End the thread, and give up all unacknowledged events."""
         with self._lock:
             self._closing = True
             self._lock.notify_all()
@@ -166,7 +165,7 @@ class Sender:
         settings = {
             "partitioner": "murmur2_random",  # as Java's clients and the workers; librdkafka's own is CRC32
             "acks": "all",
-            "max.in.flight.requests.per.connection": 1,  # else a retry overtakes, and a user's order is lost
+            "max.in.flight.requests.per.connection": 1,  # a retry must not overtake: a user's order counts
             "compression.type": self._connection.compression,
             "linger.ms": 5,
             "message.max.bytes": 4 * 1024 * 1024,
@@ -182,7 +181,7 @@ class Sender:
             while not (self._broken or self._closing):
                 with self._lock:
                     if not self._records and not self._closing:
-                        self._lock.wait(IDLE_SECONDS)  # an idle producer has errors to report, too
+                        self._lock.wait(IDLE_SECONDS)  # wake up to report errors
                 self._give_up_the_old()
                 producer.poll(self._hand_over(producer))
         finally:
@@ -190,7 +189,7 @@ class Sender:
             producer.poll(0)
 
     def _hand_over(self, producer: Producer) -> float:
-        """Give librdkafka the next records whose topics are known; return how long to poll it then."""
+        """Pass the next records of known topics to librdkafka; return the time to poll it."""
         for number in range(self._next, min(self._last + 1, self._next + BATCH)):
             record = self._records.get(number)
             if record is not None:  # else it was given up
@@ -209,14 +208,12 @@ class Sender:
         return POLL_SECONDS if self._records and self._next > self._last else 0
 
     def _look_up(self, producer: Producer, base: str) -> bool:
-        """Look up the broker's topics, and return True if this one exists.
-
-        All are requested: a request for one would let a broker create it, with a number of partitions of its own.
-        """
+        """Look up the broker's topics, and return True if this one exists."""
+        # List all topics: a request for one would let a broker create it with a wrong number of partitions.
         try:
             found = producer.list_topics(timeout=LOOK_UP_SECONDS).topics
         except KafkaException as error:
-            producer.poll(0)  # its callback knows more than that no broker answered
+            producer.poll(0)  # the callback may report a better cause
             self._cause = cause_of(error.args[0]) or self._cause
             return False
         name = self._connection.topic(base)
@@ -235,19 +232,19 @@ class Sender:
             self._give_up(record, f"{record.base}: {cause_of(error)}")
         elif error.code() == KafkaError._MSG_TIMED_OUT:
             self._give_up_late(record)
-        elif error.code() not in PURGED:  # those are sent again by the next producer
+        elif error.code() not in PURGED:  # the next producer resends purged records
             self._cause = cause_of(error) or self._cause
             self._broken = True
 
     def _on_broker_error(self, error: KafkaError) -> None:
         self._cause = cause_of(error) or self._cause
-        # When the last connection is lost, the broker may come back as another one, without its topics. The producer
-        # still knows those, and would let the broker create them with a number of partitions of its own.
+        # After the last connection is lost, the broker may return without its topics. This producer still knows them,
+        # and would let the broker create them with a wrong number of partitions.
         if error.fatal() or (error.code() == KafkaError._ALL_BROKERS_DOWN and self._topics):
             self._broken = True
 
     def _give_up_the_old(self) -> None:
-        """Give up records that librdkafka does not have yet, and whose clock is therefore ours."""
+        """Give up expired records that librdkafka does not have yet, and so cannot expire itself."""
         oldest = time.monotonic() - self._limits.give_up_seconds
         for number in range(self._next, self._last + 1):
             record = self._records.get(number)

@@ -11,7 +11,7 @@ from .errors import BrokerUnreachable
 from .follower import Follower
 from .schemas import BadRecord, SlimSkill, compound_key, decode
 
-# How long a start waits for the broker: enough for one that answers, short for an app that can run without one.
+# The wait for the broker at start: short, as an app can run without slim skills.
 READY_SECONDS = 5.0
 WAIT_SECONDS = 30.0
 OnSkill = Callable[[SlimSkill], None]
@@ -45,7 +45,7 @@ class SkillCopy:
         )
 
     def get(self, user_id: str, domain: str, session_id: str | None = None) -> str:
-        """Return the text to inject into this user's prompt; empty while nothing is known about them.
+        """Return the text for this user's prompt; empty while nothing is known.
 
         Temporary words are in it until they end, `likes: noir | now: no sci-fi`; those of a session only with its
         `session_id`, while it is the user's newest and lasts.
@@ -82,11 +82,11 @@ class SkillCopy:
         try:
             skill = decode(SlimSkill, value)
         except BadRecord:
-            return  # the materializer, which reads this topic too, dead-letters it
+            return  # the materializer dead-letters it
         if key != compound_key(skill.user_id, skill.domain):
-            return  # under another user's key it would outlive the tombstone
+            return  # under another key it would outlive the user's tombstone
         read = self._read.get(key)
-        if read is None or read.skill_version <= skill.skill_version:  # else it is a repeated older one
+        if read is None or read.skill_version <= skill.skill_version:  # otherwise a repeated older version
             self._put(key, skill)
 
     def _put(self, key: bytes, skill: SlimSkill | None) -> None:
@@ -122,20 +122,19 @@ class SkillCopy:
 
 
 class SlimSkills(SkillCopy):
-    """All slim skills of a deployment, as of now. One per process, for its life; safe to share between threads.
+    """All current slim skills of a deployment. Use one per process; it is thread-safe.
 
         with SlimSkills() as skills:
             skills.get("ann", "films")  # 'likes: sci-fi | style: prefers 2010s'
 
-    It reads the topic from its beginning in a thread, without a consumer group, so that any number of apps can follow
-    it. Entering waits up to five seconds until the whole topic is read. Without a broker it starts empty, logs a
-    warning with the cause, and fills when the broker is there; see `ready` and `wait`.
+    A thread follows the topic without a consumer group, so that any number of apps can. Entering waits up to five
+    seconds until the whole topic is read. Without a broker it starts empty and logs a warning; see `ready` and `wait`.
 
     Args:
         bootstrap: Kafka's bootstrap servers; by default `SAGER_BOOTSTRAP`.
-        connection: all settings of the connection, instead; by default those of the environment.
+        connection: all settings of the connection; by default from the environment.
         on_change: called with every new slim skill, in the reading thread. Its errors are logged.
-        on_removed: called with every slim skill that is gone, as when its user was erased.
+        on_removed: called with every removed slim skill, such as an erased user's.
     """
 
     def start(self, seconds: float = READY_SECONDS) -> Self:

@@ -62,7 +62,7 @@ def test_an_item_outside_the_ranking_is_refused(events: EventProducer) -> None:
     ranking = events.ranking("ann", "films", slate(1))
     pending = events.pending
 
-    with pytest.raises(NotShown, match=r"'no such film' does not stand in the ranking, which has .* and 5 more"):
+    with pytest.raises(NotShown, match=r"'no such film' is not in the ranking, which has .* and 5 more"):
         events.selection(ranking, "no such film")
 
     assert issubclass(NotShown, ValueError)
