@@ -92,16 +92,6 @@ def test_a_repeated_run_uses_cached_replies_only(asked):
     assert first | {"seconds_per_conversation": 0} == again | {"seconds_per_conversation": 0}
 
 
-def test_findings_of_rules_and_model_are_merged(asked):
-    with threaded(OpenAiServer()) as server:
-        both, _ = asked(server, "--llm", "both")
-        alone, _ = asked(server, "--llm", "model")
-        rules, _ = asked(server)
-
-    assert both["recall"] == rules["recall"] > 0
-    assert (alone["recall"], alone["lines"]) == (0, 0)
-
-
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"a": 1}', '{"a": {"b": []}}', "[" * 100_000, "\ud800", "null"])
 def test_an_unreadable_file_is_reported_and_the_others_are_read(tmp_path, text):
     bad = tmp_path / "a_persona0.json"
@@ -200,21 +190,6 @@ def test_withdrawn_and_updated_preferences_are_counted():
     assert "rowing" not in stored(each).casefold()
 
 
-def test_hostile_turns_and_file_names_are_simulated(tmp_path):
-    hostile = [
-        element("Likes tea", "I love tea\0\ud800 " + "x" * 50_000, who=["self"]),
-        element("A" * 5_000, "I love " + "[" * 900, user_query="?"),
-        element("\u200b", "\u200b"),
-    ]
-    path = tmp_path / f"an odd *persona\n{'l' * 200}.json"
-    path.write_text(json.dumps({"conversations": {"chat": hostile}}))
-
-    told = runner.invoke(app, ["eval", "conversations", "--data", str(tmp_path), "--json"])
-
-    assert told.exit_code == 0, told.output
-    assert json.loads(told.stdout.splitlines()[-1])["conversations"] == len(hostile)
-
-
 def test_a_seed_reproduces_the_data_set(tmp_path):
     first, second, other = (tmp_path / name for name in ("first", "second", "other"))
     one, two, three = write(first, 3), write(second, 3), write(other, 3, seed=1)
@@ -266,18 +241,6 @@ def test_a_card_that_keeps_everything_scores_badly(place):
     assert figures["sensitive_kept"] == figures["sensitive_values"] > 0
     assert figures["sensitive_topics_kept"] == figures["sensitive_topics"] > 0
     assert figures["others_taken"] == figures["others"] > 0
-
-
-def test_an_update_counts_if_only_the_new_preference_remains():
-    who = person_of(TEA, update("Enjoys black coffee", "Enjoys green tea", "Coffee now."))
-
-    def honoured(*lines):
-        counts = figures_of(played(who, *lines, before=(line("green tea"),))).counts
-        return [counts[f"updates_{name}"] for name in ("known", "stands", "gone", "honoured")]
-
-    assert honoured(line("black coffee")) == [1, 1, 1, 1]
-    assert honoured(line("black coffee"), line("green tea")) == [1, 1, 0, 0]
-    assert honoured() == [1, 0, 1, 0]
 
 
 def test_a_forgotten_preference_is_found_in_present_and_past_lines():

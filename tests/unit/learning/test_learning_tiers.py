@@ -37,7 +37,7 @@ from tests.builders import (
     line,
     texts,
 )
-from tests.unit.learning.test_learning_invariants import FACT, FEW_LINES, HISTORY, MANY, Stream, Told
+from tests.unit.learning.test_learning_invariants import FACT, FEW_LINES, HISTORY, MANY, PlayedRecord, Stream
 
 NOIR, SAGA = "genre: noir", "genre: saga"
 LOW, MEDIUM, HIGH = Tier.LOW, Tier.MEDIUM, Tier.HIGH
@@ -204,7 +204,7 @@ LIMITS = st.sampled_from([DEFAULT_LIMITS, FEW_LINES, MergeLimits(global_patience
 @MANY
 @given(SEEDS, HISTORY, LIMITS)
 def test_patience_removes_only_unconfirmed_lines(
-    seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
+    seed: tuple[Attribute, ...], history: list[PlayedRecord], limits: MergeLimits
 ) -> None:
     """And the fold is exact; an oracle of our own counts who was confirmed."""
     stream = Stream(seed, limits).play(history)

@@ -115,16 +115,6 @@ class TestAnyOrder:
         assert {encode(c) for c in found} == {encode(c) for c in contrasts(run(*events))}
         assert len(found) == 2
 
-    @pytest.mark.parametrize("order", sorted(set(itertools.permutations("RRSS"))))
-    def test_duplicates_give_one_contrast(self, order: tuple[str, ...]) -> None:
-        steps = run(*(a_ranking("r1") if each == "R" else a_selection("r1", "i2") for each in order))
-
-        assert len(contrasts(steps)) == 1
-        assert not any(step.refused for step in steps)
-        assert {step.outcome for step in steps} <= {
-            ContrastOutcome.OPENED, ContrastOutcome.MATCHED, ContrastOutcome.WAITING, ContrastOutcome.REPEATED,
-        }  # fmt: skip
-
 
 def nothing_taken(ranking_id: str = "r1", **more: Any) -> Selection:
     return Selection(
