@@ -1,5 +1,6 @@
-"""Every event and state with sensible defaults, so that a test says only what it is about. All data is made up."""
+"""Builders of every event and state with sensible defaults. All data is made up."""
 
+import random
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -37,7 +38,7 @@ _numbers = count(1)
 
 
 class _Everything(OutputGate):
-    """Vouches for any value: for tests of what comes behind the gate."""
+    """A gate that rejects nothing, for tests of the steps after it."""
 
     def rejection(self, dimension: str, value: str, items: int = 0) -> Rejection | None:
         return None
@@ -47,7 +48,7 @@ EVERYTHING = _Everything(policy=RULES)
 
 
 def a_name(prefix: str) -> str:
-    """A fresh id: no two events of a test are the same by accident."""
+    """A fresh id, so that no two events of a test are equal by accident."""
     return f"{prefix}-{next(_numbers)}"
 
 
@@ -125,7 +126,7 @@ def a_contrast(
 def a_proposal(
     reinforced: Iterable[str] = (), discovered: Iterable[str] = (), weakened: Iterable[str] = (), **more: Any
 ) -> Proposal:
-    """By texts such as `genre: noir`; what is to be reinforced or weakened may be an id too."""
+    """A proposal by texts such as `genre: noir`, or ids for reinforced and weakened lines."""
     return Proposal(
         reinforced=tuple(_id(each) for each in reinforced),
         discovered=facts(*discovered),
@@ -153,11 +154,7 @@ def evolve(
 
 
 def line(skill: PolicySkill, text: str) -> Attribute:
-    """The line `genre: noir` of a skill.
-
-    Raises:
-        KeyError: it has none.
-    """
+    """The line `genre: noir` of a skill; KeyError without it."""
     return {f"{a.dimension}: {a.value}": a for a in skill.attributes}[text]
 
 
@@ -196,7 +193,7 @@ def a_rank_request(*items: str, **more: Any) -> RankRequest:
 
 
 def a_ranking(ranking_id: str = "r1", items: Sequence[str] = ("i1", "i2", "i3"), **more: Any) -> Ranking:
-    """These items, first place first; each has the fact `genre: <its id>` for `read_item`."""
+    """A ranking of these items; each has the fact `genre: <its id>` for `read_item`."""
     fields = {"event_id": f"ranking-{ranking_id}", "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, **more}
     return Ranking(**fields, ranking_id=ranking_id, candidates=tuple(a_candidate(i, genre=i) for i in items))
 
@@ -224,7 +221,7 @@ def render(skill: PolicySkill) -> str:
 
 
 def words(text: str) -> int:
-    """A tokenizer for tests that need not know o200k: words and separators."""
+    """A tokenizer that counts words, for tests that do not depend on o200k."""
     return len(text.split())
 
 
@@ -245,3 +242,24 @@ def a_line(value: str, **kept: Any) -> CardLine:
 
 def a_card(*lines: CardLine, **kept: Any) -> Card:
     return Card(event_id="c", occurred_at=NOW, user_id="ann", version=1, lines=lines, **kept)
+
+
+GENRES = ("Drama", "Action", "Comedy", "Horror", "Western", "Animation")
+
+
+def film(number: int) -> dict[str, Any]:
+    """A made-up film, as an app would send it."""
+    return {
+        "item_id": f"film-{number}",
+        "title": f"Film {number} ({1970 + number % 50})",
+        "metadata": {
+            "genres": [GENRES[number % 6], GENRES[(number // 6) % 6]],
+            "director": f"Dana Director{number % 7}",
+            "year": 1970 + number % 50,
+        },
+    }
+
+
+def slate(seed: int, size: int = 10, of: int = 120) -> list[dict[str, Any]]:
+    """Distinct made-up films, the same for the same seed."""
+    return [film(number) for number in random.Random(seed).sample(range(of), size)]

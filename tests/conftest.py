@@ -1,4 +1,4 @@
-"""What all tests share: a real broker, one per session, and a pipeline on a prefix of its own."""
+"""Shared fixtures: one real broker per session, and a pipeline on a prefix of its own."""
 
 import gc
 import os
@@ -15,12 +15,11 @@ from streams.local.broker import EmbeddedBroker
 from streams.settings import Settings
 from tests.harness import Harness
 
-# What a shell starts in the background ignores Ctrl-C, and so would the commands under test.
+# A shell starts background jobs with SIGINT ignored, and the commands under test would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A busy machine is no failure: time is measured in benchmarks, never in tests. Nor is chance: everybody tries the same
-# examples, until somebody wants others.
+# No deadline: a busy machine is not a failure, and benchmarks measure time. Derandomized: a failure must be repeatable.
 hypothesis.settings.register_profile(
     "sager", deadline=None, max_examples=40, derandomize=not os.environ.get("SAGER_TEST_EXPLORE")
 )
@@ -31,7 +30,7 @@ APACHE = os.environ.get("SAGER_TEST_BROKER", "embedded") == "kafka"
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Look for no garbage meanwhile: modules and thousands of items stay, and looking is a quarter of the work."""
+    """Collect without the garbage collector: it takes a quarter of the time and frees nothing."""
     gc.disable()
     try:
         return (yield)
@@ -47,7 +46,7 @@ def pytest_unconfigure() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave a test to the broker that it is `on`, where both brokers have their turn (SAGER_TEST_SPLIT=1)."""
+    """Deselect tests that are `on` the other broker (SAGER_TEST_SPLIT=1)."""
     if os.environ.get("SAGER_TEST_SPLIT"):
         here = "kafka" if APACHE else "embedded"
         others = [item for item in items if (only := item.get_closest_marker("on")) and only.args[0] != here]
@@ -58,13 +57,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = dealt(items, processes)
 
 
+# Folders with slow tests, which wait half of the time for their processes.
 WAITING = ("e2e", "faults", "integration")
-"""Whose tests take long, and half of it in waiting for processes that they start."""
 
 
 def dealt(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
-    """In the chunks that `--dist worksteal` gives out at first: each begins with its share of the modules that wait,
-    and goes on with short tests, so that no process has a long one left when the others have ended."""
+    """Order tests for `--dist worksteal`: each process gets its share of the slow modules first, then short tests."""
     waiting: dict[Path, list[pytest.Item]] = {}
     short: list[pytest.Item] = []
     for item in items:
@@ -81,7 +79,7 @@ def dealt(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _clean_environment() -> Iterator[None]:
-    """What a developer has set for their own deployment must not reach the tests."""
+    """Remove the settings of the developer's own deployment."""
     patch = pytest.MonkeyPatch()
     for name in list(os.environ):
         if name.startswith(("SAGER_", "OPENAI_")) and not name.startswith("SAGER_TEST_"):
@@ -146,6 +144,6 @@ def shared(bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture
 def harness(settings: Settings) -> Iterator[Harness]:
-    """A pipeline whose worker and materializer a test starts, kills and asks."""
+    """A pipeline whose worker and materializer the test starts and ends."""
     with Harness(settings) as running:
         yield running

@@ -1,4 +1,4 @@
-"""Runs the real pipeline for a test: real processes, a real broker, and what came out of them."""
+"""Runs the real pipeline for a test: real processes, a real broker, and their outputs."""
 
 import signal
 import subprocess
@@ -29,13 +29,13 @@ SHARED_KEY = SecretStr("a secret of this deployment's workers")
 
 
 def by_bytes(model: type[ModelT], event: BaseModel) -> ModelT:
-    """The client's event as one of the pipeline's own class."""
+    """The client's event as an instance of the pipeline's class."""
     return decode(model, event.model_dump_json().encode())
 
 
 @dataclass
 class Outputs:
-    """Every record that was read, by topic, in the order of each partition."""
+    """All records read so far, by topic, in the order of each partition."""
 
     records: dict[str, list[Message]] = field(default_factory=dict)
 
@@ -47,7 +47,7 @@ class Outputs:
 
     @property
     def diffs(self) -> list[SkillDiff]:
-        """Each version once, in each user's order: a repeated delivery is the same diff again."""
+        """Each version once; a repeated delivery must be the same diff."""
         seen: dict[tuple[str, str, int], SkillDiff] = {}
         for diff in self.values(SkillDiff):
             known = seen.setdefault((diff.user_id, diff.domain, diff.version), diff)
@@ -72,7 +72,7 @@ class Harness:
         own = {"group.id": "test", "enable.auto.commit": False, "enable.partition.eof": True}
         self._consumer = Consumer(client_config(settings, **own, **{"fetch.message.max.bytes": 4_000_000}))
         self._bases = {settings.topic(base): base for base in TOPICS}
-        # Where to read on, and of which partitions the end was not reached since they were assigned.
+        # The next offsets, and the partitions whose end was not reached since their assignment.
         self._next = {
             (name, partition): OFFSET_BEGINNING
             for name, base in self._bases.items()
@@ -86,15 +86,15 @@ class Harness:
         self._unread = set(self._next)
 
     def send(self, event: Event) -> None:
-        """Send an event of the pipeline's own class through the app's client: bytes are what both agree on."""
+        """Send an event of the pipeline's own class through the app's client: both have the same bytes."""
         producer: Any = self.events
         producer.send(event)
 
     def start(self, verb: str, name: str = "", **more: Any) -> subprocess.Popen[bytes]:
-        """Start `sager worker` or `sager materialize`, with settings of its own where given."""
+        """Start `sager worker` or `sager materialize`, with extra settings."""
         data_dir = self.settings.data_dir / (name or verb) if verb == "worker" else self.settings.data_dir
-        own = Settings(**{**self.settings.model_dump(exclude_unset=True), "data_dir": data_dir, **more})
-        process = start_child([verb], own, self.settings.data_dir / f"{name or verb}.log")
+        merged = Settings(**{**self.settings.model_dump(exclude_unset=True), "data_dir": data_dir, **more})
+        process = start_child([verb], merged, self.settings.data_dir / f"{name or verb}.log")
         self.processes.append(process)
         return process
 
@@ -102,7 +102,7 @@ class Harness:
         return self.start("worker", name, **more)
 
     def peer(self, name: str) -> subprocess.Popen[bytes]:
-        """Start one of several workers. They share a key, so that a user has one pseudonym."""
+        """Start one of several workers that share the key of pseudonyms."""
         return self.worker(name, pseudonym_key=SHARED_KEY)
 
     def materializer(self) -> subprocess.Popen[bytes]:
@@ -114,13 +114,13 @@ class Harness:
         self.until(lambda _: "watching for lag" in log.read_text(errors="replace"), f"{name} to start")
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
-        """As a crash would: no good-bye."""
+        """Kill a process, as a crash does."""
         process.kill()
         process.wait(10)
         self.processes.remove(process)
 
     def stop(self, process: subprocess.Popen[bytes]) -> int:
-        """As an operator would; the exit code."""
+        """Stop a process, as an operator does, and return the exit code."""
         process.send_signal(signal.SIGTERM)
         code = process.wait(WAIT_SECONDS)
         self.processes.remove(process)
@@ -139,8 +139,8 @@ class Harness:
         return count
 
     def _to_the_end(self) -> int:
-        """Read all that is on the broker by now; how many records that were. A poll brings what has arrived here."""
-        self._assign()  # a client tells an end once, and again after this
+        """Read all records that the broker has now, and return their number."""
+        self._assign()  # librdkafka reports an end once per assignment
         count, give_up = 0, time.monotonic() + WAIT_SECONDS
         while self._unread:
             count += self.poll()
@@ -148,7 +148,7 @@ class Harness:
         return count
 
     def until(self, done: Callable[[Outputs], bool], what: str, seconds: float = WAIT_SECONDS) -> Outputs:
-        """Read outputs until `done`; fails with the tail of the logs when it takes too long."""
+        """Read outputs until `done`; fail with the end of the logs after a timeout."""
         give_up = time.monotonic() + seconds
         while not done(self.outputs):
             self.poll()
@@ -158,7 +158,7 @@ class Harness:
         return self.outputs
 
     def count(self, model: type[Any], number: int, seconds: float = WAIT_SECONDS) -> Outputs:
-        """Read outputs until there are so many records of a kind."""
+        """Read outputs until a topic has this number of records."""
         base = model.TOPIC
         return self.until(
             lambda out: len(out.records.get(base, [])) >= number,
@@ -167,22 +167,22 @@ class Harness:
         )
 
     def quiet(self, seconds: float = 1.0) -> Outputs:
-        """Read on until workers have committed all that they were sent, and nothing has come for so long."""
+        """Read until workers have committed all records, and none arrives for some seconds."""
         admin = topics.admin(self.settings)
-        give_up = heard = time.monotonic()
+        give_up = newest = time.monotonic()
         give_up += WAIT_SECONDS
         while True:
             if self.poll():
-                heard = time.monotonic()
-            elif time.monotonic() - heard >= seconds:
+                newest = time.monotonic()
+            elif time.monotonic() - newest >= seconds:
                 at_work = any("worker" in list(process.args) for process in self.processes)
-                # What came while we asked may be the last but one thing that a worker sends.
+                # A worker may have sent more between our two looks.
                 if not (at_work and any(lag(self.settings, admin).values())) and not self._to_the_end():
                     return self.outputs
             assert time.monotonic() < give_up, f"waited {WAIT_SECONDS:.0f} s for quiet\n{self.logs()}"
 
     def duckdb(self, query: str, done: Callable[[list[Any]], bool]) -> list[Any]:
-        """Ask the published file until the answer is as it should be; the last answer in any case."""
+        """Repeat a query on the published file until `done`, and return the last rows."""
         give_up, rows = time.monotonic() + WAIT_SECONDS, list[Any]()
         while time.monotonic() < give_up:
             try:
@@ -215,7 +215,7 @@ class Harness:
             self._assert_statements_agree()
 
     def _assert_statements_agree(self) -> None:
-        """What people said is in DuckDB as the fold has it, and the changes in its log alone give the same."""
+        """Statements in DuckDB are equal to the fold, and to the newest rows of their log."""
         wanted = sorted(
             (s.user_id, s.domain, said.statement_id, said.words, said.times)
             for s in self.skills().values()
@@ -231,11 +231,11 @@ class Harness:
             assert found == wanted, table
 
     def logs(self) -> str:
-        """What a failed wait needs to be understood: what came out, what is not committed, how the logs end."""
+        """Describe a failed wait: the outputs, the lag, and the ends of the logs."""
         counts: dict[str, Any] = {base: len(records) for base, records in self.outputs.records.items()}
         try:
             behind = lag(self.settings, topics.admin(self.settings))
-        except (KafkaException, TimeoutError) as error:  # what it is asked for may be why
+        except (KafkaException, TimeoutError) as error:  # a dead broker may be the cause
             behind = {}
             counts["cannot ask for lag"] = str(error)
         waiting = {f"{tp.topic}/{tp.partition}": n for tp, n in behind.items() if n}
@@ -250,7 +250,7 @@ class Harness:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Ending in order has tests of its own, and takes seconds.
+        # A clean end takes seconds, and has its own tests.
         for process in self.processes:
             process.kill()
         for process in self.processes:

@@ -1,4 +1,4 @@
-"""What takes seconds to make and is only read is made once for all processes that run tests side by side."""
+"""Files that take seconds to make and are only read: made once for all parallel test processes."""
 
 import atexit
 import fcntl
@@ -12,7 +12,7 @@ from tempfile import gettempdir, mkdtemp
 
 @cache
 def _folder() -> Path:
-    """A folder of this run of the tests; the last process that ends removes it."""
+    """A folder of this test run; the last process removes it."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
     if not run:
         folder = Path(mkdtemp(prefix="sager-tests-"))
@@ -24,11 +24,11 @@ def _folder() -> Path:
     fcntl.flock(using, fcntl.LOCK_SH)
 
     def leave(pid: int = os.getpid()) -> None:
-        if os.getpid() != pid:  # a child that was forked off
+        if os.getpid() != pid:  # a forked child
             return
         try:
             fcntl.flock(using, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # others are at it
+        except OSError:  # other processes still use it
             return
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -37,7 +37,7 @@ def _folder() -> Path:
 
 
 def make_once(name: str, make: Callable[[Path], None]) -> Path:
-    """The file or folder that `make` makes at the path that it is given, made by whoever comes first."""
+    """Return a file or folder that the first process makes with `make(path)`."""
     folder = _folder()
     made = folder / name
     with (folder / f"{name}.lock").open("w") as lock:

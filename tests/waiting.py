@@ -11,19 +11,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 T = TypeVar("T")
 
+# Far more than any wait takes on a busy machine: a passing test never waits this long.
 WAIT_SECONDS = 180.0
-"""Far more than any of it takes on a machine that does a dozen other things. A passing test never waits so long."""
 
 
 def until(done: Callable[[], T], what: str, told: Callable[[], str] = str, pause_seconds: float = 0.05) -> T:
-    """Ask `done` until its answer is true, and return the answer.
-
-    Args:
-        done: what is asked again and again.
-        what: is waited for; the failure names it.
-        told: what else the failure tells, such as the end of logs.
-        pause_seconds: between two questions.
-    """
+    """Call `done` until its result is true, and return the result; `told` adds details to the failure."""
     give_up = time.monotonic() + WAIT_SECONDS
     while not (answer := done()):
         assert time.monotonic() < give_up, f"waited {WAIT_SECONDS:.0f} s for {what}\n{told()}"
@@ -32,7 +25,7 @@ def until(done: Callable[[], T], what: str, told: Callable[[], str] = str, pause
 
 
 def ask(port: int, path: str, token: str = "") -> tuple[int, Any]:
-    """Status and body, decoded if it is JSON; status 0 where nobody answers."""
+    """Status and body, decoded if it is JSON; status 0 without an answer."""
     shown = {"Authorization": f"Bearer {token}"} if token else {}
     try:
         asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=shown)
@@ -51,13 +44,13 @@ def is_ready(port: int) -> bool:
 
 
 def why_not(port: int, path: str = "/ready") -> list[str]:
-    """The reasons; none where all is well or nobody answers."""
+    """The reasons; empty if ready or without an answer."""
     body = ask(port, path)[1]
     return body["reasons"] if body else []
 
 
 def metric(port: int, name: str, **labels: str) -> float:
-    """The sum of a metric's samples that have these labels; -1 where nobody answers."""
+    """The sum of a metric's samples that have these labels; -1 without an answer."""
     status, text = ask(port, "/metrics")
     if status != 200:
         return -1.0

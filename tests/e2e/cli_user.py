@@ -1,4 +1,4 @@
-"""The command line as a user has it: a process, its output, its exit code."""
+"""The command line as a process: output and exit code."""
 
 import contextlib
 import gzip
@@ -39,7 +39,7 @@ def sager(
 
 
 def answer(*args: str, env: Mapping[str, str] | None = None) -> Any:
-    """What a command prints with --json."""
+    """The output of a command with --json."""
     done = sager(*args, "--json", env=env)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -53,20 +53,9 @@ class Up:
         self.data = folder / "data"
         env = {**BASE, "SAGER_PUBLISH_SECONDS": "0.5", "SAGER_BATCH_SECONDS": "0.2"}
         with self.out.open("w") as out, self.err.open("w") as err:
+            ports = ["--port", str(free_port()), "--http-port", str(free_port())]
             self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-m",
-                    "streams.cli",
-                    "up",
-                    "--data-dir",
-                    str(self.data),
-                    "--port",
-                    str(free_port()),
-                    "--http-port",
-                    str(free_port()),
-                ],
+                [sys.executable, "-P", "-m", "streams.cli", "up", "--data-dir", str(self.data), *ports],
                 env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -79,7 +68,7 @@ class Up:
 
     @property
     def url(self) -> str:
-        """Where it says that the HTTP API is."""
+        """The printed address of the HTTP API."""
         (line,) = (line for line in self.out.read_text().splitlines() if "HTTP API" in line)
         return line.split()[2]
 
@@ -88,7 +77,7 @@ class Up:
 
     @property
     def env(self) -> dict[str, str]:
-        """The variables that it tells its user to set."""
+        """The variables of the printed `export` lines."""
         words = [word for line in self.out.read_text().splitlines() if "export" in line for word in line.split()]
         return dict(word.split("=", 1) for word in words if "=" in word)
 

@@ -31,13 +31,7 @@ SECRET_FILES, VOLUME = "/run/secrets/sager", "/var/lib/sager"
 
 
 class Cluster:
-    """What the chart renders, run here.
-
-    Args:
-        documents: the rendered chart.
-        settings: the broker and the tenant, in place of the chart's.
-        folder: for volumes, Secrets and logs.
-    """
+    """The containers of a rendered chart as processes, with folders for volumes, Secrets and logs."""
 
     def __init__(self, documents: list[dict[str, Any]], settings: Settings, folder: Path) -> None:
         self.folder, self.ports = folder, dict[str, int]()
@@ -58,44 +52,42 @@ class Cluster:
         }
 
     def start(self, name: str, volume: str, secrets: dict[str, str]) -> "subprocess.Popen[bytes]":
-        """Starts a container's own command with its own variables.
-
-        Args:
-            name: the container's.
-            volume: the folder in place of its volume.
-            secrets: variables and files that come out of Secrets, by the setting's name.
-        """
+        """Start a container's command with its variables; `secrets` by the setting's name."""
         raw, data = self.containers[name], self.folder / volume
         data.mkdir(exist_ok=True)
-        told = {**(self._common if raw.get("envFrom") else {}), **{one["name"]: one.get("value") for one in raw["env"]}}
-        told = {
-            key: secrets[key.removeprefix("SAGER_").lower()] if value is None else value for key, value in told.items()
+        values = {
+            **(self._common if raw.get("envFrom") else {}),
+            **{one["name"]: one.get("value") for one in raw["env"]},
         }
-        told |= self._instead
-        for key, value in told.items():
-            told[key] = value.replace(VOLUME, str(data)).replace(SECRET_FILES, str(self.folder / "secrets"))
+        values = {
+            key: secrets[key.removeprefix("SAGER_").lower()] if value is None else value
+            for key, value in values.items()
+        }
+        values |= self._instead
+        for key, value in values.items():
+            values[key] = value.replace(VOLUME, str(data)).replace(SECRET_FILES, str(self.folder / "secrets"))
             if key.endswith("_PORT"):
                 self.ports[f"{name} {value}"] = free_port()
-                told[key] = str(self.ports[f"{name} {value}"])
+                values[key] = str(self.ports[f"{name} {value}"])
         machine = {key: value for key, value in os.environ.items() if not key.startswith(("SAGER_", "OPENAI_"))}
         tmp = self.folder / f"tmp-{name}"
         tmp.mkdir()
         with (self.folder / f"{name}.log").open("wb") as log:
             return subprocess.Popen(
                 [sys.executable, "-P", "-m", "streams.cli", *raw["args"]],
-                env={**machine, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp), **told},
+                env={**machine, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp), **values},
                 cwd=data,
                 stdout=log,
                 stderr=log,
             )
 
     def passes(self, name: str, probe: str) -> bool:
-        """Whether a container passes a probe of its own, asked as a kubelet does."""
-        told = self.containers[name][f"{probe}Probe"]["httpGet"]
-        (port,) = [each["containerPort"] for each in self.containers[name]["ports"] if each["name"] == told["port"]]
+        """True if a container passes one of its probes, as for a kubelet."""
+        values = self.containers[name][f"{probe}Probe"]["httpGet"]
+        (port,) = [each["containerPort"] for each in self.containers[name]["ports"] if each["name"] == values["port"]]
         try:
             with urllib.request.urlopen(
-                f"http://127.0.0.1:{self.ports[f'{name} {port}']}{told['path']}", timeout=5
+                f"http://127.0.0.1:{self.ports[f'{name} {port}']}{values['path']}", timeout=5
             ) as answer:
                 return 200 <= answer.status < 400
         except (urllib.error.HTTPError, OSError):
@@ -107,7 +99,7 @@ class Cluster:
 
 @contextmanager
 def running_cluster(cluster: Cluster, secrets: dict[str, str]) -> Iterator[dict[str, "subprocess.Popen[bytes]"]]:
-    """The Job first, then all that lasts, each until it is ready."""
+    """Run the Job, then start the other containers and wait until each is ready."""
     assert cluster.start("topics", "topics", secrets).wait(WAIT_SECONDS) == 0, cluster.log("topics")
     with ExitStack() as stack:
         processes = {}

@@ -13,7 +13,7 @@ from operators.admission import contrast_id
 from sager_client import EventProducer
 from schemas import ForgetRequest, Selection, decode
 from streams.local.journal import frames, read
-from streams.permissions import exposed, tighten
+from streams.permissions import exposed, restrict
 from streams.rights.commands import CommandClient
 from streams.settings import Settings
 from tests.e2e.cli_user import Up, items, stored
@@ -97,7 +97,7 @@ def test_accepted_choices_are_learned_exactly_once_after_a_kill(tmp_path: Path) 
         # As another umask would leave it: every kind of file in it is known as ours, or the folder would stay open.
         for path in (up.data, *up.data.rglob("*")):
             path.chmod(0o755)
-        tighten(up.data)
+        restrict(up.data)
         assert not list(exposed(up.data))
 
 

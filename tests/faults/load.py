@@ -11,8 +11,8 @@ from operators.admission import abstention_id
 from sager_client import EventProducer
 from schemas import Ranking, Selection
 from streams.settings import Settings
+from tests.builders import slate
 from tests.harness import by_bytes
-from tests.worlds import slate
 
 
 class Talk:

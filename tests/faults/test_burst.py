@@ -7,11 +7,11 @@ from schemas import Contrast, Ranking, Selection
 from streams.kafka.topics import admin
 from streams.local.broker import free_port
 from streams.worker.runtime.watchdog import lag
+from tests.builders import slate
 from tests.faults.oracle import Run, assert_undisturbed, times
 from tests.faults.test_kills import BROKER
 from tests.harness import Harness, Outputs, by_bytes
 from tests.openai_server import Act, OpenAiServer, threaded
-from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough, pytest.mark.timeout(1_800)]
 

@@ -16,13 +16,13 @@ from infra.kafka.kafka import Kafka
 from schemas import Ranking, Selection
 from streams.kafka.clients import producer_config
 from streams.settings import Settings
+from tests.builders import slate
 from tests.conftest import APACHE
 from tests.faults.load import Load
 from tests.faults.oracle import Run, assert_undisturbed, times
 from tests.faults.test_kills import BROKER, wait_for_a_new_diff
 from tests.harness import Harness, by_bytes
 from tests.openai_server import Act, OpenAiServer, threaded
-from tests.worlds import slate
 
 pytestmark = [pytest.mark.broker, pytest.mark.thorough, pytest.mark.seldom, pytest.mark.timeout(7_200)]
 

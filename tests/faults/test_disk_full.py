@@ -21,12 +21,12 @@ from streams.analytics.snapshot import INVALIDATED_MESSAGE, Publisher
 from streams.analytics.store import DuckDBStore, Progress
 from streams.local.broker import free_port
 from streams.settings import Settings
+from tests.builders import slate
 from tests.faults.oracle import Run, assert_duckdb_has_each_row_once
 from tests.faults.test_kills import BROKER
 from tests.harness import Harness
 from tests.unit.analytics.analytics_builders import NOON, diff, write
 from tests.waiting import WAIT_SECONDS, is_ready, metric, until, why_not
-from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.timeout(600)]
 

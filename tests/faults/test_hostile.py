@@ -16,9 +16,9 @@ from schemas.memory import ItemMemory, ItemUpdate, Memory, TouchedItem
 from schemas.topics import compound_key
 from streams.kafka.clients import partition_of
 from streams.pseudonyms import secret_of
+from tests.builders import film, slate
 from tests.conftest import APACHE
 from tests.harness import Harness
-from tests.worlds import film, slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.thorough]
 

@@ -17,6 +17,7 @@ from streams.kafka.clients import partition_of
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.settings import Store
+from tests.builders import slate
 from tests.conftest import APACHE
 from tests.faults.load import Load, Talk
 from tests.faults.oracle import (
@@ -29,7 +30,6 @@ from tests.faults.oracle import (
 )
 from tests.harness import Harness
 from tests.openai_server import Act, OpenAiServer, threaded
-from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.timeout(1_800)]
 

@@ -16,10 +16,10 @@ from operators.learning.fold import initial_skill, merge
 from operators.statinit import facts_of, parser_for
 from schemas import Candidate, Contrast, SkillChangeKind, SkillDiff
 from streams.local.broker import free_port
+from tests.builders import slate
 from tests.harness import Harness, by_bytes
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.waiting import metric, until
-from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.thorough]
 

@@ -14,13 +14,13 @@ from streams.kafka import topics
 from streams.local.broker import EmbeddedBroker, free_port
 from streams.settings import Settings
 from streams.shutdown import EXIT_CODE
+from tests.builders import slate
 from tests.faults.load import Load
 from tests.faults.oracle import Run, assert_the_graph_knows_each_choice_once, assert_undisturbed, times
 from tests.faults.test_kills import BROKER, wait_for_a_new_diff
 from tests.harness import Harness
 from tests.openai_server import Act, OpenAiServer, threaded
 from tests.waiting import WAIT_SECONDS, ask, metric, until, why_not
-from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.timeout(1_800)]
 

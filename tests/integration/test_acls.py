@@ -32,8 +32,8 @@ from streams.kafka.clients import client_config, no_group, producer_config
 from streams.local.children import environment
 from streams.operations.acls import Grant, KafkaRole, grants
 from streams.settings import Settings
+from tests.builders import slate
 from tests.harness import Harness
-from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough]
 

@@ -29,8 +29,8 @@ from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
 from streams.local.broker import EmbeddedBroker
 from streams.settings import Settings
+from tests.builders import slate
 from tests.harness import Harness
-from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 

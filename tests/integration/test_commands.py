@@ -20,9 +20,9 @@ from streams.local.broker import free_port
 from streams.rights.commands import CommandClient
 from streams.rights.inventory import find_data
 from streams.settings import Settings
+from tests.builders import slate
 from tests.harness import Harness
 from tests.waiting import metric
-from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 

@@ -12,9 +12,9 @@ from confluent_kafka import Consumer, TopicPartition
 
 from streams.kafka.clients import client_config, no_group
 from streams.local.children import environment, open_log
+from tests.builders import slate
 from tests.harness import Harness
 from tests.waiting import until
-from tests.worlds import slate
 
 pytestmark = pytest.mark.broker
 

@@ -28,9 +28,9 @@ from streams.pseudonyms import secret_of
 from streams.rights.commands import CommandClient
 from streams.rights.verify import verify
 from streams.settings import Settings
+from tests.builders import slate
 from tests.harness import Harness
 from tests.openai_server import OpenAiServer, threaded
-from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 

@@ -17,9 +17,9 @@ from streams.kafka import topics
 from streams.local.broker import EmbeddedBroker, free_port
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import Watchdog, WorkerHealth
+from tests.builders import slate
 from tests.harness import Harness
 from tests.waiting import ask, is_ready, metric, until, why_not
-from tests.worlds import slate
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from mcp import Client
 from schemas import Ranking, Selection, SkillDiff
 from streams.http import tokens
 from streams.local.broker import free_port
+from tests.builders import film
 from tests.harness import Harness
 from tests.unit.mcp.mcp_world import SCOPES, over_stdio
 from tests.waiting import WAIT_SECONDS, ask
-from tests.worlds import film
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 

@@ -25,11 +25,10 @@ from streams.operations.dead_letters.replay import REPLAY_OF, Blocker, plan, rep
 from streams.operations.doctor import DoctorFinding, Status, examine
 from streams.operations.rebuild import rebuild
 from streams.settings import Settings
-from tests.builders import NOW, a_contrast, a_proposal, a_skill, a_time, evolve
+from tests.builders import NOW, a_contrast, a_proposal, a_skill, a_time, evolve, slate
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.waiting import WAIT_SECONDS
-from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough]
 

@@ -5,8 +5,8 @@ import pytest
 from benchmarks.surroundings import reached_as
 from sager_client import SlimSkills
 from schemas import Contrast, Profile, SkillDiff, SlimSkill
+from tests.builders import film, slate
 from tests.harness import Harness
-from tests.worlds import film, slate
 
 pytestmark = pytest.mark.broker
 

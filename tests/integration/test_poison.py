@@ -12,10 +12,10 @@ from confluent_kafka import Producer
 from schemas import TOPICS, DeadLetter, Ranking, RankRequest, SkillDiff, encode
 from schemas.topics import CONSUMED_TOPICS
 from streams.kafka.clients import producer_config
+from tests.builders import slate
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.waiting import WAIT_SECONDS
-from tests.worlds import slate
 
 pytestmark = pytest.mark.broker
 

@@ -10,9 +10,9 @@ import pytest
 from operators.seals import seal_record
 from operators.weights import apply_outcome, initial_weights
 from schemas import Contrast, ItemMemory, Position, Ranking, RankingOutcome, SkillDiff, Weights, decode, encode
+from tests.builders import film, slate
 from tests.e2e.cli_user import answer, sager
 from tests.harness import Harness, Outputs
-from tests.worlds import film, slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 

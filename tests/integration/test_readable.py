@@ -10,9 +10,9 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from operators.graph.items import NO_REPLY
 from schemas import TOPICS, Receipt, SkillDiff
 from streams.settings import Settings
+from tests.builders import slate
 from tests.golden import golden, wire
 from tests.harness import Harness
-from tests.worlds import slate
 
 pytestmark = pytest.mark.broker
 

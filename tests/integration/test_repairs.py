@@ -10,9 +10,9 @@ from schemas import SkillDiff
 from streams.settings import Settings
 from streams.worker.create import create
 from streams.worker.runtime.recovery import EmbeddedConsumerThread
+from tests.builders import slate
 from tests.conftest import APACHE
 from tests.harness import Harness
-from tests.worlds import slate
 
 pytestmark = pytest.mark.broker
 

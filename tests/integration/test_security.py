@@ -29,11 +29,11 @@ from streams.local.broker import free_port
 from streams.local.children import environment
 from streams.settings import Settings
 from streams.worker.create import credentials
+from tests.builders import slate
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.waiting import WAIT_SECONDS
-from tests.worlds import slate
 
 pytestmark = pytest.mark.broker
 secured_kafka = pytest.mark.skipif(not APACHE, reason="the embedded broker knows neither TLS nor SASL")

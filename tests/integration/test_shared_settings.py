@@ -9,8 +9,8 @@ from infra.compose import services
 from schemas import ForgetRequest, Ranking, Selection, SkillDiff
 from streams import shared_settings
 from streams.rights.commands import CommandClient
+from tests.builders import slate
 from tests.harness import Harness
-from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 

@@ -24,8 +24,8 @@ from schemas import (
 from streams.rights.commands import CommandClient
 from streams.rights.verify import verify
 from streams.settings import Settings
+from tests.builders import slate
 from tests.harness import Harness
-from tests.worlds import slate
 
 pytestmark = [pytest.mark.broker, pytest.mark.on("embedded")]
 

@@ -18,7 +18,7 @@ from sager_client import (
 )
 from sager_client.schemas import Injected, Option, Scope, Signal, Stance
 from streams.local.broker import free_port
-from tests.worlds import slate
+from tests.builders import slate
 
 FACTS = {"genres": ["Sci-Fi"]}
 HEAT = {"item_id": "heat", "title": "Heat", "metadata": {"genres": ["Crime"]}}

@@ -28,7 +28,7 @@ from sager_client.errors import cause_of
 from sager_client.schemas import GlobalSkill, encode, line_digest
 from streams.local.broker import free_port
 from streams.settings import Settings
-from tests.worlds import slate
+from tests.builders import slate
 
 REFUSED = "broker unreachable at {}: connection refused"
 

@@ -12,7 +12,7 @@ import pytest
 from operators.audit import chain_breaks
 from operators.learning.fold import fold
 from schemas import Action, Candidate, Contrast, PolicySkill, Ranking, Selection, SkillLineInput, SlimSkill, Tier
-from tests.builders import a_command, a_time
+from tests.builders import a_command, a_time, film
 from tests.fake_log import FakeDeployment, FakeLog
 from tests.faults.oracle import (
     assert_one_version_each,
@@ -23,7 +23,6 @@ from tests.faults.oracle import (
     expected_skills,
     first_of_each,
 )
-from tests.worlds import film
 
 USERS = ("ann", "bob", "kim", "zoe")
 FILMS = 5

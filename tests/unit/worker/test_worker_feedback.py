@@ -27,10 +27,9 @@ from schemas.statements import Stance
 from schemas.topics import compound_key
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
-from tests.builders import a_time
+from tests.builders import a_time, film
 from tests.fake_log import FakeDeployment, FakeLog, settings_in
 from tests.unit.worker.test_worker_exactly_once import FILMS, choice, put
-from tests.worlds import film
 
 ANN = "ann"
 KEY = compound_key(ANN, "films")

@@ -9,10 +9,9 @@ import pytest
 from operators.audit import chain_breaks
 from operators.learning.fold import fold
 from schemas import Action, Candidate, Interaction, PolicySkill, Profile, SkillDiff, Tier, compound_key, encode
-from tests.builders import a_command, a_time, an_attribute
+from tests.builders import a_command, a_time, an_attribute, film
 from tests.fake_log import FakeDeployment, FakeLog, settings_in
 from tests.unit.worker.test_worker_exactly_once import choice, put
-from tests.worlds import film
 
 KEY = compound_key("ann", "films")
 

@@ -22,10 +22,9 @@ from schemas.weights import (
     WeightCommand,
     Weights,
 )
-from tests.builders import a_time
+from tests.builders import a_time, film
 from tests.fake_log import FakeDeployment, FakeLog, FakeWorker, position, settings_in
 from tests.unit.weigh.weigh_builders import an_outcome
-from tests.worlds import film
 
 USERS = ("ann", "bob", "kim")
 DOMAIN = "films"
