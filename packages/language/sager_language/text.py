@@ -92,7 +92,7 @@ _STARTS = tuple(first for first, _ in IGNORABLE)
 
 
 def is_ignorable(character: str) -> bool:
-    r"""Whether a character is one that nobody sees by default: a filler, a selector, a joiner, a tag.
+    r"""Whether a character is one that is invisible by default: a filler, a selector, a joiner, a tag.
 
     >>> is_ignorable("\u034f"), is_ignorable("\u3164"), is_ignorable("a")
     (True, True, False)

@@ -7,7 +7,7 @@ from typing import Final
 from sager_language.corrections.language import Language, Meaning, More
 from sager_language.types import MAX_AMOUNT, Bound, Item, Measure
 
-# The least difference that anybody means: bounds leave their amount out, and `at most 20` lets it in.
+# The least difference that any reader means: bounds leave their amount out, and `at most 20` lets it in.
 STEP: Final[Mapping[Measure, float]] = {
     Measure.PRICE: 0.01,
     Measure.YEAR: 1.0,
@@ -28,13 +28,7 @@ _THOUSANDS: Final = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
 
 
 def compared(more: More, measured: Sequence[Item], *, strictly: bool) -> Bound | None:
-    """More or less than these items; None where none of them is measured.
-
-    Args:
-        more: of what, and in which direction.
-        measured: the item that it is compared with, or all that is shown.
-        strictly: beyond all of them, rather than beyond their mean.
-    """
+    """More or less than these items; None where none of them is measured."""
     amounts = [item.measures[more.measure] for item in measured if more.measure in item.measures]
     if not amounts:
         return None
@@ -45,15 +39,7 @@ def compared(more: More, measured: Sequence[Item], *, strictly: bool) -> Bound |
 def bounded(
     meaning: Meaning, amount: str, language: Language, items: Sequence[Item], measure: Measure | None = None
 ) -> Bound | None:
-    """The bound that an amount sets, such as `20 euros`; None where nobody can tell of what.
-
-    Args:
-        meaning: which side of the amount is wanted.
-        amount: as the pattern found it, spaced.
-        language: of its unit.
-        items: what is shown: an amount without a unit is a price if they have any.
-        measure: of which a comparison before the amount spoke.
-    """
+    """The bound that an amount sets, such as `20 euros`; None if its measure is unclear."""
     found = _amount(amount, language)
     if found is None:
         return None
@@ -74,7 +60,6 @@ def bounded(
 
 
 def _plain_measure(number: float, items: Sequence[Item]) -> Measure | None:
-    """Of what a number without a unit is: a price, unless it may be a year."""
     measured = {name for item in items for name in item.measures}
     if Measure.YEAR in measured and FIRST_LIKELY_YEAR <= number <= LAST_YEAR:
         return None
@@ -88,7 +73,6 @@ def _bound(measure: Measure, amount: float, *, is_more: bool) -> Bound | None:
 
 
 def _amount(spaced: str, language: Language) -> tuple[float, Measure | None] | None:
-    """The number, in the measure's own unit, and the measure that its unit tells."""
     words = spaced.split()
     is_money = any(word in _CODES or not _CURRENCIES.isdisjoint(word) for word in words)
     numbers = [word.strip("€$£.,") for word in words if any(c.isdigit() for c in word)]

@@ -14,7 +14,7 @@ Slots = Mapping[str, tuple[Named, ...]]
 
 
 def of_facts(stance: Stance, named: Named, *, changed: bool = False) -> tuple[Statement, ...]:
-    """How a person stands to what a name stands for."""
+    """How a person stands to what a name represents."""
     return tuple(
         Statement(stance=stance, dimension=fact.dimension, value=fact.value, changed=changed) for fact in named.facts
     )
@@ -52,7 +52,6 @@ def _instead(named: Slots) -> Said:
 
 
 def _contrast(named: Slots) -> Said:
-    """Read "not Italian, Thai", but not the list "not Italian, Thai or Greek", nor two unlike things."""
     wanted, over = named["x"], named["y"]
     if len(wanted) == len(over) == 1 and (one := wanted[0].fact) and (other := over[0].fact):
         if one.dimension == other.dimension and one != other:
@@ -70,7 +69,6 @@ _DIETS: Final = frozenset(
 
 
 def _eats(named: Slots) -> Said:
-    """Prefer a diet if the words name one: "I'm vegan", but not "I'm Italian"."""
     are_diets = all(one.fact and " ".join(name_words(one.fact.value)) in _DIETS for one in named["x"])
     return _stances(Stance.PREFERS)(named) if are_diets else ((), ())
 

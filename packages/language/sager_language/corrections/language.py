@@ -93,12 +93,12 @@ class Language:
     Attributes:
         name: BCP 47.
         patterns: of sentences, in the order in which they are tried.
-        reasons: why somebody wants what they have just named, or does not.
+        reasons: why a person wants what they have just named, or does not.
         items: how items are named by their place: letter, ordinal, number, or the one in question.
-        fill: what a clause may begin with and says nothing.
+        fill: what a clause may begin with and has no content.
         begins: words behind which a clause begins.
         why: those of them behind which a reason stands.
-        ends: what may stand behind a sentence's pattern.
+        ends: what may follow a sentence's pattern.
         not_then: what may not: it makes of what was said something else.
         negations: words that turn what was said before them into its opposite, where a sentence ends with them.
         not_why: words before such a word that make it no reason.
@@ -106,14 +106,14 @@ class Language:
         unread: patterns of texts that are not read.
         asks: how questions begin that ask for something.
         scopes: phrases that tell for how long.
-        for_another: that something is for somebody else.
-        of_another: that somebody else likes it.
+        for_another: that something is for another person.
+        of_another: that another person likes it.
         for_person_too: that it is the person's wish nevertheless.
         first_person: words by which a person speaks of themselves.
         changed: that the person's taste has changed.
-        light: words around a name that say nothing.
+        light: words around a name that have no content.
         nouns: what things are called in general.
-        definite: words before a noun that make it one that everybody knows.
+        definite: words before a noun that make it one that is known.
         pronouns: words for the item in question.
         joins: words between the names of a list.
         ordinals: places by their names; -1 is the last.
@@ -293,7 +293,6 @@ def _spaced(phrase: str) -> str:
 
 
 def _any(phrases: Iterable[str]) -> str:
-    """One of these, the longest first."""
     longest_first = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
     made = ("".join(re.escape(word) + BETWEEN for word in phrase.split()) for phrase in longest_first)
     return f"(?:{'|'.join(made)})"

@@ -22,7 +22,7 @@ OtherNames = Mapping[Words, tuple[Words, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What a name stands for: facts, or items; several where nobody can tell which."""
+    """What a name represents: facts, or items; several if they are ambiguous."""
 
     facts: tuple[Fact, ...] = ()
     items: tuple[str, ...] = ()
@@ -142,7 +142,6 @@ class Names:
                 self._exact.setdefault(words, Named(items=ids))
 
     def _enter_other_names(self) -> None:
-        """Add the language's other names of values; a value with that very name takes precedence."""
         by_value: dict[Words, list[Fact]] = {}
         for fact in self._facts:
             by_value.setdefault(_bare(name_words(fact.value)), []).append(fact)
@@ -153,7 +152,6 @@ class Names:
                 self._exact.setdefault(name, Named(self._nearest(facts)))
 
     def _nearest(self, facts: Sequence[Fact]) -> tuple[Fact, ...]:
-        """Of facts with one name those of the item in question, else of any that is shown, else of the skill."""
         ways = ([fact for fact in facts if fact in near] for near in self._near)
         return tuple(dict.fromkeys(next(filter(None, ways), facts)))
 
@@ -210,7 +208,6 @@ def stem_of(word: str, endings: Endings) -> str:
 
 
 def _spellings(name: str) -> set[Words]:
-    """A name's words with its stops and without."""
     words = name_words(name)
     bare = _bare(words)
     return {bare, _trimmed(words)} if bare else set()
@@ -229,7 +226,6 @@ def _trimmed(words: Words) -> Words:
 
 
 def _titles(items: Iterable[Item]) -> dict[Words, tuple[str, ...]]:
-    """The items of each title, and of what stands before a title's year or subtitle."""
     found: dict[Words, tuple[str, ...]] = {}
     for item in items:
         short = item.title.partition("(")[0].partition(": ")[0]

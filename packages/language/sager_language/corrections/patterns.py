@@ -48,11 +48,6 @@ class BadPattern(ValueError):
 def expression(pattern: str, words: Mapping[str, str], depth: int = 0) -> str:
     """The regular expression of a pattern, over tokens that each have a space or a tab behind them.
 
-    Args:
-        pattern: as the file has it.
-        words: patterns by the names that others call them by; the slots `m` and `n` among them, as expressions.
-        depth: how many names deep.
-
     Raises:
         BadPattern: brackets do not match, or a name is not known or means itself.
 
@@ -92,7 +87,7 @@ def _named(name: str, words: Mapping[str, str], depth: int) -> str:
 
 
 def literals(pattern: str) -> Iterator[str]:
-    """The words of a pattern that stand for themselves."""
+    """The words of a pattern that represent themselves."""
     for part in _PARTS.findall(pattern):
         if not part.startswith("{") and part not in (*_OPENS, *_CLOSES, "|"):
             yield from (word.text for word in _read(part) if word.is_word)
@@ -113,7 +108,7 @@ class Sections:
 
     Attributes:
         name: the language's.
-        words: what stands for a name in braces; filled by whoever loads.
+        words: what represents a name in braces; filled by whoever loads.
     """
 
     def __init__(self, name: str, sections: Mapping[str, tuple[str, ...]]) -> None:
@@ -149,7 +144,7 @@ class Sections:
     def alternatives(self, section: str) -> str:
         """The expression that any line of a section makes."""
         made = [self.made(line) for line in self.lines(section)]
-        # Nothing stands for a section without lines.
+        # Nothing represents a section without lines.
         return f"(?:{'|'.join(made)})" if made else "(?!)"
 
     def anywhere(self, section: str) -> Lazy:

@@ -17,8 +17,8 @@ class Phrases:
 
     Args:
         names: what can be named.
-        language: which words say nothing.
-        domain: what the items are; its words say nothing either.
+        language: which words have no content.
+        domain: what the items are; its words have no content either.
         about: the item that `it` means, if there is one.
     """
 
@@ -62,7 +62,6 @@ class Phrases:
         return all(unit.text in self._language.everything for unit in units)
 
     def _core(self, units: Sequence[Unit]) -> tuple[int, int]:
-        """Where what tells something begins and ends, without words that say nothing around it."""
         first, end = 0, len(units)
         while first < end and self._is_light(units[first]):
             first += 1
@@ -84,9 +83,9 @@ class Phrases:
         return None if self._empty.issuperset(words) else self._names.of(words)
 
     def _told(self, found: Named, units: Sequence[Unit]) -> Named | None:
-        """One thing; where a name stands for facts of several dimensions, the one whose dimension is told.
+        """One thing; where a name represents facts of several dimensions, the one whose dimension is told.
 
-        Or all of them where one shown item has them all, as somebody who directs and plays.
+        Or all of them where one shown item has them all, as a person who directs and plays.
         """
         if found.fact or found.item:
             return found

@@ -20,23 +20,17 @@ class TasteOwner(Enum):
 
     THE_PERSONS = 1
     ANOTHER = 2
-    # Somebody else's, and perhaps the person's: what says `I` is theirs.
+    # Another person's, and perhaps the person's: what says `I` is theirs.
     BOTH = 3
 
 
 def taste_owner(text: str, spelt: str, language: Language) -> TasteOwner:
-    """Whose taste a text tells of.
-
-    Args:
-        text: as the person wrote it.
-        spelt: its words, each with a space behind it.
-        language: that it is in.
-    """
+    """Whose taste a text tells of."""
     if language.for_person_too.search(spelt):
         return TasteOwner.THE_PERSONS
     if language.for_another.search(spelt):
         return TasteOwner.ANOTHER
-    # It knows fifteen languages, and rather takes a wish for somebody else's.
+    # It knows fifteen languages, and rather takes a wish for another person's.
     is_told = language.of_another.search(spelt) is not None or find_opt_out(text) is OptOut.FOR_ANOTHER
     return TasteOwner.BOTH if is_told else TasteOwner.THE_PERSONS
 
@@ -90,17 +84,7 @@ def read_correction(
     about: str | None = None,
     language: str = "",
 ) -> Correction:
-    """Return what a person wants and does not want, by their words, in English and German. Never raises.
-
-    Args:
-        text: their words, personal data already redacted.
-        items: what they see, the first place first.
-        known: facts of their preferences, which words can name too.
-        vocabulary: further facts of the domain.
-        domain: what the items are; its words say nothing.
-        about: the id of the item that the correction is about; by default that of the only item.
-        language: BCP 47 of the text, if the application knows it.
-    """
+    """Return what a person wants and does not want, by their words, in English and German. Never raises."""
     words = [token.text for token in tokens(text)]
     spoken = _language(words, language)
     of = taste_owner(text, _spelt(words), spoken)
@@ -155,7 +139,6 @@ def _spelt(words: Sequence[str]) -> str:
 
 
 def _why(text: str, words: Sequence[str], units: Sequence[Unit], language: Language) -> tuple[Why, tuple[Fact, ...]]:
-    """Return the reason why words state nothing, and the facts that they name."""
     spelt = _spelt(words)
     if PLACEHOLDER.search(text):
         return Why.NOT_KEPT, ()
@@ -172,14 +155,12 @@ def _why(text: str, words: Sequence[str], units: Sequence[Unit], language: Langu
 
 
 def _language(words: Sequence[str], given: str) -> Language:
-    """Return the language that knows most of the words; of those that know as many, the given one."""
     known = {name: sum(word in language_of(name).reserved for word in words) for name in LANGUAGES}
     named = given.partition("-")[0]
     return language_of(max(LANGUAGES, key=lambda name: (known[name], name == named)))
 
 
 def _settled(says: Sequence[Read]) -> tuple[Read, ...]:
-    """Return each statement once, and the last of those that oppose each other."""
     kept: list[Read] = []
     for read in says:
         kept = [other for other in kept if not _overtakes(read.statement, other.statement)]

@@ -1,4 +1,4 @@
-"""Reads a text by the patterns of one language, clause by clause. What no pattern tells says nothing."""
+"""Reads a text by the patterns of one language, clause by clause. What no pattern tells has no content."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from sager_language.corrections.tokens import ASKS, COLON, PAUSE, STOP, STOPS
 from sager_language.corrections.units import Spelt, Unit, plain, spans
 from sager_language.types import MAX_QUOTED_CHARS, Item, Scope, Stance, Statement
 
-# Of a text; what stands behind is not read.
+# Of a text; what follows is not read.
 MAX_CLAUSES: Final = 96
 MAX_READS: Final = 16
 _SENTENCE_ENDS: Final = frozenset({STOP, ASKS})
@@ -85,7 +85,7 @@ class Reader:
         phrases: reads what phrases name.
         items: what is shown.
         about: the item in question, if there is one.
-        only_of_me: whether only what says `I` or `me` is read, as where somebody else's taste is told too.
+        only_of_me: whether only what says `I` or `me` is read, as where another person's taste is told too.
     """
 
     def __init__(
@@ -142,7 +142,6 @@ class Reader:
             before = clause
 
     def _unnegated(self, units: Sequence[Unit], clauses: Sequence[_Clause]) -> Iterator[_Clause]:
-        """The clauses without wishes behind which a negation ends what nobody read, such as "I like red, not"."""
         for clause, behind in zip_longest(clauses, clauses[1:]):
             tail = units[clause.end : behind.first if behind else len(units)]
             words = [unit.text for unit in tail if unit.text not in STOPS]
@@ -226,7 +225,6 @@ class Reader:
         return _Clause(first, end, pattern, says, suits, reasons=why)
 
     def _listed(self, units: Sequence[Unit], end: int) -> tuple[tuple[Named, ...], int]:
-        """What follows in a list, `a, b or c`, of which the pattern found the first; nothing if it is no list."""
         stop = end
         last = None
         while stop < len(units) and stop - end < 4 * MAX_LIST and units[stop].text != STOP:
@@ -244,7 +242,6 @@ class Reader:
     def _with_reason(
         self, says: tuple[Statement, ...], units: Sequence[Unit], spelt: Spelt, end: int
     ) -> tuple[tuple[Statement, ...], int]:
-        """What is said of an item, with the fact for which it is said; what is not wanted is the fact alone."""
         for reason in self._language.reasons:
             match = reason.match(spelt.text, spelt.starts[end])
             if match is None:
@@ -276,7 +273,6 @@ class Reader:
         return Statement(stance=Stance.PREFERS, bound=bound) if bound else None
 
     def _compared_with(self, phrase: Sequence[Unit] | None, *, too: bool) -> tuple[Sequence[Item], bool]:
-        """The items that a comparison means, and whether it goes beyond all of them."""
         if phrase is None:
             about = [item for item in self._items if item.item_id == self._about]
             return about or self._items, too
@@ -304,7 +300,6 @@ def _names_facts(clause: _Clause) -> bool:
 
 
 def _nearest(scopes: Sequence[tuple[int, Scope]], start: int, end: int) -> Scope | None:
-    """The scope whose phrase stands nearest to a clause, in its sentence."""
     if not scopes:
         return None
     return min(scopes, key=lambda told: max(start - told[0], told[0] - end, 0))[1]

@@ -11,9 +11,9 @@ from sager_language.text import is_ignorable, nfkc
 
 STOP, PAUSE, COLON, ASKS, QUOTE, INNER_QUOTE = ".", ",", ":", "?", '"', "'"
 STOPS: Final = frozenset({STOP, PAUSE, COLON, ASKS, QUOTE, INNER_QUOTE})
-# Of a text; what stands behind is not read.
+# Of a text; what follows is not read.
 MAX_TOKENS: Final = 1_000
-# Of a letter with its marks: what stands behind is no part of a word that anybody reads.
+# Of a letter with its marks: what follows is no part of a word that any reader reads.
 MAX_CLUSTER_CHARS: Final = 8
 
 _KIND_OF: Final = {
@@ -51,7 +51,7 @@ class Token:
 
 
 def tokens(text: str) -> list[Token]:
-    """The words and stops of a text, in linear time; lines that begin with `>` quote somebody and are left out.
+    """The words and stops of a text, in linear time; lines that begin with `>` quote a person and are left out.
 
     >>> [token.text for token in tokens("I don\u2019t want \u201cRed\u201d, or 2.4 GHz!")]
     ['i', 'don', 't', 'want', '"', 'red', '"', ',', 'or', '2.4', 'ghz', '.']
@@ -103,7 +103,7 @@ class _Tokenizer:
         for letter in nfkc(whole.casefold(), 4 * MAX_CLUSTER_CHARS):
             category = unicodedata.category(letter)
             if letter.isascii() and not (letter.isalnum() or letter in _IN_WORDS):
-                # A compatibility form, such as a fullwidth stop, is what it stands for.
+                # A compatibility form, such as a fullwidth stop, is what it represents.
                 self._stop(letter, _KIND_OF.get(letter, ""), at, end)
             elif category in ("So", "Sk"):
                 # A picture is a word of its own, wherever it is put.

@@ -57,7 +57,7 @@ class Spelt:
         letters = list(self.text)
         for place in self.starts[1:]:
             end = language.ends.match(self.text, place)
-            # "Red at all" ends behind "red", but not where "not" stands behind that.
+            # "Red at all" ends behind "red", but not where "not" follows that.
             if end and not any(language.not_then.match(self.text, then) for then in (place, end.end())):
                 letters[place - 1] = "\t"
         return Spelt("".join(letters), self.starts)
@@ -75,16 +75,7 @@ def units_of(
     about: str | None,
     never_names: frozenset[str] = frozenset(),
 ) -> list[Unit]:
-    """The units of a text.
-
-    Args:
-        text: as the person wrote it.
-        names: what can be named.
-        language: how items are named by their place.
-        items: ids of what the person sees, the first place first.
-        about: the item in question, if there is one.
-        never_names: words that alone are no name, beside the language's own.
-    """
+    """The units of a text."""
     found = tokens(text)
     units = _with_names(found, names, language.reserved | never_names)
     units = _with_letters(units, found, language, items, shouts=text.upper() == text)
@@ -122,7 +113,6 @@ def _with_letters(
 
 
 def _without_quotations(units: Sequence[Unit]) -> list[Unit]:
-    """What is quoted is one sign that says nothing, but for a name; marks without a partner go."""
     kept: list[Unit] = []
     at = 0
     closing = {mark: _last(units, mark) for mark in (QUOTE, INNER_QUOTE)}
@@ -158,7 +148,6 @@ def _last(units: Sequence[Unit], mark: str) -> int:
 def _with_places(
     units: list[Unit], language: Language, names: Names, items: Sequence[str], about: str | None
 ) -> list[Unit]:
-    """The units with one sign for each item that is named by its place, as `the second one`."""
     spelt = Spelt.of(units)
     taken: dict[int, tuple[int, str]] = {}
     for pattern in language.items:
@@ -202,7 +191,7 @@ def _meant(
 
 
 def plain(spelt: str) -> str:
-    """A part of a spelt text without tabs: how words are told apart says nothing."""
+    """A part of a spelt text without tabs: how words are told apart has no content."""
     return spelt.replace("\t", " ")
 
 

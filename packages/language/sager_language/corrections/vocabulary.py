@@ -19,11 +19,6 @@ def joined(trusted: Sequence[_Fact], *of_others: Sequence[_Fact]) -> tuple[_Fact
     A few accounts can make a value common. The longest name in a sentence wins: a value such as "no horror" would turn
     everyone's "no horror, please" into a preference, and a second dimension with "horror" would make it ambiguous. So a
     value of others is left out if it is a name known before, in any form, or such names with words of sentences.
-
-    Args:
-        trusted: the facts of the person's own lists, and closed vocabularies.
-        of_others: what other people have and take, the most common first; a source may not shadow one before it.
-
     >>> horror, sentence = Fact(dimension="genre", value="horror"), Fact(dimension="z", value="no horror")
     >>> joined((horror,), (sentence, Fact(dimension="z", value="folk horror")))[1].value
     'folk horror'
@@ -44,7 +39,6 @@ def _says_nothing_new(value: str, known: set[Words]) -> bool:
 
 @lru_cache(maxsize=65_536)
 def _names(value: str) -> tuple[Words, ...]:
-    """A value's words in each language's simple forms: all of them, and those that no sentence is made of."""
     words, found = _words(value), []
     for name in LANGUAGES:
         reserved = language_of(name).reserved
@@ -54,7 +48,6 @@ def _names(value: str) -> tuple[Words, ...]:
 
 @lru_cache(maxsize=65_536)
 def _runs(value: str) -> tuple[tuple[Words, ...], ...]:
-    """The simple forms of the words between those that sentences are made of, by language."""
     found = []
     for name in LANGUAGES:
         parts = groupby(_words(value), key=language_of(name).reserved.__contains__)

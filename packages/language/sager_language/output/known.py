@@ -109,7 +109,6 @@ def _is_name(text: str, scripts: frozenset[str]) -> bool:
 
 
 def _is_brand(found: list[str]) -> bool:
-    """Whether one of two parts is an initial, a number or an ending: "AC/DC", "blink-182", "noir-ish"."""
     return any(len(part) <= _MAX_BRAND or part.isdigit() for part in found) or found[1] == "ish"
 
 
@@ -195,5 +194,4 @@ def _ends() -> dict[str, tuple[str, ...]]:
 
 @cache
 def _labels() -> re.Pattern[str]:
-    """Labels of several words that have the words of orders, as they stand."""
     return re.compile("|".join(f" {re.escape(one)}(?= )" for one in sorted(phrases("idioms"), key=len, reverse=True)))

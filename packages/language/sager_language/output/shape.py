@@ -32,7 +32,7 @@ class Shape(StrEnum):
 
     # A short noun phrase, or a name.
     PHRASE = "phrase"
-    # Words that nobody knows to be a label, and few of them.
+    # Unknown words, and few of them.
     UNKNOWN = "unknown"
     # A name with a verb that orders need too, such as "Pick n Pay", and nothing else of an order.
     NAME = "name"
@@ -113,7 +113,6 @@ def shape_of(value: str) -> Shape:
 
 
 def _by_words(text: str) -> Shape:
-    """The shape of what is spelled as labels are, by what is known of its words."""
     known = known_as(text)
     if known is Known.WORD or (known is not None and not _tells(text, known)):
         return Shape.PHRASE
@@ -142,7 +141,6 @@ def _odd_name(text: str) -> Shape:
 
 
 def _tells(text: str, known: Known) -> bool:
-    """Whether several words that are known as a name or a label have one that orders have and these do not."""
     many = 1
     senses = [one for one in _senses(text) if one.part not in "DT"]
     if known is Known.NAME:
@@ -166,7 +164,7 @@ def speaks(text: str) -> bool:
 
 
 def urges(text: str) -> bool:
-    """Whether a sentence begins with a verb that tells somebody what to do, or has a word that tells much by itself."""
+    """Whether a sentence begins with a verb that tells a person what to do, or has a word that tells much by itself."""
     return any(sense.strong or (sense.part == "V" and sense.place == 0) for sense in _senses(text))
 
 
@@ -175,7 +173,6 @@ def _is_turned(text: str) -> bool:
 
 
 def _is_spelled(text: str) -> bool:
-    """Whether all that stands in a text stands in names and labels, and where it stands there."""
     words = text.split()
     return all(map(_is_word, words)) and not (
         nfkc(text, len(text) + 1) != text
@@ -197,7 +194,7 @@ def _is_word(word: str) -> bool:
         category = unicodedata.category(c)
         if category in MARKS:
             marks += 1
-            # A mark that composes with no letter is on a Latin letter by somebody's art, not by spelling.
+            # A mark that composes with no letter is on a Latin letter by a person's art, not by spelling.
             if marks > _MAX_MARKS or script_of(c) == "" or script_of(before) in ("LATIN", "CYRILLIC", "GREEK", ""):
                 return False
         else:
@@ -215,7 +212,6 @@ def _is_word(word: str) -> bool:
 
 
 def _gives_orders(found: list[_Sense], words: int) -> Shape:
-    """How much of an order the words of one language make: all of it, a part that labels seldom have, nothing."""
     senses = [sense for sense in found if sense.part not in ("D", "T")]
     if not senses:
         return Shape.PHRASE
@@ -228,19 +224,17 @@ def _gives_orders(found: list[_Sense], words: int) -> Shape:
     # An order in most languages begins with its verb, in some it ends with it.
     edges = (0, words - 1) if senses[0].language in _VERB_LAST else (0,)
     at_the_edge = words >= _MANY and any(sense.part == "V" and sense.place in edges for sense in senses)
-    # Two words that names have too, such as "best buy", are no order without somebody in it.
+    # Two words that names have too, such as "best buy", are no order without a person in it.
     meets = len(parts) > 1 and (words >= _MANY or "P" in parts)
     return Shape.WORDS if strong or meets or at_the_edge else Shape.PHRASE
 
 
 def _has_an_object(senses: list[_Sense]) -> bool:
-    """Whether an article follows a word that leads to none, as a verb does: "find the film", not "man in the sky"."""
     leading = {sense.place for sense in senses if sense.part in ("T", "D")}
     return any(sense.part == "D" and sense.place > 0 and sense.place - 1 not in leading for sense in senses)
 
 
 def _said(text: str) -> Shape:
-    """The same for the language in which it is the most."""
     by_language: dict[str, list[_Sense]] = {}
     words = len(words_of(text))
     for sense in _senses(text):
@@ -252,7 +246,6 @@ def _said(text: str) -> Shape:
 
 
 def _senses(text: str) -> list[_Sense]:
-    """What the words of a text do in orders, in all languages in which they do something."""
     known, ends = _lexicon()
     found: list[_Sense] = []
     seen = nfkc("".join(" " if unicodedata.category(c) in _UNSEEN else c for c in text), _MAX_READ)

@@ -118,7 +118,7 @@ def emails(text: str) -> Iterator[Span]:
 
 
 def handles(text: str) -> Iterator[Span]:
-    """What somebody is called in a network: `insta: @anna.s`."""
+    """What a person is called in a network: `insta: @anna.s`."""
     if digits_in(text) or "@" in text or not small_words_of(text).isdisjoint(_NAMED_SO):
         for found in _AT_NETWORK.finditer(text):
             name = found["name"] or found["told"] or found["id"]
@@ -172,7 +172,6 @@ _GAP: Final = 3
 
 
 def _spelled(text: str) -> Iterator[Span]:
-    """Numbers of seven digits and more that are spelled in words; no counting."""
     if len(_SPELLED.keys() & small_words_of(text)) < _FEWEST_DIFFERENT:
         return
     run: list[re.Match[str]] = []
@@ -245,7 +244,6 @@ def _is_latin(character: str) -> bool:
 
 
 def _is_formed(raw: str) -> bool:
-    """Whether digits are written as telephone numbers are."""
     abroad = raw.startswith(_ABROAD) or (raw.startswith(("0", "(0")) and len(_digits(raw)) > _LONGEST_DATE)
     return abroad or _NORTH_AMERICAN.fullmatch(raw) is not None
 

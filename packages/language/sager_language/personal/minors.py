@@ -1,6 +1,6 @@
 """Children: their names, and what finds them: school, class and age.
 
-All of it only where a text speaks of a child as the writer's own or of somebody they know. "Films for children of 8"
+All of it only where a text speaks of a child as the writer's own or of a person they know. "Films for children of 8"
 and "Matilda goes to Crunchem Hall" stay; an age stays where nothing else tells who the child is.
 """
 
@@ -190,7 +190,6 @@ def minors(text: str) -> Iterator[Span]:
 
 
 def _ours(text: str) -> Iterator[Span]:
-    """As "unser Jonas ist acht", "our Maisie goes to ...": a name that only its age or its school tells a child's."""
     for found in islice(_OURS.finditer(text), _MOST):
         end = min(len(text), found.end() + _WITHIN)
         if not _is_name(found["name"]):
@@ -204,7 +203,6 @@ def _ours(text: str) -> Iterator[Span]:
 
 
 def _names(text: str, at: int) -> Iterator[Span]:
-    """The names right behind the child: one, or several of several."""
     if _CJK.match(text, at - 1):
         yield from _unspaced_name(text, at)
         return
@@ -221,7 +219,6 @@ def _names(text: str, at: int) -> Iterator[Span]:
 
 
 def _before(text: str, begins: int, first: int) -> Iterator[Span]:
-    """The name in "Mateo, mi hijo", "Ruby is 7. She's my daughter"."""
     if _CJK.match(text, begins):
         return
     found = _APPOSED.search(text, first, begins)
@@ -272,7 +269,6 @@ def _is_attended(text: str, first: int, at: int) -> bool:
 
 
 def _is_compound(school: str) -> bool:
-    """As "Montessorischool", "Waldorfschule": the name and the kind in one word."""
     return (
         school[:1].isupper()
         and re.search(r"\w{4,}(?:schule|school|gymnasium|kita|skolan?)$", school, re.IGNORECASE) is not None

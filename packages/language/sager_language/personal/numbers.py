@@ -84,10 +84,6 @@ def plain(text: str) -> str:
 def numbers(text: str, is_known: Callable[[str], bool]) -> Iterator[Number]:
     """Every run of whole groups with 8 to 34 letters and digits, the longest first at each place.
 
-    Args:
-        text: as `plain` gives it.
-        is_known: whether numbers of this shape are wanted.
-
     >>> [number.compact for number in numbers("call 4111.1111", lambda shape: "A" not in shape)]
     ['41111111']
     """
@@ -195,12 +191,10 @@ def _iban(number: Number) -> bool:
 
 
 def _polish(number: Number) -> bool:
-    """A Polish account, which at home is written without its country."""
     return bool(import_module("stdnum.iban").is_valid(f"PL{number.compact}", check_country=False))
 
 
 def _written(*groups: int, by: str = " -./_") -> Callable[[Number], bool]:
-    """As a country writes it: groups of these lengths, between which the same of these signs stands."""
     return lambda number: number.lengths == groups and number.is_even and all(sign in by for sign in number.between)
 
 
@@ -218,7 +212,6 @@ def _matches(pattern: str) -> Callable[[Number], bool]:
 
 
 def _one(number: Number) -> bool:
-    """Whether it is written as one number, and not as a list of years."""
     return number.is_even or number.lengths in _ONE_GROUPS
 
 
@@ -311,7 +304,6 @@ def _find(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _is_of_a_thing(kind: str, text: str, number: Number) -> bool:
-    """Whether an order or an article has it; a card is a card whatever it is called."""
     return kind == ID and (
         numbers_a_thing(text[max(0, number.start - 48) : number.start]) or is_ordered(text, number.end)
     )

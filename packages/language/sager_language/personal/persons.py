@@ -31,7 +31,6 @@ _ENDS: Final = (
 
 @cache
 def _introduced() -> re.Pattern[str]:
-    """As "I'm Oswin Tarrant", "soy Fulgencia", at the beginning of a clause and in small letters but for the first."""
     two, one, behind = ("|".join(patterns(name)) for name in ("introduces-two", "introduces", "introduces-behind"))
     closing = "|".join(patterns("signs"))
     return re.compile(
@@ -44,7 +43,6 @@ def _introduced() -> re.Pattern[str]:
 
 @cache
 def _kin() -> re.Pattern[str]:
-    """As "my wife Philippa Stroud", "unser Sohn Korbinian, ..."."""
     kin, says = "|".join(patterns("kin")), "|".join(w for row in patterns("says") for w in row.split(", "))
     return re.compile(
         rf"(?P<shown>\b(?:show|shows|showed|teach|tell|read|zeig\w*|montrer|enseñar)\s)?(?<![^\W_])(?:{kin})\s?[,(]?\s?"
@@ -78,7 +76,6 @@ def announced(text: str) -> Iterator[Span]:
 
 
 def _is_name(text: str, start: int, end: int) -> bool:
-    """Whether these capitalised words are none of a language's own, and no heading in capitals."""
     words = [word.casefold() for word in re.split(r"[\s-]", text[start:end])]
     return _no_announced().isdisjoint(words) and not _FAN.match(text, end) and not text.isupper()
 
@@ -157,7 +154,7 @@ def given_names() -> frozenset[str]:
 
 
 def names(text: str) -> Iterator[Span]:
-    """Private names: what somebody says they or those around them are called.
+    """Private names: what a person says they or those around them are called.
 
     >>> said = "my name is Anna de Vries and I like Agatha Christie"
     >>> [said[a:b] for a, b in names(said)]
@@ -227,7 +224,6 @@ def _plausible(name: str) -> bool:
 
 
 def _is_title(text: str, found: re.Match[str], words: int) -> bool:
-    """Whether all words are written large, as in "My Name Is Earl": a work's, unless a family name follows."""
     told = found[0].split()
     return len(told) > 1 and words <= 1 and not text.isupper() and all(word[:1].isupper() for word in told)
 
@@ -266,7 +262,7 @@ def _born() -> re.Pattern[str]:
 
 
 def births(text: str) -> Iterator[Span]:
-    """When somebody says they were born."""
+    """When a person says they were born."""
     if not digits_in(text):
         return
     text = plain(text)

@@ -22,7 +22,7 @@ _STREET: Final = Lazy(
     + r"){1,4}"
     r"|\b(?:calle|avenida|avda\.|plaza|paseo|via|viale|piazza|corso|rua|travessa|شارع)(?:\s" + _WORD + r"){1,5}?,?\s"
     r"(?:n[ºo°]\.?\s?|número\s)?\d{1,4}\b"
-    # "Ahornweg 4", which is a street where somebody lives in it
+    # "Ahornweg 4", which is a street where a person lives in it
     r"|\b(?-i:[A-ZÄÖÜ])[\wäöüß-]{2,30}(?:weg|platz|ring|damm|ufer|steig|chaussee|hof|markt|graben|kade|dijk|singel|dreef|plein|steeg)\s"
     r"\d{1,4}(?:\s?[a-z]\b)?",
     re.IGNORECASE,
@@ -156,7 +156,6 @@ def residents(text: str) -> Iterator[Span]:
 
 
 def _at_home(text: str) -> Iterator[Span]:
-    """Names before a street in the same sentence."""
     for at in dict.fromkeys(at for at, _ in addresses(text)):
         begins = max(0, at - _MOST_BACK)
         for stop in _SENTENCE.finditer(text, begins, at):

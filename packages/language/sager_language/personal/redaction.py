@@ -50,7 +50,7 @@ FINDERS: Final = (*_OF_ANYTHING[:3], *_OF_PEOPLE[:2], *_OF_ANYTHING[3:], *_OF_PE
 KINDS: Final = (*dict.fromkeys(kind for kind, _ in FINDERS), *(category.value for category in Category))
 PLACEHOLDER: Final = re.compile(r"\[(" + "|".join(map(re.escape, KINDS)) + r")\]")
 MAX_TURN_CHARS: Final = 16_000
-# Of a turn in which something is private; who pastes more of them says nothing of themselves in the rest.
+# Of a turn in which something is private; who pastes more of them has no content of themselves in the rest.
 _MOST_LINES: Final = 200
 _TAIL: Final = 160
 _HEAD: Final = 200
@@ -92,7 +92,7 @@ def answers(before: str, text: str, places: Places) -> list[tuple[Span, str]]:
     [((6, 15), 'id-number')]
     """
     tail = line(before)[-_TAIL:]
-    # Half a word says nothing.
+    # Half a word has no content.
     tail = re.sub(r"^\S+\s", "", tail) if len(tail) == _TAIL else tail
     said = f"{tail} {line(text)[:_HEAD]}"
     begins = len(tail) + 1
@@ -109,7 +109,7 @@ Found = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Redacted:
-    """A text with placeholders such as `[e-mail]`, and what they stand for."""
+    """A text with placeholders such as `[e-mail]`, and what they represent."""
 
     text: str
     found: Found = field(default_factory=dict)
@@ -154,14 +154,12 @@ def _personal(said: str, finders: Sequence[tuple[str, Finder]]) -> list[Place]:
 
 
 def _unquoted(said: str, start: int, end: int) -> int:
-    """Where a place ends without a mark that closes a quotation begun before it: whose words they are hangs on it."""
     while end - start > 1 and said[end - 1] in _CLOSING and not _OPENING.search(said, start, end - 1):
         end -= 1
     return end
 
 
 def _joined(places: Sequence[Place]) -> list[Place]:
-    """What is found, in the order of the text; of places that overlap one, of the kind that was found first."""
     joined: list[Place] = []
     for start, end, kind in places:
         over = [place for place in joined if start < place[1] and place[0] < end]

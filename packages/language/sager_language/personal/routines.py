@@ -53,7 +53,6 @@ def whom(text: str) -> Iterator[str]:
 
 
 def _parts(text: str) -> Iterator[list[str]]:
-    """The words of each thing that is told of."""
     for clause in _STOPS.split(text):
         part: list[str] = []
         for word in _WORD.findall(clause):
@@ -70,7 +69,6 @@ def _words(name: str) -> frozenset[str]:
 
 
 def _has_any(said: str, name: str) -> bool:
-    """Whether a text in normal form has one of the phrases of a list."""
     return any(f"-{phrase}-" in f"-{said}-" for phrase in _words(name))
 
 
@@ -88,13 +86,11 @@ def _kind(folded: Sequence[str], place: int) -> Category | None:
 
 
 def _men_of(word: str) -> Iterator[str]:
-    """What the men of a people may be called, if this is the German word for its women."""
     if word.endswith(_OF_WOMEN):
         yield from (word.removesuffix(_OF_WOMEN) + ending for ending in ("", "en", "n"))
 
 
 def _is_meant_otherwise(words: Sequence[str], folded: Sequence[str], place: int) -> bool:
-    """Whether it is part of a title or a thing, or something that one does with people or that is theirs."""
     word, before = words[place], folded[:place]
     if not _words("own").isdisjoint(before[-2:]):
         return True
@@ -108,7 +104,6 @@ def _is_meant_otherwise(words: Sequence[str], folded: Sequence[str], place: int)
 
 
 def _is_in_a_title(words: Sequence[str], folded: Sequence[str], place: int) -> bool:
-    """Whether a word with a capital letter is beside another one, where that is not how all nouns are written."""
     before, behind = words[place - 1 : place], words[place + 1 : place + 2]
     if folded[place] in _words("sexes-capital"):
         return place > 1 and before[0][0].isupper()
@@ -172,5 +167,4 @@ def routine_reveals(text: str) -> Iterator[str]:
 
 
 def _is_none_of(name: str, done: re.Match[str] | None) -> bool:
-    """Whether something is done with what no word of a list names."""
     return done is not None and listed(name).isdisjoint(normalise(done["en"] or done["de"]).split("-"))

@@ -81,15 +81,7 @@ def _wants() -> frozenset[str]:
 
 
 def is_of_a_person(said: str, start: int, end: int, *, only_is: bool, acts: bool) -> bool:
-    """Whether the word at this place of a folded text is said of a person.
-
-    Args:
-        said: the text.
-        start: where the word begins.
-        end: where it ends.
-        only_is: whether it counts only behind what a person says they are.
-        acts: whether it counts behind all that a person says they do, wishes apart.
-    """
+    """Whether the word at this place of a folded text is said of a person."""
     clause = _CLAUSE.split(said[max(0, start - _LOOK_BACK) : start])[-1]
     if (_IS if only_is else _HAS).search(clause):
         return True
@@ -141,7 +133,6 @@ class _Entry:
 
 @cache
 def _entries() -> tuple[Mapping[str, tuple[_Entry, ...]], tuple[tuple[re.Pattern[str], Category, bool], ...]]:
-    """The entries by their first word, the longest first; of scripts that put no space where a word ends, patterns."""
     spaced: dict[str, list[_Entry]] = {}
     joined: list[tuple[re.Pattern[str], Category, bool]] = []
     for category in WORDED:
@@ -165,7 +156,6 @@ _SHORTEST_ILLNESS: Final = 6
 
 
 def _listed_in(said: str) -> Iterator[tuple[Category, int, int, bool]]:
-    """Every word of a category in a folded text."""
     spaced, joined = _entries()
     taken = 0
     for word in _ONE_WORD.finditer(said):
@@ -258,7 +248,6 @@ def of_fact(dimension: str, value: str) -> Category | None:
 
 
 def _speaks_of_a_thing(text: str, start: int, end: int, begins: int) -> bool:
-    """Whether the word belongs to a kind of work, art, study, dish or sight near it, and says nothing of anybody."""
     words, joined = _things()
     # "For" names people, and a name of several words is a thing's own, like "christian living".
     said = text[start:end]
@@ -271,7 +260,7 @@ def _speaks_of_a_thing(text: str, start: int, end: int, begins: int) -> bool:
     return not words.isdisjoint((*before, *after))
 
 
-# Of whom somebody loves, works tell more than of anything else: these words count at films and books too.
+# Of whom a person loves, works tell more than of anything else: these words count at films and books too.
 _BOUND: Final = frozenset({"gay", "gays", "lesbian", "lesbians", "erotic", "erotica", "porn", "pornography", "fetish"})
 # What makes a field of history of them, as of "gay rights".
 _CAUSE: Final = Lazy(r" (?:and lesbian )?(?:rights|liberation|history|studies)\b")
@@ -279,10 +268,6 @@ _CAUSE: Final = Lazy(r" (?:and lesbian )?(?:rights|liberation|history|studies)\b
 
 def claims(text: str, *, of_a_person: bool = False) -> list[tuple[Category, int, int]]:
     """What a text says about a person, as places in `folded(text)`.
-
-    Args:
-        text: of any form.
-        of_a_person: whether the whole text speaks of one, as a model's reasoning does; then every word counts.
 
     >>> [category.value for category, _, _ in claims("I am diabetic, show me films about cancer")]
     ['health']
@@ -329,7 +314,6 @@ _THAN: Final = "als"
 
 
 def _is_a_name(shown: str, start: int, end: int) -> bool:
-    """Whether a word is a maker's, as in "films by Christian Petzold", or means something else in another language."""
     if shown[start:end].casefold() == _THAN:
         return shown[start:end] != _THAN.upper()
     return any(found.start() <= start and end <= found.end() for found in _NAMED.finditer(shown))
@@ -345,7 +329,6 @@ _DONE: Final = frozenset({Category.HEALTH, Category.RECORD, Category.DEBTS})
 
 
 def _of_a_wish(said: str, start: int, end: int) -> bool:
-    """Whether the word belongs to what is wished for: "I am in the mood for a political thriller"."""
     words, joined = _things()
     ahead = said[end : end + _LOOK_AHEAD]
     if _ON.match(ahead):
@@ -362,7 +345,7 @@ def _of_a_wish(said: str, start: int, end: int) -> bool:
 
 
 _LOVERS: Final = frozenset({"lover", "fan", "buff", "maker", "student", "teacher", "writer", "lovers", "fans"})
-# Kinds of works behind which an adjective stands in Romance languages.
+# Kinds of works behind which an adjective is in Romance languages.
 _ROMANCE: Final = frozenset(
     {"thriller", "drame", "drama", "film", "cine", "cinéma", "cinema", "satire", "sátira", "comédie", "roman", "novela"}
 )

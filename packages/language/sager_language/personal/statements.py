@@ -61,7 +61,6 @@ def party() -> str:
 
 @cache
 def _index() -> tuple[Mapping[str, tuple[_Statement, ...]], tuple[tuple[str, _Statement], ...]]:
-    """Statements by a word that they need: of most texts none is looked for."""
     spaced: dict[str, list[_Statement]] = {}
     joined: list[tuple[str, _Statement]] = []
     places = {
@@ -87,12 +86,7 @@ def _index() -> tuple[Mapping[str, tuple[_Statement, ...]], tuple[tuple[str, _St
 
 
 def statements(said: str, words: frozenset[str]) -> Iterator[tuple[str, int, int]]:
-    """Category and place of each statement.
-
-    Args:
-        said: as `reading.folded` gives it.
-        words: those of the text.
-    """
+    """Category and place of each statement."""
     spaced, joined = _index()
     looked = dict.fromkeys(s for word in words & spaced.keys() for s in spaced[word])
     looked |= dict.fromkeys(s for word, s in joined if word in said)
@@ -127,7 +121,6 @@ _Phrase = tuple[str, Lazy]
 
 
 def _parts(phrase: str, at: str) -> list[str]:
-    """The phrase cut at this sign, where no parenthesis is open."""
     parts, depth = [""], 0
     for sign in phrase:
         depth += (sign == "(") - (sign == ")")
@@ -167,7 +160,6 @@ def _expression(phrase: str) -> Lazy:
 
 @cache
 def _phrase_index() -> tuple[Mapping[str, tuple[_Phrase, ...]], tuple[_Phrase, ...]]:
-    """The phrases by a word that a text needs to hold one; those of scripts without spaces together."""
     spaced: dict[str, list[_Phrase]] = {}
     joined: list[_Phrase] = []
     for row in patterns("phrases"):
@@ -183,12 +175,7 @@ def _phrase_index() -> tuple[Mapping[str, tuple[_Phrase, ...]], tuple[_Phrase, .
 
 
 def phrases(said: str, words: frozenset[str]) -> Iterator[tuple[str, int, int]]:
-    """Category and place of each phrase.
-
-    Args:
-        said: as `reading.folded` gives it.
-        words: those of the text.
-    """
+    """Category and place of each phrase."""
     spaced, joined = _phrase_index()
     looked = dict.fromkeys(phrase for word in (*words & spaced.keys(), _ANY) for phrase in spaced[word])
     if _UNSPACED.search(said):

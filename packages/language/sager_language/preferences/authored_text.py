@@ -29,10 +29,6 @@ def own_words(turn: Turn, before: Sequence[Turn] = ()) -> tuple[Span, ...]:
     """Return the parts of a turn that are the person's own words; none of the assistant's turns.
 
     In doubt, words are not theirs: a text that the assistant asked for is not, and a draft is not.
-
-    Args:
-        turn: any turn.
-        before: the turns before it, if at hand.
     """
     if turn.role != USER or _answers_a_request(before):
         return ()
@@ -43,7 +39,6 @@ def own_words(turn: Turn, before: Sequence[Turn] = ()) -> tuple[Span, ...]:
 
 
 def _answers_a_request(before: Sequence[Turn]) -> bool:
-    """Return True if the assistant has just asked for a text."""
     if not before or before[-1].role == USER or len(before[-1].text) > MAX_REQUEST_CHARS:
         return False
     last = before[-1].text
@@ -61,7 +56,6 @@ def _joined(parts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _without(parts: Sequence[tuple[int, int]], gone: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the parts without those that are gone; both in order, in linear time."""
     left: list[tuple[int, int]] = []
     at = 0
     for start, end in parts:

@@ -11,7 +11,7 @@ from sager_language.preferences.language import FORGETS, Group, Kind, Language, 
 from sager_language.preferences.values import Phrase, alone_of, phrase_from, trimmed
 from sager_language.types import Scope
 
-# Of a sentence; what stands behind is not read.
+# Of a sentence; what follows is not read.
 MAX_CLAUSES: Final = 24
 MAX_ELLIPTIC_UNITS: Final = 60
 # Of a clause without news, before one that goes on without a subject.
@@ -32,7 +32,7 @@ class Clause:
         begins: the unit with which the clause begins, fillers included.
         end: the unit behind it.
         phrase: what it is about.
-        led_now: whether `now` or the like stands before it.
+        led_now: whether `now` or the like precedes it.
     """
 
     pattern: Pattern
@@ -104,7 +104,6 @@ class ClauseReader:
                 clause = self._elliptic(clause)
 
     def _starts(self) -> Iterator[int]:
-        """Where clauses may begin."""
         units, begun = self._units, self._filled(self._spelt, 0)
         count = 0
         for at in range(len(units)):
@@ -181,7 +180,6 @@ class ClauseReader:
         return Clause(pattern, match, units, spelt, begins, end, phrase)
 
     def _compared(self, match: re.Match[str], phrase: Phrase, spelt: Spelt) -> int | None:
-        """Return where the other side of a comparison begins, as in `trains to planes`; None if there is none."""
         language, text = self._language, spelt.text
         for at in range(phrase.first, phrase.end - 1):
             before = spelt.starts[at]
@@ -191,7 +189,6 @@ class ClauseReader:
         return None
 
     def _elliptic(self, before: Clause) -> Clause | None:
-        """The clause that goes on without a subject, as `and hate crowds`."""
         units, at = before.units, before.end
         if at < len(units) and units[at].text == PAUSE:
             at += 1
@@ -201,7 +198,6 @@ class ClauseReader:
         return clause and replace(clause, begins=before.begins)
 
     def _second(self, at: int) -> Clause | None:
-        """The clause behind one that says nothing, as in `I work at home and rely on trains`."""
         units, join = self._units, at - 1
         if at == 0 or at >= len(units) or units[join].text not in self._language.joins:
             return None
@@ -213,7 +209,6 @@ class ClauseReader:
         return self._joined(join) if is_mine and words.isdisjoint(others) else None
 
     def _otherwise(self, at: int) -> Clause | None:
-        """The clause as its pattern has it, of one in other words, as `hate crowds` or `I consider myself a fan`."""
         place = self._filled(self._spelt, self._spelt.starts[at])
         first = self._spelt.unit_at(place)
         units = self._reworded(at, first, place)

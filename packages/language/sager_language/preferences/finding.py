@@ -86,7 +86,7 @@ class SentenceSubject(Enum):
     # For all that rules know, it tells of them.
     FOR_THEM = 1
     OF_OTHERS = 2
-    # It asks, or says what somebody else says.
+    # It asks, or says what another person says.
     NOT_FOR_THEM = 3
 
 

@@ -20,7 +20,7 @@ MAX_GUESSED_WORDS: Final = 6
 
 @dataclass(frozen=True)
 class ForgetIntent:
-    """What somebody wants forgotten.
+    """What a person wants forgotten.
 
     Attributes:
         known: what is known that they name.
@@ -32,7 +32,7 @@ class ForgetIntent:
 
 
 def may_forget(sentence: Sentence, knowledge: Knowledge) -> bool:
-    """Whether a sentence with words for forgetting may be a wish, and is neither a question nor somebody else's.
+    """Whether a sentence with words for forgetting may be a wish, and is neither a question nor another person's.
 
     What is known may be called by a word that is none in a wish: `delete the code` is about a text, and `forget that I
     code in Rust` is not.
@@ -84,7 +84,6 @@ def patterned(units: Sequence[Unit], namings: Sequence[Naming], pattern: Lazy, *
 def _near(
     cues: Sequence[re.Match[str]], namings: Sequence[Naming], units: Sequence[Unit], spelt: Spelt
 ) -> list[Naming]:
-    """Of what is named, what stands in the same part of the sentence as a word for forgetting; all, if nothing does."""
     places = [spelt.unit_at(cue.start()) for cue in cues]
     parts = [sum(unit.text in STOPS for unit in units[:at]) for at in range(len(units) + 1)]
     near = [naming for naming in namings if any(parts[naming.first] == parts[at] for at in places)]
@@ -92,7 +91,6 @@ def _near(
 
 
 def _guessed(sentence: Sentence, language: Language) -> str:
-    """The words that are neither for forgetting nor light."""
     light = language.unsaying | language.corrections.light
     said = [unit for unit in sentence.units if unit.text not in STOPS | light and _says(unit.text)]
     told = [unit for unit in said if unit.text not in language.wishing] or said

@@ -108,10 +108,6 @@ class Knowledge:
         """What a sentence calls by its head alone, where that means one thing that holds, and nothing else is meant.
 
         `White wine` is not the `red wine` that is known.
-
-        Args:
-            units: of the sentence.
-            around: words that may stand before it and say nothing of it, as `stopped` and `drinking`.
         """
         stems = ["" if unit.text in STOPS else stem(normalise(unit.text)) for unit in units]
         found = []
@@ -159,7 +155,7 @@ class Knowledge:
 
 
 def with_signs(units: Sequence[Unit], namings: Sequence[Naming]) -> tuple[list[Unit], list[Sequence[Known]]]:
-    """The units with one sign, which patterns call `{k}`, for each name; and what each sign stands for, in order."""
+    """The units with one sign, which patterns call `{k}`, for each name; and what each sign represents, in order."""
     signed: list[Unit] = []
     meant: list[Sequence[Known]] = []
     at = 0
@@ -172,14 +168,12 @@ def with_signs(units: Sequence[Unit], namings: Sequence[Naming]) -> tuple[list[U
 
 
 def _parted(value: str) -> tuple[list[str], list[str]]:
-    """The words of a value before its first preposition, and those from it on, which say where, when or with what."""
     words = [word for word in normalise(value).split("-") if word]
     ends = next((at for at, word in enumerate(words) if at and word in listed("prepositions")), len(words))
     return words[:ends], words[ends:]
 
 
 def _head(value: str) -> str:
-    """The stem of the last word before a preposition, without verbs of what one does with a thing."""
     for part in _parted(value):  # "shopping at Walmart" is called by where
         told = [word for word in part if not _is_light(word) and word not in listed("doing")]
         if told:
@@ -192,7 +186,6 @@ def _has_place(value: str) -> bool:
 
 
 def _goes_on(units: Sequence[Unit], at: int) -> bool:
-    """Whether another word of weight stands behind this one: a wine course is no wine."""
     behind = units[at + 1].text if at + 1 < len(units) else ""
     return bool(behind) and behind not in STOPS and not (_is_light(behind) or normalise(behind) in listed("behind"))
 
@@ -206,7 +199,6 @@ def _spans(one: Naming, other: Naming) -> bool:
 
 
 def _places(known: Known, stems: Sequence[str]) -> Iterator[Naming]:
-    """The shortest places that have all of its words, and few others between."""
     most = len(known.words) + MAX_BETWEEN
     for first in range(len(stems)):
         if not any(_is_same(stems[first], word) for word in known.words):
@@ -222,7 +214,6 @@ def _places(known: Known, stems: Sequence[str]) -> Iterator[Naming]:
 
 
 def _is_same(said: str, known: str) -> bool:
-    """Whether two stems are of one word: long ones may still differ in an ending."""
     if said == known:
         return True
     short, long = sorted((said, known), key=len)

@@ -55,7 +55,7 @@ FORGETS: Final = frozenset({Kind.FORGETS_AVOIDS, Kind.FORGETS_PREFERS, Kind.FORG
 
 
 class Tail(StrEnum):
-    """What may stand behind what somebody likes, and is no part of it."""
+    """What may follow what a person likes, and is no part of it."""
 
     NOTHING = "tails"
     # What it denies was so, and is not any more.
@@ -133,11 +133,11 @@ class Language:
         name: BCP 47.
         statements: patterns of clauses, in the order in which they are tried.
         forgets: patterns of clauses that want something forgotten.
-        fill: what a clause may begin with and says nothing.
+        fill: what a clause may begin with and has no content.
         leads_now: words among it by which what follows takes the place of what was before.
         me: how a person calls themselves, as clauses without a subject leave out.
         begins: words behind which a clause begins.
-        lets: verbs by which somebody has others do something.
+        lets: verbs by which a person has others do something.
         joins: words between clauses with one subject, and between the parts of a list.
         ends: what ends a value.
         dangling: words with which no value ends.
@@ -155,22 +155,22 @@ class Language:
         not_in_values: words that no such name has.
         never_in_values: nor phrases.
         not_alone: words that name nothing by themselves.
-        empty_verbs: what one does with a thing, which alone says nothing of it.
-        not_never: clauses that say what somebody does not do, without dislike.
+        empty_verbs: what one does with a thing, which alone has no content of it.
+        not_never: clauses that say what a person does not do, without dislike.
         to: the word before a verb.
         verbs: how a verb is called as a thing that one does.
-        liked: what somebody likes who is called so, as `vegetarian`.
+        liked: what a person likes who is called so, as `vegetarian`.
         bare: how a sentence begins that leaves out who speaks, as `hate crowds`.
         am: the words of `I am`.
         plainly: long ways to say `I am`, as `I consider myself`.
         inverted: verbs behind which a person may name themselves, as in `neuerdings mag ich`.
         us: how several call themselves of whom the person is one, and what each word would be of the person alone.
         reminds: questions that ask for something to be kept in mind, and say it.
-        others: that somebody else likes something.
+        others: that another person likes something.
         blocks: sentences that are not read.
-        takes_back: that what was said before was a joke.
+        takes_back: that the previous statement was a joke.
         forgets_last: that what was said last is to be forgotten.
-        forgets_cues: words for forgetting in its many forms, for what somebody knows, and for both at once.
+        forgets_cues: words for forgetting in its many forms, for what a person knows, and for both at once.
         forgets_named: that what the card has, which the sentence names, is to be forgotten.
         asks_to: questions that ask for something to be done.
         not_forgets: sentences with such words that ask for nothing of the kind.
@@ -178,15 +178,15 @@ class Language:
         ends_diets: that who lived by a diet, as `vegetarian`, does so no more.
         reconciled: that what it says is not liked is liked now.
         not_turned: sentences that say that it still is.
-        turning: all words that these patterns have, and verbs: they may stand before a name and say nothing of it.
+        turning: all words that these patterns have, and verbs: they may stand before a name and have no content of it.
         asking: words with which a question begins.
         unsaying: words of a wish that name nothing that is to be forgotten.
         wishing: all words that the patterns of wishes have.
-        roleplay: that somebody else speaks from now on.
+        roleplay: that another person speaks from now on.
         roleplay_ends: that the person speaks again.
         tags: questions behind a statement that put it in doubt.
         asks: how questions begin behind a statement.
-        corrections: the language as corrections have it: words that say nothing, endings.
+        corrections: the language as corrections have it: words that have no content, endings.
     """
 
     name: str
@@ -361,7 +361,6 @@ class _Loader(Sections):
         return Lazy("|".join(forms) or "(?!)")
 
     def _literals(self, *names: str) -> frozenset[str]:
-        """All words of the patterns of sections."""
         return frozenset(word for name in names for line in self.lines(name) for word in literals(line))
 
     def _pairs(self, section: str) -> dict[str, str]:

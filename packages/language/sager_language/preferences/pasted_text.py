@@ -10,7 +10,7 @@ from sager_language.preferences.language import sections
 from sager_language.preferences.quotes import is_title, quotations
 from sager_language.text import Lazy
 
-# What stands behind so many was hardly typed.
+# What follows so many was hardly typed.
 MAX_COLONS: Final = 60
 MAX_REQUESTS: Final = 60
 MAX_INTRO_CHARS: Final = 240
@@ -133,7 +133,6 @@ def _tagged(text: str) -> Iterator[Span]:
 
 
 def _ruled(text: str) -> Iterator[Span]:
-    """What stands behind a line of marks, up to the next one."""
     lines = [match for match in _RULE.finditer(text) if not match[0].lstrip().startswith(("- ", "* ", "+ ", "# "))]
     lines = [line for line in lines if not re.match(r"[ \t]*#{1,6} ", line[0])]
     for at in range(0, len(lines), 2):
@@ -142,7 +141,6 @@ def _ruled(text: str) -> Iterator[Span]:
 
 
 def _announced(text: str, quoted: dict[int, int]) -> Iterator[Span]:
-    """What stands behind `translate this:` and the like."""
     start = _behind_colon(text)
     if start is None:
         start = _behind_request(text)
@@ -167,7 +165,6 @@ def _behind_colon(text: str) -> int | None:
 
 
 def _behind_request(text: str) -> int | None:
-    """Behind a sentence that asks to work on a text, or on `this`, which follows without a colon."""
     works, looks = frozenset(words_of("text-verbs")), frozenset(words_of("look-verbs"))
     verbs = (word for word in _WORD.finditer(text) if word[0].lower() in works or word[0].lower() in looks)
     for count, verb in enumerate(verbs):

@@ -1,4 +1,4 @@
-"""Quotations in any script's marks: what stands between them is somebody's words, perhaps not the person's."""
+"""Quotations in any script's marks: what stands between them is a person's words, perhaps not the person's."""
 
 import re
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ _CLOSERS: Final = {
 }
 _STRAIGHT: Final = {'"': '"', "\uff02": "\uff02", "'": "'", "''": "''"}
 _MARKS: Final = Lazy("''|[" + "".join({*_CLOSERS, *"".join(_CLOSERS.values()), '"', "\uff02", "'"}) + "]")
-# Those that stand for something else too, or may close: one without a partner quotes nothing.
+# Those that represent something else too, or may close: one without a partner quotes nothing.
 _SINGLE: Final = frozenset("'\u2018\u201a\u2019`\u00b4\u203a\u00bb\u201d")
 _SPEAKS: Final = Lazy(
     r"[.!?\u2026\u3002][\"'\u201d\u201c\u2019]?\s+\S|\b(?:i|i['\u2019]?m|my|me|we|our|ich|mir|mich|meine?[nmrs]?|wir)\b",
@@ -59,7 +59,7 @@ def quotations(text: str) -> list[tuple[int, int]]:
 
 
 def is_title(quoted: str) -> bool:
-    """Whether a quotation only names something: short, of one piece, and nobody speaks in it."""
+    """Whether a quotation only names something: short, of one piece, and without a speaker."""
     inner = quoted[1:-1]
     is_short = len(inner) <= MAX_TITLE_CHARS and len(inner.split()) <= MAX_TITLE_WORDS
     return is_short and "\n" not in inner and _SPEAKS.search(inner) is None

@@ -28,14 +28,7 @@ def extract_preferences(
     known: Sequence[Line] = (),
     past: Sequence[Line] = (),
 ) -> Extraction:
-    """Return the preferences that plain statements of a conversation contain, in English and German.
-
-    Args:
-        turns: of one conversation, in their order.
-        vocabulary: the facts of a domain, by its name.
-        known: preferences that hold, which sentences may name, change or take back.
-        past: preferences that no longer hold.
-    """
+    """Return the preferences that plain statements of a conversation contain, in English and German."""
     return _Reader((*known, *past), Knowledge(known, past), Vocabularies(vocabulary)).read(turns)
 
 
@@ -72,7 +65,6 @@ class _Reader:
         return Extraction(tuple(found[:MAX_FINDINGS]), min(self._of_others, MAX_FINDINGS))
 
     def _plays(self, spans: Sequence[Span]) -> bool:
-        """Return True while the person speaks as a character in a role play."""
         playing = self._in_role
         for span in spans:
             for sentence in sentences_of_play(span.text, self._budget):
@@ -110,7 +102,6 @@ class _Reader:
         self._last = []
 
     def _forget_last(self, turn: Turn, span: Span, sentence: Sentence, reader: SentenceReader) -> None:
-        """Forget what the sentence before names, else the latest finding."""
         named = self._knowledge.named(units_before(span.text, sentence.start))
         if not named:
             last = self._last
@@ -122,7 +113,6 @@ class _Reader:
 
 
 def _settled(found: Sequence[Finding]) -> list[Finding]:
-    """Return each finding once, without those that a later wish to forget covers."""
     kept: list[Finding] = []
     for finding in found:
         if finding.effect is Effect.FORGETS:

@@ -1,4 +1,4 @@
-"""Reads what people say of themselves by the patterns of their language. What no pattern tells says nothing."""
+"""Reads what people say of themselves by the patterns of their language. What no pattern tells has no content."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -115,7 +115,6 @@ class SentenceReader:
         )
 
     def _turned(self, sentence: Sentence, units: Sequence[Unit], language: Language) -> list[Finding]:
-        """What the sentence names that is known, and says to be over."""
         namings = [each for each in self._knowledge.named(units) if each.known.holds]
         over = _over(units, namings, language)
         if not over:
@@ -161,7 +160,7 @@ class SentenceReader:
         end = max(clause.end, parts[-1][1] if parts else 0)
         words = text[units[clause.begins].start : units[end - 1].end][:MAX_QUOTED_CHARS].rstrip()
         for first, to in parts or [(phrase.first, phrase.end)]:
-            # What there is one of needs no further test: "longer" says nothing alone, but of answers.
+            # What there is one of needs no further test: "longer" has no content alone, but of answers.
             of_one = clause.pattern.noun and in_words(text, units, first, to)
             value = of_one or spoken(text, units, first, to, verb, language)
             if value is None and before and to - first == 1 and units[first].text in _PRONOUNS:
@@ -199,7 +198,6 @@ class SentenceReader:
         return stance, effect
 
     def _named(self, finding: Finding, noun: str, language: Language) -> Finding:
-        """With what its value names in the domain's vocabulary; of a favourite, with what it is the favourite of."""
         fact = self._vocabularies.fact(finding.value, self._turn.domain, language)
         domain = self._turn.domain if fact or finding.scope is not Scope.ALWAYS else None
         if fact is not None:
@@ -220,7 +218,6 @@ class SentenceReader:
         return replace(finding, value=value, domain=domain, effect=Effect.UPDATES, replaces=other)
 
     def _all_about(self, finding: Finding, kind: Kind) -> Iterator[Finding]:
-        """What is to be forgotten: all that the card says about it, whether it is liked or not; else what was named."""
         about = _words_of(finding.value)
         ways = (
             [line for line in self._lines if normalise(line.value) == normalise(finding.value)],
@@ -238,12 +235,10 @@ class SentenceReader:
 
 
 def _over(units: Sequence[Unit], namings: Sequence[Naming], language: Language) -> list[Known]:
-    """What is liked, of what is named, and said to be over."""
     return [each for each in patterned(units, namings, language.turned) if each.stance is Stance.PREFERS]
 
 
 def _is_cut(text: str, units: Sequence[Unit]) -> bool:
-    """Whether a value is only what the privacy filter left of one."""
     if not units or "[" not in text:
         return False
     before, behind = _CUT_BEFORE.search(text, 0, units[0].start), _CUT_BEHIND.match(text, units[-1].end)
@@ -255,7 +250,6 @@ def _subject(about: Finding | Known) -> tuple[Stance, str]:
 
 
 def _is_instead(clause: Clause, finding: Finding) -> bool:
-    """Whether a clause behind one that says what is over says what has taken its place."""
     is_now = clause.kind is Kind.INSTEAD or Tail.NOW in clause.phrase.tails
     return clause.led_now or (is_now and finding.stance is Stance.PREFERS)
 
@@ -270,7 +264,6 @@ def _replaced(clause: Clause, text: str, value: str) -> str:
 
 
 def _before_question(units: Sequence[Unit], spelt: Spelt, language: Language) -> Sequence[Unit]:
-    """What stands before the question of a sentence that ends with one, as in `I love jazz, what is on?`."""
     asks = language.asks.search(spelt.text)
     if asks is not None:
         return units[: spelt.unit_at(asks.start())]
@@ -281,7 +274,6 @@ def _before_question(units: Sequence[Unit], spelt: Spelt, language: Language) ->
 
 
 def _scoped(units: Sequence[Unit], language: Language) -> tuple[Sequence[Unit], Scope]:
-    """The units without a phrase that says that all of it holds only in this conversation."""
     spelt = Spelt.of(units)
     told = language.session.search(spelt.text)
     if told is None:

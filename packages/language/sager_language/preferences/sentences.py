@@ -10,7 +10,7 @@ from sager_language.corrections.units import Spelt, Unit
 from sager_language.preferences.language import Language, language_of
 from sager_language.text import Lazy
 
-# A longer one is not read: nobody speaks so, and nobody knows what belongs to what in it.
+# A longer one is not read: spoken sentences are shorter, and its parts are ambiguous.
 MAX_SENTENCE_CHARS: Final = 600
 _SENTENCE: Final = Lazy(r"(?:[^.!?\n\u2026\u3002]|[.](?=\w)|\n(?=[a-z\u00e4\u00f6\u00fc]))+[.!?\u2026\u3002]*")
 _OF_ONESELF: Final = {
@@ -108,13 +108,7 @@ class Sentence:
 
 
 def sentences(text: str, budget: int, known: Callable[[str], bool] = lambda _: False) -> Iterator[Sentence]:
-    """The sentences that may tell something, in their order.
-
-    Args:
-        text: of one span.
-        budget: so many characters of them are read at most.
-        known: whether a sentence may name what is known: then it is read whatever else it says.
-    """
+    """The sentences that may tell something, in their order."""
     return _told(text, budget, (_OF_ONESELF, _OF_OTHERS), known)
 
 
@@ -131,7 +125,6 @@ def units_before(text: str, start: int) -> tuple[Unit, ...]:
 
 
 def _spoken_in(said: str, cues: Mapping[str, Lazy]) -> str | None:
-    """The language of whose cues a sentence has one; of several, the one of which it has the most other words."""
     names = [name for name, pattern in cues.items() if pattern.search(said)]
     if not names[1:]:
         return next(iter(names), None)
@@ -186,7 +179,6 @@ def pieces(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _cut(text: str, start: int) -> int:
-    """Where a piece of a long sentence ends: behind its last pause, else behind its last word."""
     last = start + MAX_PIECE_CHARS
     pauses = [match.end() for match in _PAUSE.finditer(text, start, last)]
     if pauses:

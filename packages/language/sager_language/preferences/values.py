@@ -1,4 +1,4 @@
-"""What somebody likes or does not, as a phrase of theirs: where it ends, without what only colours it."""
+"""What a person likes or does not, as a phrase of theirs: where it ends, without what only colours it."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -18,19 +18,14 @@ _SHORT: Final = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
 
 
 def doing(verb: str, language: Language) -> str:
-    """The verb of a habit as a thing that one does: `bringing` of `bring`, German `holen` of `hole`.
-
-    Args:
-        verb: as it stands behind `I`.
-        language: whose file has the verbs that are called otherwise, or by what is done alone.
-    """
+    """The verb of a habit as a thing that one does: `bringing` of `bring`, German `holen` of `hole`."""
     if verb in language.verbs:
         return language.verbs[verb]
     return _infinitive(verb) if language.name == "de" else _gerund(verb)
 
 
 def alone_of(verb: str, language: Language) -> str:
-    """The verb behind `we`, as it stands behind `I`."""
+    """The verb behind `we`, as it follows `I`."""
     return verb.removesuffix("n") if language.name == "de" else verb
 
 
@@ -71,7 +66,7 @@ _AROUND: Final = (
 
 @dataclass
 class Phrase:
-    """What stands in a sentence as the thing that is liked: the units from `first` up to `end`.
+    """What is in a sentence as the thing that is liked: the units from `first` up to `end`.
 
     Attributes:
         first: where it begins.
@@ -106,7 +101,6 @@ def phrase_from(
 
 
 def _is_adjectives(units: Sequence[Unit], spelt: Spelt, first: int, end: int, language: Language) -> bool:
-    """Whether these are adjectives only, and what they belong to stands behind the comma, as in `old, quiet trains`."""
     behind = spelt.starts[end + 1] if end + 1 < len(units) else len(spelt.text)
     if language.not_values.match(spelt.text, behind) or language.ends.match(spelt.text, behind):
         return False
@@ -120,7 +114,6 @@ def _is_adjectives(units: Sequence[Unit], spelt: Spelt, first: int, end: int, la
 
 
 def _goes_on(units: Sequence[Unit], comma: int, language: Language) -> bool:
-    """Whether a comma stands within a phrase, as in `old, quiet trains`."""
     behind = _words(units[comma + 1 : comma + 2 + MAX_PART_WORDS])
     is_clause = not behind or behind[0] in language.begins or language.me in behind
     return units[comma].text == PAUSE and not is_clause and behind not in language.tails
@@ -193,19 +186,10 @@ def in_words(text: str, units: Sequence[Unit], first: int, end: int) -> str:
 
 
 def spoken(text: str, units: Sequence[Unit], first: int, end: int, verb: str, language: Language) -> str | None:
-    """What a phrase names, in the person's words; None where it names nothing that one likes in general.
-
-    Args:
-        text: that the units are of.
-        units: of the sentence.
-        first: where the phrase begins.
-        end: where it ends.
-        verb: what the person does with it, as in `I read the news`; or nothing.
-        language: of the phrase.
-    """
+    """What a phrase names, in the person's words; None where it names nothing that one likes in general."""
     said = "".join(f"{unit.text} " for unit in units[first:end])
     is_where = verb and end - first > 1 and units[first].text in listed_words("prepositions")
-    # Who reads in bed says so; who reads in this says nothing.
+    # Who reads in bed says so; who reads in this has no content.
     is_nothing = language.not_values.match(said) and not (
         is_where and language.not_values.match(said.partition(" ")[2]) is None
     )
@@ -226,7 +210,6 @@ def spoken(text: str, units: Sequence[Unit], first: int, end: int, verb: str, la
 
 
 def _is_empty(words: tuple[str, ...], verb: str, language: Language) -> bool:
-    """Whether the words name nothing by themselves, as `things` or `creating experiences`."""
     if verb:
         # "opting for activities", but also "cooking", of which nothing is said.
         called = doing(verb, language).partition(" ")[0]
@@ -255,7 +238,7 @@ class Vocabularies:
         self._facts: dict[str, Sequence[Fact]] = {}
 
     def fact(self, value: str, domain: str | None, language: Language) -> Fact | None:
-        """The one fact that all of these words name, without words that say nothing around it; or None."""
+        """The one fact that all of these words name, without words that have no content around it; or None."""
         if domain is None:
             return None
         if domain not in self._facts:
