@@ -83,7 +83,7 @@ class OpenGate(OutputGate):
     def rejection(self, dimension: str, value: str, items: int = 0) -> None:
         return None
 
-    def of_line(self, line: Attribute) -> None:
+    def line_rejection(self, line: Attribute) -> None:
         return None
 
     def allowed_lines(self, lines: Iterable[Attribute]) -> list[Attribute]:
