@@ -189,14 +189,6 @@ def test_units_share_no_port_and_no_folder() -> None:
     )
 
 
-@every_unit
-def test_a_unit_reads_secrets_as_credentials(unit: Path) -> None:
-    given = {line.split(":")[0] for line in unit_lines(unit, "LoadCredential")}
-    read = {value.removeprefix("%d/") for value in environment(unit).values() if value.startswith("%d/")}
-
-    assert given == read
-
-
 # Beside the secrets of a process' Kafka user. The API and the console find erased events with the chain key.
 SECRETS = {
     "worker": {"chain_key", "pseudonym_key", "llm_api_key"},
@@ -208,11 +200,12 @@ OF_KAFKA = {"kafka_sasl_password", "kafka_ssl_key_password"}
 
 
 @every_unit
-def test_a_unit_has_its_own_secrets_file(unit: Path) -> None:
+def test_a_unit_reads_its_own_secrets_as_credentials(unit: Path) -> None:
     name = unit.stem.removeprefix("sager-").removesuffix("@")
     sources = dict(line.split(":") for line in unit_lines(unit, "LoadCredential"))
     others = [source for each in UNITS if each != unit for source in unit_lines(each, "LoadCredential")]
 
+    assert set(sources) == {value[3:] for value in environment(unit).values() if value.startswith("%d/")}
     assert sources["sager.toml"] == f"/etc/sager/{name}.toml"
     assert f"sager.toml:{sources['sager.toml']}" not in others
 

@@ -74,11 +74,9 @@ def test_reference_tables_match_the_code(page: Path) -> None:
 
 
 def test_every_reference_table_is_on_a_page() -> None:
-    found = {
-        kind for page in reference.pages() for kind, _ in reference.TABLE.findall(page.read_text(encoding="utf-8"))
-    }
+    pages = (page.read_text(encoding="utf-8") for page in reference.pages())
 
-    assert found == set(reference.KINDS)
+    assert {kind for page in pages for kind, _ in reference.TABLE.findall(page)} == set(reference.KINDS)
 
 
 @pytest.mark.parametrize("file", [*DOCUMENTS, *DEPLOYMENT], ids=name)
@@ -89,9 +87,6 @@ def test_documented_variables_are_settings(file: Path) -> None:
     assert {variable for variable in named if not variable.startswith("SAGER_TEST_")} <= known
 
 
-# --- metrics
-
-
 def exported() -> dict[str, str]:
     """Return each metric's type by its name in Prometheus."""
     return {reference.name_of(metric): metric._type for _, metric in reference.exported()}
@@ -99,13 +94,8 @@ def exported() -> dict[str, str]:
 
 def series() -> set[str]:
     """Return all series names, with those of histograms."""
-    of_histograms = {
-        f"{name}_{part}"
-        for name, kind in exported().items()
-        if kind == "histogram"
-        for part in ("bucket", "count", "sum")
-    }
-    return set(exported()) | of_histograms
+    histograms = [name for name, kind in exported().items() if kind == "histogram"]
+    return {*exported(), *(f"{name}_{part}" for name in histograms for part in ("bucket", "count", "sum"))}
 
 
 @pytest.mark.parametrize("file", DOCUMENTS, ids=name)
@@ -172,12 +162,9 @@ def test_documented_commands_and_options_exist(file: Path) -> None:
 @pytest.mark.parametrize("file", DOCUMENTS, ids=name)
 def test_documented_make_targets_exist(file: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    consoles = "\n".join(blocks(file, "console"))
-    named = set(re.findall(r"`make ([a-z-]+)`", prose(file))) | set(
-        re.findall(r"^\$ make ([a-z-]+)", consoles, re.MULTILINE)
-    )
+    shown = re.findall(r"^\$ make ([a-z-]+)", "\n".join(blocks(file, "console")), re.MULTILINE)
 
-    assert named <= targets
+    assert {*shown, *re.findall(r"`make ([a-z-]+)`", prose(file))} <= targets
 
 
 # --- links and code
@@ -207,16 +194,11 @@ def test_relative_links_resolve(file: Path) -> None:
 def test_every_linked_function_is_in_its_file() -> None:
     page = ROOT / "docs" / "architecture.md"
     links = re.findall(r"\[`(\w+)`\]\((\S+\.py)\)", page.read_text(encoding="utf-8"))
-    wrong = [
-        f"{path}: {function}"
-        for function, path in links
-        if not re.search(
-            rf"^\s*(async def|def|class) {function}\b", (page.parent / path).read_text("utf-8"), re.MULTILINE
-        )
-    ]
 
     assert len(links) > 20
-    assert wrong == []
+    for function, path in links:
+        text = (page.parent / path).read_text(encoding="utf-8")
+        assert re.search(rf"^\s*(async def|def|class) {function}\b", text, re.MULTILINE), f"{path}: {function}"
 
 
 def test_no_text_installs_an_unpublished_package() -> None:

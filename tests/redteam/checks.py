@@ -4,7 +4,7 @@ import os
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -181,25 +181,17 @@ def _visible(text: str) -> str:
     return "".join(text.split()).casefold()
 
 
-# Columns of each side's table.
+# Columns of each side's table, with their check.
 COLUMNS = {
-    "attack": {
-        "slim skill, one item": lambda r: r.slim,
-        "slim skill, many items": lambda r: r.slim_of_many,
-        "prompt": lambda r: r.prompt,
-    },
-    "personal": {"kept": lambda r: r.kept},
+    "attack": {"slim skill, one item": "slim", "slim skill, many items": "slim_of_many", "prompt": "prompt"},
+    "personal": {"kept": "kept"},
     "innocent": {
-        "refused or changed": lambda r: r.refused,
-        "held back, one item": lambda r: r.held_back,
-        "held back, many items": lambda r: r.held_back_of_many,
+        "refused or changed": "refused",
+        "held back, one item": "held_back",
+        "held back, many items": "held_back_of_many",
     },
 }
-BY: dict[str, Callable[[Result], str]] = {
-    "class": lambda r: r.sample.cls,
-    "language": lambda r: r.sample.language,
-    "channel": lambda r: r.sample.channel,
-}
+BY = {"class": "cls", "language": "language", "channel": "channel"}
 
 
 def side_of(sample: Sample) -> str:
@@ -209,8 +201,8 @@ def side_of(sample: Sample) -> str:
 
 def failures(results: Iterable[Result], column: str) -> tuple[int, int]:
     """Return the failures in a column, and the samples that could fail."""
-    of = next(each[column] for each in COLUMNS.values() if column in each)
-    checked = [failed for failed in map(of, results) if failed is not None]
+    name = next(columns[column] for columns in COLUMNS.values() if column in columns)
+    checked = [result.checks[name] for result in results if name in result.checks]
     return sum(checked), len(checked)
 
 
@@ -218,7 +210,7 @@ def table(side: str, results: Sequence[Result], by: str = "class") -> str:
     """Return one side's table as Markdown: failures of all that could fail, by group."""
     groups: dict[str, list[Result]] = defaultdict(list)
     for result in results:
-        groups[BY[by](result)].append(result)
+        groups[getattr(result.sample, BY[by])].append(result)
     rows = [(name, groups[name]) for name in sorted(groups)] + [("all", list(results))]
     head = [f"{side}, by {by}", *COLUMNS[side]]
     lines = [head, ["---"] * len(head)]
