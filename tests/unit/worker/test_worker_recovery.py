@@ -18,6 +18,8 @@ from faust.types import TP
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas import PolicySkill, encode
+from streams.caching import LruCache
 from streams.worker.create import create
 from streams.worker.metrics import MAX_LABELS, OTHER, BoundedLabels
 from streams.worker.run import RateLimitFilter
@@ -32,6 +34,8 @@ from streams.worker.runtime.recovery import (
     WorkerApp,
 )
 from streams.worker.runtime.state import InflightWrites, LogFirstTable
+from streams.worker.tables import StateTable
+from tests.builders import a_skill
 from tests.fake_log import Record, settings_in
 
 TOPIC = "t.skills"
@@ -165,6 +169,23 @@ async def test_standby_values_are_visible_after_a_takeover(tmp_path: Path) -> No
     await assigned(table, {THERE}, {HERE})
     assert dict(table.data.items()) == {b"b": b"1"}
     assert table.persisted_offset(HERE) == 0
+
+
+async def test_a_write_that_a_rebalance_overtakes_keeps_the_recovered_value(table: LogFirstTable) -> None:
+    older, newer = a_skill(version=1), a_skill(version=2)
+    key, generations = b"a", [1]
+
+    async def send(*_: Any) -> RecordPosition:
+        generations[0] = 2
+        table.apply_changelog(HERE, changes(5, (key, encode(older)), (key, encode(newer))))
+        return RecordPosition(HERE, 5)
+
+    producer: Any = SimpleNamespace(send=send, generation=lambda: generations[0])
+    skills = StateTable(table, PolicySkill, producer, LruCache(10), lambda: None)
+
+    await skills.write(SimpleNamespace(generation_id=1, partition=0), key, older)
+
+    assert skills.read(key) == newer
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=30), st.randoms(use_true_random=False))
