@@ -12,6 +12,7 @@ from sager_client import (
     Directive,
     EventProducer,
     Fit,
+    NotShown,
     Ranking,
     SlimSkill,
     SlimSkills,
@@ -101,6 +102,11 @@ def test_a_correction_needs_a_ranking_of_the_same_user(events: EventProducer) ->
 
     with pytest.raises(TypeError, match="ranking= needs the same user"):
         events.correct("ann", "films", "not the second", ranking=ranking)
+
+
+def test_a_correction_names_only_shown_items(events: EventProducer) -> None:
+    with pytest.raises(NotShown, match="'heat' was not shown"):
+        events.correct("ann", "films", items=slate(1), acceptable=["heat"])
 
 
 # --- questions

@@ -114,6 +114,13 @@ class TestReasons:
         assert error.reason == "invalid"
         assert name in error.detail
 
+    @pytest.mark.parametrize("version", ["1", True, 1.0])
+    def test_numbers_are_read_strictly(self, version: object) -> None:
+        selection = {**GOOD, "ranking_id": "r", "item_id": "i", "skill_version": version}
+
+        with pytest.raises(BadRecord, match="skill_version"):
+            decode(Selection, json.dumps(selection).encode())
+
     def test_numbers_have_64_bits(self) -> None:
         largest = {"item": {"item_id": "i", "metadata": {"a": [2**64 - 1, -(2**63), 1e300]}}}
         assert decode(Interaction, changed(**largest)).item.metadata == largest["item"]["metadata"]
