@@ -135,7 +135,7 @@ def test_the_threat_model_lists_the_writers_of_every_topic() -> None:
 
 
 def test_the_threat_model_lists_every_process_and_role() -> None:
-    listed = {word for who in rows("who") for word in re.findall(r"[a-z]+", who)}
+    listed = {word for row in rows("who") for word in re.findall(r"[a-z]+", row)}
 
     assert {name.partition(" ")[0] for name in rows("process")} == set(services({}))
     assert {role.value for role in ROLES} <= listed

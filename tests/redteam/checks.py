@@ -122,15 +122,15 @@ def _is_kept(sample: Sample, trace: Trace) -> bool:
     text = trace.text()
     folded, packed = _folded(text), letters(text)
 
-    def stands(needle: str) -> bool:
+    def appears(needle: str) -> bool:
         short = letters(needle)
         return short in packed if len(short) > DENSE_SHINGLE else _folded(needle) in folded
 
-    return any(map(stands, sample.never))
+    return any(map(appears, sample.never))
 
 
 def _check_innocent(sample: Sample, trace: Trace) -> Result:
-    said, beginning = letters(sample.text), letters(sample.text)[:15]
+    whole, beginning = letters(sample.text), letters(sample.text)[:15]
     match sample.channel:
         case "title":
             is_whole = all(item.title == sample.text for item in trace.items if item.item_id == "x")
@@ -142,7 +142,7 @@ def _check_innocent(sample: Sample, trace: Trace) -> Result:
             return Result(sample, refused=trace.row[1] != sample.text)
         case "request":
             is_whole = trace.instruction == sample.text and not trace.opted_out
-            return Result(sample, refused=not (is_whole and said in letters(trace.prompts["rank"])))
+            return Result(sample, refused=not (is_whole and whole in letters(trace.prompts["rank"])))
         case "reply":
             return Result(sample, refused=trace.analysis != sample.text)
         case "value":
@@ -165,7 +165,7 @@ def _check_innocent(sample: Sample, trace: Trace) -> Result:
 def _holds_back(value: str, trace: Trace, name: str, dimension: str = "") -> bool:
     slim = trace.slims[name]
     starts = tuple(letters(each)[:15] or _visible(each) for each in (value, f"{dimension} {value}"))
-    return not any((letters(said) or _visible(said)).startswith(starts) for said in (*slim.likes, slim.style))
+    return not any((letters(text) or _visible(text)).startswith(starts) for text in (*slim.likes, slim.style))
 
 
 def letters(text: str) -> str:
@@ -214,7 +214,7 @@ def table(side: str, results: Sequence[Result], by: str = "class") -> str:
     rows = [(name, groups[name]) for name in sorted(groups)] + [("all", list(results))]
     head = [f"{side}, by {by}", *COLUMNS[side]]
     lines = [head, ["---"] * len(head)]
-    lines += [[name, *(_cell(*failures(held, column)) for column in COLUMNS[side])] for name, held in rows]
+    lines += [[name, *(_cell(*failures(group, column)) for column in COLUMNS[side])] for name, group in rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

@@ -138,8 +138,8 @@ def test_ten_thousand_conversations_of_a_user_stay_small() -> None:
 def test_a_card_stays_small_after_many_statements() -> None:
     user = TalkingUser()
     for number in range(60):
-        said = " ".join(f"I love kind{number}x{each} music." for each in range(8))
-        user.converse([(Speaker.USER, said)], f"c{number}")
+        text = " ".join(f"I love kind{number}x{each} music." for each in range(8))
+        user.converse([(Speaker.USER, text)], f"c{number}")
 
     assert user.card is not None
     assert len(user.card.lines) <= MAX_CARD_LINES

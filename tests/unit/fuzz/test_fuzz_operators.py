@@ -102,15 +102,15 @@ def test_any_choice_makes_a_bounded_skill() -> None:
 
 def test_item_memories_stay_within_bounds_after_any_update() -> None:
     @given(valid(ItemUpdate, "item-touches"), valid(ItemMemory, "item-memories"))
-    def check(touch: ItemUpdate, held: ItemMemory) -> None:
-        assert decode(ItemMemory, encode(held)) == held
-        for item_id, taker in takers_of(touch):
-            told = add_touch(held, touch.domain, item_id, taker, now=NOW)
-            if told is None:
+    def check(update: ItemUpdate, memory: ItemMemory) -> None:
+        assert decode(ItemMemory, encode(memory)) == memory
+        for item_id, taker in takers_of(update):
+            updated = add_touch(memory, update.domain, item_id, taker, now=NOW)
+            if updated is None:
                 continue
-            assert max(len(each.others) for each in told.takers) <= 12
-            assert taker.at <= NOW or all(t.at <= NOW for t in told.takers if t not in held.takers)
-            assert decode(ItemMemory, encode(told)) == told
+            assert max(len(each.others) for each in updated.takers) <= 12
+            assert taker.at <= NOW or all(t.at <= NOW for t in updated.takers if t not in memory.takers)
+            assert decode(ItemMemory, encode(updated)) == updated
 
     search(check)
 

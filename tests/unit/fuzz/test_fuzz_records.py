@@ -112,11 +112,11 @@ def collections(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]
     return []
 
 
-def replaced(record: Any, path: tuple[Any, ...], value: Any) -> Any:
+def replace_at(record: Any, path: tuple[Any, ...], value: Any) -> Any:
     if not path:
         return value
     copy: Any = dict(record) if isinstance(record, dict) else list(record)
-    copy[path[0]] = replaced(record[path[0]], path[1:], value)
+    copy[path[0]] = replace_at(record[path[0]], path[1:], value)
     return copy
 
 
@@ -126,8 +126,8 @@ def test_a_collection_of_wrong_entries_gives_few_errors(base: str) -> None:
     example = golden(base)
     for path in collections(example):
         for bad in ([{"no": "such"}] * MANY, [-1.5] * MANY, {f"key {n}": [n] for n in range(MANY)}):
-            told = outcome(lambda: TOPICS[base].model.model_validate(replaced(example, path, bad)), ValidationError)  # noqa: B023
-            assert not isinstance(told, ValidationError) or told.error_count() <= MAX_ERRORS, path
+            error = outcome(lambda: TOPICS[base].model.model_validate(replace_at(example, path, bad)), ValidationError)  # noqa: B023
+            assert not isinstance(error, ValidationError) or error.error_count() <= MAX_ERRORS, path
 
 
 # --- imported files

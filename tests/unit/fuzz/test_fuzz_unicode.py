@@ -133,9 +133,12 @@ def test_corrections_and_conversations_accept_any_text() -> None:
     @given(texts(), texts())
     def check(text: str, other: str) -> None:
         base = {"event_id": "e", "occurred_at": NOW, "user_id": "ann", "domain": "films"}
-        said, item = valid(Correction, {**base, "text": text}), valid(ItemFacts, {"item_id": "i", "title": other[:100]})
-        if said is not None:
-            understand(said, [item] if item else [], SKILL, privacy=PRIVACY, reader=RULES)
+        correction, item = (
+            valid(Correction, {**base, "text": text}),
+            valid(ItemFacts, {"item_id": "i", "title": other[:100]}),
+        )
+        if correction is not None:
+            understand(correction, [item] if item else [], SKILL, privacy=PRIVACY, reader=RULES)
             heard(*(each for each in (text, other) if each.isprintable()))
 
     search(check)
