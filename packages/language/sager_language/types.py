@@ -77,7 +77,7 @@ class Line(Protocol):
 
 
 class Stance(StrEnum):
-    """How a person stands to a value or an item."""
+    """The stance of a person towards a value or an item."""
 
     PREFERS = "prefers"
     AVOIDS = "avoids"
@@ -105,7 +105,7 @@ class Measure(StrEnum):
 
 
 class Strength(StrEnum):
-    """How plainly a person stated something."""
+    """The strength of a statement."""
 
     SAID = "said"
     IMPLIED = "implied"

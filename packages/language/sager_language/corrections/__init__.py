@@ -1,4 +1,4 @@
-"""What people say about what they see, read by rules: English and German."""
+"""Corrections of shown items, read by rules in English and German."""
 
 from sager_language.corrections.reader import Correction, Why, is_about_another, is_unread, read_correction, warm
 from sager_language.corrections.reading import Read

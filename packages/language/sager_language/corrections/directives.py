@@ -1,4 +1,4 @@
-"""What sentences of each meaning say of what they name."""
+"""Directives by the meaning of a sentence."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -14,7 +14,7 @@ Slots = Mapping[str, tuple[Named, ...]]
 
 
 def of_facts(stance: Stance, named: Named, *, changed: bool = False) -> tuple[Statement, ...]:
-    """How a person stands to what a name represents."""
+    """The stance of a person towards a named thing."""
     return tuple(
         Statement(stance=stance, dimension=fact.dimension, value=fact.value, changed=changed) for fact in named.facts
     )

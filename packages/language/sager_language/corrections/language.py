@@ -35,7 +35,7 @@ def sections(language: str) -> dict[str, tuple[str, ...]]:
 
 
 class Meaning(StrEnum):
-    """What the sentences of a section say, in the order in which sections are tried: the most special first."""
+    """Meanings of sentences by section, most specific first."""
 
     NO_LONGER = "no-longer"
     NOW_PREFERS = "now-prefers"
@@ -88,14 +88,14 @@ class More:
 
 @dataclass(frozen=True)
 class Language:
-    """What a language's file says.
+    """A language's file in compiled form.
 
     Attributes:
         name: BCP 47.
         patterns: of sentences, in the order in which they are tried.
         reasons: why a person wants what they have just named, or does not.
         items: how items are named by their place: letter, ordinal, number, or the one in question.
-        fill: what a clause may begin with and has no content.
+        fill: words that may begin a clause and carry no meaning.
         begins: words behind which a clause begins.
         why: those of them behind which a reason stands.
         ends: what may follow a sentence's pattern.

@@ -1,4 +1,4 @@
-"""What words can name: facts and items, found in a text by the longest name, exactly before by their simple forms."""
+"""Names of facts and items in a text: longest first, exact before simple forms."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ OtherNames = Mapping[Words, tuple[Words, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What a name represents: facts, or items; several if they are ambiguous."""
+    """The facts or items of a name; several if it is ambiguous."""
 
     facts: tuple[Fact, ...] = ()
     items: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class Names:
             self._longest[words[0]] = max(self._longest.get(words[0], 0), len(words))
 
     def of(self, words: Words) -> Named | None:
-        """What exactly these words name, or None."""
+        """Return the exact target of these words, or None."""
         return self._exact.get(words) or self._stems.get(self._stem(words)) if words else None
 
     def part(self, words: Words) -> Fact | None:
@@ -118,7 +118,7 @@ class Names:
         return tuple(item.item_id for item in self._items if fact in item.facts)
 
     def together(self, facts: Sequence[Fact]) -> bool:
-        """Whether one shown item has all of these facts."""
+        """Return True if one shown item has all of these facts."""
         return any(set(facts) <= set(item.facts) for item in self._items)
 
     def _at(self, text: Sequence[Token], at: int, reserved: frozenset[str]) -> Mention | None:

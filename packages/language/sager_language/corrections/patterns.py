@@ -100,7 +100,7 @@ def _read(part: str) -> tuple[Token, ...]:
 
 
 class Sections:
-    """What languages are loaded with.
+    """The sections that languages are loaded from.
 
     Args:
         name: the language's, for messages.
@@ -108,7 +108,7 @@ class Sections:
 
     Attributes:
         name: the language's.
-        words: what represents a name in braces; filled by whoever loads.
+        words: the pattern for each name in braces, filled by the loader.
     """
 
     def __init__(self, name: str, sections: Mapping[str, tuple[str, ...]]) -> None:
@@ -148,7 +148,7 @@ class Sections:
         return f"(?:{'|'.join(made)})" if made else "(?!)"
 
     def anywhere(self, section: str) -> Lazy:
-        """What finds a line of a section where a word begins."""
+        """Return the expression that finds a section's line at the start of a word."""
         return Lazy(rf"(?<!\S){self.alternatives(section)}")
 
     def plain(self, section: str) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""What a phrase names, such as `the red or the blue ones`: all of it must be understood, or nothing is."""
+"""Targets of a phrase, such as `the red or the blue ones`, read completely or not at all."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -58,7 +58,7 @@ class Phrases:
         return next(filter(None, parts), None)
 
     def all_shown(self, units: Sequence[Unit]) -> bool:
-        """Whether a phrase means everything that is shown."""
+        """Return True if a phrase means everything that is shown."""
         return all(unit.text in self._language.everything for unit in units)
 
     def _core(self, units: Sequence[Unit]) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from sager_language.types import Fact, Item, Stance, Statement
 
 
 class TasteOwner(Enum):
-    """Whose taste a text tells of."""
+    """The person whose taste a text is about."""
 
     THE_PERSONS = 1
     ANOTHER = 2
@@ -25,7 +25,7 @@ class TasteOwner(Enum):
 
 
 def taste_owner(text: str, spelt: str, language: Language) -> TasteOwner:
-    """Whose taste a text tells of."""
+    """The person whose taste a text is about."""
     if language.for_person_too.search(spelt):
         return TasteOwner.THE_PERSONS
     if language.for_another.search(spelt):

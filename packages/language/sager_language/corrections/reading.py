@@ -1,4 +1,4 @@
-"""Reads a text by the patterns of one language, clause by clause. What no pattern tells has no content."""
+"""Reads a text by the patterns of one language, clause by clause. Text without a pattern is ignored."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ class Read:
 
 @dataclass
 class Reading:
-    """What was read so far.
+    """The directives read so far.
 
     Attributes:
         says: what the person said.
@@ -65,7 +65,7 @@ class _Sentence:
 
 @dataclass(frozen=True)
 class _Clause:
-    """What a pattern found: the units from `first` up to `end`."""
+    """A pattern's match: the units from `first` up to `end`."""
 
     first: int
     end: int

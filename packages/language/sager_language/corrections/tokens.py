@@ -13,7 +13,7 @@ STOP, PAUSE, COLON, ASKS, QUOTE, INNER_QUOTE = ".", ",", ":", "?", '"', "'"
 STOPS: Final = frozenset({STOP, PAUSE, COLON, ASKS, QUOTE, INNER_QUOTE})
 # Of a text; what follows is not read.
 MAX_TOKENS: Final = 1_000
-# Of a letter with its marks: what follows is no part of a word that any reader reads.
+# Of a letter with its marks: marks beyond this number belong to no real word.
 MAX_CLUSTER_CHARS: Final = 8
 
 _KIND_OF: Final = {
@@ -46,7 +46,7 @@ class Token:
 
     @property
     def is_word(self) -> bool:
-        """Whether it is no stop."""
+        """True for a word."""
         return self.text not in STOPS
 
 
@@ -103,7 +103,7 @@ class _Tokenizer:
         for letter in nfkc(whole.casefold(), 4 * MAX_CLUSTER_CHARS):
             category = unicodedata.category(letter)
             if letter.isascii() and not (letter.isalnum() or letter in _IN_WORDS):
-                # A compatibility form, such as a fullwidth stop, is what it represents.
+                # A compatibility form, such as a fullwidth stop, counts as the plain character.
                 self._stop(letter, _KIND_OF.get(letter, ""), at, end)
             elif category in ("So", "Sk"):
                 # A picture is a word of its own, wherever it is put.

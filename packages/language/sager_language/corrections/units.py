@@ -191,7 +191,7 @@ def _meant(
 
 
 def plain(spelt: str) -> str:
-    """A part of a spelt text without tabs: how words are told apart has no content."""
+    """A part of a spelt text without tabs: separators between words carry no meaning."""
     return spelt.replace("\t", " ")
 
 
@@ -202,7 +202,7 @@ def _item(first: Unit, last: Unit, item: str, count: int) -> Unit:
 
 
 def spans(units: Sequence[Unit], stops: frozenset[str]) -> list[tuple[int, int]]:
-    """Where the stretches between stops begin and end; the stop is the unit at the end."""
+    """Return the ranges between stops; the stop is the unit at the end."""
     found, first = [], 0
     for at, unit in enumerate(units):
         if unit.text in stops:

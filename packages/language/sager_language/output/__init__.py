@@ -1,4 +1,4 @@
-"""Which words may enter a prompt: short noun phrases and names, by their shape and known words, in any script."""
+"""The check of words for prompts: short noun phrases and names, in any script."""
 
 from functools import lru_cache
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which script a letter is of, and which letters may stand in one word (after UTS 39, much simplified)."""
+"""Scripts of letters, and scripts that may mix in one word (UTS 39, simplified)."""
 
 import unicodedata
 from functools import lru_cache
@@ -47,7 +47,7 @@ def script_of(character: str) -> str:
 
 
 def go_together(scripts: frozenset[str]) -> bool:
-    """Whether one value may be written in these scripts: one, or those that Japanese and Korean mix."""
+    """Return True if one value may be written in these scripts: one, or those that Japanese and Korean mix."""
     return len(scripts) <= 1 or any(scripts <= allowed for allowed in _TOGETHER)
 
 

@@ -1,4 +1,4 @@
-"""Whether a value is a short noun phrase by its shape: a positive test, in any script.
+"""Return True if a value is a short noun phrase by its shape: a positive test, in any script.
 
 A value passes if it is one word, a name by its capitals, or a few words that are all known (`known`). What holds the
 signs of machines, mixes scripts, or has a word that orders need is *odd*; what has the words of a whole order (who is
@@ -28,7 +28,7 @@ from sager_language.text import nfkc
 
 
 class Shape(StrEnum):
-    """What a value looks like."""
+    """The shape of a value."""
 
     # A short noun phrase, or a name.
     PHRASE = "phrase"
@@ -80,7 +80,7 @@ _PLAIN: Final = str.maketrans(
 
 
 class _Sense(NamedTuple):
-    """What a word does in an order: in which language, as what, whether it tells much by itself, and where it is."""
+    """The role of a word in a command: language, class, weight and place."""
 
     language: str
     part: str
@@ -91,7 +91,7 @@ class _Sense(NamedTuple):
 
 @lru_cache(maxsize=65_536)
 def shape_of(value: str) -> Shape:
-    """What a value looks like.
+    """The shape of a value.
 
     >>> [shape_of(v).value for v in ("science fiction", "J. R. R. Tolkien", "居酒屋", "новогреческая кухня")]
     ['phrase', 'phrase', 'phrase', 'unknown']
@@ -159,12 +159,12 @@ def _leads(sense: _Sense) -> bool:
 
 
 def speaks(text: str) -> bool:
-    """Whether a text has any word that orders have."""
+    """Return True if a text has any word that orders have."""
     return any(sense.part not in ("D", "T") for sense in _senses(text))
 
 
 def urges(text: str) -> bool:
-    """Whether a sentence begins with a verb that tells a person what to do, or has a word that tells much by itself."""
+    """Return True if a sentence begins with a command verb, or has a strong command word."""
     return any(sense.strong or (sense.part == "V" and sense.place == 0) for sense in _senses(text))
 
 
@@ -194,7 +194,7 @@ def _is_word(word: str) -> bool:
         category = unicodedata.category(c)
         if category in MARKS:
             marks += 1
-            # A mark that composes with no letter is on a Latin letter by a person's art, not by spelling.
+            # A mark that composes with no letter is decoration of a Latin letter, not spelling.
             if marks > _MAX_MARKS or script_of(c) == "" or script_of(before) in ("LATIN", "CYRILLIC", "GREEK", ""):
                 return False
         else:
@@ -224,7 +224,7 @@ def _gives_orders(found: list[_Sense], words: int) -> Shape:
     # An order in most languages begins with its verb, in some it ends with it.
     edges = (0, words - 1) if senses[0].language in _VERB_LAST else (0,)
     at_the_edge = words >= _MANY and any(sense.part == "V" and sense.place in edges for sense in senses)
-    # Two words that names have too, such as "best buy", are no order without a person in it.
+    # Two words that also occur in names, such as "best buy", are no command without a person in them.
     meets = len(parts) > 1 and (words >= _MANY or "P" in parts)
     return Shape.WORDS if strong or meets or at_the_edge else Shape.PHRASE
 

@@ -118,7 +118,7 @@ def emails(text: str) -> Iterator[Span]:
 
 
 def handles(text: str) -> Iterator[Span]:
-    """What a person is called in a network: `insta: @anna.s`."""
+    """A user name in a network: `insta: @anna.s`."""
     if digits_in(text) or "@" in text or not small_words_of(text).isdisjoint(_NAMED_SO):
         for found in _AT_NETWORK.finditer(text):
             name = found["name"] or found["told"] or found["id"]

@@ -98,7 +98,7 @@ def _is_v6(told: str) -> bool:
 
 
 def hardware(text: str) -> Iterator[Span]:
-    """What a device is known by: addresses of network cards, and identifiers of 128 bits."""
+    """Device identifiers: network addresses and 128-bit ids."""
     if digits_in(text):
         yield from (found.span() for found in _HARDWARE.finditer(text) if _HEX_WORD.search(found[0]))
 

@@ -165,7 +165,7 @@ def _stems() -> frozenset[str]:
 
 
 def minors(text: str) -> Iterator[Span]:
-    """Where a child's name, school, class or age stands.
+    """Find children's names, schools, classes and ages.
 
     >>> said = "My daughter Tamsin is 9 and goes to Oakfield Primary, class 4B; she loves horses"
     >>> [said[a:b] for a, b in minors(said)]

@@ -60,12 +60,12 @@ class Number:
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """How long each group is."""
+        """The length of each group."""
         return tuple(map(len, self.groups))
 
     @property
     def is_even(self) -> bool:
-        """Whether the same sign stands between all groups, as in one number and in few lists of several."""
+        """Return True if the same sign stands between all groups, as in one number and in few lists of several."""
         return len(set(self.between)) <= 1
 
 
@@ -130,7 +130,7 @@ def _things() -> re.Pattern[str]:
 
 
 def numbers_a_thing(before: str) -> bool:
-    """Whether what ends here says that the number behind it is a thing's.
+    """Return True if what ends here says that the number behind it is a thing's.
 
     >>> numbers_a_thing("My order number "), numbers_a_thing("in order to call ")
     (True, False)
@@ -145,7 +145,7 @@ _ORDERED: Final = Lazy(
 
 
 def is_ordered(text: str, end: int) -> bool:
-    """Whether the number that ends here is a thing's by what follows it.
+    """Return True if the number that ends here is a thing's by what follows it.
 
     >>> is_ordered("48291 nolu sipariş", 5), is_ordered("48291 nolu pasaport", 5)
     (True, False)
@@ -325,7 +325,7 @@ _DAYS: Final = Lazy(r"(?:\d{4}\W\d\d?\W\d\d?|\d\d?\W\d\d?\W\d{4}|\d{4}|\W|[T:]|\
 
 
 def is_bare(text: str) -> bool:
-    """Whether a fact is nothing but a long number, which is no taste: no book's, no toll-free one, no dates.
+    """Return True if a fact is nothing but a long number, which is no taste: no book's, no toll-free one, no dates.
 
     >>> is_bare("234123412346"), is_bare("9783161484100"), is_bare("1-800-273-8255"), is_bare("2001-2004-2007")
     (True, False, False, False)

@@ -1,4 +1,4 @@
-"""What people say about the use of their words: forget this choice, or it is not for me.
+"""Opt-outs in a request: forget this choice, or it is for another person.
 
 Judged by patterns in fifteen languages; what says it otherwise is not understood. A wish that was heard wrongly costs
 one choice's lesson, one that was not heard brings a line that nobody wanted: the patterns lean to the first.
@@ -37,7 +37,7 @@ def _pattern(wish: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=4_096)
 def find_opt_out(instruction: str) -> OptOut | None:
-    """What this instruction asks us to do with the choice that follows it; None for nearly all.
+    """Return the opt-out in an instruction; None for nearly all.
 
     >>> find_opt_out("something quiet for tonight"), find_opt_out("do not remember this: trashy romance").value
     (None, 'not-remembered')

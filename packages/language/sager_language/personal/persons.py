@@ -59,7 +59,7 @@ _FAN: Final = Lazy(r"[\s-](?:fans?|lover|buff|nerd|geek|freak|stan|addict|liebha
 
 
 def announced(text: str) -> Iterator[Span]:
-    """Where such a name stands.
+    """Find these names.
 
     >>> [text[a:b] for text in ["hi, I'm Oswin Tarrant and I like noir", "I am Legend"] for a, b in announced(text)]
     ['Oswin Tarrant']
@@ -154,7 +154,7 @@ def given_names() -> frozenset[str]:
 
 
 def names(text: str) -> Iterator[Span]:
-    """Private names: what a person says they or those around them are called.
+    """Private names: of the person and of people around them.
 
     >>> said = "my name is Anna de Vries and I like Agatha Christie"
     >>> [said[a:b] for a, b in names(said)]
@@ -262,7 +262,7 @@ def _born() -> re.Pattern[str]:
 
 
 def births(text: str) -> Iterator[Span]:
-    """When a person says they were born."""
+    """Stated dates of birth."""
     if not digits_in(text):
         return
     text = plain(text)

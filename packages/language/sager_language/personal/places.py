@@ -22,7 +22,7 @@ _STREET: Final = Lazy(
     + r"){1,4}"
     r"|\b(?:calle|avenida|avda\.|plaza|paseo|via|viale|piazza|corso|rua|travessa|شارع)(?:\s" + _WORD + r"){1,5}?,?\s"
     r"(?:n[ºo°]\.?\s?|número\s)?\d{1,4}\b"
-    # "Ahornweg 4", which is a street where a person lives in it
+    # "Ahornweg 4", which is a street if a person lives in it
     r"|\b(?-i:[A-ZÄÖÜ])[\wäöüß-]{2,30}(?:weg|platz|ring|damm|ufer|steig|chaussee|hof|markt|graben|kade|dijk|singel|dreef|plein|steeg)\s"
     r"\d{1,4}(?:\s?[a-z]\b)?",
     re.IGNORECASE,
@@ -138,7 +138,7 @@ def _stems() -> frozenset[str]:
 
 
 def residents(text: str) -> Iterator[Span]:
-    """Where such a name stands.
+    """Find these names.
 
     >>> said = "Sarah Whitcombe from accounting lives at 9 Marlow Row, we like climbing"
     >>> [said[a:b] for a, b in residents(said)]

@@ -78,7 +78,7 @@ def by_lines(text: str, redacted: Callable[[str], tuple[str, dict[str, int]]]) -
 
 
 def may_answer(before: str, text: str) -> bool:
-    """Whether what is private in a turn may only show by what was said before it."""
+    """Return True if what is private in a turn may only show by what was said before it."""
     if not before.strip():
         return False
     head = text[:_HEAD]

@@ -1,4 +1,4 @@
-"""What the words of a habit tell of a person and those around them, besides what the privacy filter finds.
+"""Private data in the words of a habit, beyond the privacy filter.
 
 Who says what they do every week tells where they are and with whom. A taste has neither, unless it is one for people.
 """
@@ -32,7 +32,7 @@ _OF_WOMEN: Final = "innen"
 
 
 def whom(text: str) -> Iterator[str]:
-    """What it tells of a person whom they like or reject, as categories of the privacy filter.
+    """Return the private categories of liking or rejecting a group.
 
     >>> [list(whom(said)) for said in ("tall men with beards", "Americans", "Mad Men", "working with women")]
     [['sexuality'], ['origin'], [], []]
@@ -145,7 +145,7 @@ _AGAINST: Final = Lazy(r"(?i)\bgegen meine?[nrm]?\b")
 
 
 def routine_reveals(text: str) -> Iterator[str]:
-    """What the words of a habit tell of a person and those around them, by kind.
+    """Yield the kinds of private data in the words of a habit.
 
     >>> list(routine_reveals("playing squash with Tobias Wexler")), list(routine_reveals("films with Tom Hanks"))
     (['name'], [])

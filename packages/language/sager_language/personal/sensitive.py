@@ -81,7 +81,7 @@ def _wants() -> frozenset[str]:
 
 
 def is_of_a_person(said: str, start: int, end: int, *, only_is: bool, acts: bool) -> bool:
-    """Whether the word at this place of a folded text is said of a person."""
+    """Return True if the word at this place of a folded text is said of a person."""
     clause = _CLAUSE.split(said[max(0, start - _LOOK_BACK) : start])[-1]
     if (_IS if only_is else _HAS).search(clause):
         return True
@@ -267,7 +267,7 @@ _CAUSE: Final = Lazy(r" (?:and lesbian )?(?:rights|liberation|history|studies)\b
 
 
 def claims(text: str, *, of_a_person: bool = False) -> list[tuple[Category, int, int]]:
-    """What a text says about a person, as places in `folded(text)`.
+    """Return statements about a person as ranges of `folded(text)`.
 
     >>> [category.value for category, _, _ in claims("I am diabetic, show me films about cancer")]
     ['health']

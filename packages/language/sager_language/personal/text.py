@@ -26,7 +26,7 @@ def seen(text: str) -> str:
 
 
 def line(text: str) -> str:
-    """As `seen`, on one line."""
+    """Return the visible text on one line."""
     return re.sub(r"\s+", " ", seen(text)).strip()
 
 
@@ -69,7 +69,7 @@ def stems_of(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def digits_in(text: str) -> int:
-    """How many digits there are, of any script."""
+    """Count the digits of any script."""
     digits = sum(map(str.isdecimal, text))
     return digits if text.isascii() else digits + sum(len(run) for run in _IDEOGRAPHS.findall(text))
 

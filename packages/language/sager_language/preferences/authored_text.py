@@ -21,7 +21,7 @@ class Span:
 
     @property
     def end(self) -> int:
-        """Where it ends in the turn's text."""
+        """The end in the turn's text."""
         return self.start + len(self.text)
 
 

@@ -22,7 +22,7 @@ _WITHOUT_SUBJECT: Final = frozenset({Kind.PREFERS, Kind.AVOIDS, Kind.HABITS, Kin
 
 @dataclass(frozen=True)
 class Clause:
-    """What a pattern found.
+    """A pattern's match.
 
     Attributes:
         pattern: that found it.
@@ -46,12 +46,12 @@ class Clause:
 
     @property
     def kind(self) -> Kind:
-        """What such a clause says."""
+        """The meaning of the clause."""
         return self.pattern.kind
 
     @property
     def verb(self) -> str:
-        """What the person does, in a clause of a habit; or nothing."""
+        """The activity in a clause of a habit, or an empty text."""
         return (self.match.groupdict().get("v") or "").strip()
 
     @property

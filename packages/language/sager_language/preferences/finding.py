@@ -81,7 +81,7 @@ _STOPS = ".!?\u2026\u3002\n"
 
 
 class SentenceSubject(Enum):
-    """How a sentence stands to the person who wrote it."""
+    """The subject of a sentence, seen from its writer."""
 
     # For all that rules know, it tells of them.
     FOR_THEM = 1
@@ -91,7 +91,7 @@ class SentenceSubject(Enum):
 
 
 def withdraws(words: str, effect: Effect) -> bool:
-    """Whether the person has a word for it that something is over: small models find that in plain statements.
+    """Return True if the person has a word for it that something is over: small models find that in plain statements.
 
     Of other languages than English and German none is known: there a model takes nothing away.
     """
@@ -99,7 +99,7 @@ def withdraws(words: str, effect: Effect) -> bool:
 
 
 def subject_of(span: Span, start: int, end: int) -> SentenceSubject:
-    """How the sentence stands to the person in which a quotation from `start` to `end` of their words stands."""
+    """Return the subject of the sentence around a quotation."""
     text = span.text
     until = min((place for stop in _STOPS if (place := text.find(stop, end - 1)) >= 0), default=len(text))
     if text[until : until + 1] == "?":

@@ -20,7 +20,7 @@ MAX_GUESSED_WORDS: Final = 6
 
 @dataclass(frozen=True)
 class ForgetIntent:
-    """What a person wants forgotten.
+    """A request to forget.
 
     Attributes:
         known: what is known that they name.
@@ -32,7 +32,7 @@ class ForgetIntent:
 
 
 def may_forget(sentence: Sentence, knowledge: Knowledge) -> bool:
-    """Whether a sentence with words for forgetting may be a wish, and is neither a question nor another person's.
+    """Return True if a sentence may be the user's request to forget, and no question.
 
     What is known may be called by a word that is none in a wish: `delete the code` is about a text, and `forget that I
     code in Rust` is not.
@@ -64,7 +64,7 @@ def forget_intent_in(sentence: Sentence, knowledge: Knowledge) -> ForgetIntent |
 
 
 def patterned(units: Sequence[Unit], namings: Sequence[Naming], pattern: Lazy, *, begins: bool = False) -> list[Known]:
-    """What is named where a pattern says so; with `begins` only where a clause begins with it."""
+    """Return the values that a pattern names, with `begins` only at the start of a clause."""
     if not namings:
         return []
     signed, meant = with_signs(units, namings)

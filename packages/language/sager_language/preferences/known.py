@@ -1,4 +1,4 @@
-"""What is known of a person, as a sentence of theirs names it: what they take back, they name in whatever wording."""
+"""Known preferences, found in a sentence in any wording."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -54,7 +54,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Naming:
-    """Where a sentence names what is known: the units from `first` up to `end`."""
+    """A mention of a known preference: the units from `first` up to `end`."""
 
     known: Known
     first: int
@@ -79,11 +79,11 @@ class Knowledge:
                 self._add(Known.of(finding))
 
     def may_name(self, text: str) -> bool:
-        """Whether a text has a word with which what is known may be named; said quickly."""
+        """Return True if a text has a word with which what is known may be named; said quickly."""
         return any(word[:_KEY] in self._by_key for word in _WORDS.findall(text.casefold()))
 
     def named(self, units: Sequence[Unit]) -> list[Naming]:
-        """What a sentence names by all of its words, in order; of what overlaps, what has more words."""
+        """Return full mentions in order; longer ones win overlaps."""
         if not self._by_key:
             return []
         stems = ["" if unit.text in STOPS else stem(normalise(unit.text)) for unit in units]
@@ -105,7 +105,7 @@ class Knowledge:
         return [known for each in self._by_key.values() for known in each if known.holds]
 
     def named_in_short(self, units: Sequence[Unit], around: frozenset[str]) -> list[Naming]:
-        """What a sentence calls by its head alone, where that means one thing that holds, and nothing else is meant.
+        """Return mentions by the head noun alone, if it is unambiguous.
 
         `White wine` is not the `red wine` that is known.
         """
@@ -122,7 +122,7 @@ class Knowledge:
         return found
 
     def named_in_part(self, units: Sequence[Unit]) -> list[Naming]:
-        """What a sentence calls by any word that no other of what is known has: who wants it gone need not say all."""
+        """Return mentions by a word that only one known preference has."""
         found: list[Naming] = []
         every = {known for each in self._by_key.values() for known in each}
         for at, unit in enumerate(units):

@@ -26,7 +26,7 @@ Words = tuple[str, ...]
 
 
 class Kind(StrEnum):
-    """What the sentences of a section say, in the order in which sections are tried: the most special first."""
+    """Meanings of sentences by section, most specific first."""
 
     FORGETS_AVOIDS = "forgets-avoids"
     FORGETS_PREFERS = "forgets-prefers"
@@ -55,7 +55,7 @@ FORGETS: Final = frozenset({Kind.FORGETS_AVOIDS, Kind.FORGETS_PREFERS, Kind.FORG
 
 
 class Tail(StrEnum):
-    """What may follow what a person likes, and is no part of it."""
+    """A phrase after a value that is no part of it."""
 
     NOTHING = "tails"
     # What it denies was so, and is not any more.
@@ -127,13 +127,13 @@ class Cues:
 
 @dataclass(frozen=True)
 class Language:
-    """What a language's file says.
+    """A language's file in compiled form.
 
     Attributes:
         name: BCP 47.
         statements: patterns of clauses, in the order in which they are tried.
         forgets: patterns of clauses that want something forgotten.
-        fill: what a clause may begin with and has no content.
+        fill: words that may begin a clause and carry no meaning.
         leads_now: words among it by which what follows takes the place of what was before.
         me: how a person calls themselves, as clauses without a subject leave out.
         begins: words behind which a clause begins.

@@ -1,4 +1,4 @@
-"""What in a turn was pasted rather than said, by its shape and by how the person announces it. In doubt, it was."""
+"""Pasted text in a turn, by its shape or announcement; in doubt, text counts as pasted."""
 
 import re
 from collections.abc import Iterator

@@ -64,7 +64,7 @@ class SentenceReader:
         self._before: Finding | None = None
 
     def read(self, sentence: Sentence) -> list[Finding]:
-        """What a sentence says of the person."""
+        """Return the preferences in a sentence."""
         language, spelt = sentence.language, sentence.spelt
         if forgets := self.wishes(sentence):
             return forgets
@@ -79,7 +79,7 @@ class SentenceReader:
         return self._statements(sentence, units, scope)
 
     def wishes(self, sentence: Sentence) -> list[Finding]:
-        """What a sentence wants forgotten: by the patterns of plain wishes, else by what it names that is known."""
+        """Return a sentence's requests to forget, by patterns or by known values."""
         language = sentence.language
         if not may_forget(sentence, self._knowledge):
             return []

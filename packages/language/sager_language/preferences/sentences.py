@@ -163,7 +163,7 @@ _PAUSE: Final = re.compile(r"[,;:\u2013\u2014](?=\s)")
 
 
 def pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Where the sentences of a text stand; of a long one its parts, cut at pauses.
+    """Yield the ranges of a text's sentences; long ones are cut at pauses.
 
     >>> said = "Well. I run at 6.30 every day!"
     >>> [said[start:end] for start, end in pieces(said)]

@@ -1,4 +1,4 @@
-"""What a person likes or does not, as a phrase of theirs: where it ends, without what only colours it."""
+"""The phrase of a value: its end, without words that only colour it."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -66,7 +66,7 @@ _AROUND: Final = (
 
 @dataclass
 class Phrase:
-    """What is in a sentence as the thing that is liked: the units from `first` up to `end`.
+    """The phrase of a value in a sentence: the units from `first` up to `end`.
 
     Attributes:
         first: where it begins.
@@ -186,7 +186,7 @@ def in_words(text: str, units: Sequence[Unit], first: int, end: int) -> str:
 
 
 def spoken(text: str, units: Sequence[Unit], first: int, end: int, verb: str, language: Language) -> str | None:
-    """What a phrase names, in the person's words; None where it names nothing that one likes in general."""
+    """Return a phrase's value in the person's words; None without a general preference."""
     said = "".join(f"{unit.text} " for unit in units[first:end])
     is_where = verb and end - first > 1 and units[first].text in listed_words("prepositions")
     # Who reads in bed says so; who reads in this has no content.
@@ -227,7 +227,7 @@ def _verb_at(units: Sequence[Unit], first: int, end: int, language: Language) ->
 
 
 class Vocabularies:
-    """What words name in the vocabularies of domains.
+    """Look up words in the vocabularies of domains.
 
     Args:
         vocabulary: the facts of a domain.
