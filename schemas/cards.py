@@ -167,7 +167,7 @@ class CardCommand(Event):
     reason: Annotated[str, Field(max_length=300)] = ""
 
     @model_validator(mode="after")
-    def _has_what_the_action_needs(self) -> Self:
+    def _check_required_fields(self) -> Self:
         needed = "line" if self.action is CardAction.SET else "line_id"
         if getattr(self, needed) is None:
             raise ValueError(f"{self.action.value} needs {needed}")

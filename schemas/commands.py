@@ -71,7 +71,7 @@ class SkillCommand(Event):
     reason: Annotated[str, Field(max_length=300)] = ""
 
     @model_validator(mode="after")
-    def _has_what_the_action_needs(self) -> Self:
+    def _check_required_fields(self) -> Self:
         missing = [name for name in _NEEDED.get(self.action, ()) if getattr(self, name) is None]
         if missing:
             raise ValueError(f"{self.action.value} needs {', '.join(missing)}")

@@ -29,7 +29,7 @@ class Directive(Model):
     changed: bool = Field(False, description="True if the user changed their mind.")
 
     @model_validator(mode="after")
-    def _names_one_thing(self) -> Self:
+    def _check_subject(self) -> Self:
         is_fact = self.dimension is not None and self.value is not None
         if is_fact + (self.item_id is not None) + (self.bound is not None) != 1:
             raise PydanticCustomError("no_subject", "name either a dimension and a value, an item_id or a bound")
@@ -61,7 +61,7 @@ class Correction(Event):
     session_id: Identifier | None = None
 
     @model_validator(mode="after")
-    def _states_something(self) -> Self:
+    def _check_content(self) -> Self:
         check_distinct(self.items)
         if not (self.text.strip() or self.directives or self.acceptable):
             raise PydanticCustomError("says_nothing", "a correction needs text, directives or acceptable items")
@@ -98,7 +98,7 @@ class Utterance(Event):
     ends: bool = Field(False, description="True if the conversation is over.")
 
     @model_validator(mode="after")
-    def _has_text_or_ends(self) -> Self:
+    def _check_text(self) -> Self:
         if not (self.text.strip() or self.ends):
             raise PydanticCustomError("says_nothing", "an utterance needs text, unless it ends the conversation")
         return self

@@ -57,7 +57,7 @@ class RankRequest(Event):
     session_id: Identifier | None = Field(None, exclude_if=is_empty)
 
     @model_validator(mode="after")
-    def _candidates_are_distinct(self) -> Self:
+    def _check_candidates(self) -> Self:
         check_distinct(self.candidates)
         return self
 
@@ -107,7 +107,7 @@ class Ranking(Event):
     seal: Digest | None = Field(None, exclude_if=is_empty, description="Our ranker's proof.")
 
     @model_validator(mode="after")
-    def _candidates_are_distinct(self) -> Self:
+    def _check_candidates(self) -> Self:
         check_distinct(self.candidates)
         return self
 
@@ -131,7 +131,7 @@ class Selection(Event):
     session_id: Identifier | None = Field(None, exclude_if=is_empty)
 
     @model_validator(mode="after")
-    def _takes_something_or_nothing(self) -> Self:
+    def _check_items(self) -> Self:
         if (self.item_id is None) != self.none_taken:
             raise PydanticCustomError("nothing_taken", "give an item_id, or none_taken where nothing was taken")
         if (self.none_taken and self.others) or len({self.item_id, *self.others}) != 1 + len(self.others):
@@ -177,7 +177,7 @@ class Feedback(Event):
     session_id: Identifier | None = None
 
     @model_validator(mode="after")
-    def _value_fits_the_signal(self) -> Self:
+    def _check_value(self) -> Self:
         if self.scale is not None and not self.scale[0] < self.scale[1]:
             raise PydanticCustomError("no_scale", "scale must be the worst and the best rating, in this order")
         if self.signal not in (Signal.RATED, Signal.DWELLED):

@@ -25,7 +25,7 @@ class ForgetRequest(Event):
     actor: Label
 
     @model_validator(mode="after")
-    def _a_line_is_of_a_domain(self) -> Self:
+    def _check_domain(self) -> Self:
         if self.line is not None and self.domain is None:
             raise ValueError("line needs domain")
         return self

@@ -60,7 +60,7 @@ class Features(Model):
     dimensions: dict[DimensionName, Row] = Field(default_factory=dict, max_length=MAX_OUTCOME_DIMENSIONS)
 
     @model_validator(mode="after")
-    def _rows_are_equally_long(self) -> Self:
+    def _check_row_lengths(self) -> Self:
         if len({len(row) for row in (*self.mix.values(), *self.dimensions.values())}) > 1:
             raise PydanticCustomError("uneven_rows", "all rows must have one entry per candidate")
         return self

@@ -246,7 +246,7 @@ class Settings(BaseSettings):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _is_not_empty(cls, value: Any, info: ValidationInfo) -> Any:
+    def _check_not_empty(cls, value: Any, info: ValidationInfo) -> Any:
         # SAGER_DUCKDB= unsets a value without a default. An empty value elsewhere is a mistake.
         name = info.field_name or ""
         if value != "" or name == "prefix":
@@ -258,7 +258,7 @@ class Settings(BaseSettings):
 
     @field_validator("chain_key", "pseudonym_key")
     @classmethod
-    def _is_long_enough(cls, value: SecretStr | None) -> SecretStr | None:
+    def _check_length(cls, value: SecretStr | None) -> SecretStr | None:
         # A short secret can be guessed from the seals and pseudonyms on topics that others may read.
         if value is not None and (length := len(value)) < SECRET_LENGTH:
             raise PydanticCustomError(

@@ -94,11 +94,6 @@ class LlmClient:
         exponential = tenacity.wait_exponential(multiplier=0.25, max=max_retry_seconds)
         self._backoff = exponential + tenacity.wait_random(0, 0.25)
 
-    @property
-    def worst_case_seconds(self) -> float:
-        """The longest time of a question: every call times out, and every pause is the longest."""
-        return (self.attempts + 1) * self.timeout_seconds + self.attempts * self.max_retry_seconds
-
     async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Reply:
         """Return the model's answer to the prompt, fitting the JSON schema of an object, at temperature 0.
 

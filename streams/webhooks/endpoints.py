@@ -37,7 +37,7 @@ class Endpoint(BaseModel):
 
     @field_validator("secret", "old_secret")
     @classmethod
-    def _is_secret(cls, secret: SecretStr | None) -> SecretStr | None:
+    def _check_secret(cls, secret: SecretStr | None) -> SecretStr | None:
         if secret is not None and not _SECRET.fullmatch(secret.get_secret_value()):
             raise ValueError(
                 "a secret is whsec_ and 24 to 64 bytes in base64: `sager webhooks --new-secret` prints one"
@@ -45,7 +45,7 @@ class Endpoint(BaseModel):
         return secret
 
     @model_validator(mode="after")
-    def _is_reachable(self) -> Self:
+    def _check_url(self) -> Self:
         try:
             parts = urlsplit(self.url)
             _ = parts.port
@@ -68,7 +68,7 @@ class _EndpointsFile(BaseModel):
     endpoint: Annotated[tuple[Endpoint, ...], Field(min_length=1, max_length=MAX_ENDPOINTS)]
 
     @model_validator(mode="after")
-    def _names_are_unique(self) -> Self:
+    def _check_names(self) -> Self:
         if len({each.name for each in self.endpoint}) < len(self.endpoint):
             raise ValueError("two endpoints have the same name")
         return self

@@ -173,8 +173,8 @@ async def test_a_call_never_exceeds_the_worst_case(server: OpenAiServer) -> None
     client = client_of(server, calls, timeout_seconds=0.2, attempts=2, max_retry_seconds=0.3)
     began = time.monotonic()
     await failure(client)
-    assert time.monotonic() - began < client.worst_case_seconds + WAIT_SECONDS
-    assert client.worst_case_seconds == pytest.approx(3 * 0.2 + 2 * 0.3)
+    # Every call times out, and every pause is the longest.
+    assert time.monotonic() - began < 3 * 0.2 + 2 * 0.3 + WAIT_SECONDS
     assert len(calls) <= 3
 
 
