@@ -1,14 +1,14 @@
-"""Contrasts, skills and clients, with only what a test cares about."""
+"""Items, contrasts and clients for tests of the LLM."""
 
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from operators.attributes import attribute_id
-from schemas import Attribute, AttributeKind, AttributeSource, Contrast, Fact, ItemFacts, PolicySkill, Tier
+from schemas import Contrast, ItemFacts
 from streams.llm import CallRecord
 from streams.llm.client import LlmClient
+from tests.builders import facts
 from tests.openai_server import OpenAiServer
 from tests.waiting import WAIT_SECONDS
 
@@ -23,31 +23,6 @@ SCHEMA: dict[str, Any] = {
     "required": ["why", "fits", "best"],
     "additionalProperties": False,
 }
-
-
-def facts(*words: str) -> tuple[Fact, ...]:
-    """`facts("genre: noir", ...)`."""
-    pairs = (each.split(": ", 1) for each in words)
-    return tuple(Fact(dimension=dimension, value=value) for dimension, value in pairs)
-
-
-def attribute(
-    words: str, tier: Tier = Tier.MEDIUM, confirmed_at: int = 0, kind: AttributeKind = AttributeKind.PREFERENCE
-) -> Attribute:
-    dimension, value = words.split(": ", 1)
-    return Attribute(
-        attribute_id=attribute_id(kind, dimension, value),
-        kind=kind,
-        dimension=dimension,
-        value=value,
-        tier=tier,
-        source=AttributeSource.PRIOR,
-        confirmed_at=confirmed_at,
-    )
-
-
-def skill(*attributes: Attribute) -> PolicySkill:
-    return PolicySkill(event_id="s", occurred_at=NOW, user_id="u", domain="books", attributes=attributes)
 
 
 def item(title: str, *words: str) -> ItemFacts:
