@@ -1,10 +1,12 @@
-"""The code base stays within the limits of pyproject.toml."""
+"""The code base stays within the limits of pyproject.toml: its size, its names and its wording."""
 
 import ast
 import asyncio
+import re
 import subprocess
 import tempfile
 import tomllib
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +18,14 @@ ROOT = Path(__file__).parents[2]
 PRODUCT = ("schemas", "operators", "streams", "clients/python")
 LISTS = {".txt", ".tsv", ".csv"}
 LIMITS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["sager"]["limits"]
+
+
+# Phrases that make a reader search for the actor or the noun. A rise of a count is a reason to reword.
+PHRASES = re.compile(
+    r"\b(?:told|tells?|said|says?|nobody|somebody|anybody|whoever|anew|of which|of whom|goes by|stands for|let out)\b"
+    r"|(?:^|[.:;,(] ?|\b(?:and|or|of|for|from|with|by|in|on|to) )what (?:is|are|was|has|have|a|the|it|they|one)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 @cache
@@ -35,9 +45,32 @@ def lines(found: list[Path]) -> int:
 
 
 def long_functions() -> int:
-    nodes = (node for file in files(*PRODUCT) for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
-    functions = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    functions = (node for node in trees() if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     return sum((node.end_lineno or 0) - node.lineno + 1 > 50 for node in functions)
+
+
+def comment_lines() -> int:
+    return sum(line.lstrip().startswith("#") for file in files(*PRODUCT) for line in file.read_text().splitlines())
+
+
+def trees() -> list[ast.AST]:
+    return [node for file in files(*PRODUCT) for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+
+
+def code_phrases() -> int:
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docs = (ast.get_docstring(node) or "" for node in trees() if isinstance(node, documented))
+    return sum(len(PHRASES.findall(doc)) for doc in docs)
+
+
+def docs_text() -> str:
+    found = [file for file in tracked() if file.suffix == ".md" and (file.parent == ROOT or "docs" in file.parts)]
+    return "\n".join(file.read_text(encoding="utf-8") for file in found)
+
+
+def classes_of_one_name() -> int:
+    counts = Counter(node.name for node in trees() if isinstance(node, ast.ClassDef))
+    return sum(count > 1 for count in counts.values())
 
 
 @cache
@@ -58,6 +91,13 @@ MEASURES = {
     "benchmarks_lines": lambda: lines(files("benchmarks")),
     "modules_over_350_lines": lambda: sum(lines([file]) > 350 for file in files(*PRODUCT)),
     "functions_over_50_lines": long_functions,
+    "files_of_a_folder": lambda: max(Counter(file.parent for file in files(*PRODUCT)).values()),
+    "rooms_of_streams": lambda: len({file.parent for file in files("streams")} & set((ROOT / "streams").iterdir())),
+    "classes_of_one_name": classes_of_one_name,
+    "lines_per_comment": lambda: lines(files(*PRODUCT)) // comment_lines(),
+    "odd_phrases_of_code": code_phrases,
+    "odd_phrases_of_docs": lambda: len(PHRASES.findall(docs_text())),
+    "docs_words": lambda: len(docs_text().split()),
     "files_of_a_selection": lambda: len(traced().files),
     "changes_of_file_of_a_selection": lambda: traced().changes,
 }
