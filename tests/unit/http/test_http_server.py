@@ -236,7 +236,7 @@ def test_a_client_that_does_not_read_is_disconnected(file, token):
 # --- too many connections
 
 
-def test_connections_over_an_addresss_share_get_503_until_one_closes(file, token):
+def test_connections_over_an_address_share_get_503_until_one_closes(file, token):
     asked, reason = GET + bearer(token) + b"\r\n", "full"
     with Served(settings_of(file, http_connections=10)) as api:
         held = [Raw(api.port) for _ in range(5)]
