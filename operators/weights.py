@@ -229,15 +229,15 @@ def _gradients(
     rows: Mapping[NameT, Sequence[float]], at: Mapping[str, float], chosen: int, shares: Sequence[float], share: float
 ) -> dict[NameT, WeightEvidence]:
     # Rows whose slope and variance are both 0 are left out.
-    said: dict[NameT, WeightEvidence] = {}
+    evidence: dict[NameT, WeightEvidence] = {}
     for name, row in rows.items():
         mean = math.fsum(part * value for part, value in zip(shares, row, strict=True))
         variance = math.fsum(part * (value - mean) ** 2 for part, value in zip(shares, row, strict=True))
         curved = _fixed(share * variance, _MAX_FIXED_VARIANCE)
         slope = _fixed(share * (row[chosen] - mean), _MAX_FIXED_SLOPE)
         if slope or curved:
-            said[name] = (slope + round(curved * at[name]), curved)
-    return said
+            evidence[name] = (slope + round(curved * at[name]), curved)
+    return evidence
 
 
 def _fixed(value: float, most: int) -> int:
@@ -302,16 +302,16 @@ def _weights_id(domain: str, version: int) -> str:
 
 
 def _within_limit(
-    known: Mapping[str, LearnedWeight], said: Mapping[str, WeightEvidence]
+    known: Mapping[str, LearnedWeight], evidence: Mapping[str, WeightEvidence]
 ) -> Mapping[str, WeightEvidence]:
     # An app can name any number of dimensions: those without room share the weight `unknown`.
     room = MAX_WEIGHED_DIMENSIONS - 1 - len(known.keys() - {UNKNOWN})
-    new = [name for name in said if name not in known and name != UNKNOWN]
+    new = [name for name in evidence if name not in known and name != UNKNOWN]
     if len(new) <= room:
-        return said
+        return evidence
     others = new[max(0, room) :]
-    kept = {name: moved for name, moved in said.items() if name not in others}
-    together = [said[name] for name in (*others, UNKNOWN) if name in said]
+    kept = {name: moved for name, moved in evidence.items() if name not in others}
+    together = [evidence[name] for name in (*others, UNKNOWN) if name in evidence]
     kept[UNKNOWN] = (sum(pull for pull, _ in together), sum(variance for _, variance in together))
     return kept
 

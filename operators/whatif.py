@@ -150,13 +150,13 @@ async def _step(
         effects = side.step.command(state, step.command, source)
         return ReplayMoment(live, effects.skill, live_diff=step.diff, diff=effects.diff)
     try:
-        begun = side.step.prepare(state, decode(Contrast, step.choice), source)
+        prepared = side.step.prepare(state, decode(Contrast, step.choice), source)
     except BadRecord:
-        begun = None
-    if begun is None or (contrast := begun.contrast) is None:
+        prepared = None
+    if prepared is None or (contrast := prepared.contrast) is None:
         return ReplayMoment(live, other, live_diff=step.diff)
     places = chosen_rank(contrast, live_lines(before, contrast)), chosen_rank(contrast, side.lines(other, contrast))
-    if begun.outcome is not None:
+    if prepared.outcome is not None:
         return ReplayMoment(live, other, contrast, places, step.diff)
     try:
         answer = await side.reason(contrast, other)

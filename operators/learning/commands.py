@@ -113,7 +113,7 @@ def _line_of(skill: PolicySkill, command: SkillCommand) -> Attribute | None:
 
 
 def _is_statement(skill: PolicySkill, command: SkillCommand) -> bool:
-    return any(said.statement_id == command.attribute_id for said in skill.stated)
+    return any(each.statement_id == command.attribute_id for each in skill.stated)
 
 
 def _execute(  # noqa: PLR0911 - one return per action
@@ -168,16 +168,16 @@ def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute) -> _Comm
 
 
 def _add(skill: PolicySkill, command: SkillCommand) -> _CommandResult:
-    said = command.line
-    if said is None:  # the schema requires it
+    requested = command.line
+    if requested is None:  # the schema requires it
         return _CommandResult()
     line = Attribute(
-        attribute_id=attribute_id(said.kind, said.dimension, said.value),
-        kind=said.kind,
-        dimension=said.dimension,
-        value=said.value,
-        tier=said.tier,
-        taken=counts_for_tier(said.tier),
+        attribute_id=attribute_id(requested.kind, requested.dimension, requested.value),
+        kind=requested.kind,
+        dimension=requested.dimension,
+        value=requested.value,
+        tier=requested.tier,
+        taken=counts_for_tier(requested.tier),
         source=AttributeSource.STATED,
         confirmed_at=skill.contrasts,
         evidence=(Evidence(event_id=command.event_id),),

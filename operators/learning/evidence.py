@@ -236,28 +236,28 @@ def attribution(
         return {}
     shares, items = shown.shares, (frozenset(shown.taken), *shown.left)
     # In the order of the lines, so that equal items have equal sums.
-    worths: dict[str, float] = {}
+    gains: dict[str, float] = {}
     scores = [0.0] * len(items)
     for line in lines:
         name = line.attribute_id
         if name in shares and line.tier and line.kind is not _PATTERN:
-            worth = factors.get(line.dimension, other) * strength(line)
-            if worth:
-                worths[name] = worth
+            gain = factors.get(line.dimension, other) * strength(line)
+            if gain:
+                gains[name] = gain
                 for place, names in enumerate(items):
                     if name in names:
-                        scores[place] += worth
+                        scores[place] += gain
     chosen, *rest = scores
     ahead = [(score - chosen, names) for score, names in zip(rest, shown.left, strict=True)]
     # Without a line that the chosen item has, others come closer; without another, those before it fall back.
     behind = [(lead, names) for lead, names in ahead if lead <= _TINY]
     before = [(lead, names) for lead, names in ahead if lead >= -_TINY]
     found = {}
-    for name, worth in worths.items():
+    for name, gain in gains.items():
         if name in items[0]:
-            change = sum([_ahead(lead + worth) - _ahead(lead) for lead, names in behind if name not in names])
+            change = sum([_ahead(lead + gain) - _ahead(lead) for lead, names in behind if name not in names])
         else:
-            change = sum([_ahead(lead - worth) - _ahead(lead) for lead, names in before if name in names])
+            change = sum([_ahead(lead - gain) - _ahead(lead) for lead, names in before if name in names])
         if change:
             found[name] = change
     return found

@@ -92,10 +92,10 @@ def fits_document(attributes: Sequence[Attribute], most: int, tiers: Mapping[str
 
 
 def _strategy_lines(strategy: Strategy) -> str:
-    told = ["## Strategy", f"- must include: {', '.join(clip(v, 30) for v in strategy.must_include)}"]
+    lines = ["## Strategy", f"- must include: {', '.join(clip(v, 30) for v in strategy.must_include)}"]
     if strategy.tie_breaker:
-        told.append(f"- tie breaker: {clip(strategy.tie_breaker, 70)}")
-    return "\n".join(told)
+        lines.append(f"- tie breaker: {clip(strategy.tie_breaker, 70)}")
+    return "\n".join(lines)
 
 
 def strategy_of(

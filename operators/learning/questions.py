@@ -129,9 +129,9 @@ def _by_facts(found: dict[str, Sequence[Side]], items: Sequence[ItemFacts], befo
         for fact in item.facts:
             dimension = fact.dimension
             if dimension in tastes:
-                said = tastes[dimension].get(fact.value)
-                if said is not None:
-                    scores[dimension][place] += said
+                taste = tastes[dimension].get(fact.value)
+                if taste is not None:
+                    scores[dimension][place] += taste
             if dimension in known:
                 row = familiar[dimension]
                 # The first genre or category classifies an item; any creator counts.
@@ -167,5 +167,5 @@ def _add(found: dict[str, Sequence[Side]], axis: str, row: Sequence[Side]) -> No
 
 def _matches(item: ItemFacts, asked: frozenset[str]) -> bool:
     return bool(keywords(item.title) & asked) or any(
-        (said := keywords(fact.value)) and said <= asked for fact in item.facts
+        (found := keywords(fact.value)) and found <= asked for fact in item.facts
     )

@@ -68,7 +68,7 @@ def eviction_order(
 
     `taken` are the new counts, `confirmed` the lines that this event takes, `usual` the population's shares.
     """
-    loose = [
+    evictable = [
         (
             not is_unconfirmed(line),
             taken.get(name := line.attribute_id, line.taken),
@@ -81,8 +81,8 @@ def eviction_order(
         for place, line in enumerate(lines)
         if not line.pinned and line.source is not AttributeSource.STATED
     ]
-    loose.sort()
-    return (lines[each[-1]] for each in loose)
+    evictable.sort()
+    return (lines[each[-1]] for each in evictable)
 
 
 def evict_to_fit(
@@ -94,15 +94,15 @@ def evict_to_fit(
         lines = apply_changes(skill.attributes, kept, evidence, now)
         if len(lines) <= limits.attributes and fits_document(lines, limits.characters):
             return kept, refused
-        loose = [line for line in lines if not line.pinned and not is_protected(line)]
+        evictable = [line for line in lines if not line.pinned and not is_protected(line)]
         touched = {change.attribute_id for change in kept}
         discoveries = [change for change in kept if change.discovered is not None and change.before is None]
-        untouched = [line for line in loose if line.attribute_id not in touched]
+        untouched = [line for line in evictable if line.attribute_id not in touched]
         if not untouched and discoveries:
             kept.remove(discoveries[-1])
             name = discoveries[-1].attribute_id
             refused.append(RefusedProposal(attribute_id=name, proposed=discoveries[-1].kind, why=RefusalReason.FULL))
-        elif victims := untouched or loose or [line for line in lines if not line.pinned]:
+        elif victims := untouched or evictable or [line for line in lines if not line.pinned]:
             # Unconfirmed global lines go first, then the lowest tier, the least recently confirmed.
             victim = min(
                 victims,

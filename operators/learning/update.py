@@ -213,8 +213,8 @@ class EvidenceUpdate:
         # Evict global lines once enough choices have not confirmed them (paper 2.3).
         if now < self.limits.global_patience:
             return lines
-        loose = [line for line in lines if not line.support and is_unconfirmed(line) and not line.pinned]
-        unconfirmed = {line.attribute_id: line for line in loose if line.attribute_id not in taken}
+        evictable = [line for line in lines if not line.support and is_unconfirmed(line) and not line.pinned]
+        unconfirmed = {line.attribute_id: line for line in evictable if line.attribute_id not in taken}
         for line in unconfirmed.values():
             self._evict(line, NEVER_CONFIRMED)
         return [line for line in lines if line.attribute_id not in unconfirmed] if unconfirmed else lines

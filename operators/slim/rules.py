@@ -91,7 +91,7 @@ def extract_slim(
         # The skill's own selection is its text, whatever the population's shares are by now.
         selected = {*skill.slim_lines, *relevant}
         likes, styles = (
-            {each: line for each, line in said.items() if line.attribute_id in selected} for said in (likes, styles)
+            {each: line for each, line in found.items() if line.attribute_id in selected} for found in (likes, styles)
         )
     return build_slim(skill, likes, styles, budget, gate)
 
@@ -131,7 +131,7 @@ def select(skill: PolicySkill, budget: int = 30, population: Shares = None, *, g
 
 def text_changed(before: PolicySkill, now: PolicySkill, budget: int, gate: OutputGate) -> bool:
     """Return True if apps have to read the slim skill again."""
-    if any(gate.rejection(said.dimension, said.value) for said in now.stated):
+    if any(gate.rejection(each.dimension, each.value) for each in now.stated):
         return True  # The operator's list or a release may allow these words at one version and not at the next.
     is_known = _visible_text(slim(before, budget, gate=gate)) if before.version else ()
     return _visible_text(slim(now, budget, gate=gate)) != is_known
@@ -247,9 +247,9 @@ def _with_session_words(
     if ends:
         now, session_id, until = tuple(words), None, min(ends)
     elif session is not None:
-        said = temporary_phrases(skill, Scope.SESSION, session.session_id, gate)
+        stated = temporary_phrases(skill, Scope.SESSION, session.session_id, gate)
         added = session_phrases(skill, line.likes, gate)
-        now = tuple(dict.fromkeys((*said, *added)))[:MAX_NOW]
+        now = tuple(dict.fromkeys((*stated, *added)))[:MAX_NOW]
         session_id, until = session.session_id, session.until
     else:
         return line, None, None
@@ -290,10 +290,10 @@ def _fit_budget(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases
     # A third like is worth less than a style phrase, a style phrase less than a second like, and a second style phrase
     # less than any of them.
     fewer = [chosen[:few] for few in range(len(chosen) - 1, MAX_LIKES - 2, -1)]
-    for few, said in ((chosen, styles), *((some, styles[:1]) for some in (chosen, *fewer)), (chosen, ())):
-        text = compose(few, STYLE_SEPARATOR.join(said))
+    for few, shown in ((chosen, styles), *((some, styles[:1]) for some in (chosen, *fewer)), (chosen, ())):
+        text = compose(few, STYLE_SEPARATOR.join(shown))
         if _tokens(text) <= budget:
-            return _SlimText(few, said, text, _tokens(text) if text else 0)
+            return _SlimText(few, shown, text, _tokens(text) if text else 0)
     return _SlimText((), (), "", 0)
 
 
@@ -322,5 +322,5 @@ def compose(likes: Sequence[str], style: str, avoids: Sequence[str] = (), now: S
     >>> compose(["mystery"], "", avoids=["horror"], now=["short stories"])
     'likes: mystery | avoids: horror | now: short stories'
     """
-    said = (("likes", ", ".join(likes)), ("avoids", ", ".join(avoids)), ("now", ", ".join(now)), ("style", style))
-    return " | ".join([f"{part}: {words}" for part, words in said if words])
+    parts = (("likes", ", ".join(likes)), ("avoids", ", ".join(avoids)), ("now", ", ".join(now)), ("style", style))
+    return " | ".join([f"{part}: {words}" for part, words in parts if words])

@@ -91,9 +91,9 @@ def temporary_phrases(
     words: dict[str, datetime | None] = {}
     for each in held:
         # A bound's words are ours; all others are the person's or an item's.
-        may = each.bound is not None or each.attribute_id in let_out
-        if may and (says := phrase(each.dimension, each.value)):
-            words.setdefault(f"no {says}" if each.stance is Stance.AVOIDS else says, each.until)
+        is_allowed = each.bound is not None or each.attribute_id in let_out
+        if is_allowed and (text := phrase(each.dimension, each.value)):
+            words.setdefault(f"no {text}" if each.stance is Stance.AVOIDS else text, each.until)
     return dict(list(words.items())[:MAX_NOW])
 
 

@@ -151,11 +151,11 @@ class EvolveStep(VersionBuilder):
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         if (outcome := self.fence(skill, feedback, source)) is not None:
             return EvolveEffects(outcome, skill)
-        worth = self.signals.weight_of(feedback)
-        if worth is None:
+        weight = self.signals.weight_of(feedback)
+        if weight is None:
             return EvolveEffects(EvolveOutcome.UNKNOWN_SIGNAL, skill)
-        diff = resolve_feedback(skill, feedback, known, worth, source, state.usual, self.limits, privacy=self.privacy)
-        return self.evolved(EvolveOutcome.HEARD, state, diff)
+        diff = resolve_feedback(skill, feedback, known, weight, source, state.usual, self.limits, privacy=self.privacy)
+        return self.evolved(EvolveOutcome.FEEDBACK, state, diff)
 
     def correct(
         self,

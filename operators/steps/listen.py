@@ -59,7 +59,7 @@ ERASING_KINDS = (CardChangeKind.FORGOTTEN, CardChangeKind.REMOVED)
 class ListenOutcome(StrEnum):
     """The outcome of an event; a metric's label."""
 
-    HEARD = "heard"
+    COLLECTED = "collected"
     REPEATED = "repeated"
     FORGOTTEN = "forgotten"
     NOT_REMEMBERED = "not-remembered"
@@ -129,7 +129,7 @@ class ListenStep:
             }
         )
         return ListenEffects(
-            ListenOutcome.NOT_REMEMBERED if unsaid else ListenOutcome.HEARD, newer, tuple(closed), found
+            ListenOutcome.NOT_REMEMBERED if unsaid else ListenOutcome.COLLECTED, newer, tuple(closed), found
         )
 
     def after_silence(self, listening: PendingConversations, now_ms: int) -> ListenEffects | None:
@@ -137,7 +137,9 @@ class ListenStep:
         chunks, closed = self._silent(listening.chunks, now_ms)
         if not closed:
             return None
-        return ListenEffects(ListenOutcome.HEARD, listening.model_copy(update={"chunks": tuple(chunks)}), tuple(closed))
+        return ListenEffects(
+            ListenOutcome.COLLECTED, listening.model_copy(update={"chunks": tuple(chunks)}), tuple(closed)
+        )
 
     def due_ms(self, listening: PendingConversations) -> int | None:
         """Return when the next chunk is due, by Kafka's clock, if any."""
@@ -146,15 +148,15 @@ class ListenStep:
         )
 
     def finish(
-        self, state: ListenState, chunk: Chunk, heard: Extraction, vocabulary: Callable[[str], Sequence[Fact]]
+        self, state: ListenState, chunk: Chunk, extraction: Extraction, vocabulary: Callable[[str], Sequence[Fact]]
     ) -> ChunkEffects:
         """Return the result of a chunk, by its findings."""
         if state.listening is None:
             raise ValueError("nothing waits")
         user_id = state.listening.user_id
         name, at = chunk_id(user_id, chunk), max(turn.stated_at for turn in chunk.turns)
-        findings = tuple(each for each in heard.findings[:MAX_FINDINGS] if not _is_erased(each, state, user_id))
-        kept = replace(heard, findings=findings)
+        findings = tuple(each for each in extraction.findings[:MAX_FINDINGS] if not _is_erased(each, state, user_id))
+        kept = replace(extraction, findings=findings)
         source = max(state.listening.applied, key=lambda held: held.timestamp_ms, default=None)
         texts = [turn.text for turn in chunk.turns if turn.role is Speaker.USER]
         removed = Counter(kind for text in texts for kind in self.privacy.placeholders(text))
@@ -172,9 +174,9 @@ class ListenStep:
             lines=tuple(dict.fromkeys(name for each in erased for name in erased_digests(user_id, *each))),
         )
 
-    def erased_values(self, state: ListenState, heard: Extraction, thought: ChunkEffects) -> tuple[str, ...]:
+    def erased_values(self, state: ListenState, extraction: Extraction, thought: ChunkEffects) -> tuple[str, ...]:
         """Return the values that a chunk erases from card or by wish."""
-        wishes = (each.value for each in heard.findings[:MAX_FINDINGS] if each.effect is Effect.FORGETS)
+        wishes = (each.value for each in extraction.findings[:MAX_FINDINGS] if each.effect is Effect.FORGETS)
         lines = (value_of_line(*each) for each in erased_lines(state.card, thought.diff).items())
         return tuple(dict.fromkeys((*wishes, *lines)))
 
@@ -241,8 +243,8 @@ def erasing_changes(diff: CardDiff | None) -> tuple[CardChange, ...]:
 
 def erased_lines(card: Card | None, diff: CardDiff | None) -> dict[str, str]:
     """Return the ids and values of the lines that a diff erases."""
-    said = {} if card is None else {line.line_id: line.value for line in (*card.lines, *card.past)}
-    return {change.line_id: said.get(change.line_id, "") for change in erasing_changes(diff)}
+    values = {} if card is None else {line.line_id: line.value for line in (*card.lines, *card.past)}
+    return {change.line_id: values.get(change.line_id, "") for change in erasing_changes(diff)}
 
 
 def erased_until(chunk: Chunk, now: datetime) -> datetime:
@@ -250,8 +252,8 @@ def erased_until(chunk: Chunk, now: datetime) -> datetime:
 
     Uses Kafka's time where the app's clock is slightly behind it.
     """
-    said, came = max(turn.stated_at for turn in chunk.turns), moment_of(chunk.last_turn_ms)
-    return min(now, came if said < came <= said + TOLERANCE else said)
+    stated, arrived = max(turn.stated_at for turn in chunk.turns), moment_of(chunk.last_turn_ms)
+    return min(now, arrived if stated < arrived <= stated + TOLERANCE else stated)
 
 
 def needs_storing(thought: ChunkEffects) -> bool:
@@ -284,9 +286,9 @@ def _is_erased(finding: PreferenceFinding, state: ListenState, user_id: str) -> 
     if receipt.covers(finding.domain, finding.stated_at):
         return True
     line = line_id(finding.stance, finding.dimension, finding.value, finding.domain)
-    said = plain_words(finding.value)
+    words = plain_words(finding.value)
     # A longer value minus one word has nearly the same meaning.
-    nearly = [said, *(said - {word} for word in said if len(said) > 2)]  # noqa: PLR2004
+    nearly = [words, *(words - {word} for word in words if len(words) > 2)]  # noqa: PLR2004
     names = [card_line_digest(user_id, line), *(words_digest(user_id, each) for each in nearly)]
     if finding.domain is not None:
         fact = fact_id(Fact(dimension=finding.dimension, value=finding.value))

@@ -18,7 +18,7 @@ class EvolveOutcome(StrEnum):
     EVOLVED = "evolved"
     COUNTED = "counted"  # an interaction, counted in the skill or in the profile that it will begin with
     COMMANDED = "commanded"
-    HEARD = "heard"  # a signal on an item was counted
+    FEEDBACK = "feedback"  # a signal on an item
     UNKNOWN_SIGNAL = "unknown-signal"  # a signal of a kind that is not configured
     CORRECTED = "corrected"
     NOT_UNDERSTOOD = "not-understood"
