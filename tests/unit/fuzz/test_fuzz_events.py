@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from operators.admission import is_applied
 from operators.evolve import Proposal
 from operators.language.corrections import understand
 from operators.learning.fold import merge
@@ -183,6 +184,7 @@ def test_any_events_fold_from_the_log_to_the_same_skill(data: st.DataObject) -> 
         folded = merge(folded, decode(SkillDiff, encode(effects.diff)))
         skill = decode(PolicySkill, encode(effects.skill))
         assert encode(folded) == encode(skill) == encode(effects.skill)
+        assert is_applied(skill.applied, source)
         for offset in (number, number + 100):
             repeated = apply_event(EvolveState(skill), event, source.model_copy(update={"offset": offset}))
             assert repeated is None or repeated.version is None
