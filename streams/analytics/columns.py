@@ -1,4 +1,4 @@
-"""Maps model fields to columns whose name differs, and items of an event to rows of child tables."""
+"""Maps model fields to columns, and items of events to child rows."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -23,7 +23,7 @@ def _count(*kinds: SkillChangeKind) -> ColumnSource:
 
 
 def _changes(diff: SkillDiff) -> Iterator[Row]:
-    """Yield the changes of a diff, its seed first, each with what it adds to the counts of its line."""
+    """Yield the seed and changes of a diff with their additions to counts."""
     for line in diff.seed or ():
         yield {**dict(line), "kind": "seeded", "before": None, "after": line.tier, "reason": ""}
     for change in diff.changes:

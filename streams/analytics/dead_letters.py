@@ -42,7 +42,8 @@ class DeadLetterSender:
         self._failed: list[KafkaError] = []
 
     def send(self, refused: Sequence[tuple[KafkaRecord, BadRecord]]) -> None:
-        """Send dead letters and wait for the broker; after an error the batch must not be committed."""
+        """Send dead letters and wait for the broker."""
+        # After an error the batch must not be committed.
         if not refused:
             return
         self._deliver(refused)

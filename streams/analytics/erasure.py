@@ -101,7 +101,7 @@ _ESCAPED = re.compile(rb"\\u00([46][1-9a-f]|[57][0-9a]|5f)", re.IGNORECASE)
 
 
 def _named_in(key: bytes | None, value: bytes | None) -> set[str]:
-    """Return the users that a refused record may belong to: its key, and every user id in its bytes."""
+    """Return the users that a refused record names in its key or bytes."""
     text = (key or b"").decode(errors="ignore")
     found = {text}
     if first := re.match(r'\s*\[\s*("(?:[^"\\]|\\.)*")', text):  # of a compound key, such as of a skill
@@ -117,7 +117,7 @@ def _named_in(key: bytes | None, value: bytes | None) -> set[str]:
 
 
 def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[str]:
-    """Delete the rows that these receipts cover, in the caller's transaction; return the users who had rows."""
+    """Delete the rows that receipts cover; return the users who had rows."""
     now = datetime.now(UTC)
     by_subject = {receipt.subject: receipt for receipt in receipts}
     found = _delete_letters(con, by_subject, now)

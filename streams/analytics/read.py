@@ -78,7 +78,7 @@ def _refuse_stray_logs(path: Path) -> None:
 
 
 def stray_logs(path: Path) -> list[Path]:
-    """Return files beside a snapshot that DuckDB would apply as its write-ahead log; there should be none."""
+    """Return files that DuckDB would apply as the snapshot's write-ahead log."""
     # DuckDB resolves links first: the log of a linked snapshot lies beside the file itself.
     places = dict.fromkeys((path.absolute(), path.resolve()))
     found = [place.with_name(place.name + ending) for place in places for ending in LOG_SUFFIXES]
@@ -155,7 +155,7 @@ WHERE item_id IN (SELECT unnest($2)) AND title <> '' GROUP BY item_id
 
 
 def titles(con: duckdb.DuckDBPyConnection, user: str, items: Sequence[str]) -> dict[str, str]:
-    """Return titles by item, from the catalogue or else from the newest of this user's events."""
+    """Return titles by item, from the catalogue or the user's newest event."""
     return dict(con.execute(_TITLES, [user, list(items)]).fetchall())
 
 
@@ -197,7 +197,7 @@ def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) ->
 def interactions_until(
     con: duckdb.DuckDBPyConnection, user: str, domain: str, until: datetime
 ) -> tuple[int, dict[str, str]]:
-    """Return the number of interactions until a moment (naive, in UTC), and the newest five titles by item."""
+    """Return the number of interactions until a moment, and the newest five titles."""
     query = (
         "SELECT item_id, title FROM interactions WHERE user_id = $1 AND domain = $2 AND occurred_at <= $3 "
         "ORDER BY occurred_at DESC, item_id"

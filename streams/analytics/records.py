@@ -19,7 +19,7 @@ def utc(moment: datetime) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class KafkaRecord:
-    """The parts of a Kafka record that rows need; `timestamp_ms` is 0 if Kafka has none."""
+    """A Kafka record; `timestamp_ms` is 0 if Kafka has none."""
 
     topic: Topic
     partition: int
@@ -41,7 +41,7 @@ class KafkaRecord:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A row to write with its child rows; `replaces` overwrites also in a table that keeps the first row."""
+    """A row to write; `replaces` overwrites even where the first row is kept."""
 
     table: Table
     row: Row
@@ -76,7 +76,7 @@ class PendingChange:
 
 
 class ChangeSet:
-    """The net change of records added in log order, at most one row per table and key."""
+    """The net change of records, at most one row per key."""
 
     # DuckDB's upserts silently keep the first of two rows with one key, so SQL cannot do this.
 

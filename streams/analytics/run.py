@@ -1,4 +1,4 @@
-"""The loop of the materializer: read a batch, write it with its offsets, publish when due."""
+"""The loop of the materializer: read, write, publish."""
 
 import logging
 import shutil

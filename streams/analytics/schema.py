@@ -1,4 +1,4 @@
-"""The tables, views and macros of the DuckDB file, from the SQL files beside this module.
+"""Tables, views and macros of the DuckDB file, from SQL files.
 
 The comment above a CREATE statement is stored in the database. Comments of columns are in `columns.toml`, because
 columns repeat from table to table.

@@ -42,13 +42,13 @@ _REFUSED_CODES = (
 
 @dataclass(frozen=True, slots=True)
 class AssignedTopic:
-    """A topic's id, or the cluster's if the broker has no topic ids, and its number of partitions."""
+    """A topic's id (the cluster's if there is none) and partition count."""
 
     topic_id: str
     partitions: int
 
     def start(self, progress: Progress | None) -> int:
-        """Return the offset to start at; the beginning for 0 or an offset of a deleted topic."""
+        """Return the start offset; the beginning if the topic was recreated."""
         is_known = progress is not None and progress.topic_id == self.topic_id
         return (progress.next_offset if progress and is_known else 0) or OFFSET_BEGINNING
 

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The next offset of a partition, and the id of the topic that it belongs to."""
+    """The next offset of a partition, and its topic's id."""
 
     next_offset: int
     topic_id: str
@@ -108,7 +108,7 @@ class DuckDBStore:
         self._all("INSERT INTO stale_users SELECT user_id FROM selections UNION SELECT user_id FROM skill_diffs")
 
     def write(self, batch: ChangeSet, offsets: Offsets, receipts: Sequence[Receipt] = ()) -> dict[str, int]:
-        """Write a batch with its offsets and erase what receipts cover; return written rows by table."""
+        """Write a batch, its offsets and erasures; return row counts by table."""
         written: dict[str, int] = {}
         with self._transaction():
             dropped = 0
@@ -144,7 +144,7 @@ class DuckDBStore:
         return bool(self._all("SELECT 1 FROM meta WHERE is_stained"))
 
     def rewrite(self) -> None:
-        """Replace the file by a new one with the same rows and without deleted ones; call it after a checkpoint."""
+        """Copy all rows to a new file; call it after a checkpoint."""
         # A kill in between leaves the old file, which is still marked as stained.
         if shutil.disk_usage(self.path.parent).free < self.path.stat().st_size:
             raise MaterializerError(f"no space to rewrite {self.path}, which holds erased rows: free disk space")
@@ -275,7 +275,7 @@ def open_store(settings: Settings) -> DuckDBStore:
 
 
 def replace_damaged(settings: Settings, damage: Damaged) -> None:
-    """Remove the damaged live file, and fill a new one from a readable snapshot, then from Kafka."""
+    """Replace the damaged live file, filling it from the snapshot if readable."""
     # No copy is kept, as erasures could not reach its rows.
     path = live_file(settings)
     remove_database(path)

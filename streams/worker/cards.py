@@ -28,7 +28,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         return self._tables.cards.read(user_id.encode())
 
     async def apply(self, event: Any, diff: CardDiff) -> None:
-        """Write and send the version that a diff leads to, unless the card has it already.
+        """Write and send the version after a diff, unless it exists.
 
         Callers `complete` the previous version first. Raises LogIncomplete if the diff erases lines and the log has
         gaps.
@@ -82,7 +82,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
     async def _without(
         self, event: Any, card: Card | None, diff: CardDiff, erased: Sequence[str]
     ) -> tuple[Card, CardDiff]:
-        """Rewrite the log without these lines; return the card after the diff, and the diff without them."""
+        """Rewrite the log without these lines; return the new card and diff."""
         log = [] if card is None or not card.version else await self._log(event, key_prefix(card.user_id), card.version)
         changed = [*log, diff] if erased else drop_stale_quotations([*log, diff])
         for line_id in erased:

@@ -38,7 +38,7 @@ class Conversations:
         self._drop(user_id)
 
     async def due(self, now_ms: int) -> list[tuple[str, int]]:
-        """Return users, with their partitions, whose conversations are silent or were closed by a dead worker."""
+        """Return users with due conversations, and their partitions."""
         await self._scan()
         found = []
         topic = self._settings.topic(Utterance.TOPIC)

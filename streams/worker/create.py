@@ -162,7 +162,8 @@ def prepare(app: Any, deps: Deps) -> None:
 
 
 def max_model_seconds(settings: Settings) -> float:
-    """Return how long one event can wait for a model with all retries, which rebalances and the watchdog allow."""
+    """Return how long one event can wait for a model, with retries."""
+    # A rebalance and the watchdog must allow for this time.
     calls, pauses = settings.llm_attempts + 1, settings.llm_attempts
     question = calls * settings.llm_timeout_seconds + pauses * settings.llm_retry_seconds
     evolving = int(settings.reasoner is ReasonerName.LLM)
@@ -213,7 +214,7 @@ def add_tasks(app: Any, tables: Tables, deps: Deps) -> None:
 
 
 class GracefulWorker(faust.Worker):
-    """A Faust worker that ends in time after a signal, also without a broker to commit to."""
+    """A Faust worker that ends in time after a signal, even without a broker."""
 
     async def on_first_start(self) -> None:
         """Start the heartbeat of the event loop."""

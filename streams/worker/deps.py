@@ -30,7 +30,7 @@ PARSED_ITEMS = 20_000
 
 
 class Deps:
-    """Settings, limits and shared services of the agents; `graph` is None if the user-item graph is off."""
+    """Settings, limits and shared services; `graph` is None if it is off."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -84,7 +84,7 @@ class Deps:
 
 
 class Worker(NamedTuple):
-    """A worker's parts: the Faust app, and the state, producer and services that its agents share."""
+    """The Faust app, and the state, producer and services of its agents."""
 
     app: WorkerApp
     tables: Tables

@@ -1,4 +1,4 @@
-"""Removes a user, a domain or a line from a worker's tables, its topics and the item graph.
+"""Erases a user, a domain or a line from a worker's state and topics.
 
 The receipt is written first, so that no earlier event is learned from, in whatever order events come. It is marked as
 done last: after a crash in between, the request comes again and is completed.
@@ -163,7 +163,7 @@ class ErasureHandler:
                 await self._tables.open_rankings.write(event, key, rest)
 
     async def _erase_from_items(self, event: Any, request: ForgetRequest) -> None:
-        """Make the owner of every partition remove the user from its items, and wait for all reports."""
+        """Make all owners of items remove the user, and await their reports."""
         items, partitions = self._deps.items, range(self._deps.settings.partitions)
         source = event.position
         name = derived_id("forget", source.topic, str(source.partition), str(source.offset))

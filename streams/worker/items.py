@@ -1,4 +1,4 @@
-"""The item graph in a worker: a copy of all items, and updates sent to their owners.
+"""The item graph in a worker: a copy of all items, and updates.
 
 A follower reads the topic `item-memories` into the store. Agents read the store, and send updates to the owners.
 """

@@ -1,4 +1,4 @@
-"""Prometheus metrics of a worker. Labels have few values, and never a user or an id."""
+"""Prometheus metrics of a worker. Labels never hold a user or an id."""
 
 from collections.abc import Iterable
 from functools import lru_cache

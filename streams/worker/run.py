@@ -29,7 +29,7 @@ def run(settings: Settings, health: WorkerHealth) -> None:
 
 
 class RateLimitFilter(logging.Filter):
-    """Passes each message of these loggers once per `seconds`, whatever its arguments, and counts the others."""
+    """Passes each message of these loggers once per `seconds`, and counts the others."""
 
     def __init__(
         self, names: tuple[str, ...], seconds: float = REPEAT_SECONDS, clock: Callable[[], float] = time.monotonic

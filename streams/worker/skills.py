@@ -31,7 +31,7 @@ Answered = Contrast | Interaction | Feedback | Correction | Abstention | SkillCo
 
 
 def current_skill(tables: Tables, deps: Deps, record: Answered | RankRequest) -> PolicySkill:
-    """Return the user's skill in the record's domain; before the first choice the seed, at version 0."""
+    """Return the user's skill in a domain; at first the seed, version 0."""
     user_id, domain = record.user_id, record.domain
     key = compound_key(user_id, domain)
     skill = tables.skills.read(key)

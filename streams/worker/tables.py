@@ -23,7 +23,9 @@ _Decoded = LruCache[tuple[str, bytes], tuple[bytes, Model]]
 
 
 class StateTable(Generic[ModelT]):
-    """One table with a cache of decoded values: decoding costs more than the rest of a stage's work."""
+    """One table with a cache of decoded values."""
+
+    # Decoding costs more than the rest of a stage's work.
 
     def __init__(
         self,
@@ -103,7 +105,7 @@ class Tables:
         self.weights = table("weights", Weights)
 
     def user_lock(self, user_id: str) -> asyncio.Lock:
-        """Return the lock for writing and erasing a user's skills and card; holders call no model."""
+        """Return the lock of a user's skills and card; holders call no model."""
         return self._user_locks.setdefault(user_id, asyncio.Lock())
 
     def receipt(self, user_id: str) -> Receipt | None:
@@ -120,7 +122,7 @@ class Tables:
         self._primed.put(raw, record)
 
     def decode(self, model: type[ModelT], value: bytes | None) -> ModelT:
-        """Return the event in these bytes, cached if this worker has encoded it; raise BadRecord if invalid."""
+        """Return the event in these bytes; raise BadRecord if invalid."""
         made = None if value is None else self._primed.get(value)
         if value is None or not isinstance(made, model):
             return decode(model, value)

@@ -87,7 +87,7 @@ class OutputTail:
         self._here.put(key, version)
 
     def is_sent(self, key: bytes, version: int) -> bool:
-        """Return true if this process has sent all records of the version or a newer one."""
+        """Return true if this process has sent the version or a newer one."""
         return (self._here.get(key) or 0) >= version
 
     def forget(self, key: bytes) -> None:
@@ -97,7 +97,7 @@ class OutputTail:
     async def newest(
         self, topic: str, partition: int, key: bytes, from_ms: int, since: float | None = None
     ) -> NewestVersion | None:
-        """Return the newest version at the end of a topic's partition; None if there is none.
+        """Return the newest version at the end of a partition, if any.
 
         The key of a skill is `["user","domain"]`, of a card the start `["user",`, of an outcome its id. Versions sent
         before `from_ms` may be missed. An end that was read before `since` (monotonic seconds) is read again.
@@ -242,7 +242,7 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
     async def _unsent(
         self, event: Any, value: ValueT, pending: Collection[str], *topics: str
     ) -> list[NewestVersion | None]:
-        """Return the newest version on each of these topics; empty if all records of `value` were sent.
+        """Return the newest version on these topics; empty if all was sent.
 
         `pending` holds the ids of events that are acknowledged but unfinished.
         """
@@ -271,7 +271,7 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
     async def _rewrite(
         self, event: Any, log: Sequence[DiffT], changed: Sequence[DiffT], version: int
     ) -> tuple[ValueT, DiffT]:
-        """Replace a log by changed versions; return the value that it folds to, and its last version.
+        """Replace a log by changed versions; return its fold and last version.
 
         `changed` may have one more version than the log, which is not sent. Raises LogIncomplete, with nothing sent, if
         the result is not at this version.

@@ -84,7 +84,6 @@ class ContrastAgent:
         take: Callable[[ContrastState], ContrastEffects | ContrastOutcome],
         other: str,
     ) -> str:
-        """Apply an event to its rings; if they would drop an entry, wait for the other topic to catch up."""
         key = compound_key(record.user_id, slot_of(record.ranking_id))
         lock = self._tables.open_rankings.lock(key)
         give_up, is_waiting = time.monotonic() + CATCH_UP_SECONDS, False
@@ -122,7 +121,7 @@ class ContrastAgent:
 
 
 def count(answer: Contrast | Abstention) -> None:
-    """Count Hit@k and NDCG@k by domain and policy arm; of several taken items, only the first."""
+    """Count Hit@k and NDCG@k of the first taken item."""
     domain = metrics.DOMAINS[answer.domain]
     arm = metrics.ARMS[answer.arm or Arm.NO_SKILL.value]
     if isinstance(answer, Abstention):

@@ -139,7 +139,7 @@ class EvolveAgent:
     async def _report(
         self, event: Any, contrast: Contrast, position: Position, nth: int, *, is_repeat: bool = False
     ) -> None:
-        """Send the outcome of the user's `nth` choice for the weights, once and without the user's id."""
+        """Send the anonymous outcome of the user's `nth` choice, once."""
         if contrast.features is None:  # the app ranked by its own weights
             return
         used = self._deps.learned_weights.of(contrast.domain)

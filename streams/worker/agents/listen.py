@@ -224,7 +224,7 @@ class ListenAgent:
                     await self._drop(event, user_id, chunk, f"{type(error).__name__}: {error}")
 
     async def _statements(self, event: Any, user_id: str, chunk: Chunk) -> Extraction:
-        """Return a chunk's statements; empty if its effects are stored or it has no turn of the user."""
+        """Return a chunk's statements; empty if its effects are stored."""
         card = self.cards.read(user_id)
         if chunk.effects is not None or has_result(card, user_id, chunk) or not has_user_turn(chunk):
             return Extraction()
@@ -242,7 +242,7 @@ class ListenAgent:
         return lambda domain: known.get(domain, ())
 
     async def _commit(self, event: Any, user_id: str, chunk: Chunk, extraction: Extraction) -> None:
-        """Compute a chunk's effects, unless they are stored or the chunk was erased meanwhile, and apply them."""
+        """Compute and apply a chunk's effects, unless it was erased meanwhile."""
         state = self._state(user_id)
         if state.listening is None or chunk not in state.listening.chunks:
             return

@@ -93,7 +93,7 @@ class PropagateAgent:
             self._reader.end(event)
 
     async def _owner(self, event: ConsumedRecord) -> "ItemPartition":
-        """Return the state of the event's partition, read to the end of the log if it is new."""
+        """Return the state of the event's partition."""
         partition, generation = event.partition, event.generation_id
         owner = self._owners.get(partition)
         if owner is not None and owner.generation == generation:

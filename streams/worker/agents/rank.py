@@ -117,7 +117,6 @@ class RankingPipeline:
         )
 
     def _retrieve(self, request: RankRequest, state: RankState, epoch: str) -> Retrieved:
-        """Return facets of the user's neighbourhood, cached until their memory, an item or the day changes."""
         if not self._step.retrieves:
             return Retrieved()
         memory, items = state.memory, self._deps.items
@@ -138,7 +137,7 @@ class RankingPipeline:
     async def _extract(
         self, request: RankRequest, state: RankState, epoch: str
     ) -> tuple[SlimResult, Provenance | None]:
-        """Return the slim skill for this request (paper 2.3); a model's choice is cached per version."""
+        """Return the slim skill for this request (paper 2.3)."""
         skill, step = state.skill, self._step
         instruction = request.instruction if step.task_slim else ""
         name = (request.user_id, epoch, request.domain, str(skill.version), instruction)
@@ -160,7 +159,7 @@ class RankingPipeline:
 
     @property
     def _slim_ranks(self) -> bool:
-        """True if the order depends on the slim skill; by default the sum uses all lines."""
+        """True if the order depends on the slim skill."""
         llm = self._models.rank is not None
         return self._step.by is RankSkill.SLIM or (llm and self._step.by is not RankSkill.NONE)
 

@@ -1,4 +1,4 @@
-"""Agent `weigh`: learns the domains' ranking weights from outcomes; the only writer of weights (paper 2.4).
+"""Agent `weigh`: learns ranking weights from outcomes; their only writer (paper 2.4).
 
 Outcomes are folded in memory, in partition order. Weights are written at intervals, as a write per choice would cost as
 much as the choice. An outcome is acknowledged when weights with it are on the log; the others come again after a crash,
@@ -90,7 +90,7 @@ class DomainLearner:
         self._is_stale = False
 
     async def apply(self, event: Any, step: Callable[[Weights], Weights]) -> tuple[bool, bool]:
-        """Apply an event and wait until it is on the log; return (weights were frozen, event is new).
+        """Apply and log an event; return (weights were frozen, event is new).
 
         Raises PartitionRevoked if the partition has moved; its new owner gets the event again.
         """

@@ -54,7 +54,7 @@ class GlobalSkills(Follower):
         return skill.shares if skill else {}
 
     def usual(self, domain: str) -> Mapping[str, int]:
-        """Return the share of taken items that have each fact, in 1/1024, by the attribute's id."""
+        """Return each fact's share of taken items, in 1/1024, by attribute id."""
         return self._usual.get(domain.encode(), {})
 
     def popularity(self, domain: str) -> Mapping[str, int]:
@@ -124,7 +124,7 @@ class LearnedWeights(Follower):
 
 
 def verified_weights(value: bytes, key: bytes) -> Weights | None:
-    """Return the weights in a record; None, with a warning, if they or their seal are invalid."""
+    """Return the weights in a record; None if they or their seal are invalid."""
     try:
         weights = decode(Weights, value)
     except BadRecord as error:

@@ -39,7 +39,7 @@ _limits: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
 
 @dataclass(frozen=True)
 class Models:
-    """The models of a ranking's stages (paper eq. 3 and 4); None where a rule does the part."""
+    """The models of a ranking (paper eq. 3 and 4); None without one."""
 
     extract: LlmExtract | None = None
     rank: ListwiseRanker | None = None

@@ -84,7 +84,7 @@ class Reasoning:
         self._waiting = 0
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """Return a proposal of the configured reasoner, or of the rules instead; raises as `_retry` does."""
+        """Return a proposal of the reasoner or its fallback; raises as `_retry` does."""
 
         def by_rules(told: Provenance) -> Proposal:
             return replace(self._without_model.propose(contrast, skill), reasoned_by=told)
@@ -119,7 +119,7 @@ class Reasoning:
     async def listen(
         self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]
     ) -> Extraction:
-        """Extract the user's statements about themselves from a chunk, by rules and by the model if configured.
+        """Extract the user's statements from a chunk, by rules and the model.
 
         `vocabulary` returns the facts of a domain that the words can name. Raises as `_retry` does.
         """

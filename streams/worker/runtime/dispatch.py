@@ -109,7 +109,7 @@ class BatchTopic(RegisteredTopic):
 
     @property
     def queue(self) -> ThrowableQueue:
-        """The queue of all clones, created on first use. The reader bounds it by pausing partitions."""
+        """The queue of all clones, which the reader bounds by pausing partitions."""
         if self._queue is None:
             # Without flow control: if Faust cleared the queue within a generation, its records would never come again.
             self._queue = ThrowableQueue(flow_control=FlowControlEvent(initially_suspended=False))
@@ -181,7 +181,8 @@ class BatchReader:
         return bool(self.app.flow_control.is_active())
 
     def begin(self, event: ConsumedRecord) -> bool:
-        """Count an event as running, so that a rebalance waits for it; return false if it is stale."""
+        """Count an event as running; return false if it is stale."""
+        # A rebalance waits for running events.
         progress = event.progress
         if progress.generation != self.app.consumer_generation_id:
             return False
@@ -229,7 +230,7 @@ class BatchReader:
         metrics.PROGRESS.set_to_current_time()
 
     def is_acknowledged(self, source: Position) -> bool:
-        """Return true if Kafka will not deliver this position again; false for partitions of other workers."""
+        """Return true if Kafka will not deliver this position to us again."""
         tp = TP(source.topic, source.partition)
         return source.offset < max(self._next_offset.get(tp, 0), self._committed(tp))
 

@@ -44,7 +44,7 @@ AHEAD_DETAIL = f"its time is more than {TOLERANCE.seconds // 60} minutes ahead o
 
 
 class RoutedEvent(NamedTuple):
-    """The handler of an event and its owner, whose events run one at a time; None for no owner."""
+    """The handler of an event, and its owner, if any."""
 
     key: str | None
     handle: Callable[[], Awaitable[None]]
@@ -150,7 +150,7 @@ class RecordDispatcher(DeadLetterWriter):
 
 
 class KeyedExecutor:
-    """Runs one agent's handlers, at most `in_flight` at once, and one at a time per owner."""
+    """Runs up to `in_flight` handlers of an agent, one per owner."""
 
     def __init__(self, records: RecordDispatcher, in_flight: int = DEFAULT_IN_FLIGHT) -> None:
         self._records, self._reader, self._limit = records, records.reader, in_flight
@@ -267,7 +267,7 @@ async def _fail(error: Exception) -> None:
 def define_agent(
     app: Any, name: str, topics: Sequence[type[Event]], take: Callable[[RecordBatch], None], about: str
 ) -> None:
-    """Define a Faust agent that passes each batch of these topics to `take`; `faust agents` prints `about`."""
+    """Define a Faust agent that passes batches of these topics to `take`."""
 
     async def agent(batches: AsyncIterable[RecordBatch]) -> None:
         async for batch in batches:

@@ -24,7 +24,7 @@ class PartitionRevoked(Exception):
 
 
 class Interrupted(Exception):
-    """A rebalance or shutdown waits for this event, so it stops unfinished and is delivered again."""
+    """The event stops unfinished for a rebalance or shutdown, and comes again."""
 
 
 class Membership:
@@ -67,7 +67,7 @@ class Membership:
         return at - self._confirmed_at < self._session and at - self._settled_at >= self._rebalance
 
     async def wait_confirmed(self) -> bool:
-        """Wait until a send is allowed; return false if the group has removed us, or may at any moment."""
+        """Wait until a send is allowed; return false if membership is lost."""
         # A rebalance waits for running events. On a broker that removes no member, an event that waited for the end of
         # the rebalance would wait for ever.
         while not self.may_send:

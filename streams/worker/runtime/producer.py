@@ -69,7 +69,7 @@ class QueueFull(Exception):
 
 
 def delivery_seconds(session_seconds: float) -> float:
-    """Return after how many seconds a record expires: before the session that it was sent in."""
+    """Return after how many seconds a record expires, within the session."""
     return SESSION_SHARE * session_seconds
 
 
@@ -108,7 +108,7 @@ class KafkaProducer:
     def send(
         self, topic: str, partition: int, key: bytes | None, value: bytes | None
     ) -> "asyncio.Future[RecordPosition]":
-        """Send a record; the future resolves once all replicas have it, or fails with one of the errors below.
+        """Send a record; the future resolves once all replicas have it.
 
         Raises QueueFull if nothing was sent, MessageSizeTooLarge if no topic accepts the record, and DeliveryFailed if
         the producer is broken; the next record goes to a new one.
@@ -188,7 +188,7 @@ class Producer:
         partition: int | None = None,
         is_logged: Callable[[], Awaitable[bool]] | None = None,
     ) -> RecordPosition:
-        """Send a record or a tombstone to the topic `base`, and retry through outages until the broker has it.
+        """Send a record or tombstone, and retry until the broker has it.
 
         `partition` defaults to that of the key. For a record that must not be in the log twice, `is_logged` is called
         before each further attempt and returns true if the log has it. Raises as `retry` does.

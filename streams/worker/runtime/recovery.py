@@ -269,7 +269,7 @@ class EmbeddedTransport(SeekingTransport):
 
 
 class WorkerApp(faust.App):
-    """The Faust app of a worker, with the repairs; `prepare` runs once, before it joins its group."""
+    """The Faust app of a worker; `prepare` runs before it joins its group."""
 
     prepare: Callable[[], None]
 

@@ -1,6 +1,7 @@
-"""Tables that write their changelog first, over stores that know the offset up to which they are complete.
+"""Tables that write their changelog first, and their stores.
 
-Recovery continues from that offset: after a start on an existing disk or a rebalance, and when a standby takes over.
+A store knows the offset up to which it is complete. Recovery continues there: after a start on an existing disk or a
+rebalance, and when a standby takes over.
 """
 
 import asyncio
@@ -123,7 +124,7 @@ class RocksdbStore(rocksdb.Store):
         return entries, size
 
     def store_value(self, tp: TP, key: bytes, value: bytes | None, reached: int | None) -> None:
-        """Set or drop a value and the offset up to which the partition is complete, atomically."""
+        """Set or drop a value and set the offset, atomically."""
         batch = rocksdb.WriteBatch(raw_mode=True)
         if value is None:
             batch.delete(key)
@@ -148,7 +149,7 @@ class RocksdbStore(rocksdb.Store):
         self._db_for_partition(tp.partition).write(batch)
 
     def assign(self, active: set[int], standby: set[int]) -> None:
-        """Do nothing: a revoked partition stays on disk, and recovery continues there if it is assigned again."""
+        """Do nothing: a revoked partition stays on disk for a later recovery."""
 
 
 _NO_OFFSET = -1
@@ -172,7 +173,7 @@ class InflightWrites:
         self._behind.setdefault(key, self._newest)
 
     def complete(self, key: bytes, offset: int) -> int | None:
-        """Return the offset up to which the store is complete with this value; None if unknown.
+        """Return the offset up to which the store is complete, if known.
 
         It is unknown for a write that began before a rebalance.
         """
@@ -242,7 +243,7 @@ class LogFirstTable(faust.Table):
         self._writes[partition].cancel(key)
 
     def store_value(self, key: bytes, value: bytes | None, sent: RecordPosition) -> None:
-        """Set or drop a value that is on the changelog, if the partition is active here."""
+        """Set or drop a value of the changelog, if its partition is active."""
         tp, offset = sent
         if tp.partition not in self._lost and tp.partition not in self._standby:
             self.data.store_value(tp, key, value, self._writes[tp.partition].complete(key, offset))

@@ -66,7 +66,7 @@ class OldestRecordProbe:
         self._consumer = Consumer(client_config(settings, **no_group("oldest"), **config))
 
     def timestamps(self, late: Sequence[TopicPartition]) -> dict[tuple[str, int], float]:
-        """Return the Kafka timestamps at these offsets, in seconds since 1970, as far as brokers answer in time."""
+        """Return the available Kafka timestamps at these offsets, in seconds since 1970."""
         found: dict[tuple[str, int], float] = {}
         if not late:
             return found
@@ -83,7 +83,7 @@ class OldestRecordProbe:
 
 
 class StallDetector:
-    """Measures how long a state has not changed, in time in which the worker could have run.
+    """Measures how long a state has not changed while the worker ran.
 
     The clock is the event loop's heartbeat, so that a busy machine does not count as a stall. If a handler blocks the
     loop, the watchdog's own checks are counted, at most `look_seconds` each.
@@ -106,7 +106,7 @@ class StallDetector:
         self._stalled = self._unbeaten = 0.0
 
     def has_expired(self, state: Hashable, now: float, beats: int) -> bool:
-        """Return true if `state`, which changes with any progress, has been the same for too long."""
+        """Return true if `state` has been the same for too long."""
         if self._last is None or self._last[0] != state:
             self.renew()
             self._last = (state, now, beats)
@@ -235,7 +235,7 @@ class WorkerHealth:
         self._is_ending = True
 
     def set_watchdog(self, watchdog: threading.Thread) -> None:
-        """Set the running watchdog, whose thread ends if the worker is stuck or the watchdog fails."""
+        """Set the running watchdog, whose end makes the worker unhealthy."""
         self._watchdog = watchdog
 
     def start_heartbeat(self, loop: asyncio.AbstractEventLoop) -> None:
