@@ -105,7 +105,7 @@ async def forget_user(api: ApiParam, token: TokenParam, user: UserPath, body: Er
     """
     if body.confirm is None:
         found = await api.search(token, partial(preview_erasure, api.settings, user, body.domain, body.line))
-        inventory = found.held
+        inventory = found.inventory
         return json_response(
             ErasurePreview(
                 known=inventory.is_known, domains=inventory.domains, goes=found.stores, unread=inventory.unread

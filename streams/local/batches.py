@@ -96,16 +96,16 @@ def records(batch: bytes) -> Iterator[BatchRecord]:
                 yield BatchRecord(record.offset, record.timestamp, record.key, record.value, tuple(record.headers))
 
 
-def build_batches(held: Sequence[BatchRecord], end: int = 0) -> Iterator[bytes]:
+def build_batches(rows: Sequence[BatchRecord], end: int = 0) -> Iterator[bytes]:
     """Yield batches with these records at their offsets that span all offsets from 0 to the end.
 
     `end` is the end offset of the partition, if its last record is not among these.
     """
     # The embedded broker never finishes an answer whose last batch has fewer records than offsets. So the last offset
     # gets a batch of its own: without a record, a control batch, which every client skips.
-    last = max(end, held[-1].offset + 1 if held else 0) - 1
+    last = max(end, rows[-1].offset + 1 if rows else 0) - 1
     base, pending, size = 0, list[BatchRecord](), 0
-    for record in held:
+    for record in rows:
         weight = len(record.key or b"") + len(record.value or b"")
         if pending and (len(pending) == MAX_RECORDS or size + weight > MAX_BYTES or record.offset == last):
             yield _batch(base, record.offset, pending)
@@ -124,8 +124,8 @@ def build_batches(held: Sequence[BatchRecord], end: int = 0) -> Iterator[bytes]:
         yield _batch(last, last + 1, pending) if pending else _control_batch(last, last + 1)
 
 
-def _batch(base: int, end: int, held: Sequence[BatchRecord]) -> bytes:
-    return _sealed(_filled(base, held, DefaultRecordBatch.CODEC_GZIP), base, end)
+def _batch(base: int, end: int, rows: Sequence[BatchRecord]) -> bytes:
+    return _sealed(_filled(base, rows, DefaultRecordBatch.CODEC_GZIP), base, end)
 
 
 def _control_batch(base: int, end: int) -> bytes:
@@ -134,9 +134,9 @@ def _control_batch(base: int, end: int) -> bytes:
     return _sealed(made, base, end)
 
 
-def _filled(base: int, held: Sequence[BatchRecord], codec: int) -> bytearray:
+def _filled(base: int, rows: Sequence[BatchRecord], codec: int) -> bytearray:
     builder = DefaultRecordBatchBuilder(MAGIC, codec, 0, -1, -1, -1, 1 << 30)
-    for each in held:
+    for each in rows:
         builder.append(each.offset - base, each.timestamp_ms, each.key, each.value, list(each.headers))
     return bytearray(builder.build())
 

@@ -112,8 +112,8 @@ def read(settings: Settings, size: int | None = None) -> JournalContents | None:
             name, number = head["batch_of"]
             log.records.setdefault((name, number), []).extend(records(batch))
             log.ends[name, number] = max(bounds(batch)[1], log.ends.get((name, number), 0))
-    for held in log.records.values():
-        held.sort(key=attrgetter("offset"))  # the broker may acknowledge two producers in another order
+    for rows in log.records.values():
+        rows.sort(key=attrgetter("offset"))  # the broker may acknowledge two producers in another order
     return log
 
 
@@ -199,10 +199,10 @@ def compact(log: JournalContents, settings: Settings, now: datetime | None = Non
     is_covered, waiting = _covered_by_receipts(log, settings), 0
     rest, now_ms = JournalContents(), (now or datetime.now(UTC)).timestamp() * 1_000
     for partition, end in log.ends.items():
-        topic, held = by_name(partition[0], settings.prefix), log.records.get(partition, [])
+        topic, rows = by_name(partition[0], settings.prefix), log.records.get(partition, [])
         if topic.compact:
-            newest = {record.key: record.offset for record in held}
-            kept = [each for each in held if each.value is not None and newest[each.key] == each.offset]
+            newest = {record.key: record.offset for record in rows}
+            kept = [each for each in rows if each.value is not None and newest[each.key] == each.offset]
             if kept:
                 # Table recovery expects a changelog to end with a record.
                 rest.ends[partition] = kept[-1].offset + 1
@@ -210,7 +210,7 @@ def compact(log: JournalContents, settings: Settings, now: datetime | None = Non
             kept, rest.ends[partition] = [], end
             processed = log.commits.get(partition, 0) if topic.base in CONSUMED_TOPICS else end
             oldest_ms = 0.0 if topic.retention is None else now_ms - topic.retention.total_seconds() * 1_000
-            for record in held:
+            for record in rows:
                 is_forgotten = is_covered(topic, record)
                 if record.offset >= processed:
                     waiting += is_forgotten
@@ -225,9 +225,9 @@ def compact(log: JournalContents, settings: Settings, now: datetime | None = Non
 def _covered_by_receipts(log: JournalContents, settings: Settings) -> Callable[[Topic, BatchRecord], bool]:
     receipts = {
         record.key: record.value
-        for partition, held in log.records.items()
+        for partition, rows in log.records.items()
         if partition[0] == settings.topic(Receipt.TOPIC)
-        for record in held
+        for record in rows
         if record.value is not None
     }
     if not receipts:

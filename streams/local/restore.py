@@ -70,9 +70,9 @@ def restore(settings: Settings, broker: str) -> Restored:
         records=sum(map(len, log.records.values())),
         waiting=sum(
             record.offset >= log.commits.get(partition, 0)
-            for partition, held in log.records.items()
+            for partition, rows in log.records.items()
             if by_name(partition[0], settings.prefix).is_consumed
-            for record in held
+            for record in rows
         ),
         ends=log.ends,
         topic_ids=topic_ids,

@@ -1,1 +1,1 @@
-"""A person's rights over what was learned about them: commands, export and import, verification."""
+"""A person's rights over their learned data: commands, export, import and verification."""

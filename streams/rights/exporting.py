@@ -1,4 +1,4 @@
-"""Exports everything held about a person in Kafka and DuckDB: a gzip file of JSON lines.
+"""Exports all data about a person in Kafka and DuckDB to a gzip file of JSON lines.
 
 `DataSubject` decides which records, or parts of records, are the person's: an export must not reveal another's data.
 """

@@ -85,7 +85,7 @@ class ImportResult:
 
 
 def load(source: BinaryIO) -> Bundle:
-    """Read and check an export, of which only skills and the card are used; `NotPortable` names the wrong line."""
+    """Read and validate an export; only its skills and card are used. `InvalidExport` names the wrong line."""
     header: Header | None = None
     skills: dict[str, PolicySkill] = {}
     card: Card | None = None
@@ -195,10 +195,12 @@ def statement_corrections(skill: PolicySkill, user: str, order: ImportOrder) -> 
     return corrections
 
 
-def _directive(said: Statement) -> Directive:
-    if said.item_id is not None:
-        return Directive(stance=said.stance, item_id=said.item_id)
-    if said.bound is not None:
-        return Directive(stance=said.stance, bound=said.bound)
-    over = said.over.rpartition(":")[2] if said.over is not None and said.stance is Stance.INSTEAD else None
-    return Directive(stance=said.stance, dimension=said.dimension, value=said.value, over=over)
+def _directive(statement: Statement) -> Directive:
+    if statement.item_id is not None:
+        return Directive(stance=statement.stance, item_id=statement.item_id)
+    if statement.bound is not None:
+        return Directive(stance=statement.stance, bound=statement.bound)
+    over = (
+        statement.over.rpartition(":")[2] if statement.over is not None and statement.stance is Stance.INSTEAD else None
+    )
+    return Directive(stance=statement.stance, dimension=statement.dimension, value=statement.value, over=over)

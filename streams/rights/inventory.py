@@ -80,8 +80,8 @@ class DataInventory:
 
 def line_ids(diff: SkillDiff) -> set[str]:
     """Return the ids of the lines and statements in a version."""
-    said = [each.statement for each in diff.stated if each.statement is not None]
-    stated = {name for each in said for name in (each.attribute_id, each.statement_id)}
+    statements = [each.statement for each in diff.stated if each.statement is not None]
+    stated = {name for each in statements for name in (each.attribute_id, each.statement_id)}
     return {*(a.attribute_id for a in diff.seed or ()), *(c.attribute_id for c in diff.changes), *stated}
 
 
@@ -90,42 +90,42 @@ def find_data(settings: Settings, user: str, domain: str | None = None, line: st
 
     The order is the snapshot, the log of skills, then the topics of apps.
     """
-    held = DataInventory(user)
-    _read_snapshot(settings, held)
-    if _has(held, domain) and (line is None or domain is None or line in held.lines(domain)):
-        return held
+    inventory = DataInventory(user)
+    _read_snapshot(settings, inventory)
+    if _has(inventory, domain) and (line is None or domain is None or line in inventory.lines(domain)):
+        return inventory
     with Scanner(settings) as scanner:
         subject = data_subject(settings, user, erasure_filter_of(settings, scanner))
         for base in _FIRST_SEEN:
-            _read_topic(scanner, TOPICS[base], held, subject)
-            if _has(held, domain):
+            _read_topic(scanner, TOPICS[base], inventory, subject)
+            if _has(inventory, domain):
                 break
-    return held
+    return inventory
 
 
-def _has(held: DataInventory, domain: str | None) -> bool:
-    return held.is_known if domain is None else domain in held.domains
+def _has(inventory: DataInventory, domain: str | None) -> bool:
+    return inventory.is_known if domain is None else domain in inventory.domains
 
 
 def skills(settings: Settings, user: str) -> DataInventory:
     """Return the person's skills from the log alone."""
-    held = DataInventory(user)
+    inventory = DataInventory(user)
     with Scanner(settings) as scanner:
-        _read_topic(scanner, TOPICS[SkillDiff.TOPIC], held, DataSubject(user))
-    return held
+        _read_topic(scanner, TOPICS[SkillDiff.TOPIC], inventory, DataSubject(user))
+    return inventory
 
 
 def count_records(settings: Settings, user: str, progress: Progress = lambda *_: None) -> DataInventory:
     """Count the data in all stores, without erased records that wait for a topic's retention."""
-    held = DataInventory(user)
-    _read_snapshot(settings, held)
+    inventory = DataInventory(user)
+    _read_snapshot(settings, inventory)
     topics = [topic for topic in TOPICS.values() if topic.key in NAMING_USERS]
     with Scanner(settings) as scanner:
         subject = data_subject(settings, user, erasure_filter_of(settings, scanner))
         for done, topic in enumerate(topics, 1):
-            _read_topic(scanner, topic, held, subject)
+            _read_topic(scanner, topic, inventory, subject)
             progress(done, len(topics))
-    return held
+    return inventory
 
 
 def open_snapshot(settings: Settings) -> DuckDBPyConnection | None:
@@ -136,13 +136,13 @@ def open_snapshot(settings: Settings) -> DuckDBPyConnection | None:
         return None
 
 
-def _read_snapshot(settings: Settings, held: DataInventory) -> None:
+def _read_snapshot(settings: Settings, inventory: DataInventory) -> None:
     con = open_snapshot(settings)
     if con is None:
         return
     try:
         [(published_at,)] = con.execute("SELECT max(published_at) FROM snapshot_info").fetchall()
-        held.snapshot_at = published_at and published_at.replace(tzinfo=UTC)
+        inventory.snapshot_at = published_at and published_at.replace(tzinfo=UTC)
         tables = (
             "SELECT table_name, bool_or(column_name = 'domain') FROM duckdb_columns() "
             "JOIN duckdb_tables() USING (database_name, table_oid, table_name) WHERE database_name = 'snapshot' "
@@ -151,19 +151,19 @@ def _read_snapshot(settings: Settings, held: DataInventory) -> None:
         for table, has_domain in con.execute(tables).fetchall():
             column = "domain" if has_domain else "NULL"
             query = f'SELECT {column}, count(*) FROM "{table}" WHERE user_id = $1 GROUP BY ALL'  # noqa: S608 - our own names; values are bound  # nosec B608
-            if rows := con.execute(query, [held.user_id]).fetchall():
-                held.tables[table] = Counter(dict(rows))
-        for diff in read.diffs(con, held.user_id):
-            held.diffs.setdefault(diff.domain, []).append(diff)
+            if rows := con.execute(query, [inventory.user_id]).fetchall():
+                inventory.tables[table] = Counter(dict(rows))
+        for diff in read.diffs(con, inventory.user_id):
+            inventory.diffs.setdefault(diff.domain, []).append(diff)
     finally:
         con.close()
 
 
-def _read_topic(scanner: Scanner, topic: Topic, held: DataInventory, subject: DataSubject) -> None:
+def _read_topic(scanner: Scanner, topic: Topic, inventory: DataInventory, subject: DataSubject) -> None:
     try:
         scanner.partitions(topic.base)
     except NoSuchTopic:
-        held.unread.append(topic.base)
+        inventory.unread.append(topic.base)
         return
     counts: Counts = Counter()
     log: defaultdict[str, dict[int, SkillDiff]] = defaultdict(dict)
@@ -178,9 +178,9 @@ def _read_topic(scanner: Scanner, topic: Topic, held: DataInventory, subject: Da
                 continue
             log[diff.domain][diff.version] = diff
     if counts:
-        held.topics[topic.base] = counts
+        inventory.topics[topic.base] = counts
     for domain, versions in log.items():
-        held.diffs[domain] = [versions[version] for version in sorted(versions)]
+        inventory.diffs[domain] = [versions[version] for version in sorted(versions)]
 
 
 class StoreErasure(BaseModel):
@@ -195,12 +195,12 @@ class StoreErasure(BaseModel):
 class ErasureReach:
     """The effect of an erasure, by store and as a sentence for the person."""
 
-    held: DataInventory
+    inventory: DataInventory
     stores: list[StoreErasure]
     sentence: str
     stays: str = (
-        "A receipt without the name stays. Messages of apps leave Kafka with their retention; until then nothing reads "
-        "them. Copies outside of this system, such as a downloaded export, cannot be reached from here."
+        "A receipt without the name stays. Messages of apps stay in Kafka until their retention ends, but are ignored. "
+        "Copies outside of this system, such as a downloaded export, are not erased."
     )
 
 
@@ -217,25 +217,27 @@ def preview_erasure(
     settings: Settings, user: str, domain: str | None, line: str | None, progress: Progress = lambda *_: None
 ) -> ErasureReach:
     """Count the records that an erasure would affect in each store; `line`: only this line of the domain."""
-    held = count_records(settings, user, progress)
+    inventory = count_records(settings, user, progress)
     where = describe_scope(user, domain, line)
     if line is not None and domain is not None:
         naming = "versions of the skill that name the line"
-        versions = sum(line in line_ids(diff) for diff in held.diffs.get(domain, ()))
+        versions = sum(line in line_ids(diff) for diff in inventory.diffs.get(domain, ()))
         stores = [StoreErasure(store=naming, records=versions, fate="goes")]
         return ErasureReach(
-            held, stores, f"This erases {where}. The choices behind it stay: other lines rest on them too."
+            inventory, stores, f"This erases {where}. The choices behind it stay: other lines are based on them too."
         )
     stores = [
         StoreErasure(store=f"{kind} {name}", records=records, fate=fate_of(f"{kind} {name}"))
-        for kind, stores_of_kind in (("topic", held.topics), ("table", held.tables))
+        for kind, stores_of_kind in (("topic", inventory.topics), ("table", inventory.tables))
         for name, counts in stores_of_kind.items()
         if (records := counts.total() if domain is None else counts[domain])
     ]
     if not stores:
-        return ErasureReach(held, stores, f"Nothing is held about {where}.")
-    found = [count_noun(n, one, many) for one, many, store in _IN_SENTENCE if (n := held.count_records(store, domain))]
-    return ErasureReach(held, stores, f"This erases {': '.join(filter(None, [where, ', '.join(found)]))}.")
+        return ErasureReach(inventory, stores, f"There is no data about {where}.")
+    found = [
+        count_noun(n, one, many) for one, many, store in _IN_SENTENCE if (n := inventory.count_records(store, domain))
+    ]
+    return ErasureReach(inventory, stores, f"This erases {': '.join(filter(None, [where, ', '.join(found)]))}.")
 
 
 def describe_scope(user: str, domain: str | None, line: str | None) -> str:
@@ -253,7 +255,7 @@ def fate_of(store: str) -> str:
         return "stays: it holds no name"
     if topic is None or topic.compact or topic.retention is None:
         return "goes"
-    return f"is read no more, and goes within {topic.retention.days} days"
+    return f"ignored, and removed within {topic.retention.days} days"
 
 
 def forget_request(
@@ -277,10 +279,10 @@ def preview_import(
     settings: Settings, bundle: Bundle, user: str, at: datetime, domain: str | None = None
 ) -> list[SkillImportPreview]:
     """Return the skills of an import, without statements that end before `at`."""
-    held = skills(settings, user)
+    inventory = skills(settings, user)
     coming = []
     for skill in bundle.chosen(domain):
-        old, statements = held.skill(skill.domain), len(lasting_statements(skill, at))
+        old, statements = inventory.skill(skill.domain), len(lasting_statements(skill, at))
         replaces = None if old is None else len(old.attributes)
         coming.append(
             SkillImportPreview(

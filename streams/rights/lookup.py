@@ -11,27 +11,31 @@ if TYPE_CHECKING:
 
 
 def name_warning(
-    held: "DataInventory", settings: "Settings", domain: str | None = None, line: str | None = None
+    inventory: "DataInventory", settings: "Settings", domain: str | None = None, line: str | None = None
 ) -> str:
     """Return a warning if the user, domain or line is unknown, with the nearest names; else an empty text."""
-    snapshot = f"the DuckDB snapshot of {held.snapshot_at:%Y-%m-%d %H:%M:%S} UTC" if held.snapshot_at else "no snapshot"
-    unread = f", without {', '.join(held.unread)}" if held.unread else ""
+    snapshot = (
+        f"the DuckDB snapshot of {inventory.snapshot_at:%Y-%m-%d %H:%M:%S} UTC"
+        if inventory.snapshot_at
+        else "no snapshot"
+    )
+    unread = f", without {', '.join(inventory.unread)}" if inventory.unread else ""
     looked = f"(searched: {snapshot}, and the topics of skills and of apps{unread})"
-    if not held.is_known:
+    if not inventory.is_known:
         from streams.rights.inventory import open_snapshot  # noqa: PLC0415
 
         con = open_snapshot(settings)
         names = []
         if con is not None:
-            names = nearest_users(con, held.user_id)
+            names = nearest_users(con, inventory.user_id)
             con.close()
-        return f"there is no data about a user {held.user_id!r} {looked}.{_nearest(names)}"
-    if domain is not None and domain not in held.domains:
-        others = ", ".join(held.domains) or "no domain"
-        return f"there is no data about {held.user_id!r} in the domain {domain!r} {looked}; there is {others}."
-    if line is not None and domain is not None and line not in held.lines(domain):
-        nearest = nearest_sentence(line, held.lines(domain))
-        return f"the skill of {held.user_id!r} in {domain!r} never had a line {line!r}.{nearest}"
+        return f"there is no data about a user {inventory.user_id!r} {looked}.{_nearest(names)}"
+    if domain is not None and domain not in inventory.domains:
+        others = ", ".join(inventory.domains) or "no domain"
+        return f"there is no data about {inventory.user_id!r} in the domain {domain!r} {looked}; there is {others}."
+    if line is not None and domain is not None and line not in inventory.lines(domain):
+        nearest = nearest_sentence(line, inventory.lines(domain))
+        return f"the skill of {inventory.user_id!r} in {domain!r} never had a line {line!r}.{nearest}"
     return ""
 
 

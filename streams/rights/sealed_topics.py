@@ -175,8 +175,8 @@ class ReceiptIndex:
             yield FaultKind.RECEIPT_UNSEALED, "is not sealed"
         if not is_canonical(value, receipt):
             yield FaultKind.DISGUISED, "has fields that readers ignore"
-        held = self.by_subject.get(receipt.subject)
-        if held is None or _reach(held) <= _reach(receipt):
+        known = self.by_subject.get(receipt.subject)
+        if known is None or _reach(known) <= _reach(receipt):
             self.by_subject[receipt.subject] = receipt
 
     def of(self, user_id: str) -> Receipt | None:

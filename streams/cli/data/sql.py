@@ -61,7 +61,7 @@ def sql(
     list_all: Annotated[bool, typer.Option("--list", help="List macros, tables and views.")] = False,
     describe: Annotated[str | None, typer.Option(help="List a table's or view's columns.", metavar="NAME")] = None,
     duckdb: Annotated[Path | None, typer.Option(help="The file, instead of SAGER_DUCKDB.", metavar="FILE")] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="Stop the query after so many seconds.")] = 60.0,
+    seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="Stop the query after this time.")] = 60.0,
     memory: Annotated[float, typer.Option(min=0.05, max=4_096, help="Stop it at more memory, in GiB.")] = 2.0,
 ) -> None:
     """Query the newest DuckDB snapshot.

@@ -37,7 +37,7 @@ def rebuild(
         from streams.analytics.store import live_file, remove_live  # noqa: PLC0415
 
         configured = settings(bootstrap=bootstrap)
-        question = f"Remove {live_file(configured)}? Rows that are older than what the topics keep are lost."
+        question = f"Remove {live_file(configured)}? Rows older than the retention of the topics are lost."
         confirm(question, yes=yes)
         remove_live(configured)
         note("removed. `sager materialize` fills a new one from the topics")

@@ -67,8 +67,8 @@ class ChangeOptions:
         fields = {**envelope(datetime.now(UTC)), "user_id": self.user, "domain": self.domain, **about}
         event = kind.model_validate(fields)
         chosen = connected_settings(self.bootstrap)
-        held = find_data(chosen, self.user, self.domain)
-        if warning := name_warning(held, chosen, self.domain):
+        inventory = find_data(chosen, self.user, self.domain)
+        if warning := name_warning(inventory, chosen, self.domain):
             question = f"{warning} This would start a new skill. Continue?"
         if question:
             confirm(question, yes=self.yes)
@@ -76,7 +76,7 @@ class ChangeOptions:
             diff = client.change_skill(event, self.wait)
         if diff is None:
             exit_unanswered(event.event_id, self.wait)
-        _print_diff(diff, held.skill(self.domain), as_json=self.as_json)
+        _print_diff(diff, inventory.skill(self.domain), as_json=self.as_json)
         return diff
 
 

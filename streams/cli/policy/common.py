@@ -101,11 +101,11 @@ def note_unvouched(lines: "Iterable[Attribute]") -> None:
 
     gate = output_policy()
     for line in lines:
-        held = gate.line_rejection(line)
-        if held is not None:
+        rejection = gate.line_rejection(line)
+        if rejection is not None:
             note(
-                f"unvouched: {line.value!r} is for people only, because it is {WITHHELD_REASONS[held.value]}. To allow "
-                f"it in prompts, add a line to the file of SAGER_VOUCHED:\n  {line.dimension}: {line.value}"
+                f"unvouched: {line.value!r} is for people only, because it is {WITHHELD_REASONS[rejection.value]}. To "
+                f"allow it in prompts, add a line to the file of SAGER_VOUCHED:\n  {line.dimension}: {line.value}"
             )
 
 

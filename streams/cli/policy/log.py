@@ -186,7 +186,7 @@ def statements_by_id(diffs: "Iterable[SkillDiff]") -> "dict[str, Statement]":
 
 
 def describe_feedback(diff: "SkillDiff") -> list[tuple[str, str]]:
-    """Describe the signal, abstention or correction behind a version, and whether it was understood."""
+    """Describe the signal, abstention or correction behind a version, and its result."""
     event = diff.trigger
     if event is None:
         return []

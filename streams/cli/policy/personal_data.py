@@ -177,17 +177,17 @@ def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None
 
     with ProgressBars() as progress:
         found = preview_erasure(chosen, user, domain, line, lambda done, total: progress.update("topics", done, total))
-    held = found.held
-    if warning := name_warning(held, chosen, domain, line):
+    inventory = found.inventory
+    if warning := name_warning(inventory, chosen, domain, line):
         note(warning)
     if as_json:
         counts = {each.store: each.records for each in found.stores}
-        asked = {"user_id": user, "domain": domain, "line": line}
-        print_json({"dry_run": True, **asked, "held": counts, "unread": held.unread})
+        scope = {"user_id": user, "domain": domain, "line": line}
+        print_json({"dry_run": True, **scope, "held": counts, "unread": inventory.unread})
         return
     print(printable(found.sentence))
     print(found.stays)
     print_rows([dict(each) for each in found.stores], f"data about {user}")
-    if held.unread:
-        note(f"not counted, because they cannot be read here: {', '.join(held.unread)}")
+    if inventory.unread:
+        note(f"not counted, because they cannot be read here: {', '.join(inventory.unread)}")
     note("dry run: nothing was erased")

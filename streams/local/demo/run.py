@@ -130,9 +130,9 @@ class Demo:
     def _wait(self, count: Callable[[], int], total: int, what: str, stage: str) -> None:
         self._observer.wait(lambda: count() >= total, what, lambda: self._progress(stage, count(), total))
 
-    def _measure(self, held: Sequence[DemoChoice], when: str) -> dict[int, float]:
+    def _measure(self, choices: Sequence[DemoChoice], when: str) -> dict[int, float]:
         """Request rankings of the test choices; without a selection, nothing is learned from them."""
-        wanted = {f"{when}-{choice.choice_id}": choice for choice in held}
+        wanted = {f"{when}-{choice.choice_id}": choice for choice in choices}
         self._request_rankings(wanted, f"ranking, {when} evolution")
         rankings = self._observer.seen.rankings
         ranks = []
