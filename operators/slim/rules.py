@@ -150,13 +150,13 @@ def phrases(
     shares = population or {}
     places = {name: place for place, name in enumerate(skill.slim_lines)}
 
-    def place(line: Attribute) -> int:
+    def selected_at(line: Attribute) -> int:
         return places.get(line.attribute_id, len(places))
 
     def order(line: Attribute) -> tuple[bool, int, int, float, int, int, str]:
         name = line.attribute_id
         rarity = -math.log(max(shares.get(name, 0.0), 0.01)) if shares else 0.0
-        return name not in relevant, place(line), -line.tier, -rarity, -line.confirmed_at, -line.support, name
+        return name not in relevant, selected_at(line), -line.tier, -rarity, -line.confirmed_at, -line.support, name
 
     likes: dict[str, Attribute] = {}
     patterns: dict[str, Attribute] = {}
@@ -173,7 +173,7 @@ def phrases(
     habits.sort(key=lambda line: (-line.tier, DIRECTION_ORDER[line.attribute_id]))
     # Habits describe a style better than criteria do: a bare "2000s" is no instruction for a model.
     styles = {**{line.value: line for line in habits}, **patterns, **criteria}
-    held_first = sorted(styles.items(), key=lambda style: place(style[1]))
+    held_first = sorted(styles.items(), key=lambda style: selected_at(style[1]))
     return likes, dict(held_first)
 
 
