@@ -28,7 +28,7 @@ from typing import Any, TypeVar, cast
 from operators import contrast as join
 from operators.admission import reject_reason
 from operators.contrast import ContrastEffects, slot_of
-from operators.evolve import CountsReasoner
+from operators.evolve.proposals import CountsReasoner
 from operators.steps import EvolveState, EvolveStep
 from operators.steps.versions import SkillVersion
 from schemas import OpenRankings, PolicySkill, Position, SkillDiff, compound_key, decode, encode

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 
 from operators import contrast as join
 from operators.contrast import ContrastEffects, ContrastOutcome, RingLimits, slot_of
-from operators.evolve import CountsReasoner
+from operators.evolve.proposals import CountsReasoner
 from operators.language.privacy import read_item
 from operators.statinit import parser_for
 from operators.steps import EvolveState, EvolveStep, SkillStart

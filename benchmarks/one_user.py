@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 
 from operators import contrast as join
 from operators.contrast import ContrastOutcome, RingLimits, slot_of
-from operators.evolve import CountsReasoner
+from operators.evolve.proposals import CountsReasoner
 from operators.graph.items import GraphLimits
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN

@@ -17,7 +17,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from operators.attributes import fact_id
-from operators.evolve import CountsReasoner
+from operators.evolve.proposals import CountsReasoner
 from operators.language.privacy import read_item
 from operators.statinit import parser_for
 from operators.steps import EvolveState, EvolveStep, SkillStart

@@ -14,7 +14,7 @@ from evaluation.simulation import Progress, no_progress, side_by_side
 from evaluation.skill_arms import INCREMENTAL, Rule
 from evaluation.split import Case, Split
 from evaluation.warm_up import ArmOptions, StreamedArm, WarmedUp
-from operators.evolve import RulesReasoner
+from operators.evolve.proposals import RulesReasoner
 
 
 class Arm(Protocol):

@@ -15,8 +15,8 @@ from evaluation.plans import Choice, Plan
 from evaluation.replies import CachedClient, Cost, Replies
 from evaluation.skill_arms import RankBy, RankedArm, Rule, SkillArm
 from evaluation.warm_up import ArmOptions, WarmedUp
-from operators.evolve import GatedReasoner, Proposal, ReasonerUnavailable
 from operators.evolve.llm import LlmReasoner
+from operators.evolve.proposals import GatedReasoner, Proposal, ReasonerUnavailable
 from operators.rank import RankTask
 from operators.rank.listwise import ListwiseRanker
 from operators.steps import Reason

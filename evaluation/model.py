@@ -19,8 +19,8 @@ from evaluation.replies import CachedClient, Replies
 from evaluation.simulation import Progress, Turn, no_progress, side_by_side, simulate
 from evaluation.skill_arms import INCREMENTAL, RankBy, RankedArm, Rule, SkillArm
 from evaluation.stream import choose
-from operators.evolve import CountsReasoner, GatedReasoner, ReasonerUnavailable
 from operators.evolve.llm import LlmReasoner
+from operators.evolve.proposals import CountsReasoner, GatedReasoner, ReasonerUnavailable
 from operators.learning.tiers import MergeLimits
 from operators.rank import RankTask
 from operators.rank.listwise import ListwiseRanker

@@ -16,7 +16,7 @@ import duckdb
 import orjson
 
 from evaluation.exceptions import BudgetSpent, NoReply, QualityError
-from operators.evolve import ReasonerUnavailable
+from operators.evolve.proposals import ReasonerUnavailable
 from operators.llm import prompt_hash
 from streams.llm import CallRecord, Outcome, Reply
 from streams.llm.client import LlmClient

@@ -11,7 +11,7 @@ from evaluation.simulation import Turn
 from operators import weights as weigh
 from operators.admission import contrast_id
 from operators.contrast import reverse_rank
-from operators.evolve import CountsReasoner, RulesReasoner
+from operators.evolve.proposals import CountsReasoner, RulesReasoner
 from operators.language.privacy import KEEP_ALL
 from operators.learning.evidence import to_fixed_point
 from operators.options import EvolveMode

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from operators.contrast import ndcg_gain
-from operators.evolve import ReasonerUnavailable
+from operators.evolve.proposals import ReasonerUnavailable
 from operators.learning.fold import initial_skill, merge
 from operators.rank import facet_weights, rank
 from operators.steps import EvolveState, EvolveStep, Reason

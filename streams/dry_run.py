@@ -10,7 +10,7 @@ from operators.cards.lines import describe, describe_rejection
 from operators.cards.merge import merge_extraction as resolve_card
 from operators.contrast import ContrastEffects, RingLimits, slot_of
 from operators.contrast import ContrastOutcome as Joined
-from operators.evolve import without_model
+from operators.evolve.proposals import without_model
 from operators.language.corrections import understand
 from operators.language.privacy import read_item
 from operators.options import EvolveMode

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from operators.admission import contrast_id
 from operators.contrast import arm_of, join_ranking, join_selection, slot_of
-from operators.evolve import CountsReasoner, Proposal, RulesReasoner, validate
+from operators.evolve.proposals import CountsReasoner, Proposal, RulesReasoner, validate
 from operators.global_skill import Population
 from operators.graph import retrieve
 from operators.graph.items import GraphLimits, add_taken, add_touch, neighbour_of, takers_of, touch_items

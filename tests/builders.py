@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from operators.attributes import attribute_id
-from operators.evolve import Proposal, validate
+from operators.evolve.proposals import Proposal, validate
 from operators.language.output_policy import OutputGate, Rejection
 from operators.learning.fold import SECTIONS, _strategy_lines, format_line, merge
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve_tiers

@@ -15,7 +15,7 @@ from evaluation.conversations.layout import Person, Talk
 from evaluation.replies import CachedClient
 from evaluation.simulation import Turn, simulate
 from operators.cards.fold import fold_cards, redact_card_log
-from operators.evolve import ReasonerUnavailable
+from operators.evolve.proposals import ReasonerUnavailable
 from operators.language.chunks import first_closed, has_user_turn, without_chunk
 from operators.language.extraction_llm import LlmExtractor, combine
 from operators.language.ports import Extraction

@@ -13,7 +13,7 @@ from evaluation.simulation import Turn
 from operators.admission import contrast_id
 from operators.attributes import fact_ids
 from operators.contrast import reverse_rank
-from operators.evolve import CountsReasoner
+from operators.evolve.proposals import CountsReasoner
 from operators.fit.acceptance import KnownFacts
 from operators.graph import Retrieved
 from operators.language.corrections import understand

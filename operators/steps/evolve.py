@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from operators.erasure import restorable, without_erased_directives, without_erased_facts
-from operators.evolve import Proposal, ValidatedProposal, validate
+from operators.evolve.proposals import Proposal, ValidatedProposal, validate
 from operators.graph.items import GraphLimits, MemoryUpdate, remember_choice
 from operators.language.ports import Interpretation, TasteOwner
 from operators.language.privacy import Privacy

@@ -13,7 +13,7 @@ import pytest
 from operators.audit import chain_breaks
 from operators.cards.fold import fold_cards
 from operators.cards.lines import line_id
-from operators.evolve import Proposal, validate
+from operators.evolve.proposals import Proposal, validate
 from operators.learning.fold import fold, merge
 from operators.learning.update import resolve_choice
 from operators.seals import is_sealed, seal_diff

@@ -168,7 +168,7 @@ ORDERED = {
     "operators.cards.fold": {"apply_diff"},
     "operators.cards.merge": {"apply_command", "merge_extraction"},
     "operators.contrast": {"join_ranking", "join_selection"},
-    "operators.evolve": {"validate"},
+    "operators.evolve.proposals": {"validate"},
     "operators.graph.items": {"remember_choice"},
     "operators.learning.commands": {"resolve_command"},
     "operators.learning.feedback": {

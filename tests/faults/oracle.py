@@ -15,7 +15,7 @@ from pathlib import Path
 
 from operators.audit import chain_breaks, without_seals
 from operators.contrast import join_ranking, join_selection
-from operators.evolve import CountsReasoner
+from operators.evolve.proposals import CountsReasoner
 from operators.graph.items import takers_of, touch_items
 from operators.statinit import facts_of, parser_for
 from operators.steps import EvolveState, EvolveStep, SkillStart

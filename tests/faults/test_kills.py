@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from operators.evolve import CountsReasoner
+from operators.evolve.proposals import CountsReasoner
 from operators.statinit import facts_of, parser_for
 from operators.steps import EvolveState, EvolveStep, SkillStart
 from schemas import Candidate, Contrast, Model, PolicySkill, Position, SkillDiff, SlimSkill, compound_key, encode

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from operators.attributes import from_fact
 from operators.contrast import join_ranking, join_selection
-from operators.evolve import CountsReasoner, Proposal
 from operators.evolve.llm import build_question as evolve_question
+from operators.evolve.proposals import CountsReasoner, Proposal
 from operators.global_skill import Population, global_skill
 from operators.graph.items import GraphLimits
 from operators.language.corrections import understand

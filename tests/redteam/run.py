@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from operators.attributes import attribute_id, fact_id
-from operators.evolve import Proposal, Reasoner, ReasonerUnavailable
+from operators.evolve.proposals import Proposal, Reasoner, ReasonerUnavailable
 from operators.rank import rank
 from operators.rank.listwise import ListwiseRanker
 from schemas import (

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from operators.evolve import RulesReasoner, without_model
+from operators.evolve.proposals import RulesReasoner, without_model
 from operators.learning.evidence import to_fixed_point
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
 from operators.options import EvolveMode

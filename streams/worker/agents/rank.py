@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from operators.evolve import ReasonerUnavailable
+from operators.evolve.proposals import ReasonerUnavailable
 from operators.graph import Retrieved
 from operators.rank import LlmRanking, RankSkill, RankTask
 from operators.seals import seal_record

@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakSet, WeakValueDictionary
 
-from operators.evolve import GatedReasoner, Reasoner, without_model
 from operators.evolve.llm import LlmReasoner
+from operators.evolve.proposals import GatedReasoner, Reasoner, without_model
 from operators.language.correction_llm import LlmCorrectionReader
 from operators.language.extraction_llm import LlmExtractor
 from operators.rank.listwise import ListwiseRanker

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from faust.streams import current_event
 
-from operators.evolve import Proposal, Reasoner, ReasonerUnavailable, without_model
+from operators.evolve.proposals import Proposal, Reasoner, ReasonerUnavailable, without_model
 from operators.language.correction_llm import LlmCorrectionReader
 from operators.language.corrections import needs_model, understand
 from operators.language.extraction_llm import LlmExtractor, combine

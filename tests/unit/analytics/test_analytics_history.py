@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from operators.evolve import Proposal
-from operators.evolve.proposals import COUNTS
+from operators.evolve.proposals import COUNTS, Proposal
 from operators.history import line_steps
 from operators.language.corrections import understand
 from operators.steps.evolve import EvolveStep

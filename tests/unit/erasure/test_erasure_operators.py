@@ -9,8 +9,7 @@ from operators.admission import abstention_id
 from operators.attributes import fact_id
 from operators.audit import chain_breaks
 from operators.erasure import StoredState, scrub_memory, scrub_profile, with_scope, without_erased_facts
-from operators.evolve import Proposal
-from operators.evolve.proposals import ValidatedProposal
+from operators.evolve.proposals import Proposal, ValidatedProposal
 from operators.graph.items import add_taken, add_touch, neighbour_of, takers_of, touch_items, without_taker
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, initial_skill, next_diff

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.evolve import RulesReasoner, validate
 from operators.evolve.llm import EvolveQuestion, LlmReasoner, build_question
+from operators.evolve.proposals import RulesReasoner, validate
 from operators.language.output_policy import OutputGate
 from operators.learning.fold import initial_skill, merge
 from operators.learning.prior import observe, statinit

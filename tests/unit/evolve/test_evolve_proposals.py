@@ -7,9 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from operators.attributes import fact_id, from_fact
-from operators.evolve import CountsReasoner, GatedReasoner, Proposal, RulesReasoner, validate
 from operators.evolve.llm import LlmReasoner
-from operators.evolve.proposals import is_repetition
+from operators.evolve.proposals import CountsReasoner, GatedReasoner, Proposal, RulesReasoner, is_repetition, validate
 from operators.learning.fold import merge
 from operators.learning.tiers import resolve_tiers
 from operators.options import EvolveMode

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from operators.admission import is_applied
-from operators.evolve import Proposal
+from operators.evolve.proposals import Proposal
 from operators.language.corrections import understand
 from operators.learning.fold import merge
 from operators.signals import SignalWeights

@@ -14,8 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 from operators.admission import DAY_MS, is_applied, with_applied
 from operators.attributes import MAX_FOLDED_CHARS, MAX_ID_CHARS, attribute_id, normalise
 from operators.contrast import join_ranking, join_selection
-from operators.evolve import RulesReasoner, validate
 from operators.evolve.llm import build_question
+from operators.evolve.proposals import RulesReasoner, validate
 from operators.graph.items import GraphLimits, add_taken, add_touch, takers_of, touch_items
 from operators.language.words import keywords
 from operators.learning.fold import initial_skill, merge

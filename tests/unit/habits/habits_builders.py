@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 
-from operators.evolve import CountsReasoner
+from operators.evolve.proposals import CountsReasoner
 from operators.habit_directions import DIRECTION_OF, Direction
 from operators.learning.questions import Sides, TasteHistory, sides_of_items
 from operators.steps import EvolveState, EvolveStep, SkillStart

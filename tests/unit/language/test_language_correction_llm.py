@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from operators.evolve import CountsReasoner
+from operators.evolve.proposals import CountsReasoner
 from operators.language.correction_llm import MAX_SAYS, CorrectionQuestion, LlmCorrectionReader, build_question
 from operators.language.corrections import needs_model, understand
 from operators.language.ports import Interpretation, TasteOwner

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from operators.evolve import CountsReasoner
+from operators.evolve.proposals import CountsReasoner
 from operators.language.extraction_llm import (
     MAX_ASKED,
     MAX_FOUND,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from operators.attributes import fact_id, from_fact
 from operators.contrast import ContrastOutcome, join_ranking, join_selection
-from operators.evolve import Proposal, validate
+from operators.evolve.proposals import Proposal, validate
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, has_learned, initial_skill, merge
 from operators.learning.prior import observe, statinit

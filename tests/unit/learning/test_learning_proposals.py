@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from operators.evolve import Proposal, RulesReasoner, validate
+from operators.evolve.proposals import Proposal, RulesReasoner, validate
 from operators.learning import prior as limits
 from operators.learning.prior import observe, statinit
 from schemas import (

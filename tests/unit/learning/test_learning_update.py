@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.evolve import Proposal, validate
+from operators.evolve.proposals import Proposal, validate
 from operators.learning.commands import resolve_command
 from operators.learning.evidence import DECAY, counts_for_tier, counts_of, tier_of
 from operators.learning.fold import fold, initial_skill, merge

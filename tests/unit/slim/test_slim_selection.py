@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.evolve import CountsReasoner
+from operators.evolve.proposals import CountsReasoner
 from operators.language.output_policy import OutputGate
 from operators.learning.evidence import counts_for_tier, strength
 from operators.learning.fold import fold, initial_skill

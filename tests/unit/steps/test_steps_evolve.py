@@ -2,7 +2,7 @@
 
 import pytest
 
-from operators.evolve import Proposal
+from operators.evolve.proposals import Proposal
 from operators.graph.items import GraphLimits
 from operators.learning.fold import merge
 from operators.steps import EvolveOutcome, EvolveState, EvolveStep

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from operators.evolve import CountsReasoner
+from operators.evolve.proposals import CountsReasoner
 from operators.language.corrections import understand
 from operators.learning.fold import fold, initial_skill
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits

@@ -10,7 +10,7 @@ from faust.types import TP
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.evolve import RulesReasoner
+from operators.evolve.proposals import RulesReasoner
 from streams.settings import OnLlmFailure
 from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.runtime.dispatch import MAX_WAITING, BatchReader

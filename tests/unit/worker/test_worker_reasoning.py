@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from faust import streams as faust_streams
 
-from operators.evolve import ReasonerUnavailable, RulesReasoner
+from operators.evolve.proposals import ReasonerUnavailable, RulesReasoner
 from schemas import AttributeSource, Contrast, GlobalSkill, PolicySkill, Tier, encode
 from streams.settings import OnLlmFailure, Settings
 from streams.worker.agents.evolve import in_flight_limit
