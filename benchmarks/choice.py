@@ -30,7 +30,7 @@ from operators.admission import reject_reason
 from operators.contrast import ContrastEffects, slot_of
 from operators.evolve.proposals import CountsReasoner
 from operators.steps import EvolveState, EvolveStep
-from operators.steps.versions import SkillVersion
+from operators.steps.evolve import SkillVersion
 from schemas import OpenRankings, PolicySkill, Position, SkillDiff, compound_key, decode, encode
 from schemas.events import Contrast, Ranking, Selection
 from streams.local.demo import catalogue

@@ -17,7 +17,7 @@ from operators.options import EvolveMode
 from operators.stated import describe_statement as stated_in_words
 from operators.statinit.parsers import parser_for, vocabulary_for
 from operators.steps import EvolveState, EvolveStep, SkillStart
-from operators.steps.versions import EvolveEffects
+from operators.steps.evolve import EvolveEffects
 from schemas import Correction, Event, Feedback, OpenRankings, OptOut, Position, Speaker, Turn, Utterance
 from schemas.diffs import PolicySkill, SkillChangeKind
 from schemas.events import Interaction, Ranking, RankRequest, Selection

@@ -29,9 +29,8 @@ from operators.learning.update import resolve_choice
 from operators.seals import seal_record
 from operators.slim import slim
 from operators.statinit import facts_of, parser_for
-from operators.steps.evolve import EvolveStep
+from operators.steps.evolve import EvolveState, EvolveStep
 from operators.steps.rank import NO_STATEMENTS, RankStep
-from operators.steps.versions import EvolveState
 from schemas import AttributeSource, BadRecord, Event, OpenRankings, Position, Provenance, Stance, encode, topic_of
 from schemas.commands import Action, SkillCommand
 from schemas.corrections import Correction, Directive

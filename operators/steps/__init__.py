@@ -4,9 +4,8 @@ An agent reads the state, steps once, and applies the effects. The worker, the e
 the oracle of the fault tests call the same steps.
 """
 
-from operators.steps.evolve import EvolveStep, PreparedChoice, Reason, learn
+from operators.steps.evolve import EvolveEffects, EvolveOutcome, EvolveState, EvolveStep, PreparedChoice, Reason, learn
 from operators.steps.prior import SkillStart
-from operators.steps.versions import EvolveEffects, EvolveOutcome, EvolveState
 
 __all__ = [
     "EvolveEffects",

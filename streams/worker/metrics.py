@@ -13,8 +13,8 @@ from operators.graph import FacetDropReason
 from operators.language.chunks import CloseReason
 from operators.language.output_policy import Rejection
 from operators.language.privacy import UNREADABLE as UNREADABLE_ITEM
+from operators.steps.evolve import EvolveOutcome as Evolved
 from operators.steps.listen import ListenOutcome as Listened
-from operators.steps.versions import EvolveOutcome as Evolved
 from schemas import CardChangeKind, OptOut, RefusalReason, SkillChangeKind, Tier, WeightAction
 from streams.language import KINDS
 from streams.metrics import DEAD_LETTERS, UNREADABLE

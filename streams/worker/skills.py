@@ -8,7 +8,7 @@ from operators.language.output_policy import OutputGate
 from operators.learning.fold import OutOfOrder, document_length, fold, next_diff
 from operators.redaction import placeholder, redact_skill_log, was_about
 from operators.steps import EvolveStep
-from operators.steps.versions import EvolveEffects, EvolveOutcome, EvolveState, SkillVersion
+from operators.steps.evolve import EvolveEffects, EvolveOutcome, EvolveState, SkillVersion
 from schemas.base import Position, Provenance
 from schemas.commands import SkillCommand
 from schemas.corrections import Correction

@@ -15,8 +15,7 @@ from operators.cards.fold import fold_cards
 from operators.erasure import with_scope
 from operators.learning.fold import initial_skill
 from operators.seals import seal_log, seal_record
-from operators.steps.evolve import EvolveStep
-from operators.steps.versions import EvolveState, SkillVersion
+from operators.steps.evolve import EvolveState, EvolveStep, SkillVersion
 from sager_client import SlimSkills
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, compound_key, diff_key, encode, topic_of
 from schemas.cards import CardChange, CardChangeKind

@@ -14,7 +14,7 @@ from typing import Any
 
 from operators.graph.items import MemoryUpdate
 from operators.language.ports import Interpretation
-from operators.steps.versions import EvolveOutcome, EvolveState
+from operators.steps.evolve import EvolveOutcome, EvolveState
 from operators.weights import outcome_of
 from schemas import RankingOutcome as ChoiceOutcome
 from schemas.base import Model, Position

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 from operators.evolve.proposals import COUNTS, Proposal
 from operators.history import line_steps
 from operators.language.corrections import understand
-from operators.steps.evolve import EvolveStep
-from operators.steps.versions import EvolveState
+from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import ONE, Candidate, Correction, Directive, Event, PolicySkill, SkillDiff, Stance, Tier
 from schemas.events import Contrast, Feedback, Interaction, Ranking
 from streams.analytics import read

@@ -14,8 +14,7 @@ from operators.language.ports import Interpretation, ReadDirective, TasteOwner
 from operators.learning.commands import resolve_command
 from operators.learning.fold import initial_skill, merge
 from operators.seals import seal_diff, seal_log, seal_record
-from operators.steps.evolve import EvolveStep
-from operators.steps.versions import EvolveState
+from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import (
     Abstention,
     Action,

@@ -17,8 +17,7 @@ from operators.cards.fold import apply_diff
 from operators.cards.merge import apply_command
 from operators.language.corrections import understand
 from operators.learning.fold import initial_skill
-from operators.steps.evolve import EvolveStep
-from operators.steps.versions import EvolveState
+from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import Card, CardAction, Model, PolicySkill, Scope, Stance, decode, encode
 from schemas.cards import CardCommand
 from schemas.corrections import Correction

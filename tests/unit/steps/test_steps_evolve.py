@@ -6,7 +6,7 @@ from operators.evolve.proposals import Proposal
 from operators.graph.items import GraphLimits
 from operators.learning.fold import merge
 from operators.steps import EvolveOutcome, EvolveState, EvolveStep
-from operators.steps.versions import EvolveEffects
+from operators.steps.evolve import EvolveEffects
 from schemas import Action, Contrast, Fact, ItemFacts, Receipt, Tier, line_digest, subject_digest
 from schemas.forgetting import ErasedScope
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE

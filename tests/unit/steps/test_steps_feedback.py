@@ -14,8 +14,8 @@ from operators.redaction import redact_skill_log, was_about
 from operators.skill_document import skill_document
 from operators.stated import live_statements
 from operators.steps import EvolveOutcome, EvolveState, EvolveStep
+from operators.steps.evolve import EvolveEffects
 from operators.steps.rank import RankStep
-from operators.steps.versions import EvolveEffects
 from schemas.codec import encode, line_digest
 from schemas.corrections import Correction, Directive
 from schemas.diffs import PolicySkill, SkillChangeKind, SkillDiff
