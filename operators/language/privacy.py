@@ -83,8 +83,10 @@ class Privacy:
         """Return the kind of personal data in an id from a model, whose words hyphens join."""
         named = attribute_id.replace(":", " ")
         words = named.replace("-", " ")
-        if (kind := self.refuses(domain, "id", named) or self.refuses(domain, "id", words)) is not None:
-            return kind
+        # A hyphen may also replace the colon of "password: abc123".
+        for text in (named, words, named.replace("-", ": ")):
+            if (kind := self.refuses(domain, "id", text)) is not None:
+                return kind
         # Lower case hides names, so a long id about a user counts as one.
         is_long = self.redactor is not None and len(words.split()) > _LONG_ID
         return "name" if is_long and self.redactor is not None and self.redactor.speaks_of_a_user(words) else None
