@@ -88,8 +88,8 @@ async def test_what_an_agent_records_changes_what_it_reads(harness: Harness) -> 
 
         said = await called(agent, "record_correction", text="no horror, please")
         assert (said["carried_out"], said["understood"]) == (True, True)
-        told = await until(agent, "list_lines", lambda found: bool(found.get("said")))
-        assert [(each["stance"], each["value"].casefold()) for each in told["said"]] == [("avoids", "horror")]
+        told = await until(agent, "list_lines", lambda found: bool(found.get("statements")))
+        assert [(each["stance"], each["value"].casefold()) for each in told["statements"]] == [("avoids", "horror")]
 
     out = harness.quiet()
     assert {each.user_id for model in (Ranking, Selection, SkillDiff) for each in out.values(model)} == {"ann"}
