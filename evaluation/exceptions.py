@@ -7,10 +7,6 @@ class QualityError(StreamsError):
     """Base of all errors of an evaluation: bad data, bad results, an option that does not fit."""
 
 
-class UnknownArm(QualityError, LookupError):
-    """No arm has this name."""
-
-
 class ArmFailed(QualityError, RuntimeError):
     """An arm raised, or did not return each candidate exactly once; the message names the arm and the user."""
 

@@ -1,13 +1,17 @@
 """The paper's protocol (3.1): arms are trained on a split, and rank each test user's last choice among ten."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
+import orjson
+
 from evaluation.baselines import ItemKnn, KnnAndProfile, Popularity, Profile, Random
-from evaluation.exceptions import ArmFailed, QualityError, UnknownArm
+from evaluation.exceptions import ArmFailed, QualityError
 from evaluation.measures import Difference, Interval, averages, hit_at, interval, paired
 from evaluation.replies import Cost
 from evaluation.simulation import Progress, no_progress, side_by_side
@@ -15,6 +19,8 @@ from evaluation.skill_arms import INCREMENTAL, Rule
 from evaluation.split import Case, Split
 from evaluation.warm_up import ArmOptions, StreamedArm, WarmedUp
 from operators.evolve.proposals import RulesReasoner
+
+_ROW_START = b'{"finished_at"'
 
 
 class Arm(Protocol):
@@ -46,32 +52,27 @@ class Entry:
     asks: bool = False
 
 
-def _simple(kind: Callable[[], Arm]) -> Callable[[ArmOptions], Arm]:
-    return lambda _: kind()
-
-
-def _with_llm(rule: Rule, options: ArmOptions) -> Arm:
-    from evaluation.llm import LlmArm  # noqa: PLC0415
-
-    return LlmArm(rule, options)
-
-
 def _skills(rule: Rule) -> tuple[str, Entry]:
     return rule.name, Entry(rule.description, partial(WarmedUp, rule))
 
 
 def _llm(rule: Rule) -> tuple[str, Entry]:
-    return rule.name, Entry(rule.description, partial(_with_llm, rule), asks=True)
+    def make(options: ArmOptions) -> Arm:
+        from evaluation.llm import LlmArm  # noqa: PLC0415
+
+        return LlmArm(rule, options)
+
+    return rule.name, Entry(rule.description, make, asks=True)
 
 
 # The arms of `sager eval` by name, in the order in which reports list them.
 ARMS: Mapping[str, Entry] = dict(
     [
-        ("random", Entry("chance", _simple(Random))),
-        ("popularity", Entry("how many users met the item", _simple(Popularity))),
-        ("item-knn", Entry("cosine of the items' users, shrunk; no attributes", _simple(ItemKnn))),
-        ("profile", Entry("TF-IDF profile of all facts that the parsers find", _simple(Profile))),
-        ("item-knn+profile", Entry("both, as standard scores added", _simple(KnnAndProfile))),
+        ("random", Entry("chance", lambda _: Random())),
+        ("popularity", Entry("how many users met the item", lambda _: Popularity())),
+        ("item-knn", Entry("cosine of the items' users, shrunk; no attributes", lambda _: ItemKnn())),
+        ("profile", Entry("TF-IDF profile of all facts that the parsers find", lambda _: Profile())),
+        ("item-knn+profile", Entry("both, as standard scores added", lambda _: KnnAndProfile())),
         _skills(Rule("prior", "StatInit alone: no community, no evolution", retrieves=False, learns=False)),
         _skills(Rule("no-skill", "retrieve only, by the streamed graph (MemRec)", ranks=False, learns=False)),
         _skills(Rule("statinit", "retrieve and StatInit, no evolution", learns=False)),
@@ -94,18 +95,6 @@ ARMS: Mapping[str, Entry] = dict(
         _llm(Rule("sager-llm", "all of SAGER by an LLM, which evolves skills and ranks")),
     ]
 )
-
-
-def known(names: Iterable[str]) -> list[str]:
-    """The names, without duplicates.
-
-    Raises:
-        UnknownArm: one of them is unknown; the message lists all arms.
-    """
-    wanted = list(dict.fromkeys(names))
-    if unknown := [name for name in wanted if name not in ARMS]:
-        raise UnknownArm(f"there is no arm {', '.join(map(repr, unknown))}; there are: {', '.join(ARMS)}")
-    return wanted
 
 
 @dataclass(frozen=True)
@@ -211,3 +200,20 @@ async def run(
 
 def _named(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
+
+
+def add_result(path: Path, result: Result, fingerprint: str, options: Mapping[str, Any]) -> None:
+    """Append a result to a file of JSON lines, which is created with its parents.
+
+    DuckDB reads the file as it is: `SELECT arm, hit_at_1 FROM '.sager/quality.jsonl'`.
+
+    Raises:
+        QualityError: the file holds something else.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    row = {"finished_at": datetime.now(UTC), "fingerprint": fingerprint, **result.as_json(), "options": options}
+    with path.open("a+b") as file:
+        file.seek(0)
+        if file.read(len(_ROW_START)) not in (b"", _ROW_START):
+            raise QualityError(f"{path} holds no results of evaluations: name another file with --results")
+        file.write(orjson.dumps(row | {"places": dict(result.places)}, option=orjson.OPT_APPEND_NEWLINE))

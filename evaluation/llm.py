@@ -28,12 +28,10 @@ from streams.settings import Settings
 OPENAI_URL = "https://api.openai.com/v1"
 
 
-def client_of(settings: Settings, replies: Replies) -> LlmClient:
-    """The configured endpoint, with all calls counted.
-
-    It has no circuit breaker: if the endpoint stays down, the run ends and can be resumed.
-    """
-    return LlmClient(
+def client_of(settings: Settings, replies: Replies) -> CachedClient:
+    """The configured endpoint with stored replies and all calls counted."""
+    # No circuit breaker: if the endpoint stays down, the run ends and can be resumed.
+    client = LlmClient(
         base_url=settings.llm_base_url or OPENAI_URL,
         api_key=settings.llm_api_key.get_secret_value() if settings.llm_api_key else "",
         model=settings.llm_model,
@@ -43,10 +41,7 @@ def client_of(settings: Settings, replies: Replies) -> LlmClient:
         sizes_in_schema=settings.llm_sizes_in_schema,
         on_call=replies.count,
     )
-
-
-def desk_of(client: LlmClient, replies: Replies, settings: Settings) -> CachedClient:
-    """The client with stored replies: only the form of a strict schema also differs between requests to one model."""
+    # Requests to one model differ only in the form of a strict schema.
     return CachedClient(client, replies, f"sizes={settings.llm_sizes_in_schema}")
 
 
@@ -98,19 +93,17 @@ class LlmArm(WarmedUp):
                 f"{rule.name} needs a model: set OPENAI_API_KEY and SAGER_LLM_MODEL, and OPENAI_BASE_URL where it is "
                 "not OpenAI's own"
             )
-        replies = options.replies or Replies()
-        self._client = client_of(settings, replies)
-        self._desk = desk_of(self._client, replies, settings)
-        reasoner = LlmReasoner(self._desk, gate=OUTPUT_GATE)
+        self._client = client_of(settings, options.replies or Replies())
+        reasoner = LlmReasoner(self._client, gate=OUTPUT_GATE)
         reason = GatedReasoner(reasoner, lambda: None).reason if settings.gate else reasoner.reason
         super().__init__(replace(rule, reason=lambda: lenient(reason)), options)
         self.concurrency = options.concurrency
-        self._ranker = ListwiseRanker(self._desk, orders=settings.rank_orders, gate=OUTPUT_GATE)
+        self._ranker = ListwiseRanker(self._client, orders=settings.rank_orders, gate=OUTPUT_GATE)
 
     @property
     def spent(self) -> Cost:
         """The cost of all calls, including the warm-up."""
-        return self._desk.spent
+        return self._client.spent
 
     async def aclose(self) -> None:
         """Close the connections."""

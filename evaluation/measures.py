@@ -68,6 +68,17 @@ class Summary:
     by_seen: Mapping[str, float]
     choices_by_seen: Mapping[str, int]
 
+    def as_json(self) -> dict[str, Any]:
+        """The figures over all choices as `--json` prints them."""
+        return {
+            "users": self.users,
+            "choices": self.choices,
+            "hit_at_1": round(self.hit_at_1, 4),
+            "ci95_hit_at_1": rounded(self.ci95),
+            "ndcg_at_5": round(self.ndcg_at_5, 4),
+            "mrr": round(self.mrr, 4),
+        }
+
 
 def rounded(interval: Interval | None) -> list[float] | None:
     """An interval as `--json` prints it."""

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from evaluation.hosts import HOSTS, HostRequest
-from evaluation.llm import client_of, desk_of, lenient
-from evaluation.measures import Places, minus, rounded, summary
+from evaluation.llm import client_of, lenient
+from evaluation.measures import Places, minus, summary
 from evaluation.plans import Choice, Plan
 from evaluation.replies import CachedClient, Replies
 from evaluation.simulation import Progress, Turn, no_progress, side_by_side, simulate
@@ -37,8 +37,8 @@ TAUS = (0, 1, 2, 3)
 MODEL = "model"
 
 
-def _verdicts(desk: CachedClient, on_unusable: Callable[[], object]) -> Reason:
-    return lenient(GatedReasoner(LlmReasoner(desk, gate=OUTPUT_GATE)).reason, on_unusable)
+def _verdicts(client: CachedClient, on_unusable: Callable[[], object]) -> Reason:
+    return lenient(GatedReasoner(LlmReasoner(client, gate=OUTPUT_GATE)).reason, on_unusable)
 
 
 def _counts(*_: object) -> Reason:
@@ -110,10 +110,10 @@ class CountedReasoner:
 class _Skills(SkillArm):
     """One user's skill in one arm, whose changes are counted."""
 
-    def __init__(self, arm: ModelArm, plan: Plan, desk: CachedClient, counted: CountedReasoner) -> None:
+    def __init__(self, arm: ModelArm, plan: Plan, client: CachedClient, counted: CountedReasoner) -> None:
         name = arm.rule.name
         self._totals = counted
-        reason = arm.reason(desk, lambda: counted.unusable.update([name]))
+        reason = arm.reason(client, lambda: counted.unusable.update([name]))
         rule = replace(arm.rule, reason=lambda: reason, ranks=True)
         super().__init__(rule, plan, (RankBy.SKILL,), weighs=False, shares=False)
 
@@ -130,12 +130,12 @@ class _Skills(SkillArm):
 class Player:
     """One user, in all arms."""
 
-    def __init__(self, user_id: str, plan: Plan, desk: CachedClient, counted: CountedReasoner) -> None:
+    def __init__(self, user_id: str, plan: Plan, client: CachedClient, counted: CountedReasoner) -> None:
         self._user_id = user_id
         self._plan = plan.of([user_id])
-        self._desk, self._counted = desk, counted
+        self._client, self._counted = client, counted
         self._choices = plan.choices[user_id]
-        self._ranker = ListwiseRanker(desk, orders=1, gate=OUTPUT_GATE)
+        self._ranker = ListwiseRanker(client, orders=1, gate=OUTPUT_GATE)
         self._slims = SkillArm(ARMS[COUNTS].rule, self._plan)
         self._before: dict[str, list[PolicySkill]] = {}
         """Each arm's skill before each choice."""
@@ -150,7 +150,7 @@ class Player:
 
     async def _chain(self, arm: ModelArm) -> list[RankedPlace]:
         """Play the choices with one arm: each is ranked with the skill before it, by the model and by itself."""
-        skills, found = _Skills(arm, self._plan, self._desk, self._counted), list[RankedPlace]()
+        skills, found = _Skills(arm, self._plan, self._client, self._counted), list[RankedPlace]()
         name, before = arm.rule.name, self._before.setdefault(arm.rule.name, [])
 
         def record(turn: Turn[Choice], answer: RankedArm, reply: Visit) -> None:
@@ -232,11 +232,10 @@ async def run(
     """
     users, counted = list(plan.choices), CountedReasoner()
     client = client_of(settings, replies)
-    desk = desk_of(client, replies, settings)
     ranked: dict[str, list[RankedPlace]] = {}
 
     async def play(user_id: str) -> None:
-        player = Player(user_id, plan, desk, counted)
+        player = Player(user_id, plan, client, counted)
         ranked[user_id] = await player.play(arms, sweeps=user_id in users[:swept])
         progress("users", len(ranked), len(users))
 
@@ -256,10 +255,10 @@ async def run(
         "changes": _by_arm(counted.changes),
         "learned": dict(counted.learned),
         "unusable": dict(counted.unusable),
-        "calls": desk.spent.calls,
-        "cached_calls": desk.spent.cached_calls,
-        "prompt_tokens": desk.spent.prompt_tokens,
-        "completion_tokens": desk.spent.completion_tokens,
+        "calls": client.spent.calls,
+        "cached_calls": client.spent.cached_calls,
+        "prompt_tokens": client.spent.prompt_tokens,
+        "completion_tokens": client.spent.completion_tokens,
     }
 
 
@@ -290,12 +289,7 @@ def lines_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "data": found["data"],
                 "arm": arm,
                 "by": by,
-                "users": figures.users,
-                "choices": figures.choices,
-                "hit_at_1": round(figures.hit_at_1, 4),
-                "ci95_hit_at_1": rounded(figures.ci95),
-                "ndcg_at_5": round(figures.ndcg_at_5, 4),
-                "mrr": round(figures.mrr, 4),
+                **figures.as_json(),
                 "early": round(figures.early, 4),
                 "late": round(figures.late, 4),
                 "minus": None if other is None else {base: minus(of_arm, other).as_json()},

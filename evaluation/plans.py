@@ -9,6 +9,7 @@ from enum import StrEnum
 from itertools import accumulate
 from pathlib import Path
 
+from evaluation.baselines import standard
 from evaluation.community import Community
 from evaluation.dataset import NEGATIVES, Sequences, generator, sequences
 from evaluation.exceptions import QualityError
@@ -129,8 +130,8 @@ def expose(
     measures nothing.
     """
     items = [taken, *others]
-    near = _standard([companions.get(item, 0.0) for item in items])
-    liked = _standard([math.log1p(popularity.get(item, 0)) for item in items])
+    near = standard([companions.get(item, 0.0) for item in items])
+    liked = standard([math.log1p(popularity.get(item, 0)) for item in items])
     scores = {
         item: one + POPULARITY * other + NOISE * chance.gauss()
         for item, one, other in zip(items, near, liked, strict=True)
@@ -139,12 +140,6 @@ def expose(
     if taken in shown:
         return shown, True
     return [*shown[:-1], taken], False
-
-
-def _standard(values: Sequence[float]) -> list[float]:
-    mean = math.fsum(values) / len(values)
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
-    return [(value - mean) / spread if spread else 0.0 for value in values]
 
 
 class ListBuilder:

@@ -21,14 +21,11 @@ from operators.llm import prompt_hash
 from streams.llm import CallRecord, Outcome, Reply
 from streams.llm.client import LlmClient
 
-LAYOUT = 1
-_TABLES = (
-    "CREATE TABLE replies_layout (version INTEGER)",
-    """CREATE TABLE replies (
-        question VARCHAR PRIMARY KEY, model VARCHAR, name VARCHAR, prompt_hash VARCHAR, answered_at TIMESTAMP,
-        outcome VARCHAR, told JSON,
-        calls INTEGER, prompt_tokens BIGINT, completion_tokens BIGINT, latency_ms BIGINT)""",
-)
+_TABLE = """
+CREATE TABLE IF NOT EXISTS replies (
+    question VARCHAR PRIMARY KEY, model VARCHAR, name VARCHAR, prompt_hash VARCHAR, answered_at TIMESTAMP,
+    outcome VARCHAR, answer JSON, calls INTEGER, prompt_tokens BIGINT, completion_tokens BIGINT, latency_ms BIGINT)
+"""
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     # DuckDB 1.5, today's command line, cannot read the default storage of 2.0.
     "storage_compatibility_version": "v1.5.0",
@@ -182,15 +179,15 @@ class Replies:
 
     def _find(self, question: str) -> StoredReply | None:
         found = self._db.execute(
-            "SELECT outcome, told, calls, prompt_tokens, completion_tokens, prompt_hash, latency_ms "
+            "SELECT outcome, answer, calls, prompt_tokens, completion_tokens, prompt_hash, latency_ms "
             "FROM replies WHERE question = ?",
             [question],
         ).fetchone()
         if found is None:
             return None
-        outcome, told, calls, prompt_tokens, completion_tokens, prompt_hash, latency_ms = found
+        outcome, answer, calls, prompt_tokens, completion_tokens, prompt_hash, latency_ms = found
         cost = Cost(calls, prompt_tokens, completion_tokens, cached_calls=calls)
-        return StoredReply(Outcome(outcome), orjson.loads(told), cost, prompt_hash, latency_ms)
+        return StoredReply(Outcome(outcome), orjson.loads(answer), cost, prompt_hash, latency_ms)
 
 
 class CachedClient:
@@ -201,6 +198,10 @@ class CachedClient:
         self._replies = replies
         self._form = form
         self.spent = Cost()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._endpoint.aclose()
 
     async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Reply:
         """Like `LlmClient.ask`.
@@ -216,15 +217,15 @@ class CachedClient:
             began = time.monotonic()
             try:
                 outcome: Outcome = Outcome.OK
-                told: object = (await self._endpoint.ask(prompt, schema, name=name, max_tokens=max_tokens)).answer
+                answer: object = (await self._endpoint.ask(prompt, schema, name=name, max_tokens=max_tokens)).answer
             except ReasonerUnavailable as error:
                 if error.outcome not in _ITS_OWN:
                     raise NoReply(
                         f"the endpoint does not answer: {error}. {self._replies.how_to_continue()}"
                     ) from error
-                outcome, told = Outcome(error.outcome), error.detail
+                outcome, answer = Outcome(error.outcome), error.detail
             latency_ms = round(1000 * (time.monotonic() - began))
-            return StoredReply(outcome, told, self._replies.spent_on(hashed), hashed, latency_ms)
+            return StoredReply(outcome, answer, self._replies.spent_on(hashed), hashed, latency_ms)
 
         key = orjson.dumps([model, self._form, name, prompt, schema, max_tokens])
         kept = await self._replies.answer(hashlib.sha256(key).hexdigest(), name, model, asked)
@@ -248,18 +249,9 @@ def _opened(path: Path | None) -> duckdb.DuckDBPyConnection:
         path.parent.mkdir(parents=True, exist_ok=True)
     try:
         db = duckdb.connect(str(path or ":memory:"), config=_CONFIG)
+        db.execute(_TABLE)
     except duckdb.Error as error:
         held = "lock" in str(error).lower()
         why = "another process holds it: wait for it, or" if held else f"it cannot be opened ({error}):"
         raise QualityError(f"{path} cannot store the replies: {why} name another --results") from error
-    tables = {name for (name,) in db.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
-    if not tables:
-        db.execute("BEGIN")
-        for statement in _TABLES:
-            db.execute(statement)
-        db.execute("INSERT INTO replies_layout VALUES (?)", [LAYOUT])
-        db.execute("COMMIT")
-    elif "replies_layout" not in tables or db.execute("FROM replies_layout").fetchall() != [(LAYOUT,)]:
-        db.close()
-        raise QualityError(f"{path} cannot store the replies, because it holds something else: name another --results")
     return db

@@ -1,11 +1,10 @@
 """The product as an arm: skills that rank and learn by the steps of the worker's agents, with parts left out."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from evaluation.community import event_at_beginning
-from evaluation.exceptions import UnknownArm
 from evaluation.plans import Choice, Plan
 from evaluation.simulation import Turn
 from operators import weights as weigh
@@ -86,18 +85,6 @@ STREAM_RULES: Mapping[str, Rule] = {
         Rule(SAGER, "the product as it ships"),
     )
 }
-
-
-def known(names: Iterable[str]) -> list[Rule]:
-    """The stream's arms of these names, each once.
-
-    Raises:
-        UnknownArm: one of them is unknown; the message lists all arms.
-    """
-    wanted = list(dict.fromkeys(names))
-    if unknown := [name for name in wanted if name not in STREAM_RULES]:
-        raise UnknownArm(f"there is no arm {', '.join(map(repr, unknown))}; there are: {', '.join(STREAM_RULES)}")
-    return [STREAM_RULES[name] for name in wanted]
 
 
 @dataclass(frozen=True)

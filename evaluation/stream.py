@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.measures import Places, growth_rate, minus, rounded, summary
+from evaluation.measures import Places, growth_rate, minus, summary
 from evaluation.plans import Choice, Plan
 from evaluation.simulation import Progress, Turn, no_progress, simulate
 from evaluation.skill_arms import PRIOR, RankBy, RankedArm, Rule, SkillArm
@@ -85,12 +85,7 @@ def lines_of(plan: Plan, results: Sequence[StreamResult], by: RankBy, seed: int)
                 "candidates": plan.lists.value,
                 "history": plan.history,
                 "by": by.value,
-                "users": figures.users,
-                "choices": figures.choices,
-                "hit_at_1": round(figures.hit_at_1, 4),
-                "ci95_hit_at_1": rounded(figures.ci95),
-                "ndcg_at_5": round(figures.ndcg_at_5, 4),
-                "mrr": round(figures.mrr, 4),
+                **figures.as_json(),
                 "by_seen": {name: round(hits, 4) for name, hits in figures.by_seen.items()},
                 "choices_by_seen": figures.choices_by_seen,
                 "minus": {

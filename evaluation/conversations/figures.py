@@ -1,6 +1,5 @@
 """Figures of cards: each line is matched with the preference that it shares most with, and then counted."""
 
-import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,6 +11,7 @@ from evaluation.conversations.layout import Person, PreferenceKind, Unreadable
 from evaluation.conversations.listening import Conversation, Listener, by_rules, simulate_person
 from evaluation.conversations.truth import Truth, Verdict, matches, truths_of, verdict_on
 from evaluation.exceptions import QualityError
+from evaluation.simulation import side_by_side
 from schemas import encode
 from schemas.cards import CardLine
 
@@ -176,7 +176,7 @@ async def run(
     concurrency: int = 1,
     tell: Callable[[int], object] = int,
 ) -> Totals:
-    """Play persons, `concurrency` of them at a time, and sum up; the sums do not depend on who is done first.
+    """Play persons, several at a time, and sum up.
 
     Args:
         persons: the persons, as they are read.
@@ -184,33 +184,23 @@ async def run(
         concurrency: more than one is of use only with a model.
         tell: receives the number of persons and unreadable files done.
     """
-    found, waiting, done = Totals(), list[tuple[Person, asyncio.Task[Conversation]]](), 0
+    found, done = Totals(), 0
 
-    async def finish() -> None:
+    async def play(who: Person | Unreadable) -> None:
         nonlocal done
-        who, task = waiting.pop(0)
-        try:
-            found.add(await task)
-        except QualityError:  # the endpoint or the budget: no other person fares better
-            raise
-        except Exception as error:
-            found.failed.append((who.user_id, f"{type(error).__name__}: {error}"))
+        if isinstance(who, Unreadable):
+            found.unreadable.append((who.path, who.why))
+        else:
+            try:
+                found.add(await simulate_person(who, listen))
+            except QualityError:  # the endpoint or the budget: no other person fares better
+                raise
+            except Exception as error:
+                found.failed.append((who.user_id, f"{type(error).__name__}: {error}"))
         done += 1
-        tell(done + len(found.unreadable))
+        tell(done)
 
-    try:
-        for who in persons:
-            if isinstance(who, Unreadable):
-                found.unreadable.append((who.path, who.why))
-                continue
-            waiting.append((who, asyncio.create_task(simulate_person(who, listen))))
-            if len(waiting) >= concurrency:
-                await finish()
-        while waiting:
-            await finish()
-    finally:
-        for _, task in waiting:
-            task.cancel()
+    await side_by_side(persons, play, concurrency)
     return found
 
 

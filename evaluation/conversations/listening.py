@@ -84,13 +84,13 @@ class ModelListener:
     """Understands chunks with a model; by rules where its answer is unusable, which is counted.
 
     Args:
-        desk: the model's client, which keeps replies.
+        client: the model's client, which keeps replies.
         by: `MODEL` or `BOTH`.
     """
 
-    def __init__(self, desk: CachedClient, by: ReaderChoice) -> None:
+    def __init__(self, client: CachedClient, by: ReaderChoice) -> None:
         self._by = by
-        self._listening = LlmExtractor(desk, extractor=RULES, gate=OUTPUT_GATE)
+        self._listening = LlmExtractor(client, extractor=RULES, gate=OUTPUT_GATE)
         self.unusable = 0
 
     async def listen(self, turns: Sequence[cards.Turn], card: Card | None) -> Extraction:

@@ -36,7 +36,7 @@ BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 BETWEEN = timedelta(hours=1)
 
 
-class Replies(StrEnum):
+class ReplyForm(StrEnum):
     """The form of replies: words alone, or the fields of a form."""
 
     TEXT = "text"
@@ -120,7 +120,7 @@ class SkillLearner:
             below every one that no statement avoids, and names the statement.
     """
 
-    def __init__(self, replies: Replies = Replies.STRUCTURED) -> None:
+    def __init__(self, replies: ReplyForm = ReplyForm.STRUCTURED) -> None:
         self.replies = replies
         self.skills: dict[tuple[str, str], PolicySkill] = {}
         self.outcomes: Counter[str] = Counter()
@@ -157,7 +157,7 @@ class SkillLearner:
 
     def say(self, scenario: Scenario, text: str) -> PolicySkill:
         """The skill after a sentence in passing."""
-        self._correct(scenario, Reply(ReplyKind.REJECTED, text), Replies.TEXT)
+        self._correct(scenario, Reply(ReplyKind.REJECTED, text), ReplyForm.TEXT)
         return self.skill(scenario)
 
     def skill(self, scenario: Scenario) -> PolicySkill:
@@ -215,10 +215,10 @@ class SkillLearner:
         effects = self._evolve.abstain(EvolveState(self.skill(scenario)), abstention)
         self._keep(scenario, effects.outcome, effects.skill)
 
-    def _correct(self, scenario: Scenario, reply: Reply, replies: Replies) -> None:
+    def _correct(self, scenario: Scenario, reply: Reply, replies: ReplyForm) -> None:
         items, skill = self.facts(scenario.items), self.skill(scenario)
         content: dict[str, Any] = {"text": reply.text}
-        if replies is Replies.STRUCTURED and (reply.says or reply.suits):
+        if replies is ReplyForm.STRUCTURED and (reply.says or reply.suits):
             about = reply.item_id if reply.kind is ReplyKind.REJECTED else None
             content = {"item_id": about, "directives": reply.says, "acceptable": reply.suits}
         event_id = self._event_id("correction")

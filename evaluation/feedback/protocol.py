@@ -6,7 +6,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from evaluation.feedback.learners import InPassingLearner, Offer, Replies, SkillLearner, StructuredLearner
+from evaluation.feedback.learners import InPassingLearner, Offer, ReplyForm, SkillLearner, StructuredLearner
 from evaluation.feedback.person import Reply, react, reply
 from evaluation.feedback.scenarios import LEARNING, ORIGINAL, SHIFTED, TESTS, Scenario, Scenarios
 from evaluation.simulation import Arm, Progress, Retry, Turn, no_progress, simulate
@@ -202,7 +202,7 @@ def by_phase(played: EvaluationResult) -> dict[str, list[float]]:
 
 
 async def evaluate(
-    scenarios: Scenarios, replies: Replies, passes: int, *, asks: bool, progress: Progress = no_progress
+    scenarios: Scenarios, replies: ReplyForm, passes: int, *, asks: bool, progress: Progress = no_progress
 ) -> list[dict[str, Any]]:
     """Play the protocol with the product and its yardsticks: one object per line of `--json`."""
     skills = SkillLearner(replies)

@@ -38,6 +38,14 @@ def names_of(text: str) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
+def arms_of(text: str, known: Mapping[str, object], ctx: typer.Context) -> list[str]:
+    """Parse the option `--arm`: at least one name of an arm."""
+    names = names_of(text)
+    if not names or not set(names) <= set(known):
+        raise typer.BadParameter(f"name at least one of {', '.join(known)}", ctx, param_hint="--arm")
+    return names
+
+
 def members(kind: "type[StrEnum]", text: str, option: str, ctx: typer.Context) -> list[Any]:
     """Parse a comma-separated option into members of an enumeration."""
     names = names_of(text)

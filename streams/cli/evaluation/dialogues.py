@@ -37,11 +37,11 @@ def feedback(
     Skills learn by the steps of the worker's agents, in this process. docs/quality.md explains the figures;
     with --json the last line has the shares of all passes, `phase_1` to `phase_4`.
     """
-    from evaluation.feedback.learners import Replies  # noqa: PLC0415
+    from evaluation.feedback.learners import ReplyForm  # noqa: PLC0415
     from evaluation.feedback.protocol import evaluate  # noqa: PLC0415
     from evaluation.feedback.scenarios import read  # noqa: PLC0415
 
-    how = members(Replies, replies, "--replies", ctx)[0]
+    how = members(ReplyForm, replies, "--replies", ctx)[0]
     found = read(data).of(people)
     with ProgressBars() as progress:
         lines = asyncio.run(evaluate(found, how, passes, asks=ask, progress=progress.update))
@@ -114,14 +114,13 @@ def _run(
     if by.value == "rules":
         return asyncio.run(run(persons, tell=show_progress)), 0
     from evaluation.conversations.listening import ModelListener  # noqa: PLC0415
-    from evaluation.llm import client_of, desk_of  # noqa: PLC0415
+    from evaluation.llm import client_of  # noqa: PLC0415
     from evaluation.replies import Replies  # noqa: PLC0415
 
     async def play(replies: Replies) -> "tuple[Totals, int]":
-        configured = settings()
-        client = client_of(configured, replies)
+        client = client_of(settings(), replies)
         try:
-            listener = ModelListener(desk_of(client, replies, configured), by)
+            listener = ModelListener(client, by)
             return await run(
                 persons, listen=listener.listen, concurrency=CONCURRENCY, tell=show_progress
             ), listener.unusable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.evaluation.common import EXTRA, FOLDER, Budget, Domain, Seed, members, names_of, print_lines
+from streams.cli.evaluation.common import EXTRA, FOLDER, Budget, Domain, Seed, arms_of, members, print_lines
 from streams.cli.evaluation.dialogues import conversations, feedback
 from streams.cli.evaluation.simulations import model, stream
 from streams.cli.options import AsJson, examples, require_extra
@@ -73,20 +73,13 @@ def evaluate(
         raise typer.BadParameter("name the folder of the data set", ctx, param_hint="--data")
     require_extra(*EXTRA)
     from evaluation.dataset import Negatives  # noqa: PLC0415
-    from evaluation.exceptions import UnknownArm  # noqa: PLC0415
-    from evaluation.leave_one_out import ARMS, known, run  # noqa: PLC0415
+    from evaluation.leave_one_out import ARMS, add_result, run  # noqa: PLC0415
     from evaluation.replies import Replies  # noqa: PLC0415
-    from evaluation.results import add  # noqa: PLC0415
     from evaluation.split import read  # noqa: PLC0415
     from evaluation.warm_up import ArmOptions  # noqa: PLC0415
 
     kind = members(Negatives, candidates, "--candidates", ctx)[0]
-    try:
-        names = known(names_of(arm))
-    except UnknownArm as error:
-        raise typer.BadParameter(str(error), ctx, param_hint="--arm") from error
-    if not names:
-        raise typer.BadParameter(f"name at least one of {', '.join(ARMS)}", ctx, param_hint="--arm")
+    names = arms_of(arm, ARMS, ctx)
     split, answers = read(data, kind, users, seed, domain=domain)
     for reason, times in answers.notes.items():
         note(f"{times:,} {reason}")
@@ -98,7 +91,7 @@ def evaluate(
             made = ARMS[name].make(options)
             result = asyncio.run(run(made, split, answers, seed, progress.update, options.concurrency))
             recorded = {"tau": tau, "slim_tokens": options.slim_tokens, **_note_cost(result)}
-            add(results, result, split.fingerprint, recorded)
+            add_result(results, result, split.fingerprint, recorded)
             done.append(result)
             if as_json:  # at once: an arm may take hours
                 print_lines([result.as_json()], as_json)

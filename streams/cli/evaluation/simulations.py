@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from streams.cli.evaluation.common import EXTRA, FOLDER, Budget, Data, Domain, Seed, members, names_of, print_lines
+from streams.cli.evaluation.common import (
+    EXTRA,
+    FOLDER,
+    Budget,
+    Data,
+    Domain,
+    Seed,
+    arms_of,
+    members,
+    names_of,
+    print_lines,
+)
 from streams.cli.options import AsJson, require_extra, settings
 from streams.cli.output import json_text
 from streams.cli.progress import ProgressBars
@@ -46,9 +57,8 @@ def stream(
     docs/quality.md explains the figures.
     """
     require_extra(*EXTRA)
-    from evaluation.exceptions import UnknownArm  # noqa: PLC0415
     from evaluation.plans import ListKind, plans  # noqa: PLC0415
-    from evaluation.skill_arms import RankBy, known  # noqa: PLC0415
+    from evaluation.skill_arms import STREAM_RULES, RankBy  # noqa: PLC0415
     from evaluation.stream import lines_of, simulate_user  # noqa: PLC0415
 
     kinds = members(ListKind, candidates, "--candidates", ctx)
@@ -56,12 +66,7 @@ def stream(
     lengths = names_of(history)
     if not lengths or not all(length.isdecimal() for length in lengths):
         raise typer.BadParameter(f"{history!r} is no number of visits", ctx, param_hint="--history")
-    try:
-        rules = known(names_of(arm))
-    except UnknownArm as error:
-        raise typer.BadParameter(str(error), ctx, param_hint="--arm") from error
-    if not rules:
-        raise typer.BadParameter("name at least one", ctx, param_hint="--arm")
+    rules = [STREAM_RULES[name] for name in arms_of(arm, STREAM_RULES, ctx)]
     visits = [int(length) for length in lengths]
     with ProgressBars() as progress:
         for plan in plans(data, kinds, visits, users, most=choices, seed=seed, domain=domain, progress=progress.update):
@@ -97,9 +102,7 @@ def model(
     from evaluation.plans import ListKind, full_plan  # noqa: PLC0415
     from evaluation.replies import Replies  # noqa: PLC0415
 
-    names = names_of(arm) if arm else list(with_model.ARMS)
-    if not set(names) <= set(with_model.ARMS):
-        raise typer.BadParameter(f"there are: {', '.join(with_model.ARMS)}", ctx, param_hint="--arm")
+    names = arms_of(arm, with_model.ARMS, ctx) if arm else list(with_model.ARMS)
     with ProgressBars() as progress, closing(Replies(FOLDER / REPLIES, budget_calls)) as replies:
         plan = full_plan(
             data, users, choices, ListKind.POPULAR, HISTORY, POOL, seed=seed, domain=domain, progress=progress.update

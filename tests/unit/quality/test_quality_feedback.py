@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from evaluation.exceptions import QualityError
-from evaluation.feedback.learners import InPassingLearner, Replies, SkillLearner, StructuredLearner
+from evaluation.feedback.learners import InPassingLearner, ReplyForm, SkillLearner, StructuredLearner
 from evaluation.feedback.person import ReplyKind, reply
 from evaluation.feedback.protocol import EvaluationResult, reliability, run_pass
 from evaluation.feedback.scenarios import ORIGINAL, SHIFTED, Scenarios, read
@@ -53,7 +53,7 @@ def test_the_simulated_person_words_feedback_like_the_benchmark(scenarios):
         assert said.is_right is (action == scenario.answer)
 
 
-@pytest.mark.parametrize("replies", list(Replies))
+@pytest.mark.parametrize("replies", list(ReplyForm))
 def test_skills_learn_as_much_as_a_learner_with_structured_feedback(scenarios, remembering, replies):
     skills = SkillLearner(replies)
     passing = InPassingLearner(skills)

@@ -12,7 +12,6 @@ from evaluation.model import NO_SKILL, PRIOR
 from evaluation.model import run as run_model
 from evaluation.plans import ListKind, full_plan
 from evaluation.replies import Replies
-from evaluation.results import read as results_of
 from evaluation.split import read
 from evaluation.warm_up import ArmOptions
 from streams.cli import app
@@ -97,6 +96,10 @@ def test_a_run_stops_at_its_budget_and_resumes(tmp_path):
     assert (found["llm_calls"], found["cached_calls"], asked) == (4, 3, 4)
     assert f"{found['prompt_tokens'] / 1_000:.4f} USD" in done.stderr
     assert [row["options"]["model"] for row in results_of(results)] == ["fake"]
+
+
+def results_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 KEYS = {
