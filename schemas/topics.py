@@ -80,7 +80,7 @@ def diff_key(user_id: str, domain: str, version: int) -> bytes:
 def key_prefix(*parts: str) -> bytes:
     """Return the prefix of every key that begins with these parts and has more.
 
-    >>> key_start("ann")
+    >>> key_prefix("ann")
     b'["ann",'
     """
     return to_json(parts)[:-1] + b","

@@ -71,8 +71,8 @@ def print_fields(fields: Mapping[str, Any]) -> None:
 def format_value(value: Any) -> str:  # noqa: PLR0911 - one per kind of value
     """Format a value for people.
 
-    >>> in_words(0.25), in_words(1200), in_words(None), in_words([0.1, 2]), in_words({"a": 1, "b": True})
-    ('0.250', '1,200', '-', '0.100, 2', 'a 1, b yes')
+    >>> format_value(0.25), format_value(1200), format_value(None), format_value({"a": 1, "b": True})
+    ('0.250', '1,200', '-', 'a 1, b yes')
     """
     match value:
         case None:

@@ -4,7 +4,7 @@ Worker and operator get every topic, the materializer every topic that becomes r
 roles until they list it here.
 
 >>> from streams.settings import Settings
->>> [str(grant) for grant in grants(Role.ADVOCATE, Settings())][:3]
+>>> [str(grant) for grant in grants(KafkaRole.ADVOCATE, Settings())][:3]
 ['Read topic sager.skill-diffs', 'Read topic sager.card-diffs', 'Read topic sager.cards']
 """
 

@@ -43,7 +43,7 @@ def define(worker: Worker, models: Models) -> None:
         return "ranked"
 
     executor = KeyedExecutor(RecordDispatcher(worker, "rank", on_request, RankRequest), deps.settings.in_flight)
-    define_agent(app, "rank", [RankRequest], executor.submit, "RankingPipeline rank requests from local state.")
+    define_agent(app, "rank", [RankRequest], executor.submit, "Answers rank requests from local state.")
 
 
 def count(ranking: Ranking) -> None:

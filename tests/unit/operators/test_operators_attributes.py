@@ -1,16 +1,11 @@
 """Attribute identity (DESIGN 6, Merge): a normalised id, never free text."""
 
-import doctest
-import pkgutil
-from importlib import import_module
-
 import bpe_openai
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-import operators
 from operators import contrast as joining
 from operators.attributes import attribute_id, fact_id, from_fact
 from operators.language.privacy import Privacy, read_item
@@ -181,8 +176,3 @@ def test_a_choice_of_unreadable_items_makes_no_contrast(taken: str | None, shown
 
     assert (step.outcome, step.contrast, step.abstention) == (joining.ContrastOutcome.UNREADABLE, None, None)
     assert (step.state.rankings, step.refused) == ((), ())
-
-
-@pytest.mark.parametrize("name", [each.name for each in pkgutil.walk_packages(operators.__path__, "operators.")])
-def test_docstring_examples_run(name: str) -> None:
-    assert doctest.testmod(import_module(name)).failed == 0
