@@ -164,7 +164,7 @@ class Deployment:
                 env=self._environment,
                 start_new_session=True,
             )
-        self.until(lambda: "Ctrl-C ends it" in out.read_text()[shown:] or self.ended(), "sager up")
+        self.until(lambda: "Press Ctrl-C to stop" in out.read_text()[shown:] or self.ended(), "sager up")
         if self.ended():
             raise SystemExit(f"sager up has ended: {out.read_text()}")
 

@@ -159,7 +159,8 @@ def test_a_typo_changes_or_erases_no_other_user(harness: Harness) -> None:
     assert held["table skill_diffs"] == 4
     assert (held["topic selections"], held["topic slim-skills"], held["topic skills"]) == (3, 1, 1)
     shown = policy(harness, "forget", ANNABEL, "--everything", "--dry-run").stdout
-    assert "is ignored, and goes within 30 days" in shown
+    assert "ignored" in shown
+    assert "30 days" in shown
     assert (sent(harness, SkillCommand), sent(harness, ForgetRequest)) == (1, 0)
 
     # Somebody who is newer than the snapshot is known from the topics.
