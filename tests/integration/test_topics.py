@@ -120,4 +120,4 @@ def starts(args: list[str], settings: Settings) -> str:
 
 def test_missing_topics_are_made_by_a_worker_and_asked_for_by_the_others(settings: Settings) -> None:
     refuses(["materialize"], settings, f"{len(PUBLIC_TOPICS)} topics are missing", "Start a `sager worker`")
-    refuses(["topics"], settings, "missing", "`sager topics --create` creates what is missing")
+    refuses(["topics"], settings, "missing", "`sager topics --create` creates the missing topics")
