@@ -174,7 +174,7 @@ def reject_reason(
 
 
 def _has_erased(receipt: Receipt, event: Model) -> bool:
-    # An event without a domain may be of any.
+    # An event without a domain may belong to any of them.
     domain = getattr(event, "domain", None)
     return receipt.person is not None or (bool(receipt.domains) if domain is None else domain in receipt.domains)
 

@@ -90,9 +90,9 @@ def derived_key(key: bytes, kind: str) -> bytes:
 
 
 def is_canonical(value: bytes, event: Model) -> bool:
-    """Return True if the JSON repeats no field and has no unknown one.
+    """Return True if the JSON has no duplicate or unknown fields.
 
-    Readers differ in which of two equal names they take; a seal covers the one that we take.
+    Parsers differ on which duplicate wins; the seal covers only the one that we keep.
     """
     try:
         sent = json.loads(value, object_pairs_hook=_unique_names)

@@ -32,7 +32,7 @@ WORST, BEST = 1.0, 5.0
 def check_distinct(candidates: tuple[Candidate, ...]) -> None:
     """Raise if two candidates have the same id."""
     if len({c.item_id for c in candidates}) != len(candidates):
-        raise PydanticCustomError("repeated_item", "the candidates must have check_distinct item_ids")
+        raise PydanticCustomError("repeated_item", "the candidates must have distinct item_ids")
 
 
 class Interaction(Event):

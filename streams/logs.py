@@ -31,7 +31,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure(level: str, form: LogFormat) -> None:
-    """Log to stderr from this level on."""
+    """Log to stderr at this level and above."""
     text = logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if form is LogFormat.JSON else text)

@@ -82,7 +82,7 @@ def propose_facets(neighbours: Neighbours, signals: Sequence[ItemSignal]) -> Ite
     times n / (n + 1) for n supporting neighbours.
     """
     items, users = _weights_of(neighbours.items), _weights_of(neighbours.users)
-    # Without known tastes of other users, the items decide alone.
+    # If no neighbour's tastes are known, only the items count.
     own_share, near_share = (OWN_SHARE, NEAR_SHARE) if any(u.attributes for u in neighbours.users) else (1.0, 0.0)
     common = _common(signals)
     for attribute_id, words in sorted(_names_of(neighbours).items()):

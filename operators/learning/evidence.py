@@ -31,7 +31,7 @@ TIER_RATIOS = ((Tier.LOW, 11, 10), (Tier.MEDIUM, 3, 2), (Tier.HIGH, 5, 2))
 # The ratio that a statement or a template gives a line: above its tier's threshold, so that one miss keeps the tier.
 _STATED_RATIOS = {Tier.LOW: (13, 10), Tier.MEDIUM: (2, 1), Tier.HIGH: (7, 2)}
 MAX_COUNT = 1_024 * ONE
-# Silence a line that lately pushed chosen items down by eight places, until it gains again.
+# A line that has recently cost chosen items eight places is silent until it helps again.
 MAX_COST = 8 * ONE
 _TIERS = tuple(Tier)
 # A member by way of its class takes seven times as long, and each choice compares hundreds.

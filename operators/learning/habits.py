@@ -241,7 +241,7 @@ def with_habit_counts(lines: Sequence[Attribute], habits: Mapping[str, HabitCoun
 def habit_changes(
     lines: Sequence[Attribute], habits: Mapping[str, HabitCounts], evidence: Evidence, now: int
 ) -> tuple[list[SkillChange], list[Attribute]]:
-    """Return the changes of lines about habits, and the new lines.
+    """Return changes to habit lines, and the new lines.
 
     A pinned or stated line stays, and so does one that too few choices tested.
     """

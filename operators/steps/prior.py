@@ -111,5 +111,5 @@ class SkillStart:
         skill = initial_skill(user_id, domain, self.seed(domain, profile, template, usual), event)
         if profile is None:
             return skill
-        # Visits that the seed counts are not counted again.
+        # Do not count visits again that are already in the seed.
         return skill.model_copy(update={"applied": profile.applied})

@@ -138,7 +138,7 @@ class _Protocol(H11Protocol):
         self.transport.abort()
 
     def _refuse(self, status: int, reason: str, detail: str) -> None:
-        """Send a problem, unless a response has started, and close."""
+        """Send a problem response unless another has started, then close the connection."""
         metrics.REFUSED.labels(reason).inc()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             title = HTTPStatus(status).phrase

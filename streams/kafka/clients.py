@@ -114,6 +114,6 @@ def producer_config(settings: Settings, **more: Any) -> dict[str, Any]:
 
 
 def _log_refusal(error: KafkaError) -> None:
-    """Log why brokers refuse a producer, which retries for ever."""
+    """Log why brokers refuse the connection, because the producer only retries."""
     if error.code() in REFUSALS:
         logger.error("Kafka refuses the connection: %s. What to do: %s", error.str(), REFUSALS[error.code()])

@@ -37,7 +37,7 @@ _VERBS = {WORKER: "worker", MATERIALIZER: "materialize", SERVER: "console"}
 DRAIN_SECONDS, BROKER_SECONDS = 30.0, 20.0
 # Children end themselves within `shutdown_seconds`. A kill at that moment would interrupt a clean end.
 KILL_GRACE_SECONDS = 5.0
-# The pause before each restart within the window. A process that still crashes has a cause that will not pass.
+# The pause before each restart within the window. A process that still crashes after these will not recover by itself.
 RESTART_PAUSES, CRASH_WINDOW_SECONDS = (0.0, 1.0, 2.0, 4.0), 30.0
 # DuckDB's binding lists objects that a thread still holds at exit: a hundred lines that would hide the cause.
 NOISE = ("nanobind:", " - leaked ", " - ... skipped", "See https://nanobind")

@@ -254,7 +254,7 @@ class _Rebuild:
         if not is_there and not slim_skill.text:
             return
         if is_wrong:
-            # Apps ignore a lower version than the one they have, until a tombstone.
+            # Apps ignore versions below their own until they see a tombstone.
             self._send(SlimSkill.TOPIC, partition, key, None)
         sealed = slim_skill if each.has_unsealed else seal_record(slim_skill, self._key)
         self._send(SlimSkill.TOPIC, partition, key, encode(sealed))

@@ -38,7 +38,7 @@ log = logging.getLogger("sager.webhooks")
 
 
 class Reader:
-    """Reads the topic of slim skills for one endpoint, with offsets of a consumer group without members."""
+    """Reads the slim-skill topic for one endpoint, and commits offsets to a group without members."""
 
     def __init__(self, consumer: Consumer, topic: str) -> None:
         self._consumer, self._topic = consumer, topic

@@ -31,7 +31,7 @@ class Envelope(TypedDict, total=False):
 
 
 class Context(Envelope, total=False):
-    """Keywords of methods about a list: its id, unique per user, and the event's session."""
+    """Keyword arguments of methods that take a list: its id, unique per user, and the session."""
 
     ranking_id: str | None
     session_id: str | None

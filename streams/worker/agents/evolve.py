@@ -101,7 +101,7 @@ class EvolveAgent:
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
         skills, memories = self._skills, self._tables.memories
         key = compound_key(contrast.user_id, contrast.domain)
-        # Interactions and contrasts of one user are handled by two agents.
+        # Two agents update one user's memory (interactions and contrasts), hence the lock.
         async with AsyncExitStack() as locked:
             await locked.enter_async_context(memories.lock(key))
             state = skills.read(contrast, self._tables.receipt(contrast.user_id), memories.read(key))

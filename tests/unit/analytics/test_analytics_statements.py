@@ -219,7 +219,7 @@ def test_statements_at_a_moment_are_those_in_force(store: DuckDBStore) -> None:
         )
         return [value for (value,) in rows(store, query)]
 
-    # The records were logged at noon, before the first of_correction them happened: versions are in force from then.
+    # The records were logged at noon, before the first of them happened: versions are in force from then.
     assert meant(-1) == []
     assert meant(10) == ["horror", "noir", "Dune"]
     assert meant(122) == ["horror", "Dune"]

@@ -144,7 +144,7 @@ class Sections:
     def alternatives(self, section: str) -> str:
         """The expression that any line of a section makes."""
         made = [self.made(line) for line in self.lines(section)]
-        # Nothing represents a section without lines.
+        # A section without lines matches nothing.
         return f"(?:{'|'.join(made)})" if made else "(?!)"
 
     def anywhere(self, section: str) -> Lazy:

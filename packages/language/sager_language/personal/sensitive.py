@@ -345,7 +345,7 @@ def _of_a_wish(said: str, start: int, end: int) -> bool:
 
 
 _LOVERS: Final = frozenset({"lover", "fan", "buff", "maker", "student", "teacher", "writer", "lovers", "fans"})
-# Kinds of works behind which an adjective is in Romance languages.
+# Kinds of works that an adjective follows in Romance languages.
 _ROMANCE: Final = frozenset(
     {"thriller", "drame", "drama", "film", "cine", "cinéma", "cinema", "satire", "sátira", "comédie", "roman", "novela"}
 )

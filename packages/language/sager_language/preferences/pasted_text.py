@@ -10,7 +10,7 @@ from sager_language.preferences.language import sections
 from sager_language.preferences.quotes import is_title, quotations
 from sager_language.text import Lazy
 
-# What follows so many was hardly typed.
+# Text after this many was pasted, not typed.
 MAX_COLONS: Final = 60
 MAX_REQUESTS: Final = 60
 MAX_INTRO_CHARS: Final = 240

@@ -1,4 +1,4 @@
-"""Quotations in any script's marks: what stands between them is a person's words, perhaps not the person's."""
+"""Quotations in any script's marks: the text between them may be another person's words."""
 
 import re
 from collections.abc import Iterator
