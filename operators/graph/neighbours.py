@@ -1,4 +1,4 @@
-"""Other takers of a user's items, and what they share, per ranking (paper 2.2).
+"""Other takers of a user's items, and their shared facts, per ranking (paper 2.2).
 
 Nothing is shown that fewer than `floor` other takers support.
 """

@@ -108,7 +108,7 @@ def actor_of(diff: "SkillDiff") -> str | None:
 
 
 def shift_phrase(diff: "SkillDiff") -> str:
-    """Return "has changed" if the user said so, "may have changed" if only choices suggest it."""
+    """Return "has changed" if the user stated it, "may have changed" if only choices suggest it."""
     is_stated = diff.trigger is not None and diff.trigger.what == "correction"
     return "has changed" if is_stated else "may have changed"
 

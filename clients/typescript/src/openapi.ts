@@ -988,7 +988,7 @@ export interface components {
             withheld_reason: string | null;
             steps: components["schemas"]["LineStep"][];
         };
-        /** @description A step of a line: a seed, a change, or a model's judgement. */
+        /** @description One step in a line's history: a seed, a change, or a model's judgement. */
         LineStep: {
             taken: string | null;
             expected: string | null;
