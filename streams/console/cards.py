@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from schemas import Card, CardAction, CardLine
 from schemas.cards import FREE
+from streams.analytics import read
 from streams.console.pages import READERS, PageContext, page
 from streams.http.cards import NOTHING, card_command, card_of, preview_command
 from streams.http.problems import Problem
@@ -40,7 +41,7 @@ async def card_for_template(ctx: PageContext, user: str) -> dict[str, Any] | Non
 async def card_log(ctx: PageContext) -> Response:
     """Show the versions of a card, newest first."""
     user = ctx.user()
-    diffs = await ctx.api.read(ctx.token, lambda: ctx.api.snapshot.card_log(user))
+    diffs = await ctx.read(lambda con: read.card_diffs(con, user))
     if not diffs:
         raise Problem(404, f"{NOTHING}, or the snapshot does not have it yet")
     entries, links = ctx.slice_log(card_versions(diffs), lambda each: each.diff.version)

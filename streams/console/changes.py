@@ -47,7 +47,7 @@ async def change(ctx: PageContext) -> Response:
     if action is Action.ROLL_BACK:
         given["to_version"] = ctx.number("to_version")
     body = {"domain": domain, "action": action.value, "reason": form.get("reason", "").strip(), **given}
-    command = await api.read(ctx.token, partial(command_of, body, user, ctx.token.name, api.snapshot.history))
+    command = await command_of(api, ctx.token, user, body)
     diff = await api.change_skill(ctx.token, command)
     line = command.attribute_id
     if diff is not None and action is Action.REWORD:

@@ -84,7 +84,7 @@ class PageContext:
 
     async def read(self, query: Callable[[DuckDBPyConnection], _Result]) -> _Result:
         """Run a query on the newest snapshot."""
-        return await self.api.read(self.token, lambda: self.api.snapshot.query(query))
+        return await self.api.query(self.token, query)
 
     def slice_log(
         self, versions: Sequence[_Result], number: Callable[[_Result], int]

@@ -1,21 +1,23 @@
-"""State shared by all routes: settings, caches, thread pools and the Kafka producer."""
+"""State shared by all routes: settings, snapshot, caches, thread pools and the Kafka producer."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
 from typing import Annotated, TypeVar, cast
 
 from confluent_kafka import KafkaException
+from duckdb import DuckDBPyConnection
 from fastapi import Depends, Request
 
 from schemas import CardCommand, CardDiff, Correction, Event, ForgetRequest, Receipt, SkillCommand, SkillDiff
+from streams.analytics import read
 from streams.exceptions import KafkaUnreachable
 from streams.http import limits
 from streams.http.limits import Gate, Limiter
 from streams.http.problems import RETRY, Problem
 from streams.http.replies import EventSender, ReplyT, ReplyWaiter, outgoing_record, user_of
-from streams.http.snapshot import Snapshot
 from streams.http.tokens import Token
 from streams.http.topic_cache import TopicCache
 from streams.kafka.scanner import NoSuchTopic
@@ -24,6 +26,7 @@ from streams.settings import Settings
 
 # A replaced snapshot is closed without waiting for the next request, which may take hours.
 OUTDATED_SECONDS = 10.0
+QUERY_MS = 10_000  # one query's time limit
 
 _Result = TypeVar("_Result")
 
@@ -49,16 +52,61 @@ class BoundedThreadPool:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-class Api:
-    """The shared state; `running` starts its connections to Kafka.
+class Snapshot:
+    """The newest DuckDB snapshot, kept open between requests. Thread-safe."""
 
-    `snapshot` blocks: use it in `read`. `ranking_key`: the secret that seals rankings, if configured.
-    """
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._con: DuckDBPyConnection | None = None
+        self._file: tuple[int, int] | None = None
+
+    def query(self, do: Callable[[DuckDBPyConnection], _Result]) -> _Result:
+        """Run a function with a connection of its own; raise `MaterializerError` without a usable snapshot."""
+        with self._newest() as con:
+            return do(con)
+
+    def close_outdated(self) -> None:
+        """Close a replaced file."""
+        # It uses disk space, and may hold erased users.
+        with self._lock:
+            if self._file_now() != self._file:
+                self._con = self._file = None
+
+    def close(self) -> None:
+        """Close the file after its last query."""
+        with self._lock:
+            # DuckDB's close() would abort running queries. Without a reference, the file closes with the last cursor.
+            self._con = self._file = None
+
+    def _file_now(self) -> tuple[int, int] | None:
+        path = self._settings.duckdb_file
+        found = path.stat() if path.exists() else None
+        return (found.st_ino, found.st_mtime_ns) if found else None
+
+    def _newest(self) -> DuckDBPyConnection:
+        """Return a cursor on the newest snapshot."""
+        with self._lock:
+            file = self._file_now()
+            if self._con is None or file != self._file:
+                fresh = read.connect(self._settings)
+                fresh.execute("SET memory_limit = '2GB'")  # nothing is spilled to disk
+                self._con, self._file = fresh, file
+            cursor = self._con.cursor()
+            # Both settings are per connection.
+            cursor.execute("USE snapshot")
+            cursor.execute(f"SET max_execution_time = {QUERY_MS}")
+            return cursor
+
+
+class Api:
+    """The shared state; `running` starts its connections to Kafka."""
 
     def __init__(self, settings: Settings, gate: Gate) -> None:
         self.settings, self.gate = settings, gate
         self.snapshot = Snapshot(settings)
         self.replies = ReplyWaiter(settings.partitions)
+        # The secret that seals rankings, if configured.
         self.ranking_key = find_ranking_key(settings)
         self.cache = TopicCache(settings, self.replies)
         self.sender = EventSender(settings)
@@ -87,8 +135,12 @@ class Api:
             self.snapshot.close()
 
     async def read(self, token: Token, do: Callable[[], _Result]) -> _Result:
-        """Run a blocking read of the snapshot in the reading pool."""
+        """Run a blocking function in the reading pool."""
         return await self._reading.run(token, do)
+
+    async def query(self, token: Token, do: Callable[[DuckDBPyConnection], _Result]) -> _Result:
+        """Run a query of the newest snapshot."""
+        return await self._reading.run(token, lambda: self.snapshot.query(do))
 
     async def search(self, token: Token, do: Callable[[], _Result]) -> _Result:
         """Run a scan of whole topics, or an import, in the searching pool."""

@@ -1,7 +1,6 @@
 """Routes of cards: statements a person made about themselves in conversations."""
 
 from datetime import UTC, datetime
-from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Response
@@ -12,6 +11,7 @@ from operators.cards.merge import apply_command, is_confirmation_only
 from operators.cards.views import card_text
 from schemas import Card, CardCommand, CardDiff
 from schemas.base import Text
+from streams.analytics import read
 from streams.http.api import Api, ApiParam
 from streams.http.problems import Problem, validation_problem
 from streams.http.routing import DomainQuery, TokenParam, UserPath, json_response, refuse, require, router
@@ -65,7 +65,7 @@ async def card_of(api: Api, token: Token, user: str) -> Card | None:
     """Return the current card, or the snapshot's while topics are still being read."""
     if (found := api.cache.card(user)) is not None or api.cache.is_ready:
         return found
-    return await api.read(token, partial(api.snapshot.card, user))
+    return await api.query(token, lambda con: read.card(con, user))
 
 
 def card_command(user: str, actor: str, event_id: str, at: datetime, given: dict[str, Any]) -> CardCommand:

@@ -1,14 +1,12 @@
 """Routes of skills: read, explain and change them."""
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Annotated, Any
 
-from duckdb import DuckDBPyConnection
 from fastapi import Query, Response
 from pydantic import Field, ValidationError
 
@@ -16,7 +14,8 @@ from operators.history import at_version
 from schemas import Action, Model, PolicySkill, RefusedProposal, SkillCommand, SkillDiff, SkillLineInput
 from schemas.base import AttributeId, DomainField, Label
 from schemas.commands import AssignableTier
-from streams.http.api import ApiParam
+from streams.analytics import read
+from streams.http.api import Api, ApiParam
 from streams.http.problems import Problem, validation_problem
 from streams.http.routing import (
     Body,
@@ -29,7 +28,7 @@ from streams.http.routing import (
     require,
     router,
 )
-from streams.http.tokens import Scope
+from streams.http.tokens import Scope, Token
 from streams.policies import output_gate
 from streams.views.line_history import LineHistory, StatementHistory, UnknownLine, explain
 from streams.views.llm import SkillForModel, skill_for_model
@@ -98,7 +97,7 @@ async def token_info(token: TokenParam) -> TokenInfo:
 @reads.get("/v1/users/{user}/skills", dependencies=[_READS], response_model=Skills)
 async def skills(api: ApiParam, token: TokenParam, user: UserPath, domain: DomainQuery = None) -> Response:
     """Return the skills of a user, one per domain."""
-    found = await api.read(token, partial(api.snapshot.skills, user, domain))
+    found = await api.query(token, lambda con: read.skill(con, user, domain))
     if not found:
         raise Problem(404, "no such skill of this user is in the snapshot")
     return json_response({"skills": [skill_to_json(skill) for skill in found]})
@@ -113,7 +112,7 @@ async def log(
     last: Annotated[int, Query(ge=1, le=200, description="How many versions, the newest ones.")] = 20,
 ) -> Response:
     """Return the newest versions of each skill, with changes and evidence."""
-    diffs = await api.read(token, partial(api.snapshot.history, user, domain))
+    diffs = await api.query(token, lambda con: read.diffs(con, user, domain))
     if not diffs:
         raise Problem(404, "no version of such a skill is in the snapshot")
     newest = [diff for _, skill in groupby(diffs, attrgetter("domain")) for diff in [*skill][-last:]]
@@ -131,12 +130,9 @@ async def explain_line(
 
     Also for lines that were removed or reworded.
     """
-
-    def read(con: DuckDBPyConnection) -> LineHistory | StatementHistory:
-        return explain(con, user, domain, attribute, output_gate(api.settings))
-
+    gate = output_gate(api.settings)
     try:
-        return json_response(await api.read(token, lambda: api.snapshot.query(read)))
+        return json_response(await api.query(token, lambda con: explain(con, user, domain, attribute, gate)))
     except UnknownUser:
         raise Problem(404, "no skill of this user in this domain is in the snapshot") from None
     except UnknownLine:
@@ -168,7 +164,7 @@ async def model_skill(api: ApiParam, user: UserPath, domain: DomainPath) -> Resp
 async def command(api: ApiParam, token: TokenParam, user: UserPath, body: CommandBody) -> Response:
     """Change a skill in the name of the token, as `sager policy` does."""
     fields = body.model_dump(exclude_unset=True)
-    command_sent = await api.read(token, partial(command_of, fields, user, token.name, api.snapshot.history))
+    command_sent = await command_of(api, token, user, fields)
     diff = await api.change_skill(token, command_sent)
     if diff is None:
         return json_response(CommandOutcome(event_id=command_sent.event_id, carried_out=False), 202)
@@ -188,16 +184,16 @@ async def command(api: ApiParam, token: TokenParam, user: UserPath, body: Comman
     )
 
 
-def command_of(
-    given: Mapping[str, Any], user: str, actor: str, history: Callable[[str, str], list[SkillDiff]]
-) -> SkillCommand:
-    """Return the command with these fields. Blocks: a roll-back reads the log."""
-    fields = {**given, "event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "actor": actor}
+async def command_of(api: Api, token: Token, user: str, given: Mapping[str, Any]) -> SkillCommand:
+    """Return the command of a token with these fields."""
+    envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC)}
+    fields = {**given, **envelope, "user_id": user, "actor": token.name}
     if given.get("action") == Action.ROLL_BACK:
         if given.get("to_version") is None:
             raise Problem(422, "roll-back needs to_version, a whole number")
         # From the log, so that no client can supply the lines of a version.
-        then = at_version(history(user, given["domain"]), given["to_version"])
+        log = await api.query(token, lambda con: read.diffs(con, user, given["domain"]))
+        then = at_version(log, given["to_version"])
         if then is None:
             raise Problem(409, "there is no such version of this skill, or the snapshot does not have it yet")
         fields["lines"] = [line.model_dump() for line in then.attributes]

@@ -1,5 +1,6 @@
 """The API over real HTTP, in front of a real snapshot: who gets what, and what everybody else is told."""
 
+import asyncio
 import json
 import logging
 import re
@@ -7,14 +8,15 @@ import sys
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from prometheus_client import generate_latest
 
+from streams.http.api import Snapshot
 from streams.http.openapi import document
 from streams.http.problems import Problem
 from streams.http.skills import command_of
-from streams.http.snapshot import Snapshot
 from streams.http.tokens import USER_SCOPES, Scope
 from streams.settings import Settings
 from tests.unit.http.http_world import DOMAINS, VERSIONS, Served, Tokens, history, publish, published
@@ -98,9 +100,12 @@ def test_a_replaced_snapshot_is_closed(settings, tmp_path):
         links = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
         return [link for link in links if link.startswith(str(tmp_path))]
 
+    def users_of(con):
+        return con.execute("SELECT user_id FROM skills").fetchall()
+
     own = publish(tmp_path / "own.duckdb", users=("ann",))
     snapshot = Snapshot(settings.model_copy(update={"duckdb": own}))
-    assert snapshot.user_ids_starting_with("", 9) == ["ann"]
+    assert snapshot.query(users_of) == [("ann",)]
     snapshot.close_outdated()
     assert held() == [str(own)]
 
@@ -108,7 +113,7 @@ def test_a_replaced_snapshot_is_closed(settings, tmp_path):
     assert held() == [f"{own} (deleted)"]
     snapshot.close_outdated()
     assert held() == []
-    assert snapshot.user_ids_starting_with("", 9) == ["bob"]
+    assert snapshot.query(users_of) == [("bob",)]
     snapshot.close()
 
 
@@ -237,23 +242,31 @@ def test_a_body_cannot_set_the_fields_of_the_server(api, file, field):
     assert [each["what"] for each in reply.body["errors"]] == ["Extra inputs are not permitted"]
 
 
+class ApiOfLog:
+    def __init__(self, diffs):
+        self.diffs = diffs
+
+    async def query(self, token, do):
+        return self.diffs
+
+
 def test_a_command_names_its_token_and_a_roll_back_reads_its_lines_from_the_log():
     diffs = history("ann", "films")[1]
     body = {"action": "roll-back", "domain": "films", "to_version": 1, "reason": "so wished"}
 
-    made = command_of(body, "ann", "console", lambda *_: diffs)
+    made = asyncio.run(command_of(ApiOfLog(diffs), SimpleNamespace(name="console"), "ann", body))
 
     assert (made.user_id, made.actor, made.reason) == ("ann", "console", "so wished")
     assert [line.value for line in made.lines or ()] == ["number 0"]
     with pytest.raises(Problem):
-        command_of(body, "ann", "console", lambda *_: [])
+        asyncio.run(command_of(ApiOfLog([]), SimpleNamespace(name="console"), "ann", body))
 
 
 # --- what is told to nobody
 
 
 def test_neither_users_nor_tokens_are_in_logs_or_metrics(api, file, caplog, monkeypatch):
-    def fail(self, user, domain=None):
+    def fail(con, user, domain=None):
         raise ValueError(f"a defect that quotes {user}")
 
     caplog.set_level(logging.DEBUG)
@@ -265,7 +278,7 @@ def test_neither_users_nor_tokens_are_in_logs_or_metrics(api, file, caplog, monk
         api.request(f"{path}/commands", token, "POST", b"{}").status,
         api.request(path).status,
     ]
-    monkeypatch.setattr(Snapshot, "skills", fail)
+    monkeypatch.setattr("streams.analytics.read.skill", fail)
     broken = api.request(f"{path}/skills", token)
 
     assert statuses == [404, 422, 401]
