@@ -10,8 +10,8 @@ from schemas import Card, CardAction, CardLine
 from schemas.cards import FREE
 from streams.analytics import read
 from streams.console.pages import READERS, PageContext, page
-from streams.http.cards import NOTHING, card_command, card_of, preview_command
 from streams.http.problems import Problem
+from streams.http.skills import NOTHING, card_command, card_of, preview_command
 from streams.http.tokens import Scope
 from streams.policies import output_gate
 from streams.views.cards import CardLineView, card_line_view, card_versions

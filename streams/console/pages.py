@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from schemas.base import AttributeId, DomainField, UserIdField
 from streams.console.rendering import address, render
-from streams.console.session import BrowserSession
+from streams.console.security import BrowserSession
 from streams.http.api import Api
 from streams.http.problems import Problem
 from streams.http.routing import refuse

@@ -20,8 +20,7 @@ from streams.kafka.clients import client_config
 from streams.kafka.follower import partitions_of
 from streams.kafka.scanner import REQUEST_SECONDS, int_of, sent_at_ms
 from streams.settings import Settings
-from streams.webhooks.endpoints import Endpoint
-from streams.webhooks.messages import RESET, SECONDS, EndpointDown, Notification, body_of, new_session, post
+from streams.webhooks.messages import RESET, SECONDS, Endpoint, EndpointDown, Notification, body_of, new_session, post
 
 BATCH = 500
 MAX_REFUSALS = 5

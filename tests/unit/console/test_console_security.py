@@ -5,11 +5,10 @@ import re
 
 import pytest
 
-from streams.console import session
+from streams.console import security
 from streams.console.pages import PAGES
 from streams.console.rendering import HTMX, STATIC
-from streams.console.security import POLICY
-from streams.console.session import Sessions
+from streams.console.security import POLICY, Sessions
 from streams.http.limits import Gate
 from streams.http.tokens import TokensFile, find_token
 from streams.settings import Settings
@@ -155,10 +154,10 @@ def test_sessions_and_links_expire(settings, file):
     token = made(file)
     idle, used, code = sessions.begin(token), sessions.begin(token), sessions.code(token.sha256)
 
-    for _ in range(int(session.LONGEST_SECONDS / session.IDLE_SECONDS)):
+    for _ in range(int(security.LONGEST_SECONDS / security.IDLE_SECONDS)):
         assert sessions.find(used)
         sessions.find(idle, used=False)
-        now += session.IDLE_SECONDS
+        now += security.IDLE_SECONDS
     assert sessions.find(idle) is None
     assert sessions.find(used)
     assert sessions.token_of(code, redeem=True) is None
@@ -171,7 +170,7 @@ def test_the_number_of_sessions_is_limited(settings, file):
     sessions = Sessions(Gate(TokensFile(file.path), settings))
     token = made(file)
     first = sessions.begin(token)
-    last = [sessions.begin(token) for _ in range(session.MOST_SESSIONS)][-1]
+    last = [sessions.begin(token) for _ in range(security.MOST_SESSIONS)][-1]
 
     assert sessions.find(first) is None
     assert sessions.find(last)

@@ -101,7 +101,7 @@ def test_a_replaced_snapshot_is_closed(settings, tmp_path):
         return [link for link in links if link.startswith(str(tmp_path))]
 
     def users_of(con):
-        return con.execute("SELECT user_id FROM skills").fetchall()
+        return con.execute("SELECT DISTINCT user_id FROM skills").fetchall()
 
     own = publish(tmp_path / "own.duckdb", users=("ann",))
     snapshot = Snapshot(settings.model_copy(update={"duckdb": own}))

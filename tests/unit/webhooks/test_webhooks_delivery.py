@@ -15,8 +15,7 @@ from pydantic import SecretStr
 
 from streams.webhooks import delivery as delivering
 from streams.webhooks.delivery import MAX_AWAY_MS, MAX_REFUSALS, Delivery, now_ms
-from streams.webhooks.endpoints import Endpoint
-from streams.webhooks.messages import CHANGED, FORGOTTEN, RESET, Notification, new_session
+from streams.webhooks.messages import CHANGED, FORGOTTEN, RESET, Endpoint, Notification, new_session
 from tests.unit.webhooks.test_webhooks_parts import note
 from tests.waiting import WAIT_SECONDS
 from tests.webhook_receiver import SECRET, Receiver
