@@ -6,14 +6,17 @@ from typing import Any
 
 from starlette.responses import Response
 
-from schemas import Card, CardAction, CardLine
+from operators.cards.lines import describe_rejection
+from operators.cards.merge import apply_command, is_confirmation_only
+from schemas import Card, CardAction, CardCommand, CardLine
 from schemas.cards import FREE
 from streams.analytics import read
 from streams.console.pages import READERS, PageContext, page
-from streams.http.problems import Problem
-from streams.http.skills import NOTHING, card_command, card_of, preview_command
+from streams.http.api import Api
+from streams.http.problems import Problem, checked_fields
+from streams.http.skills import NOTHING, card_of
 from streams.http.tokens import Scope
-from streams.policies import output_gate
+from streams.policies import output_gate, privacy_of
 from streams.views.cards import CardLineView, card_line_view, card_versions
 
 PENDING_NOTICE = "Your change is on its way. Load this page again in a moment to see it."
@@ -71,8 +74,10 @@ async def change_card(ctx: PageContext) -> Response:
         given |= {"action": CardAction.SET, "line": {**written, "dimension": dimension, "domain": domain}}
     else:
         given |= {"action": CardAction(action), "reason": ""}
-    command = card_command(user, ctx.token.name, uuid.uuid4().hex, datetime.now(UTC), given)
-    preview_command(ctx.api, card, command)  # raises without an effect
+    envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user}
+    with checked_fields():
+        command = CardCommand.model_validate({**given, **envelope, "actor": ctx.token.name}, extra="forbid")
+    _check_effect(ctx.api, card, command)
     diff = await ctx.api.change_card(ctx.token, command)
     notice = (PENDING_NOTICE, "wait") if diff is None else (_DONE[action], "good")
     return ctx.redirect("/person", *notice, user=user) if ctx.token.can_read(user) else ctx.redirect("/people", *notice)
@@ -90,6 +95,22 @@ def _target(ctx: PageContext, card: Card | None) -> tuple[str, CardLine | None]:
     if found is None:
         raise Problem(404, "the card has no such line any more")
     return action, found
+
+
+def _check_effect(api: Api, card: Card | None, command: CardCommand) -> None:
+    """Refuse a command without effect on the current card."""
+    diff = apply_command(card, command, None, privacy_of(api.settings))
+    if diff is not None and not is_confirmation_only(card, diff):
+        return
+    kinds = [] if diff is None else [each.kind for each in diff.not_kept]
+    lines = () if card is None else (*card.lines, *card.past)
+    if kinds:
+        why = f"{', '.join(map(describe_rejection, kinds))} is not kept"
+    elif command.line_id is None or any(line.line_id == command.line_id for line in lines):
+        why = "it is so already"
+    else:
+        why = "the card has no such line"
+    raise Problem(409, f"the command would change nothing: {why}", refused=[{"why": kind} for kind in kinds])
 
 
 def _described(ctx: PageContext, line: CardLine) -> CardLineView:

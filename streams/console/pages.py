@@ -20,7 +20,6 @@ from streams.http.tokens import Scope, Token
 READERS = (Scope.READ_ALL, Scope.READ_USER)
 MOST_NOTICES = 8
 ENTRIES = 40  # versions on one page of a log
-Links = dict[str, Any]
 _Result = TypeVar("_Result")
 _USER: TypeAdapter[str] = TypeAdapter(UserIdField)
 _DOMAIN: TypeAdapter[str] = TypeAdapter(DomainField)

@@ -2,9 +2,11 @@
 
 import asyncio
 import threading
+import uuid
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
+from datetime import UTC, datetime
 from typing import Annotated, TypeVar, cast
 
 from confluent_kafka import KafkaException
@@ -16,12 +18,13 @@ from streams.analytics import read
 from streams.exceptions import KafkaUnreachable
 from streams.http import limits
 from streams.http.limits import Gate, Limiter
-from streams.http.problems import RETRY, Problem
+from streams.http.problems import RETRY, Problem, checked_fields
 from streams.http.replies import EventSender, ReplyT, ReplyWaiter, outgoing_record, user_of
 from streams.http.tokens import Token
 from streams.http.topic_cache import TopicCache
 from streams.kafka.scanner import NoSuchTopic
 from streams.pseudonyms import find_ranking_key
+from streams.rights.inventory import forget_request
 from streams.settings import Settings
 
 # A replaced snapshot is closed without waiting for the next request, which may take hours.
@@ -175,13 +178,17 @@ class Api:
             token, command, CardDiff, lambda diff: (diff.event_id, diff.user_id) == expected
         )
 
-    async def forget(self, token: Token, request: ForgetRequest) -> Receipt | None:
-        """Send an erasure request; return its receipt, as `send_and_wait` does."""
+    async def forget(
+        self, token: Token, user: str, domain: str | None, line: str | None
+    ) -> tuple[ForgetRequest, Receipt | None]:
+        """Send an erasure request; return it and its receipt, as `send_and_wait` does."""
+        with checked_fields():
+            request = forget_request(user, domain, line, token.name, uuid.uuid4().hex, datetime.now(UTC))
 
         def is_done(receipt: Receipt) -> bool:
             return any(scope.done and scope.event_id == request.event_id for scope in receipt.scopes)
 
-        return await self.send_and_wait(token, request, Receipt, is_done)
+        return request, await self.send_and_wait(token, request, Receipt, is_done)
 
     def streaming(self, token: Token) -> AbstractContextManager[None]:
         """Reserve a slot for a stream while the context is open."""

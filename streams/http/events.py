@@ -24,7 +24,7 @@ from streams.dry_run import lessons
 from streams.http import metrics
 from streams.http.api import ApiParam
 from streams.http.limits import BATCH_EVENTS, LINT_CHARS
-from streams.http.problems import Problem, field_errors, validation_problem
+from streams.http.problems import Problem, checked_fields, field_errors
 from streams.http.replies import outgoing_record, user_of
 from streams.http.routing import Body, DomainPath, TokenParam, UserPath, json_response, refuse, require, router
 from streams.http.tokens import ALL_USERS, Token, TokenScope
@@ -282,10 +282,8 @@ async def correct(
 def _event(kind: type[EventT], body: Body, **more: str) -> EventT:
     fields = {name: getattr(body, name) for name in type(body).model_fields}
     envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC)}
-    try:
+    with checked_fields():
         return kind.model_validate({**fields, **envelope, **more})
-    except ValidationError as error:
-        raise validation_problem(error) from None
 
 
 async def _check_batch(token: Token, batch: EventBatch) -> list[CheckedEvent]:

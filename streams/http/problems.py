@@ -2,6 +2,8 @@
 
 import logging
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -75,6 +77,15 @@ def log_failure(error: Exception, where: str, logger: logging.Logger) -> None:
     """Log a traceback without its message, which may quote a user's data."""
     lines = "".join(traceback.format_tb(error.__traceback__))
     logger.error("%s failed with %s\n%s", where, type(error).__name__, lines)
+
+
+@contextmanager
+def checked_fields() -> Iterator[None]:
+    """Turn validation errors into problems."""
+    try:
+        yield
+    except ValidationError as error:
+        raise validation_problem(error) from None
 
 
 def validation_problem(error: ValidationError | RequestValidationError) -> Problem:

@@ -2,7 +2,6 @@
 
 import os
 import tempfile
-import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -12,17 +11,17 @@ from typing import Annotated, Any, BinaryIO, Self
 from confluent_kafka import KafkaException
 from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from schemas import Receipt
 from schemas.base import DomainField, UserIdField
 from streams.exceptions import NotProduced
 from streams.http.api import Api, ApiParam
-from streams.http.problems import RETRY, Problem, validation_problem
+from streams.http.problems import RETRY, Problem, checked_fields
 from streams.http.routing import MAX_ID_CHARS, Body, DomainQuery, TokenParam, UserPath, json_response, require, router
 from streams.http.tokens import Scope, Token
 from streams.rights import exporting, importing
-from streams.rights.inventory import SkillImportPreview, StoreErasure, forget_request, preview_erasure, preview_import
+from streams.rights.inventory import SkillImportPreview, StoreErasure, preview_erasure, preview_import
 from streams.settings import Settings
 
 GZIP = "application/gzip"
@@ -112,12 +111,7 @@ async def forget_user(api: ApiParam, token: TokenParam, user: UserPath, body: Er
             )
         )
     _check_confirm(body.confirm, user)
-    try:
-        now = datetime.now(UTC)
-        request = forget_request(user, body.domain, body.line, token.name, uuid.uuid4().hex, now)
-    except ValidationError as error:
-        raise validation_problem(error) from None
-    receipt = await api.forget(token, request)
+    request, receipt = await api.forget(token, user, body.domain, body.line)
     done = ErasureOutcome(event_id=request.event_id, carried_out=receipt is not None, receipt=receipt)
     return json_response(done, 202 if receipt is None else 200)
 
@@ -168,12 +162,10 @@ def _check_confirm(confirm: str, user: str) -> None:
 def _import(
     settings: Settings, body: bytes, user: str, order: importing.ImportOrder, domain: str | None
 ) -> ImportOutcome:
+    bundle, seconds = _load_bundle(body), settings.http_wait_seconds
     try:
-        done = importing.import_bundle(
-            settings, _load_bundle(body), user, order, settings.http_wait_seconds, domain=domain
-        )
-    except ValidationError as error:
-        raise validation_problem(error) from None
+        with checked_fields():
+            done = importing.import_bundle(settings, bundle, user, order, seconds, domain=domain)
     except (KafkaException, NotProduced) as error:
         raise Problem(503, "Kafka did not acknowledge it; it may or may not be carried out", RETRY) from error
     return ImportOutcome(carried_out=None not in done.diffs.values(), statements=done.statements, skills=done.skills)

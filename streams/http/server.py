@@ -23,13 +23,9 @@ class PortTaken(StreamsError, OSError):
 
 
 class Config(uvicorn.Config):
-    """uvicorn's configuration of one listener.
+    """uvicorn's configuration of one listener; shutdowns wait for responses.
 
-    Args:
-        connections: the limit on open connections.
-        request_seconds: time limit for the head of a request.
-        idle_seconds: time limit for the next request of a connection, and for a client to read its response.
-        shutdown_seconds: how long a shutdown waits for responses in progress.
+    `request_seconds` limits the head of a request; `idle_seconds` the next request, and the reading of a response.
     """
 
     def __init__(

@@ -8,29 +8,16 @@ from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Response
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from operators.cards.lines import describe_rejection
-from operators.cards.merge import apply_command, is_confirmation_only
 from operators.cards.views import card_text
 from operators.history import at_version
-from schemas import (
-    Action,
-    Card,
-    CardCommand,
-    CardDiff,
-    Model,
-    PolicySkill,
-    RefusedProposal,
-    SkillCommand,
-    SkillDiff,
-    SkillLineInput,
-)
+from schemas import Action, Card, Model, PolicySkill, RefusedProposal, SkillCommand, SkillDiff, SkillLineInput
 from schemas.base import AttributeId, DomainField, Label, Text
 from schemas.commands import AssignableTier
 from streams.analytics import read
 from streams.http.api import Api, ApiParam
-from streams.http.problems import Problem, validation_problem
+from streams.http.problems import Problem, checked_fields
 from streams.http.routing import (
     Body,
     DomainPath,
@@ -44,7 +31,7 @@ from streams.http.routing import (
     router,
 )
 from streams.http.tokens import Scope, Token
-from streams.policies import output_gate, privacy_of
+from streams.policies import output_gate
 from streams.views.cards import CardView, card_view
 from streams.views.line_history import LineHistory, StatementHistory, UnknownLine, explain
 from streams.views.llm import SkillForModel, skill_for_model
@@ -217,10 +204,8 @@ async def command_of(api: Api, token: Token, user: str, given: Mapping[str, Any]
         if then is None:
             raise Problem(409, "there is no such version of this skill, or the snapshot does not have it yet")
         fields["lines"] = [line.model_dump() for line in then.attributes]
-    try:
+    with checked_fields():
         return SkillCommand.model_validate(fields, extra="forbid")
-    except ValidationError as error:
-        raise validation_problem(error) from None
 
 
 @cards.get(
@@ -262,28 +247,3 @@ async def card_of(api: Api, token: Token, user: str) -> Card | None:
     if (found := api.cache.card(user)) is not None or api.cache.is_ready:
         return found
     return await api.query(token, lambda con: read.card(con, user))
-
-
-def card_command(user: str, actor: str, event_id: str, at: datetime, given: dict[str, Any]) -> CardCommand:
-    """Return a command from the fields `action`, `line_id`, `line` and `reason`."""
-    envelope = {"event_id": event_id, "occurred_at": at, "user_id": user, "actor": actor}
-    try:
-        return CardCommand.model_validate({**given, **envelope}, extra="forbid")
-    except ValidationError as error:
-        raise validation_problem(error) from None
-
-
-def preview_command(api: Api, card: Card | None, command: CardCommand) -> CardDiff:
-    """Return the effect of a command on the current card; refuse one without effect."""
-    diff = apply_command(card, command, None, privacy_of(api.settings))
-    if diff is not None and not is_confirmation_only(card, diff):
-        return diff
-    kinds = [] if diff is None else [each.kind for each in diff.not_kept]
-    lines = () if card is None else (*card.lines, *card.past)
-    if kinds:
-        why = f"{', '.join(map(describe_rejection, kinds))} is not kept"
-    elif command.line_id is None or any(line.line_id == command.line_id for line in lines):
-        why = "it is so already"
-    else:
-        why = "the card has no such line"
-    raise Problem(409, f"the command would change nothing: {why}", refused=[{"why": kind} for kind in kinds])

@@ -5,7 +5,7 @@ Workers may keep running while it only compares.
 """
 
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -22,15 +22,12 @@ from streams.exceptions import NotProduced, TopicsDiffer
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import no_workers
 from streams.kafka.producer import RecordWriter
-from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
+from streams.kafka.scanner import NoSuchTopic, OnStageProgress, Scanner, int_of
 from streams.policies import output_gate
 from streams.pseudonyms import find_secret, is_shared
 from streams.settings import Settings
 
 EXAMPLES, FLUSH_SECONDS = 20, 60.0
-
-# Receives progress: the stage's name, the records done, and about how many there are.
-OnProgress = Callable[[str, int, int], None]
 
 
 @dataclass
@@ -145,7 +142,9 @@ class _Partition(NamedTuple):
     slims: dict[bytes, _Slim]
 
 
-def rebuild(settings: Settings, on_progress: OnProgress = lambda *_: None, *, apply: bool = False) -> RebuildReport:
+def rebuild(
+    settings: Settings, on_progress: OnStageProgress = lambda *_: None, *, apply: bool = False
+) -> RebuildReport:
     """Fold the log and compare; `apply` writes the records that differ."""
     if apply:
         no_workers(settings)
@@ -154,7 +153,7 @@ def rebuild(settings: Settings, on_progress: OnProgress = lambda *_: None, *, ap
 
 
 class _Rebuild:
-    def __init__(self, settings: Settings, scanner: Scanner, on_progress: OnProgress, apply: bool) -> None:
+    def __init__(self, settings: Settings, scanner: Scanner, on_progress: OnStageProgress, apply: bool) -> None:
         self._settings, self._scanner, self._on_progress, self._apply = settings, scanner, on_progress, apply
         self._report, self._key, self._writer = RebuildReport(), settings.chain_key_bytes, RecordWriter(settings)
         self._gate = output_gate(settings)

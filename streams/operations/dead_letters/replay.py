@@ -19,7 +19,7 @@ from schemas import DeadLetter, UnknownTopic, encode
 from schemas.topics import by_name
 from streams.exceptions import NotProduced
 from streams.kafka.clients import producer_config
-from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
+from streams.kafka.scanner import NoSuchTopic, OnStageProgress, Scanner, int_of
 from streams.operations.dead_letters.reading import (
     REPLAYED,
     LetterFilter,
@@ -37,8 +37,6 @@ ONE_AT_A_TIME = threading.Lock()
 
 FLUSH_SECONDS, BATCH = 60.0, 100
 
-# Receives progress: the stage's name, the records done, and about how many there are.
-OnProgress = Callable[[str, int, int], None]
 _Record = tuple[bytes | None, bytes | None]
 
 
@@ -71,7 +69,7 @@ class Plan:
         return found
 
 
-def plan(settings: Settings, chosen: LetterFilter, on_progress: OnProgress = lambda *_: None) -> Plan:
+def plan(settings: Settings, chosen: LetterFilter, on_progress: OnStageProgress = lambda *_: None) -> Plan:
     """Plan a replay of the matching dead letters; their originals are held in memory."""
     planned, replayed = Plan(), set[str]()
     with Scanner(settings) as scanner:
@@ -98,7 +96,7 @@ def plan(settings: Settings, chosen: LetterFilter, on_progress: OnProgress = lam
     return planned
 
 
-def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, on_progress: OnProgress) -> None:
+def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, on_progress: OnStageProgress) -> None:
     """Block dead letters that are replayed or superseded."""
     starts: dict[tuple[str, int], int] = {}
     compacted: dict[tuple[str, int, bytes | None], list[tuple[str, int]]] = {}
@@ -119,7 +117,7 @@ def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, on_pr
                 planned.block(older, Blocker.SUPERSEDED)
 
 
-def replay(settings: Settings, planned: Plan, on_progress: OnProgress = lambda *_: None) -> int:
+def replay(settings: Settings, planned: Plan, on_progress: OnStageProgress = lambda *_: None) -> int:
     """Replay originals and mark their dead letters; return their number."""
     sender, done = _Sender(settings), 0
     sender.mark(planned.unmarked)

@@ -20,26 +20,24 @@ _ONE_PERSON = "one person's machine needs none"
 
 def chain_key(settings: Settings) -> Iterator[DoctorFinding]:
     """Check that a key seals the versions of skills."""
-    if settings.chain_key:
-        yield ok("chain key", "versions are sealed")
-    elif settings.embedded:
-        yield ok("chain key", f"none; {_ONE_PERSON}")
-    else:
-        found = "SAGER_CHAIN_KEY is not set: edits of the log of skills go unnoticed"
-        todo = "set it to the same secret for workers and readers, such as `openssl rand -hex 32`"
-        yield warning("chain key", found, f"{todo}; keep it away from Kafka's administrators")
+    found = "SAGER_CHAIN_KEY is not set: edits of the log of skills go unnoticed"
+    todo = "set it to the same secret for workers and readers, such as `openssl rand -hex 32`"
+    todo += "; keep it away from Kafka's administrators"
+    yield _unless_embedded(settings, "chain key", "versions are sealed" if settings.chain_key else "", found, todo)
 
 
 def tokens(settings: Settings) -> Iterator[DoctorFinding]:
     """Check that metrics, health and the HTTP API require a token."""
-    if settings.http_tokens is not None:
-        yield ok("HTTP tokens", f"{settings.http_tokens}")
-    elif settings.embedded:
-        yield ok("HTTP tokens", f"none; {_ONE_PERSON}")
-    else:
-        found = "SAGER_HTTP_TOKENS is not set: metrics and reasons of health answer any client that reaches their port"
-        todo = "`sager token new --name prometheus --scope operate > tokens.toml`, chmod 600"
-        yield warning("HTTP tokens", found, f"{todo}, and SAGER_HTTP_TOKENS for every process")
+    found = "SAGER_HTTP_TOKENS is not set: metrics and reasons of health answer any client that reaches their port"
+    todo = "`sager token new --name prometheus --scope operate > tokens.toml`, chmod 600"
+    todo += ", and SAGER_HTTP_TOKENS for every process"
+    yield _unless_embedded(settings, "HTTP tokens", str(settings.http_tokens or ""), found, todo)
+
+
+def _unless_embedded(settings: Settings, check: str, good: str, found: str, todo: str) -> DoctorFinding:
+    if good or settings.embedded:
+        return ok(check, good or f"none; {_ONE_PERSON}")
+    return warning(check, found, todo)
 
 
 def settings_agree(settings: Settings) -> Iterator[DoctorFinding]:

@@ -109,12 +109,12 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
         held = DataInventory(user, topics={"selections": Counter({"books": 2})}, unread=["cards"])
         return ErasureReach(held, [StoreErasure(store="topic selections", records=2, fate="goes")], "")
 
-    async def forget(_: Api, token: object, request: ForgetRequest) -> Receipt:
+    async def send_and_wait(_: Api, token: object, request: ForgetRequest, *__: object) -> Receipt:
         sent.append(request)
         return Receipt(event_id=request.event_id, occurred_at=NOW, subject=subject_digest(request.user_id))
 
     monkeypatch.setattr(rights, "preview_erasure", counted)
-    monkeypatch.setattr(Api, "forget", forget)
+    monkeypatch.setattr(Api, "send_and_wait", send_and_wait)
     api.api.cache._ready.set()
     return sent
 
