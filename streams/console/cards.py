@@ -53,7 +53,7 @@ async def card_log(ctx: PageContext) -> Response:
 
 @page("GET", "/card/line", *READERS, under="/people")
 async def card_preview(ctx: PageContext) -> Response:
-    """Preview a change of a line, or show the form for a new one."""
+    """Preview a change of a line, or show a form."""
     user = ctx.user()
     action, line = _target(ctx, await card_of(ctx.api, ctx.token, ctx.user(Scope.CHANGE_USER)))
     shown = None if line is None else _described(ctx, line)

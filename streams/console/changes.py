@@ -80,7 +80,7 @@ async def export(ctx: PageContext) -> Response:
 @page("GET", "/forget", Scope.FORGET_USER, under="/people")
 @page("POST", "/forget", Scope.FORGET_USER, under="/people")
 async def forget(ctx: PageContext) -> Response:
-    """Preview an erasure; carry it out if a form has the user's id."""
+    """Preview an erasure; carry it out with the user's id."""
     user = ctx.user(Scope.FORGET_USER)
     line = ctx.line() if "line" in ctx.fields else None
     domain = ctx.domain() if line is not None or "domain" in ctx.fields else None

@@ -75,7 +75,7 @@ class ProcessMonitor:
 
 
 def rates(before: Iterable[ProcessMetrics], after: Iterable[ProcessMetrics], seconds: float) -> ProcessMetrics:
-    """Return the rates of all counters, summed over processes present in both readings."""
+    """Return the rates of counters, of processes in both readings."""
     known = {reading.source: reading.samples for reading in before}
     found = defaultdict[Series, float](float)
     for reading in after:

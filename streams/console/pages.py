@@ -63,7 +63,7 @@ def page(method: str, path: str, *needs: Scope, under: str = "") -> Callable[["H
 
 @dataclass(frozen=True)
 class PageContext:
-    """A request of a signed-in browser, with the fields of its form or address.
+    """A signed-in browser's request, with its form's or address's fields.
 
     Methods that read a field raise a problem if it is missing or invalid.
     """
@@ -88,7 +88,7 @@ class PageContext:
     def slice_log(
         self, versions: Sequence[_Result], number: Callable[[_Result], int]
     ) -> tuple[Sequence[_Result], dict[str, Any]]:
-        """Return one page of a log, and the version numbers for its links."""
+        """Return one page of a log, and its links' version numbers."""
         before = self.number("before") if "before" in self.fields else None
         until = [each for each in versions if before is None or number(each) < before]
         older = number(until[-ENTRIES]) if len(until) > ENTRIES else None
@@ -130,7 +130,7 @@ class PageContext:
         return HTMLResponse(render(template, ctx=self, notices=notices, **values), status)
 
     def redirect(self, path: str, notice: str = "", kind: str = "good", **query: Any) -> Response:
-        """Redirect to a page with a notice of kind good, wait or bad."""
+        """Redirect to a page with a good, wait or bad notice."""
         if notice:
             self.session.notices.append((notice, kind))
             del self.session.notices[:-MOST_NOTICES]

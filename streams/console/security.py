@@ -73,7 +73,7 @@ def host_of(netloc: str) -> str:
 
 
 def check_origin(request: Request) -> None:
-    """Refuse a form that does not come from a page of the console."""
+    """Refuse a form that comes from no page of the console."""
     # Browsers send `Origin` with every form, and `Sec-Fetch-Site` on secure connections.
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     host = request.headers.get("host", "").lower()
@@ -83,7 +83,7 @@ def check_origin(request: Request) -> None:
 
 
 def check_csrf(request: Request, form: dict[str, str], expected: str) -> None:
-    """Refuse a form without its session's secret; remove the secret from the fields."""
+    """Refuse a form without its session's secret, and remove the field."""
     in_form = form.pop(CSRF_FIELD, "")
     presented = request.headers.get(CSRF_HEADER) or in_form
     if not hmac.compare_digest(presented.encode(errors="surrogateescape"), expected.encode()):
@@ -117,7 +117,7 @@ def fields(encoded: str) -> dict[str, str]:
 
 @dataclass
 class BrowserSession:
-    """A signed-in browser; the next page shows its `notices`, each with its kind."""
+    """A signed-in browser; its next page shows the `notices`."""
 
     # Holds no scopes: they come from the tokens file at each request, so that revoking a token ends its sessions.
 
@@ -138,17 +138,17 @@ class Sessions:
         self._codes: dict[str, tuple[str, float]] = {}
 
     def begin(self, token: Token) -> str:
-        """Begin a session and return its cookie; over the limit, the oldest ends."""
+        """Begin a session and return its cookie."""
         secret, now = secrets.token_urlsafe(SECRET_BYTES), self._clock()
         with self._lock:
             self._drop_expired(now)
-            if len(self._sessions) >= MOST_SESSIONS:
+            if len(self._sessions) >= MOST_SESSIONS:  # the least recently used one ends
                 del self._sessions[min(self._sessions, key=lambda key: self._sessions[key].used)]
             self._sessions[_hash(secret)] = BrowserSession(token.sha256, secrets.token_urlsafe(SECRET_BYTES), now, now)
         return secret
 
     def find(self, secret: str, *, used: bool = True) -> tuple[BrowserSession, Token] | None:
-        """Return a cookie's session and current token, or None if either has ended.
+        """Return a cookie's session and current token, if both are valid.
 
         `used`: False for requests on a timer, which must not keep the session alive.
         """
@@ -170,7 +170,7 @@ class Sessions:
             self._sessions.pop(_hash(secret), None)
 
     def code(self, token_sha256: str) -> str:
-        """Return a code that signs in with this token, once, within an hour."""
+        """Return a code that signs in once, within an hour."""
         code, now = secrets.token_urlsafe(SECRET_BYTES), self._clock()
         with self._lock:
             self._drop_expired(now)

@@ -1,4 +1,4 @@
-"""State shared by all routes: settings, snapshot, caches, thread pools and the Kafka producer."""
+"""State shared by all routes: settings, snapshot, caches, threads and producer."""
 
 import asyncio
 import threading
@@ -65,7 +65,7 @@ class Snapshot:
         self._file: tuple[int, int] | None = None
 
     def query(self, do: Callable[[DuckDBPyConnection], _Result]) -> _Result:
-        """Run a function with a connection of its own; raise `MaterializerError` without a usable snapshot."""
+        """Run a query; raise `MaterializerError` without a usable snapshot."""
         with self._newest() as con:
             return do(con)
 
@@ -146,7 +146,7 @@ class Api:
         return await self._reading.run(token, lambda: self.snapshot.query(do))
 
     async def search(self, token: Token, do: Callable[[], _Result]) -> _Result:
-        """Run a scan of whole topics, or an import, in the searching pool."""
+        """Run a scan of whole topics in the searching pool."""
         try:
             return await self._searching.run(token, do)
         except (KafkaException, NoSuchTopic, KafkaUnreachable) as error:
@@ -165,7 +165,7 @@ class Api:
             return await answer.within(self.settings.http_wait_seconds)
 
     async def change_skill(self, token: Token, command: SkillCommand | Correction) -> SkillDiff | None:
-        """Send a command or a correction; return the skill's diff, as `send_and_wait` does."""
+        """Send a change of a skill; return its diff, as `send_and_wait`."""
         expected = (command.event_id, command.user_id, command.domain)
         return await self.send_and_wait(
             token, command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == expected

@@ -60,7 +60,7 @@ class EventBatch(Body):
 
 @dataclass(frozen=True, slots=True)
 class CheckedEvent:
-    """A validated entry of a batch; `event` is None if it is refused."""
+    """A validated entry of a batch; `event` is None if refused."""
 
     event_id: str | None  # None if missing or not an id
     topic: Topic | None = None  # None if apps may not write it

@@ -94,7 +94,7 @@ def validation_problem(error: ValidationError | RequestValidationError) -> Probl
 
 
 def field_errors(error: ValidationError | RequestValidationError, whole: str = "") -> tuple[dict[str, str], ...]:
-    """Return at most five invalid fields; `whole`: the name for errors of the whole object."""
+    """Return at most five invalid fields; `whole` names the object itself."""
     found = []
     skipped = isinstance(error, RequestValidationError)  # FastAPI starts each location with "body" or "query"
     for each in error.errors()[:MAX_ERRORS]:

@@ -40,7 +40,7 @@ class OutgoingRecord:
 
 
 def outgoing_record(event: Event, settings: Settings) -> OutgoingRecord:
-    """Return the record of an event, on the partition of its user or key."""
+    """Return the record of an event for Kafka."""
     topic, user = topic_of(type(event)), user_of(event)
     key = topic.key_of(event)
     owner = (key or b"").decode() if user is None else user
@@ -99,7 +99,7 @@ class EventSender:
 
 @dataclass(frozen=True, eq=False)
 class PendingReply(Generic[ReplyT]):
-    """A reply that a call waits for; only records that contain `hint` are decoded."""
+    """An awaited reply; only records that contain `hint` are decoded."""
 
     kind: type[ReplyT]
     is_answer: Callable[[ReplyT], bool]
@@ -116,7 +116,7 @@ class PendingReply(Generic[ReplyT]):
 
 
 class ReplyWaiter:
-    """Matches records of the reply topics with the calls that wait for them."""
+    """Matches records of the reply topics with waiting calls."""
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
@@ -126,7 +126,7 @@ class ReplyWaiter:
     def expect(
         self, kind: type[ReplyT], user: str, is_answer: Callable[[ReplyT], bool], hint: str
     ) -> Iterator[PendingReply[ReplyT]]:
-        """Wait for a reply while the context is open; send the request inside it.
+        """Wait for a reply inside the context, which sends the request.
 
         `is_answer` runs in the reading thread. `hint`: an id that the reply contains.
         """

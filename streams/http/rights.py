@@ -182,7 +182,7 @@ async def export_file(api: Api, token: Token, user: str) -> StreamingResponse:
 
 
 def _export_to_file(settings: Settings, user: str) -> BinaryIO | None:
-    """Return an unnamed file with the user's data, or None without any. Blocks."""
+    """Return an unnamed file with the user's data, if any. Blocks."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - `_chunks` closes it
     done = exporting.export(settings, user, file)
     return file if done.topics or done.tables else None

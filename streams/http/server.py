@@ -64,7 +64,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to the owner, which ends streams before the server waits for responses."""
+        """Leave signals to the owner, which ends streams first."""
         yield
 
 
@@ -152,7 +152,7 @@ class _Protocol(H11Protocol):
 
 
 def listen(host: str, port: int, setting: str = "") -> socket.socket:
-    """Return a listening socket; `setting`: the one to name if the port is taken."""
+    """Return a listening socket; errors name the `setting`."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
         listening = socket.create_server((host, port), family=family)

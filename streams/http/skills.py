@@ -243,7 +243,7 @@ async def card(
 
 
 async def card_of(api: Api, token: Token, user: str) -> Card | None:
-    """Return the current card, or the snapshot's while topics are still being read."""
+    """Return the current card; the snapshot's while topics are being read."""
     if (found := api.cache.card(user)) is not None or api.cache.is_ready:
         return found
     return await api.query(token, lambda con: read.card(con, user))

@@ -63,7 +63,7 @@ class StreamPosition:
 
     @classmethod
     def parse(cls, text: str) -> "StreamPosition | None":
-        """Return the position of an event's id, or None if it is invalid."""
+        """Return the position of an event's id, if it is valid."""
         try:
             return cls(*_POSITION.validate_json(text))
         except ValidationError:
@@ -102,7 +102,7 @@ class TopicCache:
 
     @property
     def has_failed(self) -> bool:
-        """True if the thread has crashed: the data is outdated from then on."""
+        """True if the thread has crashed, and the data is outdated."""
         return self._thread.ident is not None and not self._thread.is_alive() and not self._stop.is_set()
 
     def check_ready(self) -> None:
@@ -166,7 +166,7 @@ class TopicCache:
         return None if found is None else found.shares
 
     def keys_changed_after(self, seen: int) -> list[bytes] | None:
-        """Return the keys changed after the first `seen` changes; None if some were dropped."""
+        """Return the keys of later changes; None if some were dropped."""
         with self._lock:
             new = self.change_count - seen
             newest = list(islice(reversed(self._changes), new))
@@ -251,7 +251,7 @@ class TopicCache:
 
 
 def slim_for_host(slim: SlimSkill, session: str | None = None, now: datetime | None = None) -> dict[str, Any]:
-    """Return a slim skill in a host's form; session lines only within it."""
+    """Return a slim skill for a host, with its session's lines."""
     body = slim.model_dump(mode="json", exclude=INTERNAL)
     at = now or datetime.now(UTC)
     body["text"] = slim.text_at(at, session)

@@ -63,7 +63,7 @@ WEBHOOK_GROUPS = f"{APP_ID}-webhooks-"
 
 @dataclass(frozen=True)
 class Access:
-    """The topics, by the registry's names, and the consumer groups that a role needs.
+    """The topics and consumer groups that a role needs.
 
     It only describes the topics `describes`, for their partitions. `describes_groups`: groups whose lag it reads, and
     names that librdkafka requires of clients without a group.

@@ -1,4 +1,4 @@
-"""Builds one global skill per domain from the changelogs of profiles and memories."""
+"""Builds a global skill per domain from profiles and memories."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Rebuilds all skills from the log of diffs, and writes those that differ.
+"""Rebuilds skills from the log, and writes those that differ.
 
 It runs the workers' fold by partition. Memory: about 75 kB per skill of the largest partition, and 8 bytes per diff.
 Workers may keep running while it only compares.
@@ -109,7 +109,7 @@ class FoldedSkill:
 
 
 def is_ahead(skill: PolicySkill | None, record: bytes | None) -> bool:
-    """Return True if the topic's record is one diff ahead of the log."""
+    """Return True if the record is one diff ahead."""
     # A worker that crashed before it sent its newest diff keeps it in the skill, and sends it at its next start.
     try:
         newest = decode(PolicySkill, record or b"")
@@ -221,7 +221,7 @@ class _Rebuild:
                 self._fold_message(folded, message, ahead)
 
     def _repair(self, partition: int, found: _Partition) -> None:
-        """Write the skills that differ, and slim skills that are wrong or missing."""
+        """Write skills that differ, and wrong or missing slim skills."""
         for key, each in found.folded.items():
             self._report.skills += each.skill is not None
             record = found.skills.get(key)
@@ -272,7 +272,7 @@ class _Rebuild:
         return is_others or is_unsealed or seal is SealState.WRONG or not is_canonical(record, slim_skill)
 
     def _is_ahead(self, key: bytes, found: _Partition) -> bool:
-        """Return True if apps may have a newer slim skill than the log."""
+        """Return True if apps may have a newer slim skill."""
         record, each = found.slims[key], found.folded.get(key, FoldedSkill())
         newest = max(len(each.seen), version_in(found.skills.get(key, b"")))
         return record.highest > min(newest, version_in(record.value))
@@ -286,7 +286,7 @@ class _Rebuild:
         self._flush()
 
     def _slims(self, where: TopicPartition, partitions: int, *, own: bool) -> dict[bytes, _Slim]:
-        """Read a partition's newest slim skills, of its own users or of others."""
+        """Read a partition's newest slim skills, of own or foreign users."""
         found: dict[bytes, _Slim] = {}
         for message in self._scanner.read([where]):
             key, value = message.key() or b"", message.value()

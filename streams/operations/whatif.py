@@ -50,9 +50,9 @@ class NothingToReplay(StreamsError, LookupError):
 
 @dataclass(frozen=True)
 class ReplayFilter:
-    """The choices to replay; those before `since_ms` (ms since 1970) build the common start."""
+    """The choices to replay; earlier ones build the common start."""
 
-    since_ms: int = 0
+    since_ms: int = 0  # since 1970
     user: str | None = None
     domain: str | None = None
     limit: int | None = None  # about this many choices, of whole users
@@ -124,7 +124,7 @@ def variant_of(settings: Settings, changes: list[str]) -> tuple[Settings, dict[s
 
 
 def side_of(settings: Settings, published: Mapping[str, GlobalSkill]) -> ReplaySide:
-    """Build the other side of a replay, given the global skills by domain."""
+    """Build the other side of a replay."""
     # Without a fallback to rules: choices of a failed model must count as unavailable.
     reason: Reason = without_model(settings.evolve_mode).reason
     if settings.reasoner is ReasonerName.LLM:
@@ -144,7 +144,8 @@ def lines_that_rank(
 
 
 def comparable(skill: PolicySkill) -> PolicySkill:
-    """Return the skill without seals and slim lines, which depend on other users."""
+    """Return the skill without seals and slim lines."""
+    # Both depend on other users.
     bare = without_seals(skill)
     last = bare.last_diff and bare.last_diff.model_copy(update={"slim_lines": None})
     return bare.model_copy(update={"slim_lines": (), "last_diff": last})

@@ -45,7 +45,7 @@ class Counts(_Entry):
 
 
 class LineStep(Counts):
-    """A step of a line: a seed, a change, or a model's judgement."""
+    """A line's seed, a change, or a model's judgement."""
 
     kind: str
     version: int

@@ -108,7 +108,7 @@ def actor_of(diff: "SkillDiff") -> str | None:
 
 
 def shift_phrase(diff: "SkillDiff") -> str:
-    """Word a change of taste: a person states it, choices only suggest it."""
+    """Word a change of taste, stated or suggested by choices."""
     is_stated = diff.trigger is not None and diff.trigger.what == "correction"
     return "has changed" if is_stated else "may have changed"
 
@@ -132,7 +132,7 @@ def statement_words(statement: "Statement") -> str:
 
 
 def names_of(diffs: "Iterable[SkillDiff]") -> dict[str, str]:
-    """Return the newest words of all lines and statements of a log, by id."""
+    """Return the newest words of a log's lines and statements."""
     found: dict[str, str] = {}
     for diff in diffs:
         for line in (*(diff.seed or ()), *(each.discovered for each in diff.changes if each.discovered)):

@@ -23,6 +23,7 @@ from streams.http.tokens import read_secrets
 
 MAX_ENDPOINTS = 32
 _SECRET = re.compile(r"whsec_[A-Za-z0-9+/]{32,86}={0,2}")  # 24 to 64 bytes in base64
+# `RESET` makes a receiver drop all slim skills.
 CHANGED, FORGOTTEN, RESET = "slim-skill.changed", "slim-skill.forgotten", "slim-skills.reset"
 TIMEOUT_SECONDS = 10.0
 _OURS = {"event_id", "occurred_at", "schema_version", "seal"}  # internal fields of the record
@@ -39,7 +40,7 @@ SECONDS = Histogram(
 
 
 class Endpoint(BaseModel):
-    """A receiver of messages. A renamed endpoint is a new one: the name is part of its consumer group.
+    """A receiver of messages; a renamed one starts over.
 
     `old_secret`: the previous one, which signs too. `domains`, `users`: only these; all if empty. `allow_http`: post
     unencrypted to other machines.
@@ -109,7 +110,7 @@ def new_secret() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A record of the topic of slim skills; `value` is None for an erased one."""
+    """A record of slim skills; `value` is None if erased."""
 
     key: bytes
     value: bytes | None
@@ -129,11 +130,11 @@ class Notification:
         return None
 
     def id_for(self, endpoint: str) -> str:
-        """Return the message's id, the same for every attempt, so that receivers can deduplicate."""
+        """Return the message's id, the same for every attempt."""
         return f"msg_{derived_id(endpoint, str(self.partition), str(self.offset), str(self.at_ms))}"
 
     def body(self) -> bytes | None:
-        """Return the message's body; None for an invalid record, which the materializer reports."""
+        """Return the message's body, unless the record is invalid."""
         if (about := self.about) is None:
             return None
         if self.value is None:
@@ -152,13 +153,13 @@ class EndpointDown(Exception):
 
 
 def body_of(kind: str, at: datetime, data: object) -> bytes:
-    """Return the body of a message; `RESET` makes a receiver drop all slim skills."""
+    """Return the body of a message."""
     timestamp = at.astimezone(UTC).isoformat().replace("+00:00", "Z")
     return orjson.dumps({"type": kind, "timestamp": timestamp, "data": data})
 
 
 def headers(endpoint: Endpoint, message_id: str, at: datetime, body: bytes) -> dict[str, str]:
-    """Return the headers of one attempt, with a signature for each of the endpoint's secrets."""
+    """Return an attempt's headers, with a signature by each secret."""
     keys = [secret.get_secret_value() for secret in (endpoint.secret, endpoint.old_secret) if secret is not None]
     return {
         "content-type": "application/json",
@@ -169,7 +170,7 @@ def headers(endpoint: Endpoint, message_id: str, at: datetime, body: bytes) -> d
 
 
 def new_session() -> aiohttp.ClientSession:
-    """Return a session that keeps no cookies and ignores proxies of the environment."""
+    """Return a session without cookies and the environment's proxies."""
     return aiohttp.ClientSession(
         timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -180,7 +181,7 @@ def new_session() -> aiohttp.ClientSession:
 
 
 async def post(session: aiohttp.ClientSession, endpoint: Endpoint, message_id: str, body: bytes) -> str:
-    """Post a message once; return the reason of a refusal, or raise `EndpointDown`."""
+    """Post once; return the refusal, or raise `EndpointDown`."""
     signed = headers(endpoint, message_id, datetime.now(UTC), body)
     with SECONDS.labels(endpoint.name).time():
         try:

@@ -51,7 +51,7 @@ class Blocker(StrEnum):
 
 @dataclass
 class Plan:
-    """The dead letters to replay by id, those that cannot be, and unknown ids.
+    """The dead letters to replay, the blocked ones, and unknown ids.
 
     `unmarked`: dead letters that an interrupted replay sent but did not mark, with the position of the sent record.
     """
@@ -70,7 +70,7 @@ class Plan:
 
 
 def plan(settings: Settings, chosen: LetterFilter, on_progress: OnStageProgress = lambda *_: None) -> Plan:
-    """Plan a replay of the matching dead letters; their originals are held in memory."""
+    """Plan a replay of the matching dead letters."""
     planned, replayed = Plan(), set[str]()
     with Scanner(settings) as scanner:
         for found in read_letters(settings, scanner, chosen.since_ms, partial(on_progress, "dead letters")):
@@ -137,7 +137,7 @@ class _Sender:
         self._failed: list[str] = []
 
     def replay(self, batch: Iterable[StoredLetter]) -> Mapping[str, str]:
-        """Send originals; return the positions of accepted ones, by the dead letter's id."""
+        """Send originals; return positions of accepted ones by dead letter."""
         sent: dict[str, str] = {}
         for letter in (found.letter for found in batch):
 

@@ -1,4 +1,4 @@
-"""`sager doctor`: checks of a deployment, each with a remedy. It changes nothing."""
+"""`sager doctor`: read-only checks of a deployment, each with a remedy."""
 
 from collections.abc import Iterator
 

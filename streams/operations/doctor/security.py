@@ -100,7 +100,7 @@ def _mode(path: Path) -> str:
 
 
 def rules(settings: Settings, client: admin.AdminClient) -> Iterator[DoctorFinding]:
-    """Check that brokers authenticate clients, and that no ACL of ours allows all users."""
+    """Check that brokers authenticate clients, and no ACL allows all."""
     if settings.embedded:
         yield ok("ACLs", f"the embedded broker has none; {_ONE_PERSON}")
         return

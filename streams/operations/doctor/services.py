@@ -108,7 +108,7 @@ def snapshot(settings: Settings) -> Iterator[DoctorFinding]:
 
 
 def endpoint(settings: Settings) -> DoctorFinding:
-    """Check that the LLM endpoint answers, accepts the key and has the model."""
+    """Check the LLM endpoint, its key and its model."""
     url = settings.llm_base_url or OPENAI_URL
     shown = _CREDENTIALS.sub("***@", url)
     if settings.llm_api_key is None and settings.llm_base_url is None:
