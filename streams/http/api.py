@@ -119,10 +119,9 @@ class Api:
         self._streams = Limiter(max(1, settings.http_connections // 2))
 
     @asynccontextmanager
-    async def running(self, *, follows: bool = True) -> AsyncIterator[None]:
-        """Run background work; without `follows`, topics are not read."""
-        if follows:
-            self.cache.start()
+    async def running(self) -> AsyncIterator[None]:
+        """Follow topics and run background work."""
+        self.cache.start()
         task = asyncio.create_task(self._close_outdated_snapshots())
         try:
             yield

@@ -9,19 +9,15 @@ import pytest
 
 from schemas import PolicySkill, compound_key, encode
 from streams.http.topic_cache import CachedRecord
-from streams.settings import Settings
 from tests.unit.console.console_world import DOMAIN, HOSTILE, USERS, Visitor, page, person, published
-from tests.unit.http.http_world import Served
+from tests.unit.http.http_world import Served, settings_of
 
 URLS = ("href", "src", "action")
 
 
 @pytest.fixture(scope="module")
 def served(file):
-    settings = Settings(
-        duckdb=published(), http_tokens=file.path, data_dir=file.path.parent, http_rate=10_000, http_burst=10_000
-    )
-    with Served(settings, console=True) as api:
+    with Served(settings_of(file, duckdb=published()), console=True) as api:
         yield api
 
 

@@ -11,22 +11,13 @@ from streams.console.rendering import HTMX, STATIC
 from streams.console.security import POLICY, Sessions
 from streams.http.limits import Gate
 from streams.http.tokens import TokensFile, find_token
-from streams.settings import Settings
 from tests.unit.console.console_world import Visitor
-from tests.unit.http.http_world import Served, published
+from tests.unit.http.http_world import Served, settings_of
 
 
 @pytest.fixture(scope="module")
 def settings(file):
-    return Settings(
-        duckdb=published(),
-        http_tokens=file.path,
-        data_dir=file.path.parent,
-        http_rate=1_000,
-        http_burst=1_000,
-        http_failures=10_000,
-        console_hosts="console.example",
-    )
+    return settings_of(file, console_hosts="console.example")
 
 
 @pytest.fixture(scope="module")
@@ -177,8 +168,7 @@ def test_the_number_of_sessions_is_limited(settings, file):
 
 
 def test_guessed_tokens_are_limited(file):
-    few = Settings(duckdb=published(), http_tokens=file.path, data_dir=file.path.parent, http_failures=2)
-    with Served(few, console=True) as api:
+    with Served(settings_of(file, http_failures=2), console=True) as api:
         visitor = Visitor(api)
         told = [visitor.sign_in("sager_" + "a" * 43).status for _ in range(3)]
         told.append(visitor.get("/console/enter?code=guessed").status)
@@ -187,8 +177,7 @@ def test_guessed_tokens_are_limited(file):
 
 
 def test_a_session_has_the_rate_of_its_token(file):
-    slow = Settings(duckdb=published(), http_tokens=file.path, data_dir=file.path.parent, http_rate=0.01, http_burst=2)
-    with Served(slow, console=True) as api:
+    with Served(settings_of(file, http_rate=0.01, http_burst=2), console=True) as api:
         visitor = Visitor(api)
         visitor.sign_in(file.make("read-all"))
 

@@ -19,7 +19,7 @@ from streams.http.problems import Problem
 from streams.http.skills import command_of
 from streams.http.tokens import USER_SCOPES, Scope
 from streams.settings import Settings
-from tests.unit.http.http_world import DOMAINS, VERSIONS, Served, Tokens, history, publish, published
+from tests.unit.http.http_world import DOMAINS, VERSIONS, Served, Tokens, history, publish, settings_of
 
 SECRET_USER = "whom-no-log-may-name"
 READ = {
@@ -37,13 +37,8 @@ def file(tmp_path):
 
 
 @pytest.fixture
-def settings(file, tmp_path):
-    return Settings(duckdb=published(), http_tokens=file.path, data_dir=tmp_path, http_rate=1_000, http_burst=1_000)
-
-
-@pytest.fixture
-def api(settings):
-    with Served(settings) as served:
+def api(file):
+    with Served(settings_of(file)) as served:
         yield served
 
 
@@ -84,7 +79,7 @@ def test_skills_and_their_log_come_from_the_snapshot(api, file):
 def test_a_newer_snapshot_replaces_the_open_one_unless_it_is_another_tenants(file, tmp_path):
     own = publish(tmp_path / "own.duckdb", users=("ann",))
     token = file.make("read-all")
-    with Served(Settings(duckdb=own, http_tokens=file.path)) as api:
+    with Served(settings_of(file, duckdb=own)) as api:
         assert api.request(BOB, token).status == 404
         publish(own, users=("ann", "bob"))
         assert api.request(BOB, token).status == 200
@@ -95,7 +90,7 @@ def test_a_newer_snapshot_replaces_the_open_one_unless_it_is_another_tenants(fil
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
-def test_a_replaced_snapshot_is_closed(settings, tmp_path):
+def test_a_replaced_snapshot_is_closed(tmp_path):
     def held():
         links = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
         return [link for link in links if link.startswith(str(tmp_path))]
@@ -104,7 +99,7 @@ def test_a_replaced_snapshot_is_closed(settings, tmp_path):
         return con.execute("SELECT DISTINCT user_id FROM skills").fetchall()
 
     own = publish(tmp_path / "own.duckdb", users=("ann",))
-    snapshot = Snapshot(settings.model_copy(update={"duckdb": own}))
+    snapshot = Snapshot(Settings(duckdb=own))
     assert snapshot.query(users_of) == [("ann",)]
     snapshot.close_outdated()
     assert held() == [str(own)]
@@ -176,8 +171,8 @@ def test_a_token_is_revoked_without_a_restart(api, file):
 # --- how often
 
 
-def test_a_client_over_its_rate_gets_429_with_the_time_to_wait(file, tmp_path):
-    limited = Settings(duckdb=published(), http_tokens=file.path, http_rate=0.1, http_burst=2, http_failures=3)
+def test_a_client_over_its_rate_gets_429_with_the_time_to_wait(file):
+    limited = settings_of(file, http_rate=0.1, http_burst=2, http_failures=3)
     token, other = file.make("operate"), file.make("operate")
     with Served(limited) as api:
         told = [api.request("/v1/token", token) for _ in range(3)]

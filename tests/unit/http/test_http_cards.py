@@ -7,8 +7,17 @@ import pytest
 
 from schemas import Card
 from streams.http.topic_cache import CachedRecord
-from streams.settings import Settings
-from tests.unit.http.http_world import LATE_RUNS, Reply, Served, Tokens, card_of, follow, published_cards, talks
+from tests.unit.http.http_world import (
+    LATE_RUNS,
+    Reply,
+    Served,
+    Tokens,
+    card_of,
+    follow,
+    published_cards,
+    settings_of,
+    talks,
+)
 
 CARD = "/v1/users/ann/card"
 
@@ -31,10 +40,7 @@ class World:
 @pytest.fixture
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     tokens = Tokens(tmp_path_factory.mktemp("cards"))
-    settings = Settings(
-        duckdb=published_cards(), http_tokens=tokens.path, http_rate=10_000, http_burst=10_000, http_wait_seconds=0.5
-    )
-    with Served(settings) as served:
+    with Served(settings_of(tokens, duckdb=published_cards())) as served:
         served.api.cache._ready.set()
         follow(served.api.cache, card_of(talks()))
         yield World(served, tokens)
@@ -45,10 +51,8 @@ def test_a_card_has_reasons_for_its_lines_and_the_replaced_ones(world: World) ->
 
     assert (body["user_id"], body["version"]) == ("ann", 2)
     assert {line["says"] for line in body["lines"]} == {
-        "does not like coriander",
-        "likes vegetarian food",
-        "likes evening runs",
-    }
+        "does not like coriander", "likes vegetarian food", "likes evening runs",
+    }  # fmt: skip
     runs = next(line for line in body["lines"] if line["line_id"] == LATE_RUNS)
     assert runs["words"] == "I prefer evening runs now"
     assert 0 < runs["certainty"] < 1

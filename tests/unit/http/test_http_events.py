@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from streams.http.problems import Problem
 from streams.http.replies import OutgoingRecord
 from streams.kafka.clients import partition_of
 from streams.settings import Settings
-from tests.unit.http.http_world import Reply, Served, Tokens, published
+from tests.unit.http.http_world import Reply, Served, Tokens, settings_of
 
 NOW = datetime.now(UTC)
 A = {"item_id": "arrival", "title": "Arrival", "metadata": {"genres": ["Sci-Fi"], "year": 2016}}
@@ -64,10 +63,8 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder: Path = tmp_path_factory.mktemp("events")
-    tokens = Tokens(folder)
-    settings = Settings(duckdb=published(), http_tokens=tokens.path, http_rate=10_000, http_burst=10_000)
-    with Served(settings) as served:
+    tokens = Tokens(tmp_path_factory.mktemp("events"))
+    with Served(settings_of(tokens)) as served:
         kafka: Any = Kafka()
         served.api.sender = kafka
         yield World(served, tokens, kafka)
@@ -127,23 +124,12 @@ def test_invalid_events_are_refused_one_by_one_without_quoting_values(world: Wor
     assert (reply.status, reply.body["accepted"], reply.body["refused"]) == (200, 1, len(bad))
     assert len(world.kafka.sent) == 1
     told = [[each["field"] for each in result["errors"]] for result in results[1:]]
-    assert told[0][0] == "candidates.0.item_id"
-    assert told[1] == ["domain"]
-    assert told[2:] == [
-        ["topic"],
-        [""],
-        [""],
-        ["occurred_at"],
-        ["schema_version"],
-        ["event"],
-        ["item.metadata"],
-        ["item.metadata"],
-        ["skill_version"],
-    ]
-    errors = json.dumps([result["errors"] for result in results[1:]])
-    assert "secret" not in errors.lower()
-    assert "99" not in errors
-    assert "1234" not in errors
+    assert [fields[0] for fields in told] == [
+        "candidates.0.item_id", "domain", "topic", "", "", "occurred_at", "schema_version", "event", "item.metadata",
+        "item.metadata", "skill_version",
+    ]  # fmt: skip
+    errors = json.dumps([result["errors"] for result in results[1:]]).lower()
+    assert [value for value in ("secret", "99", "1234") if value in errors] == []
 
 
 def test_a_persons_token_sends_their_events_only(world: World) -> None:

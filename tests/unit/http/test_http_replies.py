@@ -22,7 +22,7 @@ from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.settings import Settings
 from tests.builders import a_skill, item_facts
-from tests.unit.http.http_world import Reply, Served, Tokens, published
+from tests.unit.http.http_world import Reply, Served, Tokens, settings_of
 
 A = {"item_id": "arrival", "title": "Arrival", "metadata": {"genres": ["Sci-Fi"]}}
 B = {"item_id": "up", "title": "Up", "metadata": {"genres": ["Animation"]}}
@@ -88,11 +88,8 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("answers")
-    tokens = Tokens(folder)
-    # Not the default: a worker that ran here has left a key with which rankings are sealed.
-    known: dict[str, Any] = {"duckdb": published(), "http_tokens": tokens.path, "http_wait_seconds": 0.3}
-    settings = Settings(**known, data_dir=folder, http_rate=10_000, http_burst=10_000)
+    tokens = Tokens(tmp_path_factory.mktemp("answers"))
+    settings = settings_of(tokens, http_wait_seconds=0.3)
     with Served(settings) as served:
         served.api.cache._ready.set()
         worker = served.api.sender = Worker(settings, served.api.replies)

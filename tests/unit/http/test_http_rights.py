@@ -18,7 +18,7 @@ from streams.rights.inventory import DataInventory, ErasureReach, StoreErasure
 from streams.settings import Settings
 from tests import analytics_world
 from tests.builders import NOW
-from tests.unit.http.http_world import Served, Tokens, history
+from tests.unit.http.http_world import Served, Tokens, history, settings_of
 
 GZIP = {"Content-Type": "application/gzip"}
 EVERYTHING = {"everything": True}
@@ -30,16 +30,8 @@ def file(tmp_path):
 
 
 @pytest.fixture
-def api(file, tmp_path):
-    settings = Settings(
-        duckdb=analytics_world.published(),
-        http_tokens=file.path,
-        data_dir=tmp_path,
-        http_rate=1_000,
-        http_burst=1_000,
-        bootstrap="127.0.0.1:1",
-    )
-    with Served(settings) as served:
+def api(file):
+    with Served(settings_of(file, duckdb=analytics_world.published(), bootstrap="127.0.0.1:1")) as served:
         yield served
 
 
