@@ -259,24 +259,13 @@ async def correct(
     if (trigger := diff.trigger) is not None:
         outcome = trigger.model_dump(include={"understood", "explanation", "not_kept"})
         outcome["why"] = "" if trigger.why is None else trigger.why.value
-    statements = [
-        change.statement for change in diff.stated if change.kind is StatementChangeKind.STATED and change.statement
-    ]
-    return json_response(
-        CorrectionOutcome(
-            event_id=name,
-            carried_out=True,
-            version=diff.version,
-            **outcome,
-            stated=tuple(
-                UnderstoodStatement(
-                    statement_id=each.statement_id, says=describe_statement(each), words=each.words, scope=each.scope
-                )
-                for each in statements
-            ),
-            diff=diff if token.can_read(user) else None,
-        )
+    outcome["stated"] = tuple(
+        UnderstoodStatement(statement_id=s.statement_id, says=describe_statement(s), words=s.words, scope=s.scope)
+        for change in diff.stated
+        if change.kind is StatementChangeKind.STATED and (s := change.statement)
     )
+    outcome["diff"] = diff if token.can_read(user) else None
+    return json_response(CorrectionOutcome(event_id=name, carried_out=True, version=diff.version, **outcome))
 
 
 def _event(kind: type[EventT], body: Body, **more: str) -> EventT:

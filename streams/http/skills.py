@@ -170,25 +170,16 @@ async def model_skill(api: ApiParam, user: UserPath, domain: DomainPath) -> Resp
 )
 async def command(api: ApiParam, token: TokenParam, user: UserPath, body: CommandBody) -> Response:
     """Change a skill in the name of the token, as `sager policy` does."""
-    fields = body.model_dump(exclude_unset=True)
-    command_sent = await command_of(api, token, user, fields)
-    diff = await api.change_skill(token, command_sent)
+    sent = await command_of(api, token, user, body.model_dump(exclude_unset=True))
+    diff = await api.change_skill(token, sent)
     if diff is None:
-        return json_response(CommandOutcome(event_id=command_sent.event_id, carried_out=False), 202)
+        return json_response(CommandOutcome(event_id=sent.event_id, carried_out=False), 202)
     if diff.refused and not diff.changes:
         refused = [each.model_dump(mode="json") for each in diff.refused]
-        raise Problem(409, "the command was refused", event_id=command_sent.event_id, refused=refused)
+        raise Problem(409, "the command was refused", event_id=sent.event_id, refused=refused)
     # A skill's first diff contains all its initial lines, so it needs a token that can read them.
-    visible_diff = diff if token.can_read(user) else None
-    return json_response(
-        CommandOutcome(
-            event_id=command_sent.event_id,
-            carried_out=True,
-            version=diff.version,
-            refused=diff.refused,
-            diff=visible_diff,
-        )
-    )
+    more = {"diff": diff if token.can_read(user) else None, "refused": diff.refused}
+    return json_response(CommandOutcome(event_id=sent.event_id, carried_out=True, version=diff.version, **more))
 
 
 async def command_of(api: Api, token: Token, user: str, given: Mapping[str, Any]) -> SkillCommand:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from schemas import SkillChange, SkillDiff, Statement
+    from schemas import Attribute, SkillChange, SkillDiff, Statement
 
 COMMAND = "command by "  # before the actor, in the reasoner of a command's diff
 _SHARE = re.compile(r"chosen, and (\d+)% of the others have it")
@@ -161,11 +161,11 @@ def statement_sentence(kind: str, words: str, actor: str | None, reason: str) ->
     return sentence + (f" The reason noted: “{reason}”." if reason else "")
 
 
-def certainty_words(line: dict[str, Any] | None) -> str:
+def certainty_words(line: "Attribute | None") -> str:
     """Word how sure a line is."""
     if line is None:
         return "no longer in the profile"
-    return f"{SURE[line['tier']]}{', and pinned' if line['pinned'] else ''}"
+    return f"{SURE[str(line.tier)]}{', and pinned' if line.pinned else ''}"
 
 
 def sentence(step: dict[str, Any]) -> str:
