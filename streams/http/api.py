@@ -19,7 +19,7 @@ from streams.exceptions import KafkaUnreachable
 from streams.http import limits
 from streams.http.limits import Gate, Limiter
 from streams.http.problems import RETRY, Problem, checked_fields
-from streams.http.replies import EventSender, ReplyT, ReplyWaiter, outgoing_record, user_of
+from streams.http.replies import EventSender, ReplyT, ReplyWaiter, user_of
 from streams.http.tokens import Token
 from streams.http.topic_cache import TopicCache
 from streams.kafka.scanner import NoSuchTopic
@@ -156,12 +156,15 @@ class Api:
     ) -> ReplyT | None:
         """Send a user's event; return the worker's answer, or None after `http_wait_seconds`."""
         self.cache.check_ready()
-        # Only records that contain this id are decoded. Rankings repeat the request id instead of the event id.
+        # Rankings repeat the request id instead of the event id.
         hint = getattr(event, "request_id", event.event_id)
         waiting = self.replies.expect(kind, user_of(event) or "", is_answer, hint)
         with self._waiting.hold(token.sha256), waiting as answer:
-            await self.sender.send([outgoing_record(event, self.settings)])
-            return await answer.within(self.settings.http_wait_seconds)
+            await self.sender.send([event])
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.settings.http_wait_seconds):
+                    return await asyncio.wrap_future(answer)
+            return None
 
     async def change_skill(self, token: Token, command: SkillCommand | Correction) -> SkillDiff | None:
         """Send a change of a skill; return its diff, as `send_and_wait`."""

@@ -25,7 +25,7 @@ from streams.http import metrics
 from streams.http.api import ApiParam
 from streams.http.limits import BATCH_EVENTS, LINT_CHARS
 from streams.http.problems import Problem, checked_fields, field_errors
-from streams.http.replies import outgoing_record, user_of
+from streams.http.replies import user_of
 from streams.http.routing import Body, DomainPath, TokenParam, UserPath, json_response, refuse, require, router
 from streams.http.tokens import ALL_USERS, Token, TokenScope
 from streams.policies import privacy_of
@@ -184,7 +184,7 @@ async def send_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Re
     has no effect, so send the same batch again after a 503 or a timeout.
     """
     checked = await _check_batch(token, batch)
-    await api.sender.send([outgoing_record(each.event, api.settings) for each in checked if each.event is not None])
+    await api.sender.send([each.event for each in checked if each.event is not None])
     for each in checked:
         metrics.EVENTS.labels(each.topic.base if each.topic else metrics.NO_TOPIC, each.status).inc()
     return _batch_response(checked, map(_outcome, checked))

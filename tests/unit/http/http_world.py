@@ -18,7 +18,7 @@ from operators.cards.merge import apply_command, merge_extraction
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.learning.commands import resolve_command
 from operators.learning.fold import initial_skill, merge
-from schemas import Action, Card, CardCommand, CardDiff, Event, PolicySkill, SkillDiff, decode, encode, topic_of
+from schemas import Action, Card, CardCommand, CardDiff, Event, PolicySkill, SkillDiff, encode, topic_of
 from schemas.statements import Stance
 from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import read
@@ -27,9 +27,10 @@ from streams.analytics.store import DuckDBStore
 from streams.http import tokens
 from streams.http.api import Api
 from streams.http.limits import Gate
-from streams.http.replies import EventSender, OutgoingRecord
+from streams.http.replies import EventSender
 from streams.http.server import Server, listen
 from streams.http.topic_cache import CachedRecord, TopicCache
+from streams.kafka.clients import partition_of
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.serve import application, config_of
@@ -304,16 +305,15 @@ class CardWorker(EventSender):
         self._api = served.api
         self.sent: list[CardCommand] = []
 
-    async def send(self, records: Any) -> None:
-        for record in records:
-            await asyncio.to_thread(self._take, record)
+    async def send(self, events: Any) -> None:
+        for event in events:
+            await asyncio.to_thread(self._take, event)
 
-    def _take(self, record: OutgoingRecord) -> None:
-        assert record.topic == "sager.card-commands"
-        command = decode(CardCommand, record.value)
+    def _take(self, command: CardCommand) -> None:
         self.sent.append(command)
         card = self._api.cache.card(command.user_id)
         diff = apply_command(card, command, None, PRIVACY)
         assert diff is not None
         follow(self._api.cache, apply_diff(card, diff), len(self.sent))
-        self._api.replies.offer(CardDiff.TOPIC, record.partition, encode(diff))
+        partition = partition_of(command.user_id, self._api.settings.partitions)
+        self._api.replies.offer(CardDiff.TOPIC, partition, encode(diff))

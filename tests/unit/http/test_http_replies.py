@@ -12,10 +12,10 @@ from operators.language.corrections import understand
 from operators.seals import seal_record
 from operators.steps import EvolveState, EvolveStep
 from operators.steps.rank import answer as ranked
-from schemas import ClarifyingQuestion, Correction, Event, Fit, Injected, Option, RankedBy, RankRequest, decode, encode
+from schemas import ClarifyingQuestion, Correction, Event, Fit, Injected, Option, RankedBy, RankRequest, encode
 from streams.http import tokens
 from streams.http.limits import WAITING_CALLS
-from streams.http.replies import EventSender, OutgoingRecord, ReplyWaiter
+from streams.http.replies import EventSender, ReplyWaiter
 from streams.kafka.clients import partition_of
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
@@ -39,18 +39,15 @@ class Worker(EventSender):
         self.sent: list[Event] = []
         self.is_there = True
 
-    async def send(self, records: Any) -> None:
-        for record in records:
-            await asyncio.to_thread(self._take, record)
+    async def send(self, events: Any) -> None:
+        for event in events:
+            await asyncio.to_thread(self._take, event)
 
-    def _take(self, record: OutgoingRecord) -> None:
-        base = record.topic.removeprefix("sager.")
-        event = decode({"rank-requests": RankRequest, "corrections": Correction}[base], record.value)  # type: ignore[type-var]
-        assert record.partition == partition_of("ann", Settings().partitions)
+    def _take(self, event: Event) -> None:
         self.sent.append(event)
         if self.is_there:
             for answer in self.answers_to(event):
-                self._answers.offer(answer.TOPIC, record.partition, encode(answer))
+                self._answers.offer(answer.TOPIC, partition_of("ann", Settings().partitions), encode(answer))
 
     def answers_to(self, event: Event) -> list[Event]:
         if isinstance(event, RankRequest):
