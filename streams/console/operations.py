@@ -106,10 +106,7 @@ _MONITORS: WeakKeyDictionary[Api, ProcessMonitor] = WeakKeyDictionary()
 
 
 async def _fetch(settings: Settings) -> Sequence[ProcessMetrics]:
-    urls = settings.console_metrics.split(",") if settings.console_metrics else []
-    token = settings.console_metrics_token
-    found = await process_metrics.fetch(urls, token.get_secret_value() if token else None)
-    return [*found, process_metrics.local_metrics()]
+    return [*await process_metrics.fetch(settings), process_metrics.local_metrics()]
 
 
 @page("GET", "/live", Scope.OPERATE)

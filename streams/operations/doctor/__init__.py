@@ -10,7 +10,7 @@ from streams.operations.doctor import security, services
 from streams.operations.doctor.findings import DoctorFinding, Status, TimedCheck, error, ok
 from streams.settings import RankerName, ReasonerName, Settings, SlimAuthor
 
-__all__ = ["Finding", "Status", "examine"]
+__all__ = ["DoctorFinding", "Status", "examine"]
 
 CHECK_SECONDS, BROKER_SECONDS = 15.0, 5.0
 

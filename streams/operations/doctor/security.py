@@ -43,13 +43,11 @@ def _unless_embedded(settings: Settings, check: str, good: str, found: str, todo
 def settings_agree(settings: Settings) -> Iterator[DoctorFinding]:
     """Compare the settings that all processes must share, by fingerprint."""
     check = "agreement"
-    urls = [each.strip() for each in (settings.console_metrics or "").split(",") if each.strip()]
-    if not urls:
+    readings = asyncio.run(process_metrics.fetch(settings))
+    if not readings:
         found = "no process is compared: SAGER_CONSOLE_METRICS has no addresses of their metrics"
         yield DoctorFinding(check, Status.SKIPPED, found)
         return
-    token = settings.console_metrics_token
-    readings = asyncio.run(process_metrics.fetch(urls, token.get_secret_value() if token else None))
     published = {
         reading.source: {
             labels["setting"]: labels["fingerprint"] for labels, _ in reading.samples_of(shared_settings.METRIC)

@@ -29,8 +29,6 @@ class World:
         self.served = served
         self.reader = tokens.make("read-all")
         self.slim = tokens.make("read-slim", user="ann")
-        self.ann = tokens.make("read-user", user="ann")
-        self.bob = tokens.make("read-user", "read-slim", user="bob")
 
     def get(self, token: str = "", **query: object) -> Reply:
         asked = "&".join(f"{name}={quote(str(value))}" for name, value in query.items())
@@ -81,12 +79,6 @@ def test_text_for_a_prompt_needs_read_slim_only_and_stays_within_the_budget(worl
     assert tight.text == ""
     assert world.get(world.slim).status == 403
     assert world.get(format="skill").status == 422
-
-
-def test_a_persons_token_reads_their_card_only(world: World) -> None:
-    assert world.get(world.ann).status == 200
-    assert world.get(world.bob).status == 403
-    assert world.served.request("/v1/users/nobody/card", world.reader).status == 404
 
 
 def test_the_snapshot_is_read_if_topics_are_not_followed(world: World) -> None:
