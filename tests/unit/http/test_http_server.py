@@ -72,19 +72,13 @@ def answered(api, token):
 
 # --- malformed requests
 
+# Each stands for a kind; the rest is h11's own business.
 MALFORMED = {
-    "no request": b"hello\r\n\r\n",
     "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)) + b"\r\n\r\n",
-    "two spaces": b"GET  /v1/token HTTP/1.1\r\n" + HOST + b"\r\n",
     "raw UTF-8 in the path": "GET /v1/users/zoë HTTP/1.1\r\n".encode() + HOST + b"\r\n",
-    "no host": b"GET /v1/token HTTP/1.1\r\n\r\n",
     "two hosts": GET + HOST + b"\r\n",
     "a NUL": GET + b"X-One: a\0b\r\n\r\n",
-    "a header without a colon": GET + b"X-One\r\n\r\n",
-    "a space before the colon": GET + b"X-One : 1\r\n\r\n",
     "two lengths": POST + b"Content-Length: 2\r\ncontent-length: 3\r\n\r\n{}",
-    "a negative length": POST + b"Content-Length: -1\r\n\r\n",
-    "an unknown transfer encoding": POST + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
     "a long path": b"GET /" + b"x" * 20_000,
     "headers without an end": GET + b"X-One: 1\r\n" * 2_000,
 }
