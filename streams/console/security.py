@@ -209,7 +209,7 @@ class ConsoleLink(BaseModel):
 
 @router.post("/v1/console/links")
 async def console_link(request: Request, token: TokenParam) -> ConsoleLink:
-    """Return a link that signs in once, within an hour, with this token."""
+    """Return a link that signs in once with this token."""
     return ConsoleLink(path=address("/enter", code=request.app.state.console.sessions.code(token.sha256)))
 
 

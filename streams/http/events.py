@@ -93,7 +93,7 @@ class EventOutcome(Model):
 
 
 class BatchOutcome(Model):
-    """The outcome of a batch, in its order. Kafka has acknowledged the accepted events."""
+    """The outcome of a batch; Kafka has acknowledged the accepted events."""
 
     accepted: int
     refused: int
@@ -128,7 +128,7 @@ class RankBody(Body):
 
 
 class CorrectionBody(Body):
-    """A statement of a person, in words (`text`) or by a form (`directives`, `acceptable`)."""
+    """A person's statement: `text`, or a form's `directives` and `acceptable`."""
 
     text: Instruction = Field(default="", description="The person's own words.")
     language: Language | None = Field(default=None, description="BCP 47, such as `de`; detected by default.")

@@ -32,7 +32,7 @@ routes = router("rights")
 
 
 class ErasureBody(Body):
-    """The data to erase: everything, a domain, or one line of a domain."""
+    """The data to erase: everything, a domain, or one line."""
 
     everything: bool = Field(default=False, strict=True, description="The whole person, in every domain.")
     domain: DomainField | None = None
@@ -85,7 +85,7 @@ class ImportOutcome(BaseModel):
     response_class=StreamingResponse, responses={200: {**_FILE, "description": "The export."}},
 )  # fmt: skip
 async def export_user(api: ApiParam, token: TokenParam, user: UserPath) -> Response:
-    """Export all data of a user as gzipped JSON lines, as `sager policy export` does.
+    """Export all data of a user as gzipped JSON lines.
 
     It reads whole topics, which takes minutes in a large deployment.
     """
@@ -131,7 +131,7 @@ async def import_user(
     reason: Annotated[str, Query(max_length=300, description="Why, for the log.")] = "",
     confirm: Annotated[UserIdField | None, Query(description=CONFIRM)] = None,
 ) -> Response:
-    """Import an export; each of its skills replaces the one of its domain.
+    """Import an export; its skills replace those of their domains.
 
     Without `confirm` the response is a preview. With the user's id in `confirm` it is carried out.
     """

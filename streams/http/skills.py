@@ -96,7 +96,7 @@ class CommandOutcome(Model):
 
 @reads.get("/v1/token")
 async def token_info(token: TokenParam) -> TokenInfo:
-    """Return the name, scopes and user of this request's token; `*`: all users."""
+    """Return this token's name, scopes and user; `*`: all users."""
     scopes = tuple(scope for scope in Scope if scope in token.scopes)
     return TokenInfo(name=token.name, scopes=scopes, user=token.user, expires=token.expires)
 
@@ -133,7 +133,7 @@ async def log(
 async def explain_line(
     api: ApiParam, token: TokenParam, user: UserPath, domain: DomainPath, attribute: LinePath
 ) -> Response:
-    """Explain one line or statement: its state, and its steps, each with a plain sentence.
+    """Explain one line or statement: its state and its steps.
 
     Also for lines that were removed or reworded.
     """
@@ -148,7 +148,7 @@ async def explain_line(
 
 @models.get("/v1/users/{user}/domains/{domain}/model-view", dependencies=[_READS], response_model=SkillForModel)
 async def model_skill(api: ApiParam, user: UserPath, domain: DomainPath) -> Response:
-    """Return a skill for a model: only lines that pass the output gate.
+    """Return a skill's lines that pass the output gate.
 
     Withheld lines are counted; `/v1/users/{user}/skills` shows them to people.
     """
@@ -169,7 +169,7 @@ async def model_skill(api: ApiParam, user: UserPath, domain: DomainPath) -> Resp
     },
 )
 async def command(api: ApiParam, token: TokenParam, user: UserPath, body: CommandBody) -> Response:
-    """Change a skill in the name of the token, as `sager policy` does."""
+    """Change a skill in the name of the token."""
     sent = await command_of(api, token, user, body.model_dump(exclude_unset=True))
     diff = await api.change_skill(token, sent)
     if diff is None:

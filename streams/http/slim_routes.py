@@ -83,7 +83,7 @@ async def slim(
 async def slim_stream(
     api: ApiParam, token: TokenParam, user: UserPath, domain: DomainPath, last_event_id: LastEventId = None
 ) -> StreamingResponse:
-    """Stream one user's slim skill in a domain: now, and after every change."""
+    """Stream one user's slim skill, now and after every change."""
     return _SseResponse(_stream(api, token, compound_key(user, domain), last_event_id), api.streaming(token))
 
 
