@@ -63,7 +63,6 @@ class LetterListing:
     Attributes:
         unreadable: other records on the topic.
         forgotten: dead letters of erased users, which are counted nowhere else.
-        known: the reasons and stages of all dead letters, matching or not.
     """
 
     newest: list[StoredLetter] = field(default_factory=list)
@@ -71,7 +70,6 @@ class LetterListing:
     replayed: set[str] = field(default_factory=set)
     unreadable: int = 0
     forgotten: int = 0
-    known: dict[str, set[str]] = field(default_factory=lambda: {"reason": set(), "stage": set()})
 
     @property
     def total(self) -> int:
@@ -100,8 +98,6 @@ def read_letters(
         if barrier.covers(letter, moment_of(sent_ms)):
             counts.forgotten += 1
             continue
-        counts.known["reason"].add(letter.reason)
-        counts.known["stage"].add(letter.stage)
         yield StoredLetter(
             letter, sent_ms, int_of(message.partition()), int_of(message.offset()), header(message, REPLAYED)
         )

@@ -15,7 +15,7 @@ from streams.exceptions import KafkaUnreachable, StreamsError
 from streams.kafka import consumer_group as group
 from streams.kafka.topics import SAFE_IN_SYNC, SAFE_REPLICATION, TopicState, inspect
 from streams.operations.doctor.findings import DoctorFinding, error, ok, warning
-from streams.settings import Settings
+from streams.settings import RankerName, ReasonerName, Settings, SlimAuthor
 from streams.worker.runtime.watchdog import lag
 
 ANSWER_SECONDS = 8.0
@@ -36,7 +36,7 @@ def broker(settings: Settings, cluster: ClusterMetadata) -> DoctorFinding:
     return ok("broker", found)
 
 
-def topics(settings: Settings, client: AdminClient, cluster: ClusterMetadata) -> Iterator[DoctorFinding]:
+def topics(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
     """Check each topic's existence, partitions and configuration."""
     states = inspect(settings)
     there = [state for state in states if state.partitions is not None]
@@ -107,14 +107,19 @@ def snapshot(settings: Settings) -> Iterator[DoctorFinding]:
         yield error("DuckDB", found, "`sager rebuild --duckdb` makes a new file from the topics")
 
 
-def endpoint(settings: Settings) -> DoctorFinding:
-    """Check the LLM endpoint, its key and its model."""
+def endpoint(settings: Settings) -> Iterator[DoctorFinding]:
+    """Check the LLM endpoint, its key and its model, if it is used."""
+    uses_rules = settings.reasoner is not ReasonerName.LLM and settings.ranker is RankerName.DETERMINISTIC
+    if uses_rules and settings.extract_by is SlimAuthor.RULES:
+        yield ok("LLM", "none is configured: rules handle everything")
+        return
     url = settings.llm_base_url or OPENAI_URL
     shown = _CREDENTIALS.sub("***@", url)
     if settings.llm_api_key is None and settings.llm_base_url is None:
         todo = "set OPENAI_API_KEY, or SAGER_LLM_BASE_URL to an endpoint of your own"
-        return error("LLM", f"{shown} requires a key", todo)
-    return asyncio.run(_ask(settings, url, shown))
+        yield error("LLM", f"{shown} requires a key", todo)
+    else:
+        yield asyncio.run(_ask(settings, url, shown))
 
 
 async def _ask(settings: Settings, url: str, shown: str) -> DoctorFinding:
