@@ -29,17 +29,13 @@ _NUMBER: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=0, le=1_000_000_
 
 @dataclass(frozen=True)
 class Page:
-    """A page or form target below /console.
-
-    The token needs one of the scopes in `needs`; the handler checks the user. `under`: the page to highlight in the
-    navigation instead.
-    """
+    """A page or form target below /console."""
 
     method: str
     path: str
-    needs: frozenset[Scope]
+    needs: frozenset[Scope]  # the token needs one of them; the handler checks the user
     handler: "Handler"
-    under: str = ""
+    under: str = ""  # the page to highlight in the navigation instead
 
 
 PAGES: list[Page] = []
@@ -95,10 +91,7 @@ class PageContext:
         return until[-ENTRIES:], {"before": before, "older": older}
 
     def user(self, scope: Scope | None = None) -> str:
-        """Return the user in the fields, if the token has the scope.
-
-        By default any scope that reads them.
-        """
+        """Return the user in the fields, if the token has the scope or may read."""
         user = self._field(_USER, "user")
         if not (self.token.can_read(user) if scope is None else self.token.allows(scope, user)):
             raise refuse(READERS if scope is None else (scope,))

@@ -71,26 +71,22 @@ class StreamPosition:
 
 
 class TopicCache:
-    """Follows topics in a thread; all threads may read.
-
-    `positions`: the next offset of each partition of the slim skills. `change_count`: the number of their changes so
-    far. `is_closing` ends all streams.
-    """
+    """Follows topics in a thread; all threads may read."""
 
     def __init__(self, settings: Settings, waiting: replies.ReplyWaiter) -> None:
         self._settings, self._replies = settings, waiting
         self._numbering = secrets.token_hex(4) if settings.embedded else "kafka"
         self._step: RankStep | None = None
-        self.is_closing = False
+        self.is_closing = False  # True ends all streams
         self.slims: dict[bytes, CachedRecord] = {}
         self._lock = threading.Lock()
-        self.change_count = 0
+        self.change_count = 0  # of slim skills, so far
         self._changes = deque[tuple[bytes, CachedRecord]]()
         self._dropped: dict[int, int] = {}
         self._tables: dict[str, dict[bytes, CachedRecord]] = {
             SlimSkill.TOPIC: self.slims, PolicySkill.TOPIC: {}, Card.TOPIC: {}, GlobalSkill.TOPIC: {}
         }  # fmt: skip
-        self.positions: dict[int, int] = {}
+        self.positions: dict[int, int] = {}  # the next offset of each partition of the slim skills
         self._unread: set[tuple[str, int]] = set()
         self._ready, self._stop = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._follow, name="live", daemon=True)

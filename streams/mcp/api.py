@@ -24,16 +24,12 @@ class NotDone(ToolError):
 
 @dataclass(frozen=True)
 class Target:
-    """The API, and the person and domain that this server acts for.
+    """The API, and the person and domain that this server acts for."""
 
-    `client` sends the token. `user`: the only user; None: the token's. `domain`: the only one; None: each call names
-    one.
-    """
-
-    client: httpx2.AsyncClient
+    client: httpx2.AsyncClient  # sends the token
     where: str
-    user: str | None = None
-    domain: str | None = None
+    user: str | None = None  # the only user; None: the token's
+    domain: str | None = None  # the only domain; None: each call names one
 
 
 # The target of this task's server: tools are declared before it is known.

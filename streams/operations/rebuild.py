@@ -32,20 +32,13 @@ EXAMPLES, FLUSH_SECONDS = 20, 60.0
 
 @dataclass
 class RebuildReport:
-    """Counts of a rebuild.
+    """Counts of a rebuild."""
 
-    Attributes:
-        diffs, skills: the number of records read, and of skills folded from them.
-        different: records that are, or would be, written.
-        left_alone: findings that the log cannot repair; `examples` has the first ones.
-        rotated: items that lost takers under an earlier secret.
-    """
-
-    diffs: int = 0
-    skills: int = 0
-    different: int = 0
-    left_alone: int = 0
-    rotated: int = 0
+    diffs: int = 0  # that were read
+    skills: int = 0  # that were folded from them
+    different: int = 0  # records that are, or would be, written
+    left_alone: int = 0  # findings that the log cannot repair; `examples` has the first ones
+    rotated: int = 0  # items that lost takers under an earlier secret
     examples: list[dict[str, str]] = field(default_factory=list)
 
     @property

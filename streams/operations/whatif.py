@@ -79,24 +79,16 @@ class Totals:
 
 @dataclass
 class ReplayReport:
-    """The result of a replay.
+    """The result of a replay."""
 
-    Attributes:
-        skills, identical: the number of replayed skills, and of those with equal results.
-        skipped: choices that the live skill has not learned from.
-        missing: live diffs whose event is no longer on Kafka; the other side skips them.
-        broken: skills with a gap in their log.
-        unavailable: choices for which the other side's reasoner failed.
-        choices: the user, the live rank and the other rank of each choice.
-    """
-
-    skills: int = 0
-    identical: int = 0
-    skipped: int = 0
-    missing: int = 0
-    broken: int = 0
-    unavailable: int = 0
+    skills: int = 0  # that were replayed
+    identical: int = 0  # of them, with equal results
+    skipped: int = 0  # choices that the live skill has not learned from
+    missing: int = 0  # live diffs whose event is no longer on Kafka; the other side skips them
+    broken: int = 0  # skills with a gap in their log
+    unavailable: int = 0  # choices for which the other side's reasoner failed
     commands: int = 0
+    # The user, the live rank and the other rank of each choice.
     choices: list[tuple[str, int, int]] = field(default_factory=list)
     live: Totals = field(default_factory=Totals)
     other: Totals = field(default_factory=Totals)

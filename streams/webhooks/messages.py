@@ -40,21 +40,18 @@ SECONDS = Histogram(
 
 
 class Endpoint(BaseModel):
-    """A receiver of messages; a renamed one starts over.
-
-    `old_secret`: the previous one, which signs too. `domains`, `users`: only these; all if empty. `allow_http`: post
-    unencrypted to other machines.
-    """
+    """A receiver of messages; a renamed one starts over."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
     url: Annotated[str, Field(max_length=2_000)]
     secret: SecretStr
-    old_secret: SecretStr | None = None
+    old_secret: SecretStr | None = None  # signs too
+    # Only these; all if empty.
     domains: Annotated[frozenset[DomainField], Field(max_length=100)] = frozenset()
     users: Annotated[frozenset[UserIdField], Field(max_length=1_000)] = frozenset()
-    allow_http: bool = False
+    allow_http: bool = False  # post unencrypted to other machines
 
     @field_validator("secret", "old_secret")
     @classmethod

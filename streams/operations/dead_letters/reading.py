@@ -58,18 +58,13 @@ class StoredLetter:
 
 @dataclass
 class LetterListing:
-    """The newest matching dead letters, and counts of all matching ones.
-
-    Attributes:
-        unreadable: other records on the topic.
-        forgotten: dead letters of erased users, which are counted nowhere else.
-    """
+    """The newest matching dead letters, and counts of all matching ones."""
 
     newest: list[StoredLetter] = field(default_factory=list)
     by_reason: Counter[str] = field(default_factory=Counter)
     replayed: set[str] = field(default_factory=set)
-    unreadable: int = 0
-    forgotten: int = 0
+    unreadable: int = 0  # other records on the topic
+    forgotten: int = 0  # dead letters of erased users, which are counted nowhere else
 
     @property
     def total(self) -> int:

@@ -51,13 +51,11 @@ class Blocker(StrEnum):
 
 @dataclass
 class Plan:
-    """The dead letters to replay, the blocked ones, and unknown ids.
-
-    `unmarked`: dead letters that an interrupted replay sent but did not mark, with the position of the sent record.
-    """
+    """The dead letters to replay, the blocked ones, and unknown ids."""
 
     ready: dict[str, StoredLetter] = field(default_factory=dict)
     blocked: dict[str, Blocker] = field(default_factory=dict)
+    # Sent but not marked by an interrupted replay, each with the position of the sent record.
     unmarked: list[tuple[StoredLetter, str]] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
