@@ -67,10 +67,10 @@ class CheckedEvent:
     event: Event | None = None
     errors: tuple[dict[str, str], ...] = ()
 
-    @property
-    def status(self) -> str:
-        """The status in the response."""
-        return "refused" if self.event is None else "accepted"
+    def outcome(self) -> dict[str, Any]:
+        """Return its part of the response."""
+        errors = {"errors": self.errors} if self.errors else {}
+        return {"event_id": self.event_id, "status": "refused" if self.event is None else "accepted", **errors}
 
 
 class _Rejected(Exception):
@@ -185,9 +185,10 @@ async def send_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Re
     """
     checked = await _check_batch(token, batch)
     await api.sender.send([each.event for each in checked if each.event is not None])
-    for each in checked:
-        metrics.EVENTS.labels(each.topic.base if each.topic else metrics.NO_TOPIC, each.status).inc()
-    return _batch_response(checked, map(_outcome, checked))
+    outcomes = [each.outcome() for each in checked]
+    for each, outcome in zip(checked, outcomes, strict=True):
+        metrics.EVENTS.labels(each.topic.base if each.topic else metrics.NO_TOPIC, outcome["status"]).inc()
+    return _batch_response(checked, outcomes)
 
 
 @events.post("/v1/events/lint", dependencies=[require(TokenScope.PRODUCE, every=True)], response_model=LintReport)
@@ -203,7 +204,7 @@ async def lint_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Re
     lint = partial(lessons, api.settings, datetime.now(UTC), LINT_CHARS, given, records)
     found = zip(checked, await api.read(token, lint), strict=True)
     return _batch_response(
-        checked, (_outcome(each) | {"teaches": lesson.teaches, "warnings": lesson.warnings} for each, lesson in found)
+        checked, (each.outcome() | {"teaches": lesson.teaches, "warnings": lesson.warnings} for each, lesson in found)
     )
 
 
@@ -282,11 +283,6 @@ async def _check_batch(token: Token, batch: EventBatch) -> list[CheckedEvent]:
             await asyncio.sleep(0)
         checked.append(check_event(entry, lambda user: token.allows(TokenScope.PRODUCE, user or ALL_USERS), now))
     return checked
-
-
-def _outcome(checked: CheckedEvent) -> dict[str, Any]:
-    errors = {"errors": checked.errors} if checked.errors else {}
-    return {"event_id": checked.event_id, "status": checked.status, **errors}
 
 
 def _batch_response(checked: Sequence[CheckedEvent], results: Iterable[dict[str, Any]]) -> Response:

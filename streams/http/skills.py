@@ -68,15 +68,13 @@ class SkillLog(Model):
 
 
 class CommandBody(Body):
-    """A change of a skill, and its reason.
-
-    `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes `attribute_id` and `tier`; `remove`,
-    `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze` and `unfreeze` take nothing.
-    """
+    """A change of a skill, and its reason."""
 
     domain: DomainField
     action: Action
-    attribute_id: AttributeId | None = Field(default=None, description="The line that the action applies to, if any.")
+    attribute_id: AttributeId | None = Field(
+        default=None, description="reword, set-tier, remove, pin, unpin: the line."
+    )
     line: SkillLineInput | None = Field(default=None, description="add: the new line.")
     value: Label | None = Field(default=None, description="reword: the line's new text.")
     tier: AssignableTier | None = Field(default=None, description="set-tier: the line's new tier.")

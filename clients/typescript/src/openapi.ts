@@ -553,16 +553,11 @@ export interface components {
             text: string;
             options: components["schemas"]["Option"][];
         };
-        /**
-         * @description A change of a skill, and its reason.
-         *
-         *     `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes `attribute_id` and `tier`; `remove`,
-         *     `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze` and `unfreeze` take nothing.
-         */
+        /** @description A change of a skill, and its reason. */
         CommandBody: {
             domain: string;
             action: components["schemas"]["Action"];
-            /** @description The line that the action applies to, if any. */
+            /** @description reword, set-tier, remove, pin, unpin: the line. */
             attribute_id?: string | null;
             /** @description add: the new line. */
             line?: components["schemas"]["SkillLineInput"] | null;

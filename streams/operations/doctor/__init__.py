@@ -7,7 +7,7 @@ from confluent_kafka.admin import AdminClient
 
 from streams.exceptions import StreamsError
 from streams.kafka.clients import reach
-from streams.operations.doctor import security, services
+from streams.operations.doctor import checks
 from streams.operations.doctor.findings import DoctorFinding, Status, TimedCheck, error
 from streams.settings import Settings
 
@@ -20,14 +20,14 @@ def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Doct
     """Run all checks, each with this time limit; yield findings in order."""
     reached: list[AdminClient] = []
     yield from TimedCheck("broker", lambda: _broker(settings, reached), seconds).findings()
-    of_kafka = {"topics": services.topics, "workers": services.workers, "ACLs": security.rules}
+    of_kafka = {"topics": checks.topics, "workers": checks.workers, "ACLs": checks.rules}
     others = {
-        "DuckDB": services.snapshot,
-        "chain key": security.chain_key,
-        "agreement": security.settings_agree,
-        "HTTP tokens": security.tokens,
-        "files": security.files,
-        "LLM": services.endpoint,
+        "DuckDB": checks.snapshot,
+        "chain key": checks.chain_key,
+        "agreement": checks.settings_agree,
+        "HTTP tokens": checks.tokens,
+        "files": checks.files,
+        "LLM": checks.endpoint,
     }
     # Concurrently: the slowest check determines the time.
     running = [TimedCheck(name, partial(of_kafka[name], settings, reached[0]), seconds) for name in of_kafka if reached]
@@ -45,4 +45,4 @@ def _broker(settings: Settings, reached: list[AdminClient]) -> Iterator[DoctorFi
         yield error("broker", str(failed), "start Kafka, or set SAGER_BOOTSTRAP to its address")
         return
     reached.append(client)
-    yield services.broker(settings, cluster)
+    yield checks.broker(settings, cluster)
