@@ -105,11 +105,8 @@ async def forget_user(api: ApiParam, token: TokenParam, user: UserPath, body: Er
     if body.confirm is None:
         found = await api.search(token, partial(preview_erasure, api.settings, user, body.domain, body.line))
         inventory = found.inventory
-        return json_response(
-            ErasurePreview(
-                known=inventory.is_known, domains=inventory.domains, goes=found.stores, unread=inventory.unread
-            )
-        )
+        more = {"domains": inventory.domains, "unread": inventory.unread}
+        return json_response(ErasurePreview(known=inventory.is_known, goes=found.stores, **more))
     _check_confirm(body.confirm, user)
     request, receipt = await api.forget(token, user, body.domain, body.line)
     done = ErasureOutcome(event_id=request.event_id, carried_out=receipt is not None, receipt=receipt)
