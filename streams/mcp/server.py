@@ -129,9 +129,8 @@ async def record_shown_and_taken(
 ) -> results.Recorded:
     """Record what a person was shown and what they took.
 
-    Their skill learns from this. Call it whenever they choose something you offered, and when they turn the whole
-    list down (`taken: []`). Give all that was shown, not only the choice: the skill learns from the items that were
-    left. Never record a guess.
+    Call it whenever they choose something you offered, and when they turn the whole list down (`taken: []`). Give all
+    that was shown, not only the choice: the skill learns from the items that were left too. Never record a guess.
     """
     if shown is None and (ranking_id is None or taken is None):
         raise NotDone("give `shown`, or the `ranking_id` of what was shown together with `taken`")
