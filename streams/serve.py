@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from streams import shared_settings, shutdown
 from streams.console.app import Console
-from streams.console.session import router as console_links
+from streams.console.security import router as console_links
 from streams.exceptions import StreamsError
 from streams.http import app as http_app
 from streams.http.api import Api

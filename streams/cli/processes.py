@@ -109,7 +109,7 @@ def webhooks(
 
     Run exactly one. After a restart it continues where it was. docs/webhooks.md shows the file and a receiver.
     """
-    from streams.webhooks.endpoints import new_secret, read  # noqa: PLC0415
+    from streams.webhooks.messages import new_secret, read  # noqa: PLC0415
 
     if make_secret:
         print(new_secret())

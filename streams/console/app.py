@@ -14,11 +14,20 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streams.console import cards, changes, dead_letters, live, query, skill  # noqa: F401 - declare pages
+from streams.console import cards, changes, operations, query, skill  # noqa: F401 - declare pages
 from streams.console.pages import PAGES, Page, PageContext
 from streams.console.rendering import STATIC, address, render
-from streams.console.security import HEADERS, check_csrf, check_host, check_origin, fields, form_of
-from streams.console.session import COOKIE, Sessions, SignInPages
+from streams.console.security import (
+    COOKIE,
+    HEADERS,
+    Sessions,
+    SignInPages,
+    check_csrf,
+    check_host,
+    check_origin,
+    fields,
+    form_of,
+)
 from streams.http import problems
 from streams.http.api import Api
 from streams.http.problems import Problem

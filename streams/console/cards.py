@@ -6,13 +6,17 @@ from typing import Any
 
 from starlette.responses import Response
 
-from schemas import Card, CardAction, CardLine
+from operators.cards.lines import describe_rejection
+from operators.cards.merge import apply_command, is_confirmation_only
+from schemas import Card, CardAction, CardCommand, CardLine
 from schemas.cards import FREE
+from streams.analytics import read
 from streams.console.pages import READERS, PageContext, page
-from streams.http.cards import NOTHING, card_command, card_of, preview_command
-from streams.http.problems import Problem
+from streams.http.api import Api
+from streams.http.problems import Problem, checked_fields
+from streams.http.skills import NOTHING, card_of
 from streams.http.tokens import Scope
-from streams.policies import output_gate
+from streams.policies import output_gate, privacy_of
 from streams.views.cards import CardLineView, card_line_view, card_versions
 
 PENDING_NOTICE = "Your change is on its way. Load this page again in a moment to see it."
@@ -40,7 +44,7 @@ async def card_for_template(ctx: PageContext, user: str) -> dict[str, Any] | Non
 async def card_log(ctx: PageContext) -> Response:
     """Show the versions of a card, newest first."""
     user = ctx.user()
-    diffs = await ctx.api.read(ctx.token, lambda: ctx.api.snapshot.card_log(user))
+    diffs = await ctx.read(lambda con: read.card_diffs(con, user))
     if not diffs:
         raise Problem(404, f"{NOTHING}, or the snapshot does not have it yet")
     entries, links = ctx.slice_log(card_versions(diffs), lambda each: each.diff.version)
@@ -49,7 +53,7 @@ async def card_log(ctx: PageContext) -> Response:
 
 @page("GET", "/card/line", *READERS, under="/people")
 async def card_preview(ctx: PageContext) -> Response:
-    """Preview a change of a line, or show the form for a new one."""
+    """Preview a change of a line, or show a form."""
     user = ctx.user()
     action, line = _target(ctx, await card_of(ctx.api, ctx.token, ctx.user(Scope.CHANGE_USER)))
     shown = None if line is None else _described(ctx, line)
@@ -70,8 +74,10 @@ async def change_card(ctx: PageContext) -> Response:
         given |= {"action": CardAction.SET, "line": {**written, "dimension": dimension, "domain": domain}}
     else:
         given |= {"action": CardAction(action), "reason": ""}
-    command = card_command(user, ctx.token.name, uuid.uuid4().hex, datetime.now(UTC), given)
-    preview_command(ctx.api, card, command)  # raises without an effect
+    envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user}
+    with checked_fields():
+        command = CardCommand.model_validate({**given, **envelope, "actor": ctx.token.name}, extra="forbid")
+    _check_effect(ctx.api, card, command)
     diff = await ctx.api.change_card(ctx.token, command)
     notice = (PENDING_NOTICE, "wait") if diff is None else (_DONE[action], "good")
     return ctx.redirect("/person", *notice, user=user) if ctx.token.can_read(user) else ctx.redirect("/people", *notice)
@@ -89,6 +95,22 @@ def _target(ctx: PageContext, card: Card | None) -> tuple[str, CardLine | None]:
     if found is None:
         raise Problem(404, "the card has no such line any more")
     return action, found
+
+
+def _check_effect(api: Api, card: Card | None, command: CardCommand) -> None:
+    """Refuse a command without effect on the current card."""
+    diff = apply_command(card, command, None, privacy_of(api.settings))
+    if diff is not None and not is_confirmation_only(card, diff):
+        return
+    kinds = [] if diff is None else [each.kind for each in diff.not_kept]
+    lines = () if card is None else (*card.lines, *card.past)
+    if kinds:
+        why = f"{', '.join(map(describe_rejection, kinds))} is not kept"
+    elif command.line_id is None or any(line.line_id == command.line_id for line in lines):
+        why = "it is so already"
+    else:
+        why = "the card has no such line"
+    raise Problem(409, f"the command would change nothing: {why}", refused=[{"why": kind} for kind in kinds])
 
 
 def _described(ctx: PageContext, line: CardLine) -> CardLineView:

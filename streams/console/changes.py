@@ -5,19 +5,18 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from pydantic import ValidationError
 from starlette.responses import Response
 
 from schemas import Action, Correction, OptOut, SkillChangeKind, SkillDiff, StatementChangeKind
 from streams.console.cards import PENDING_NOTICE
 from streams.console.pages import PageContext, page
 from streams.console.skill import refusal_text
-from streams.http.problems import Problem, validation_problem
+from streams.http.problems import Problem, checked_fields
 from streams.http.rights import export_file
 from streams.http.skills import command_of
 from streams.http.tokens import Scope
 from streams.policies import privacy_of
-from streams.rights.inventory import forget_request, preview_erasure
+from streams.rights.inventory import preview_erasure
 from streams.views.sentences import names_of
 
 # The actions of the forms, each with its fields and its notice afterwards.
@@ -47,7 +46,7 @@ async def change(ctx: PageContext) -> Response:
     if action is Action.ROLL_BACK:
         given["to_version"] = ctx.number("to_version")
     body = {"domain": domain, "action": action.value, "reason": form.get("reason", "").strip(), **given}
-    command = await api.read(ctx.token, partial(command_of, body, user, ctx.token.name, api.snapshot.history))
+    command = await command_of(api, ctx.token, user, body)
     diff = await api.change_skill(ctx.token, command)
     line = command.attribute_id
     if diff is not None and action is Action.REWORD:
@@ -66,10 +65,8 @@ async def state_preference(ctx: PageContext) -> Response:
     if privacy_of(ctx.api.settings).opt_out(words) is OptOut.NOT_REMEMBERED:
         return ctx.redirect("/person", "You asked not to be remembered, so nothing was sent.", "wait", **about)
     envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "domain": domain}
-    try:
+    with checked_fields():
         correction = Correction.model_validate(envelope | {"text": words, "scope": ctx.fields.get("scope") or None})
-    except ValidationError as error:
-        raise validation_problem(error) from None
     diff = await ctx.api.change_skill(ctx.token, correction)
     return ctx.redirect("/person", *_understood(diff), **about)
 
@@ -81,40 +78,24 @@ async def export(ctx: PageContext) -> Response:
 
 
 @page("GET", "/forget", Scope.FORGET_USER, under="/people")
-async def preview(ctx: PageContext) -> Response:
-    """Preview the erasure of a user, a domain or a line."""
-    return await _preview(ctx)
-
-
 @page("POST", "/forget", Scope.FORGET_USER, under="/people")
 async def forget(ctx: PageContext) -> Response:
-    """Erase, if the user's id was typed."""
-    user, domain, line = _target(ctx)
-    if ctx.fields.get("typed", "").strip() != user:
-        return await _preview(ctx, "That is not the id of this person. Nothing was erased.")
-    try:
-        request = forget_request(user, domain, line, ctx.token.name, uuid.uuid4().hex, datetime.now(UTC))
-    except ValidationError as error:
-        raise validation_problem(error) from None
-    receipt = await ctx.api.forget(ctx.token, request)
+    """Preview an erasure; carry it out with the user's id."""
+    user = ctx.user(Scope.FORGET_USER)
+    line = ctx.line() if "line" in ctx.fields else None
+    domain = ctx.domain() if line is not None or "domain" in ctx.fields else None
+    # An address never erases: it could come from a link of another site.
+    is_form = ctx.page.method == "POST"
+    if not is_form or ctx.fields.get("typed", "").strip() != user:
+        found = await ctx.api.search(ctx.token, partial(preview_erasure, ctx.api.settings, user, domain, line))
+        wrong = "That is not the id of this person. Nothing was erased." if is_form else ""
+        shown = {"user": user, "domain": domain, "line": line, "found": found, "wrong": wrong}
+        return ctx.render("forget.html", 422 if wrong else 200, **shown)
+    _, receipt = await ctx.api.forget(ctx.token, user, domain, line)
     notice = (PENDING_NOTICE, "wait") if receipt is None else ("Erased. A receipt without the name proves it.", "good")
     if domain is not None and ctx.token.can_read(user):
         return ctx.redirect("/person", *notice, user=user, domain=domain if line is not None else None)
     return ctx.redirect("/people", *notice)
-
-
-async def _preview(ctx: PageContext, wrong: str = "") -> Response:
-    user, domain, line = _target(ctx)
-    found = await ctx.api.search(ctx.token, partial(preview_erasure, ctx.api.settings, user, domain, line))
-    shown = {"user": user, "domain": domain, "line": line, "found": found, "wrong": wrong}
-    return ctx.render("forget.html", 422 if wrong else 200, **shown)
-
-
-def _target(ctx: PageContext) -> tuple[str, str | None, str | None]:
-    """Return the user, domain and line to erase; None: all."""
-    user = ctx.user(Scope.FORGET_USER)
-    line = ctx.line() if "line" in ctx.fields else None
-    return user, ctx.domain() if line is not None or "domain" in ctx.fields else None, line
 
 
 def _outcome(action: Action, diff: SkillDiff | None) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from schemas.base import AttributeId, DomainField, UserIdField
 from streams.console.rendering import address, render
-from streams.console.session import BrowserSession
+from streams.console.security import BrowserSession
 from streams.http.api import Api
 from streams.http.problems import Problem
 from streams.http.routing import refuse
@@ -20,7 +20,6 @@ from streams.http.tokens import Scope, Token
 READERS = (Scope.READ_ALL, Scope.READ_USER)
 MOST_NOTICES = 8
 ENTRIES = 40  # versions on one page of a log
-Links = dict[str, Any]
 _Result = TypeVar("_Result")
 _USER: TypeAdapter[str] = TypeAdapter(UserIdField)
 _DOMAIN: TypeAdapter[str] = TypeAdapter(DomainField)
@@ -30,17 +29,13 @@ _NUMBER: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=0, le=1_000_000_
 
 @dataclass(frozen=True)
 class Page:
-    """A page or form target below /console.
-
-    The token needs one of the scopes in `needs`; the handler checks the user. `under`: the page to highlight in the
-    navigation instead.
-    """
+    """A page or form target below /console."""
 
     method: str
     path: str
-    needs: frozenset[Scope]
+    needs: frozenset[Scope]  # the token needs one of them; the handler checks the user
     handler: "Handler"
-    under: str = ""
+    under: str = ""  # the page to highlight in the navigation instead
 
 
 PAGES: list[Page] = []
@@ -64,7 +59,7 @@ def page(method: str, path: str, *needs: Scope, under: str = "") -> Callable[["H
 
 @dataclass(frozen=True)
 class PageContext:
-    """A request of a signed-in browser, with the fields of its form or address.
+    """A signed-in browser's request, with its form's or address's fields.
 
     Methods that read a field raise a problem if it is missing or invalid.
     """
@@ -84,22 +79,19 @@ class PageContext:
 
     async def read(self, query: Callable[[DuckDBPyConnection], _Result]) -> _Result:
         """Run a query on the newest snapshot."""
-        return await self.api.read(self.token, lambda: self.api.snapshot.query(query))
+        return await self.api.query(self.token, query)
 
     def slice_log(
         self, versions: Sequence[_Result], number: Callable[[_Result], int]
     ) -> tuple[Sequence[_Result], dict[str, Any]]:
-        """Return one page of a log, and the version numbers for its links."""
+        """Return one page of a log, and its links' version numbers."""
         before = self.number("before") if "before" in self.fields else None
         until = [each for each in versions if before is None or number(each) < before]
         older = number(until[-ENTRIES]) if len(until) > ENTRIES else None
         return until[-ENTRIES:], {"before": before, "older": older}
 
     def user(self, scope: Scope | None = None) -> str:
-        """Return the user in the fields, if the token has the scope.
-
-        By default any scope that reads them.
-        """
+        """Return the user in the fields, if the token has the scope or may read."""
         user = self._field(_USER, "user")
         if not (self.token.can_read(user) if scope is None else self.token.allows(scope, user)):
             raise refuse(READERS if scope is None else (scope,))
@@ -131,7 +123,7 @@ class PageContext:
         return HTMLResponse(render(template, ctx=self, notices=notices, **values), status)
 
     def redirect(self, path: str, notice: str = "", kind: str = "good", **query: Any) -> Response:
-        """Redirect to a page with a notice of kind good, wait or bad."""
+        """Redirect to a page with a good, wait or bad notice."""
         if notice:
             self.session.notices.append((notice, kind))
             del self.session.notices[:-MOST_NOTICES]

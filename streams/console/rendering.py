@@ -61,7 +61,7 @@ def _environment() -> Environment:
 
 
 def table(name: str, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
-    """Return a table for a template; headings are marked as numeric or not."""
+    """Return a table for a template; headings know numeric columns."""
     columns = zip(*rows, strict=True) if rows else ((),) * len(headings)
     numeric = [any(isinstance(value, int | float) for value in column) for column in columns]
     cells = [[text(value) for value in row] for row in rows]

@@ -25,6 +25,10 @@ from streams.views.sentences import WITHHELD_REASONS, actor_of, names_of, shift_
 from streams.views.skills import UnknownUser
 
 MOST_FOUND = 50
+_USERS = f"""
+    SELECT user_id FROM (SELECT user_id FROM skills UNION SELECT user_id FROM cards)
+    WHERE starts_with(user_id, $1) ORDER BY user_id LIMIT {MOST_FOUND + 1}
+"""  # noqa: S608 - a constant
 _SLIM = "SELECT text, session_text, session_until FROM slim_skills WHERE user_id = $1 AND domain = $2"
 
 
@@ -45,7 +49,7 @@ async def people(ctx: PageContext) -> Response:
         return ctx.redirect("/person", user=token.user)
     begins, found = ctx.fields.get("user", ""), list[str]()
     if lists:
-        found = await ctx.api.read(token, lambda: ctx.api.snapshot.user_ids_starting_with(begins, MOST_FOUND + 1))
+        found = await ctx.read(lambda con: [name for (name,) in con.execute(_USERS, [begins]).fetchall()])
     more = len(found) > MOST_FOUND
     return ctx.render("people.html", begins=begins, found=found[:MOST_FOUND], more=more, lists=lists)
 

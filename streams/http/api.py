@@ -1,29 +1,35 @@
-"""State shared by all routes: settings, caches, thread pools and the Kafka producer."""
+"""State shared by all routes: settings, snapshot, caches, threads and producer."""
 
 import asyncio
+import threading
+import uuid
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
+from datetime import UTC, datetime
 from typing import Annotated, TypeVar, cast
 
 from confluent_kafka import KafkaException
+from duckdb import DuckDBPyConnection
 from fastapi import Depends, Request
 
 from schemas import CardCommand, CardDiff, Correction, Event, ForgetRequest, Receipt, SkillCommand, SkillDiff
+from streams.analytics import read
 from streams.exceptions import KafkaUnreachable
 from streams.http import limits
 from streams.http.limits import Gate, Limiter
-from streams.http.problems import RETRY, Problem
-from streams.http.replies import EventSender, ReplyT, ReplyWaiter, outgoing_record, user_of
-from streams.http.snapshot import Snapshot
+from streams.http.problems import RETRY, Problem, checked_fields
+from streams.http.replies import EventSender, ReplyT, ReplyWaiter, user_of
 from streams.http.tokens import Token
 from streams.http.topic_cache import TopicCache
 from streams.kafka.scanner import NoSuchTopic
 from streams.pseudonyms import find_ranking_key
+from streams.rights.inventory import forget_request
 from streams.settings import Settings
 
 # A replaced snapshot is closed without waiting for the next request, which may take hours.
 OUTDATED_SECONDS = 10.0
+QUERY_MS = 10_000  # one query's time limit
 
 _Result = TypeVar("_Result")
 
@@ -49,16 +55,61 @@ class BoundedThreadPool:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-class Api:
-    """The shared state; `running` starts its connections to Kafka.
+class Snapshot:
+    """The newest DuckDB snapshot, kept open between requests. Thread-safe."""
 
-    `snapshot` blocks: use it in `read`. `ranking_key`: the secret that seals rankings, if configured.
-    """
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._con: DuckDBPyConnection | None = None
+        self._file: tuple[int, int] | None = None
+
+    def query(self, do: Callable[[DuckDBPyConnection], _Result]) -> _Result:
+        """Run a query; raise `MaterializerError` without a usable snapshot."""
+        with self._newest() as con:
+            return do(con)
+
+    def close_outdated(self) -> None:
+        """Close a replaced file."""
+        # It uses disk space, and may hold erased users.
+        with self._lock:
+            if self._file_now() != self._file:
+                self._con = self._file = None
+
+    def close(self) -> None:
+        """Close the file after its last query."""
+        with self._lock:
+            # DuckDB's close() would abort running queries. Without a reference, the file closes with the last cursor.
+            self._con = self._file = None
+
+    def _file_now(self) -> tuple[int, int] | None:
+        path = self._settings.duckdb_file
+        found = path.stat() if path.exists() else None
+        return (found.st_ino, found.st_mtime_ns) if found else None
+
+    def _newest(self) -> DuckDBPyConnection:
+        """Return a cursor on the newest snapshot."""
+        with self._lock:
+            file = self._file_now()
+            if self._con is None or file != self._file:
+                fresh = read.connect(self._settings)
+                fresh.execute("SET memory_limit = '2GB'")  # nothing is spilled to disk
+                self._con, self._file = fresh, file
+            cursor = self._con.cursor()
+            # Both settings are per connection.
+            cursor.execute("USE snapshot")
+            cursor.execute(f"SET max_execution_time = {QUERY_MS}")
+            return cursor
+
+
+class Api:
+    """The shared state; `running` starts its connections to Kafka."""
 
     def __init__(self, settings: Settings, gate: Gate) -> None:
         self.settings, self.gate = settings, gate
         self.snapshot = Snapshot(settings)
         self.replies = ReplyWaiter(settings.partitions)
+        # The secret that seals rankings, if configured.
         self.ranking_key = find_ranking_key(settings)
         self.cache = TopicCache(settings, self.replies)
         self.sender = EventSender(settings)
@@ -68,10 +119,9 @@ class Api:
         self._streams = Limiter(max(1, settings.http_connections // 2))
 
     @asynccontextmanager
-    async def running(self, *, follows: bool = True) -> AsyncIterator[None]:
-        """Run background work; without `follows`, topics are not read."""
-        if follows:
-            self.cache.start()
+    async def running(self) -> AsyncIterator[None]:
+        """Follow topics and run background work."""
+        self.cache.start()
         task = asyncio.create_task(self._close_outdated_snapshots())
         try:
             yield
@@ -87,11 +137,15 @@ class Api:
             self.snapshot.close()
 
     async def read(self, token: Token, do: Callable[[], _Result]) -> _Result:
-        """Run a blocking read of the snapshot in the reading pool."""
+        """Run a blocking function in the reading pool."""
         return await self._reading.run(token, do)
 
+    async def query(self, token: Token, do: Callable[[DuckDBPyConnection], _Result]) -> _Result:
+        """Run a query of the newest snapshot."""
+        return await self._reading.run(token, lambda: self.snapshot.query(do))
+
     async def search(self, token: Token, do: Callable[[], _Result]) -> _Result:
-        """Run a scan of whole topics, or an import, in the searching pool."""
+        """Run a scan of whole topics in the searching pool."""
         try:
             return await self._searching.run(token, do)
         except (KafkaException, NoSuchTopic, KafkaUnreachable) as error:
@@ -102,15 +156,18 @@ class Api:
     ) -> ReplyT | None:
         """Send a user's event; return the worker's answer, or None after `http_wait_seconds`."""
         self.cache.check_ready()
-        # Only records that contain this id are decoded. Rankings repeat the request id instead of the event id.
+        # Rankings repeat the request id instead of the event id.
         hint = getattr(event, "request_id", event.event_id)
         waiting = self.replies.expect(kind, user_of(event) or "", is_answer, hint)
         with self._waiting.hold(token.sha256), waiting as answer:
-            await self.sender.send([outgoing_record(event, self.settings)])
-            return await answer.within(self.settings.http_wait_seconds)
+            await self.sender.send([event])
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.settings.http_wait_seconds):
+                    return await asyncio.wrap_future(answer)
+            return None
 
     async def change_skill(self, token: Token, command: SkillCommand | Correction) -> SkillDiff | None:
-        """Send a command or a correction; return the skill's diff, as `send_and_wait` does."""
+        """Send a change of a skill; return its diff, as `send_and_wait`."""
         expected = (command.event_id, command.user_id, command.domain)
         return await self.send_and_wait(
             token, command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == expected
@@ -123,13 +180,17 @@ class Api:
             token, command, CardDiff, lambda diff: (diff.event_id, diff.user_id) == expected
         )
 
-    async def forget(self, token: Token, request: ForgetRequest) -> Receipt | None:
-        """Send an erasure request; return its receipt, as `send_and_wait` does."""
+    async def forget(
+        self, token: Token, user: str, domain: str | None, line: str | None
+    ) -> tuple[ForgetRequest, Receipt | None]:
+        """Send an erasure request; return it and its receipt, as `send_and_wait` does."""
+        with checked_fields():
+            request = forget_request(user, domain, line, token.name, uuid.uuid4().hex, datetime.now(UTC))
 
         def is_done(receipt: Receipt) -> bool:
             return any(scope.done and scope.event_id == request.event_id for scope in receipt.scopes)
 
-        return await self.send_and_wait(token, request, Receipt, is_done)
+        return request, await self.send_and_wait(token, request, Receipt, is_done)
 
     def streaming(self, token: Token) -> AbstractContextManager[None]:
         """Reserve a slot for a stream while the context is open."""

@@ -53,7 +53,7 @@ logger = logging.getLogger("sager.http")
 
 
 def application(api: Api, console: ASGIApp | None = None, routers: Iterable[APIRouter] = ()) -> FastAPI:
-    """Return the API as an ASGI application; `console`: pages to mount beside it."""
+    """Return the API as an ASGI application, beside the console's pages."""
     app = FastAPI(title=TITLE, version=VERSION, openapi_url=None, telemetry=NOT_TRACED)
     app.state.api = api
     app.router.redirect_slashes = False

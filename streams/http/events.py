@@ -24,8 +24,8 @@ from streams.dry_run import lessons
 from streams.http import metrics
 from streams.http.api import ApiParam
 from streams.http.limits import BATCH_EVENTS, LINT_CHARS
-from streams.http.problems import Problem, field_errors, validation_problem
-from streams.http.replies import outgoing_record, user_of
+from streams.http.problems import Problem, checked_fields, field_errors
+from streams.http.replies import user_of
 from streams.http.routing import Body, DomainPath, TokenParam, UserPath, json_response, refuse, require, router
 from streams.http.tokens import ALL_USERS, Token, TokenScope
 from streams.policies import privacy_of
@@ -60,17 +60,17 @@ class EventBatch(Body):
 
 @dataclass(frozen=True, slots=True)
 class CheckedEvent:
-    """A validated entry of a batch; `event` is None if it is refused."""
+    """A validated entry of a batch; `event` is None if refused."""
 
     event_id: str | None  # None if missing or not an id
     topic: Topic | None = None  # None if apps may not write it
     event: Event | None = None
     errors: tuple[dict[str, str], ...] = ()
 
-    @property
-    def status(self) -> str:
-        """The status in the response."""
-        return "refused" if self.event is None else "accepted"
+    def outcome(self) -> dict[str, Any]:
+        """Return its part of the response."""
+        errors = {"errors": self.errors} if self.errors else {}
+        return {"event_id": self.event_id, "status": "refused" if self.event is None else "accepted", **errors}
 
 
 class _Rejected(Exception):
@@ -93,7 +93,7 @@ class EventOutcome(Model):
 
 
 class BatchOutcome(Model):
-    """The outcome of a batch, in its order. Kafka has acknowledged the accepted events."""
+    """The outcome of a batch; Kafka has acknowledged the accepted events."""
 
     accepted: int
     refused: int
@@ -128,7 +128,7 @@ class RankBody(Body):
 
 
 class CorrectionBody(Body):
-    """A statement of a person, in words (`text`) or by a form (`directives`, `acceptable`)."""
+    """A person's statement: `text`, or a form's `directives` and `acceptable`."""
 
     text: Instruction = Field(default="", description="The person's own words.")
     language: Language | None = Field(default=None, description="BCP 47, such as `de`; detected by default.")
@@ -184,10 +184,11 @@ async def send_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Re
     has no effect, so send the same batch again after a 503 or a timeout.
     """
     checked = await _check_batch(token, batch)
-    await api.sender.send([outgoing_record(each.event, api.settings) for each in checked if each.event is not None])
-    for each in checked:
-        metrics.EVENTS.labels(each.topic.base if each.topic else metrics.NO_TOPIC, each.status).inc()
-    return _batch_response(checked, map(_outcome, checked))
+    await api.sender.send([each.event for each in checked if each.event is not None])
+    outcomes = [each.outcome() for each in checked]
+    for each, outcome in zip(checked, outcomes, strict=True):
+        metrics.EVENTS.labels(each.topic.base if each.topic else metrics.NO_TOPIC, outcome["status"]).inc()
+    return _batch_response(checked, outcomes)
 
 
 @events.post("/v1/events/lint", dependencies=[require(TokenScope.PRODUCE, every=True)], response_model=LintReport)
@@ -203,7 +204,7 @@ async def lint_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Re
     lint = partial(lessons, api.settings, datetime.now(UTC), LINT_CHARS, given, records)
     found = zip(checked, await api.read(token, lint), strict=True)
     return _batch_response(
-        checked, (_outcome(each) | {"teaches": lesson.teaches, "warnings": lesson.warnings} for each, lesson in found)
+        checked, (each.outcome() | {"teaches": lesson.teaches, "warnings": lesson.warnings} for each, lesson in found)
     )
 
 
@@ -259,33 +260,20 @@ async def correct(
     if (trigger := diff.trigger) is not None:
         outcome = trigger.model_dump(include={"understood", "explanation", "not_kept"})
         outcome["why"] = "" if trigger.why is None else trigger.why.value
-    statements = [
-        change.statement for change in diff.stated if change.kind is StatementChangeKind.STATED and change.statement
-    ]
-    return json_response(
-        CorrectionOutcome(
-            event_id=name,
-            carried_out=True,
-            version=diff.version,
-            **outcome,
-            stated=tuple(
-                UnderstoodStatement(
-                    statement_id=each.statement_id, says=describe_statement(each), words=each.words, scope=each.scope
-                )
-                for each in statements
-            ),
-            diff=diff if token.can_read(user) else None,
-        )
+    outcome["stated"] = tuple(
+        UnderstoodStatement(statement_id=s.statement_id, says=describe_statement(s), words=s.words, scope=s.scope)
+        for change in diff.stated
+        if change.kind is StatementChangeKind.STATED and (s := change.statement)
     )
+    outcome["diff"] = diff if token.can_read(user) else None
+    return json_response(CorrectionOutcome(event_id=name, carried_out=True, version=diff.version, **outcome))
 
 
 def _event(kind: type[EventT], body: Body, **more: str) -> EventT:
     fields = {name: getattr(body, name) for name in type(body).model_fields}
     envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC)}
-    try:
+    with checked_fields():
         return kind.model_validate({**fields, **envelope, **more})
-    except ValidationError as error:
-        raise validation_problem(error) from None
 
 
 async def _check_batch(token: Token, batch: EventBatch) -> list[CheckedEvent]:
@@ -295,11 +283,6 @@ async def _check_batch(token: Token, batch: EventBatch) -> list[CheckedEvent]:
             await asyncio.sleep(0)
         checked.append(check_event(entry, lambda user: token.allows(TokenScope.PRODUCE, user or ALL_USERS), now))
     return checked
-
-
-def _outcome(checked: CheckedEvent) -> dict[str, Any]:
-    errors = {"errors": checked.errors} if checked.errors else {}
-    return {"event_id": checked.event_id, "status": checked.status, **errors}
 
 
 def _batch_response(checked: Sequence[CheckedEvent], results: Iterable[dict[str, Any]]) -> Response:

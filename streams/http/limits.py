@@ -59,7 +59,7 @@ class Buckets:
         self._used = LruCache[str, tuple[float, float]](most)
 
     def take(self, key: str, rate: float | None = None) -> float:
-        """Take a token and return 0, or return the seconds until the next one.
+        """Take a token; return the seconds to wait for one, or 0.
 
         `rate` replaces the common rate for this key, and raises its burst to at least that many.
         """
@@ -74,7 +74,7 @@ class Buckets:
 
 
 class Limiter:
-    """Limits concurrent connections, streams or calls of one event loop, fairly by client."""
+    """Limits concurrent connections, streams or calls, fairly by client."""
 
     def __init__(self, slots: int) -> None:
         self._free = slots
@@ -82,7 +82,7 @@ class Limiter:
 
     @contextmanager
     def hold(self, client: str) -> Iterator[None]:
-        """Hold a slot for a token or an address; raise `Busy` or `RateLimited`."""
+        """Hold a client's slot; raise `Busy` or `RateLimited`."""
         if not self._free:
             raise Busy("the server is busy: try again")
         # At most as many slots as are free: a client that takes all it can still leaves half to others.
@@ -143,7 +143,7 @@ def is_loopback(host: str) -> bool:
 
 
 def network_of(address: str) -> str:
-    """Return a client's IPv4 address, or the /64 network of its IPv6 address."""
+    """Return a client's IPv4 address or IPv6 /64 network."""
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:

@@ -2,6 +2,8 @@
 
 import logging
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -77,13 +79,22 @@ def log_failure(error: Exception, where: str, logger: logging.Logger) -> None:
     logger.error("%s failed with %s\n%s", where, type(error).__name__, lines)
 
 
+@contextmanager
+def checked_fields() -> Iterator[None]:
+    """Turn validation errors into problems."""
+    try:
+        yield
+    except ValidationError as error:
+        raise validation_problem(error) from None
+
+
 def validation_problem(error: ValidationError | RequestValidationError) -> Problem:
     """Return the problem of an invalid request, without quoting its values."""
     return Problem(422, "some fields are invalid", errors=field_errors(error))
 
 
 def field_errors(error: ValidationError | RequestValidationError, whole: str = "") -> tuple[dict[str, str], ...]:
-    """Return at most five invalid fields; `whole`: the name for errors of the whole object."""
+    """Return at most five invalid fields; `whole` names the object itself."""
     found = []
     skipped = isinstance(error, RequestValidationError)  # FastAPI starts each location with "body" or "query"
     for each in error.errors()[:MAX_ERRORS]:

@@ -38,7 +38,7 @@ class Health(Protocol):
 
 
 def serve(settings: Settings, health: Health) -> None:
-    """Serve in a thread on the configured port; do nothing if it is 0."""
+    """Serve in a thread on the configured port, unless it is 0."""
     metrics.READY.set_function(lambda: float(not health.why_not_ready()))
     if not settings.metrics_port:
         return
@@ -60,7 +60,7 @@ def serve(settings: Settings, health: Health) -> None:
 
 
 def application(health: Health, gate: Gate | None = None) -> Starlette:
-    """Return the application; without a gate all clients may read metrics and reasons."""
+    """Return the application; without a gate it is open to all."""
 
     def scrape(request: Request) -> Response:
         return _refusal(gate, request) or Response(generate_latest(), headers=NO_STORE, media_type=CONTENT_TYPE_LATEST)
@@ -80,7 +80,7 @@ def application(health: Health, gate: Gate | None = None) -> Starlette:
 
 
 def _refusal(gate: Gate | None, request: Request) -> Response | None:
-    """Return an error response, or None if the client may read metrics and reasons."""
+    """Return an error response, or None if the client may read."""
     if gate is None:
         return None
     try:

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -29,24 +29,6 @@ def user_of(event: Event) -> str | None:
     return user
 
 
-@dataclass(frozen=True, slots=True)
-class OutgoingRecord:
-    """A record to send; `topic` includes the prefix."""
-
-    topic: str
-    key: bytes | None
-    value: bytes
-    partition: int
-
-
-def outgoing_record(event: Event, settings: Settings) -> OutgoingRecord:
-    """Return the record of an event, on the partition of its user or key."""
-    topic, user = topic_of(type(event)), user_of(event)
-    key = topic.key_of(event)
-    owner = (key or b"").decode() if user is None else user
-    return OutgoingRecord(topic.name(settings.prefix), key, encode(event), partition_of(owner, settings.partitions))
-
-
 class EventSender:
     """A producer for the event loop; it connects with its first record."""
 
@@ -56,11 +38,11 @@ class EventSender:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._poll, name="deliveries", daemon=True)
 
-    async def send(self, records: Sequence[OutgoingRecord]) -> None:
-        """Send records and wait until all in-sync replicas have acknowledged them."""
+    async def send(self, events: Iterable[Event]) -> None:
+        """Send events and wait until all in-sync replicas have acknowledged them."""
         try:
             async with asyncio.timeout(ACKNOWLEDGED_SECONDS):
-                await asyncio.gather(*map(self._produce, records))
+                await asyncio.gather(*map(self._produce, events))
         except (BufferError, TimeoutError, KafkaException) as error:
             detail = "Kafka has not acknowledged everything: send the same again, with the same event ids"
             raise Problem(503, detail, RETRY) from error
@@ -72,7 +54,10 @@ class EventSender:
         if self._thread.is_alive():
             self._thread.join(2 * POLL_SECONDS)
 
-    def _produce(self, record: OutgoingRecord) -> "asyncio.Future[None]":
+    def _produce(self, event: Event) -> "asyncio.Future[None]":
+        topic, user = topic_of(type(event)), user_of(event)
+        key = topic.key_of(event)
+        partition = partition_of((key or b"").decode() if user is None else user, self._settings.partitions)
         acknowledged = Future[None]()
 
         def delivered(error: KafkaError | None, _: Message) -> None:
@@ -88,7 +73,8 @@ class EventSender:
             limits = {"message.timeout.ms": int(1000 * ACKNOWLEDGED_SECONDS)}
             self._producer = Producer(producer_config(self._settings, **limits))
             self._thread.start()
-        self._producer.produce(record.topic, record.value, record.key, record.partition, on_delivery=delivered)
+        name = topic.name(self._settings.prefix)
+        self._producer.produce(name, encode(event), key, partition, on_delivery=delivered)
         return asyncio.wrap_future(acknowledged)
 
     def _poll(self) -> None:
@@ -98,45 +84,35 @@ class EventSender:
 
 
 @dataclass(frozen=True, eq=False)
-class PendingReply(Generic[ReplyT]):
-    """A reply that a call waits for; only records that contain `hint` are decoded."""
-
+class _PendingReply(Generic[ReplyT]):
     kind: type[ReplyT]
     is_answer: Callable[[ReplyT], bool]
     hint: bytes
     found: Future[ReplyT] = field(default_factory=Future)
 
-    async def within(self, seconds: float) -> ReplyT | None:
-        """Return the reply, or None after this many seconds."""
-        try:
-            async with asyncio.timeout(seconds):
-                return await asyncio.wrap_future(self.found)
-        except TimeoutError:
-            return None
-
 
 class ReplyWaiter:
-    """Matches records of the reply topics with the calls that wait for them."""
+    """Matches records of the reply topics with waiting calls."""
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
-        self._awaited: dict[tuple[str, int], tuple[PendingReply[Event], ...]] = {}
+        self._awaited: dict[tuple[str, int], tuple[_PendingReply[Event], ...]] = {}
 
     @contextmanager
     def expect(
         self, kind: type[ReplyT], user: str, is_answer: Callable[[ReplyT], bool], hint: str
-    ) -> Iterator[PendingReply[ReplyT]]:
-        """Wait for a reply while the context is open; send the request inside it.
+    ) -> Iterator[Future[ReplyT]]:
+        """Wait for a reply inside the context, which sends the request.
 
-        `is_answer` runs in the reading thread. `hint`: an id that the reply contains.
+        `is_answer` runs in the reading thread. Only records that contain the id `hint` are decoded.
         """
         address = (kind.TOPIC, partition_of(user, self._partitions))
-        awaited = PendingReply(kind, is_answer, to_json(hint)[1:-1])
-        entry = cast("PendingReply[Event]", awaited)
+        awaited = _PendingReply(kind, is_answer, to_json(hint)[1:-1])
+        entry = cast("_PendingReply[Event]", awaited)
         # Copy on write, because another thread reads it without a lock.
         self._awaited[address] = (*self._awaited.get(address, ()), entry)
         try:
-            yield awaited
+            yield awaited.found
         finally:
             self._awaited[address] = tuple(each for each in self._awaited[address] if each is not entry)
             if not self._awaited[address]:

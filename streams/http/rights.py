@@ -2,7 +2,6 @@
 
 import os
 import tempfile
-import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -12,17 +11,17 @@ from typing import Annotated, Any, BinaryIO, Self
 from confluent_kafka import KafkaException
 from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from schemas import Receipt
 from schemas.base import DomainField, UserIdField
 from streams.exceptions import NotProduced
 from streams.http.api import Api, ApiParam
-from streams.http.problems import RETRY, Problem, validation_problem
+from streams.http.problems import RETRY, Problem, checked_fields
 from streams.http.routing import MAX_ID_CHARS, Body, DomainQuery, TokenParam, UserPath, json_response, require, router
 from streams.http.tokens import Scope, Token
 from streams.rights import exporting, importing
-from streams.rights.inventory import SkillImportPreview, StoreErasure, forget_request, preview_erasure, preview_import
+from streams.rights.inventory import SkillImportPreview, StoreErasure, preview_erasure, preview_import
 from streams.settings import Settings
 
 GZIP = "application/gzip"
@@ -33,7 +32,7 @@ routes = router("rights")
 
 
 class ErasureBody(Body):
-    """The data to erase: everything, a domain, or one line of a domain."""
+    """The data to erase: everything, a domain, or one line."""
 
     everything: bool = Field(default=False, strict=True, description="The whole person, in every domain.")
     domain: DomainField | None = None
@@ -86,7 +85,7 @@ class ImportOutcome(BaseModel):
     response_class=StreamingResponse, responses={200: {**_FILE, "description": "The export."}},
 )  # fmt: skip
 async def export_user(api: ApiParam, token: TokenParam, user: UserPath) -> Response:
-    """Export all data of a user as gzipped JSON lines, as `sager policy export` does.
+    """Export all data of a user as gzipped JSON lines.
 
     It reads whole topics, which takes minutes in a large deployment.
     """
@@ -106,18 +105,10 @@ async def forget_user(api: ApiParam, token: TokenParam, user: UserPath, body: Er
     if body.confirm is None:
         found = await api.search(token, partial(preview_erasure, api.settings, user, body.domain, body.line))
         inventory = found.inventory
-        return json_response(
-            ErasurePreview(
-                known=inventory.is_known, domains=inventory.domains, goes=found.stores, unread=inventory.unread
-            )
-        )
+        more = {"domains": inventory.domains, "unread": inventory.unread}
+        return json_response(ErasurePreview(known=inventory.is_known, goes=found.stores, **more))
     _check_confirm(body.confirm, user)
-    try:
-        now = datetime.now(UTC)
-        request = forget_request(user, body.domain, body.line, token.name, uuid.uuid4().hex, now)
-    except ValidationError as error:
-        raise validation_problem(error) from None
-    receipt = await api.forget(token, request)
+    request, receipt = await api.forget(token, user, body.domain, body.line)
     done = ErasureOutcome(event_id=request.event_id, carried_out=receipt is not None, receipt=receipt)
     return json_response(done, 202 if receipt is None else 200)
 
@@ -137,7 +128,7 @@ async def import_user(
     reason: Annotated[str, Query(max_length=300, description="Why, for the log.")] = "",
     confirm: Annotated[UserIdField | None, Query(description=CONFIRM)] = None,
 ) -> Response:
-    """Import an export; each of its skills replaces the one of its domain.
+    """Import an export; its skills replace those of their domains.
 
     Without `confirm` the response is a preview. With the user's id in `confirm` it is carried out.
     """
@@ -168,12 +159,10 @@ def _check_confirm(confirm: str, user: str) -> None:
 def _import(
     settings: Settings, body: bytes, user: str, order: importing.ImportOrder, domain: str | None
 ) -> ImportOutcome:
+    bundle, seconds = _load_bundle(body), settings.http_wait_seconds
     try:
-        done = importing.import_bundle(
-            settings, _load_bundle(body), user, order, settings.http_wait_seconds, domain=domain
-        )
-    except ValidationError as error:
-        raise validation_problem(error) from None
+        with checked_fields():
+            done = importing.import_bundle(settings, bundle, user, order, seconds, domain=domain)
     except (KafkaException, NotProduced) as error:
         raise Problem(503, "Kafka did not acknowledge it; it may or may not be carried out", RETRY) from error
     return ImportOutcome(carried_out=None not in done.diffs.values(), statements=done.statements, skills=done.skills)
@@ -190,7 +179,7 @@ async def export_file(api: Api, token: Token, user: str) -> StreamingResponse:
 
 
 def _export_to_file(settings: Settings, user: str) -> BinaryIO | None:
-    """Return an unnamed file with the user's data, or None without any. Blocks."""
+    """Return an unnamed file with the user's data, if any. Blocks."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - `_chunks` closes it
     done = exporting.export(settings, user, file)
     return file if done.topics or done.tables else None

@@ -54,7 +54,7 @@ def refuse(scopes: tuple[Scope, ...]) -> Problem:
 
 
 class RequireScopes:
-    """A dependency: the token needs one of these scopes for the path's user.
+    """A dependency: one of these scopes for the path's user.
 
     Without a user in the path, for all users. With `every` it needs all scopes, for any user; the route checks which.
     """

@@ -23,13 +23,9 @@ class PortTaken(StreamsError, OSError):
 
 
 class Config(uvicorn.Config):
-    """uvicorn's configuration of one listener.
+    """uvicorn's configuration of one listener; shutdowns wait for responses.
 
-    Args:
-        connections: the limit on open connections.
-        request_seconds: time limit for the head of a request.
-        idle_seconds: time limit for the next request of a connection, and for a client to read its response.
-        shutdown_seconds: how long a shutdown waits for responses in progress.
+    `request_seconds` limits the head of a request; `idle_seconds` the next request, and the reading of a response.
     """
 
     def __init__(
@@ -68,7 +64,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to the owner, which ends streams before the server waits for responses."""
+        """Leave signals to the owner, which ends streams first."""
         yield
 
 
@@ -156,7 +152,7 @@ class _Protocol(H11Protocol):
 
 
 def listen(host: str, port: int, setting: str = "") -> socket.socket:
-    """Return a listening socket; `setting`: the one to name if the port is taken."""
+    """Return a listening socket; errors name the `setting`."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
         listening = socket.create_server((host, port), family=family)

@@ -1,23 +1,23 @@
-"""Routes of skills: read, explain and change them."""
+"""Routes of skills and cards: read, explain and change them."""
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from duckdb import DuckDBPyConnection
 from fastapi import Query, Response
-from pydantic import Field, ValidationError
+from pydantic import Field
 
+from operators.cards.views import card_text
 from operators.history import at_version
-from schemas import Action, Model, PolicySkill, RefusedProposal, SkillCommand, SkillDiff, SkillLineInput
-from schemas.base import AttributeId, DomainField, Label
+from schemas import Action, Card, Model, PolicySkill, RefusedProposal, SkillCommand, SkillDiff, SkillLineInput
+from schemas.base import AttributeId, DomainField, Label, Text
 from schemas.commands import AssignableTier
-from streams.http.api import ApiParam
-from streams.http.problems import Problem, validation_problem
+from streams.analytics import read
+from streams.http.api import Api, ApiParam
+from streams.http.problems import Problem, checked_fields
 from streams.http.routing import (
     Body,
     DomainPath,
@@ -26,18 +26,24 @@ from streams.http.routing import (
     TokenParam,
     UserPath,
     json_response,
+    refuse,
     require,
     router,
 )
-from streams.http.tokens import Scope
+from streams.http.tokens import Scope, Token
 from streams.policies import output_gate
+from streams.views.cards import CardView, card_view
 from streams.views.line_history import LineHistory, StatementHistory, UnknownLine, explain
 from streams.views.llm import SkillForModel, skill_for_model
 from streams.views.skills import UnknownUser, skill_to_json
 
-_READS = require(Scope.READ_USER, Scope.READ_ALL)
+NOTHING = "nothing is on a card of this person yet"
+TEXT_TOKENS, MOST_TOKENS = 300, 4_096
+_TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
+_READERS = (Scope.READ_USER, Scope.READ_ALL)
+_READS = require(*_READERS)
 
-reads, models, changes = router("skills"), router("for models"), router("commands")
+reads, models, changes, cards = router("skills"), router("for models"), router("commands"), router("cards")
 
 
 class TokenInfo(Model):
@@ -62,15 +68,13 @@ class SkillLog(Model):
 
 
 class CommandBody(Body):
-    """A change of a skill, and its reason.
-
-    `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes `attribute_id` and `tier`; `remove`,
-    `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze` and `unfreeze` take nothing.
-    """
+    """A change of a skill, and its reason."""
 
     domain: DomainField
     action: Action
-    attribute_id: AttributeId | None = Field(default=None, description="The line that the action applies to, if any.")
+    attribute_id: AttributeId | None = Field(
+        default=None, description="reword, set-tier, remove, pin, unpin: the line."
+    )
     line: SkillLineInput | None = Field(default=None, description="add: the new line.")
     value: Label | None = Field(default=None, description="reword: the line's new text.")
     tier: AssignableTier | None = Field(default=None, description="set-tier: the line's new tier.")
@@ -90,7 +94,7 @@ class CommandOutcome(Model):
 
 @reads.get("/v1/token")
 async def token_info(token: TokenParam) -> TokenInfo:
-    """Return the name, scopes and user of this request's token; `*`: all users."""
+    """Return this token's name, scopes and user; `*`: all users."""
     scopes = tuple(scope for scope in Scope if scope in token.scopes)
     return TokenInfo(name=token.name, scopes=scopes, user=token.user, expires=token.expires)
 
@@ -98,7 +102,7 @@ async def token_info(token: TokenParam) -> TokenInfo:
 @reads.get("/v1/users/{user}/skills", dependencies=[_READS], response_model=Skills)
 async def skills(api: ApiParam, token: TokenParam, user: UserPath, domain: DomainQuery = None) -> Response:
     """Return the skills of a user, one per domain."""
-    found = await api.read(token, partial(api.snapshot.skills, user, domain))
+    found = await api.query(token, lambda con: read.skill(con, user, domain))
     if not found:
         raise Problem(404, "no such skill of this user is in the snapshot")
     return json_response({"skills": [skill_to_json(skill) for skill in found]})
@@ -113,7 +117,7 @@ async def log(
     last: Annotated[int, Query(ge=1, le=200, description="How many versions, the newest ones.")] = 20,
 ) -> Response:
     """Return the newest versions of each skill, with changes and evidence."""
-    diffs = await api.read(token, partial(api.snapshot.history, user, domain))
+    diffs = await api.query(token, lambda con: read.diffs(con, user, domain))
     if not diffs:
         raise Problem(404, "no version of such a skill is in the snapshot")
     newest = [diff for _, skill in groupby(diffs, attrgetter("domain")) for diff in [*skill][-last:]]
@@ -127,16 +131,13 @@ async def log(
 async def explain_line(
     api: ApiParam, token: TokenParam, user: UserPath, domain: DomainPath, attribute: LinePath
 ) -> Response:
-    """Explain one line or statement: its state, and its steps, each with a plain sentence.
+    """Explain one line or statement: its state and its steps.
 
     Also for lines that were removed or reworded.
     """
-
-    def read(con: DuckDBPyConnection) -> LineHistory | StatementHistory:
-        return explain(con, user, domain, attribute, output_gate(api.settings))
-
+    gate = output_gate(api.settings)
     try:
-        return json_response(await api.read(token, lambda: api.snapshot.query(read)))
+        return json_response(await api.query(token, lambda con: explain(con, user, domain, attribute, gate)))
     except UnknownUser:
         raise Problem(404, "no skill of this user in this domain is in the snapshot") from None
     except UnknownLine:
@@ -145,7 +146,7 @@ async def explain_line(
 
 @models.get("/v1/users/{user}/domains/{domain}/model-view", dependencies=[_READS], response_model=SkillForModel)
 async def model_skill(api: ApiParam, user: UserPath, domain: DomainPath) -> Response:
-    """Return a skill for a model: only lines that pass the output gate.
+    """Return a skill's lines that pass the output gate.
 
     Withheld lines are counted; `/v1/users/{user}/skills` shows them to people.
     """
@@ -166,42 +167,72 @@ async def model_skill(api: ApiParam, user: UserPath, domain: DomainPath) -> Resp
     },
 )
 async def command(api: ApiParam, token: TokenParam, user: UserPath, body: CommandBody) -> Response:
-    """Change a skill in the name of the token, as `sager policy` does."""
-    fields = body.model_dump(exclude_unset=True)
-    command_sent = await api.read(token, partial(command_of, fields, user, token.name, api.snapshot.history))
-    diff = await api.change_skill(token, command_sent)
+    """Change a skill in the name of the token."""
+    sent = await command_of(api, token, user, body.model_dump(exclude_unset=True))
+    diff = await api.change_skill(token, sent)
     if diff is None:
-        return json_response(CommandOutcome(event_id=command_sent.event_id, carried_out=False), 202)
+        return json_response(CommandOutcome(event_id=sent.event_id, carried_out=False), 202)
     if diff.refused and not diff.changes:
         refused = [each.model_dump(mode="json") for each in diff.refused]
-        raise Problem(409, "the command was refused", event_id=command_sent.event_id, refused=refused)
+        raise Problem(409, "the command was refused", event_id=sent.event_id, refused=refused)
     # A skill's first diff contains all its initial lines, so it needs a token that can read them.
-    visible_diff = diff if token.can_read(user) else None
-    return json_response(
-        CommandOutcome(
-            event_id=command_sent.event_id,
-            carried_out=True,
-            version=diff.version,
-            refused=diff.refused,
-            diff=visible_diff,
-        )
-    )
+    more = {"diff": diff if token.can_read(user) else None, "refused": diff.refused}
+    return json_response(CommandOutcome(event_id=sent.event_id, carried_out=True, version=diff.version, **more))
 
 
-def command_of(
-    given: Mapping[str, Any], user: str, actor: str, history: Callable[[str, str], list[SkillDiff]]
-) -> SkillCommand:
-    """Return the command with these fields. Blocks: a roll-back reads the log."""
-    fields = {**given, "event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "actor": actor}
+async def command_of(api: Api, token: Token, user: str, given: Mapping[str, Any]) -> SkillCommand:
+    """Return the command of a token with these fields."""
+    envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC)}
+    fields = {**given, **envelope, "user_id": user, "actor": token.name}
     if given.get("action") == Action.ROLL_BACK:
         if given.get("to_version") is None:
             raise Problem(422, "roll-back needs to_version, a whole number")
         # From the log, so that no client can supply the lines of a version.
-        then = at_version(history(user, given["domain"]), given["to_version"])
+        log = await api.query(token, lambda con: read.diffs(con, user, given["domain"]))
+        then = at_version(log, given["to_version"])
         if then is None:
             raise Problem(409, "there is no such version of this skill, or the snapshot does not have it yet")
         fields["lines"] = [line.model_dump() for line in then.attributes]
-    try:
+    with checked_fields():
         return SkillCommand.model_validate(fields, extra="forbid")
-    except ValidationError as error:
-        raise validation_problem(error) from None
+
+
+@cards.get(
+    "/v1/users/{user}/card",
+    dependencies=[require(Scope.READ_SLIM, *_READERS)],
+    response_model=CardView,
+    responses=_TEXT,
+)
+async def card(
+    api: ApiParam,
+    token: TokenParam,
+    user: UserPath,
+    request: Annotated[Text | None, Query(description="The person's request now.")] = None,
+    budget_tokens: Annotated[int | None, Query(ge=1, le=MOST_TOKENS, description="The maximum length.")] = None,
+    domain: DomainQuery = None,
+    form: Annotated[Literal["json", "text"], Query(alias="format", description="`text`: for a prompt.")] = "json",
+) -> Response:
+    """Return the card of a person, with evidence and reasons by line.
+
+    `format=text` returns the lines for a prompt, of at most `budget_tokens` (300 by default); `read-slim` suffices
+    for it. Fresh within milliseconds.
+    """
+    if form == "json" and not token.can_read(user):
+        raise refuse(_READERS)
+    found = await card_of(api, token, user)
+    if found is None:
+        raise Problem(404, NOTHING)
+    about: dict[str, Any] = {"request": request or "", "domain": domain}
+    at, gate = datetime.now(UTC), output_gate(api.settings)
+    if form == "json":
+        return json_response(card_view(found, at, gate, **about, budget_tokens=budget_tokens))
+    budget = budget_tokens or TEXT_TOKENS
+    text = card_text(found, at, **about, budget_tokens=budget, gate=gate)
+    return Response(text, media_type="text/plain")
+
+
+async def card_of(api: Api, token: Token, user: str) -> Card | None:
+    """Return the current card; the snapshot's while topics are being read."""
+    if (found := api.cache.card(user)) is not None or api.cache.is_ready:
+        return found
+    return await api.query(token, lambda con: read.card(con, user))

@@ -1,4 +1,4 @@
-"""Routes of slim skills: one for a prompt, or a stream of server-sent events."""
+"""Routes of slim skills: single ones, and streams of server-sent events."""
 
 import asyncio
 import time
@@ -83,7 +83,7 @@ async def slim(
 async def slim_stream(
     api: ApiParam, token: TokenParam, user: UserPath, domain: DomainPath, last_event_id: LastEventId = None
 ) -> StreamingResponse:
-    """Stream one user's slim skill in a domain: now, and after every change."""
+    """Stream one user's slim skill, now and after every change."""
     return _SseResponse(_stream(api, token, compound_key(user, domain), last_event_id), api.streaming(token))
 
 
@@ -113,7 +113,7 @@ class _SseResponse(StreamingResponse):
 
 
 async def _stream(api: Api, token: Token, wanted: bytes | None, last: str | None) -> AsyncIterator[bytes]:
-    """Yield events until the stream or its token ends; `wanted`: the only key."""
+    """Yield events, or only the `wanted` key's, while the token is valid."""
     checked, user = time.monotonic(), ALL_USERS if wanted is None else orjson.loads(wanted)[0]
     seen, position = api.cache.change_count, api.cache.position()
     for part in _joined(_first(api, wanted, last)):
@@ -180,7 +180,7 @@ def etag_of(body: bytes) -> str:
 
 
 def etag_matches(condition: str | None, tag: str) -> bool:
-    """Return True if an `If-None-Match`, such as `W/"a", "b"` or `*`, names this tag."""
+    """Return True if an `If-None-Match` header names this tag."""
     return any(each.strip().removeprefix("W/") in (tag, "*") for each in (condition or "").split(","))
 
 

@@ -1,4 +1,4 @@
-"""Tokens: random secrets with a name, scopes, and optionally a user and an expiry.
+"""Tokens: random secrets with scopes, and optionally a user and an expiry.
 
 The TOML file stores their hashes. The server rereads it when it changes, so removing an entry revokes its token.
 
@@ -132,7 +132,7 @@ class TokensFile:
 
 
 def read_secrets(path: Path, kind: type[FileT]) -> tuple[FileT | None, str]:
-    """Return the content of a TOML file, or why it is unusable, without quoting secrets."""
+    """Return a TOML file's content, or the reason why it is unusable."""
     try:
         if path.stat().st_mode & _OPEN_TO_OTHERS:
             wrong = "is readable by all users, or writable by others than its owner"

@@ -63,7 +63,7 @@ class StreamPosition:
 
     @classmethod
     def parse(cls, text: str) -> "StreamPosition | None":
-        """Return the position of an event's id, or None if it is invalid."""
+        """Return the position of an event's id, if it is valid."""
         try:
             return cls(*_POSITION.validate_json(text))
         except ValidationError:
@@ -71,26 +71,22 @@ class StreamPosition:
 
 
 class TopicCache:
-    """Follows topics in a thread; all threads may read.
-
-    `positions`: the next offset of each partition of the slim skills. `change_count`: the number of their changes so
-    far. `is_closing` ends all streams.
-    """
+    """Follows topics in a thread; all threads may read."""
 
     def __init__(self, settings: Settings, waiting: replies.ReplyWaiter) -> None:
         self._settings, self._replies = settings, waiting
         self._numbering = secrets.token_hex(4) if settings.embedded else "kafka"
         self._step: RankStep | None = None
-        self.is_closing = False
+        self.is_closing = False  # True ends all streams
         self.slims: dict[bytes, CachedRecord] = {}
         self._lock = threading.Lock()
-        self.change_count = 0
+        self.change_count = 0  # of slim skills, so far
         self._changes = deque[tuple[bytes, CachedRecord]]()
         self._dropped: dict[int, int] = {}
         self._tables: dict[str, dict[bytes, CachedRecord]] = {
             SlimSkill.TOPIC: self.slims, PolicySkill.TOPIC: {}, Card.TOPIC: {}, GlobalSkill.TOPIC: {}
         }  # fmt: skip
-        self.positions: dict[int, int] = {}
+        self.positions: dict[int, int] = {}  # the next offset of each partition of the slim skills
         self._unread: set[tuple[str, int]] = set()
         self._ready, self._stop = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._follow, name="live", daemon=True)
@@ -102,7 +98,7 @@ class TopicCache:
 
     @property
     def has_failed(self) -> bool:
-        """True if the thread has crashed: the data is outdated from then on."""
+        """True if the thread has crashed, and the data is outdated."""
         return self._thread.ident is not None and not self._thread.is_alive() and not self._stop.is_set()
 
     def check_ready(self) -> None:
@@ -166,7 +162,7 @@ class TopicCache:
         return None if found is None else found.shares
 
     def keys_changed_after(self, seen: int) -> list[bytes] | None:
-        """Return the keys changed after the first `seen` changes; None if some were dropped."""
+        """Return the keys of later changes; None if some were dropped."""
         with self._lock:
             new = self.change_count - seen
             newest = list(islice(reversed(self._changes), new))
@@ -251,7 +247,7 @@ class TopicCache:
 
 
 def slim_for_host(slim: SlimSkill, session: str | None = None, now: datetime | None = None) -> dict[str, Any]:
-    """Return a slim skill in a host's form; session lines only within it."""
+    """Return a slim skill for a host, with its session's lines."""
     body = slim.model_dump(mode="json", exclude=INTERNAL)
     at = now or datetime.now(UTC)
     body["text"] = slim.text_at(at, session)

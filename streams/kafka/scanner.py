@@ -15,6 +15,7 @@ SILENT_SECONDS, REQUEST_SECONDS, POLL_SECONDS = 30.0, 10.0, 0.05
 
 # Called with the number of read records and the estimated total.
 OnProgress = Callable[[int, int], None]
+OnStageProgress = Callable[[str, int, int], None]  # the stage's name, the records done, and about how many there are
 
 
 class NoSuchTopic(StreamsError, LookupError):

@@ -1,4 +1,4 @@
-"""Calls of the HTTP API; each failure is a sentence that a model can act on."""
+"""Calls of the HTTP API, with errors that a model understands."""
 
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -19,21 +19,17 @@ NOTHING = "nothing is known yet: it is learned from choices, and is here some se
 
 
 class NotDone(ToolError):
-    """The API refused or failed; the text has the reason and a remedy."""
+    """The API refused or failed; the text names a remedy."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """The API, and the person and domain that this server acts for.
+    """The API, and the person and domain that this server acts for."""
 
-    `client` sends the token. `user`: the only user; None: the token's. `domain`: the only one; None: each call names
-    one.
-    """
-
-    client: httpx2.AsyncClient
+    client: httpx2.AsyncClient  # sends the token
     where: str
-    user: str | None = None
-    domain: str | None = None
+    user: str | None = None  # the only user; None: the token's
+    domain: str | None = None  # the only domain; None: each call names one
 
 
 # The target of this task's server: tools are declared before it is known.
@@ -79,12 +75,12 @@ class ApiClient:
         return found
 
     async def find(self, path: str, **query: str | None) -> dict[str, Any] | str | None:
-        """Return the JSON object or the text at a path; None if there is none. Query parameters may be None."""
+        """Return the JSON object or text at a path, if any."""
         answer = await self._ask("GET", path, params={name: value for name, value in query.items() if value})
         return None if answer.status_code == HTTPStatus.NOT_FOUND else self._body(answer)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Post a body without the fields that are None, and return the answer."""
+        """Post the body's fields that are set; return the answer."""
         answer = await self._ask("POST", path, json={name: value for name, value in body.items() if value is not None})
         done = self._body(answer)
         return done if isinstance(done, dict) else {}
@@ -128,7 +124,7 @@ class ApiClient:
 
 
 def _reason(answer: httpx2.Response, problem: Mapping[str, Any]) -> str:
-    """Return the reason of a refusal; the API's problems quote nothing of a request."""
+    """Return the reason of a refusal, which quotes no request."""
     if answer.status_code == HTTPStatus.UNAUTHORIZED:
         return "the API does not know this token: `sager token new` makes one, SAGER_TOKEN or --token-file names it"
     text = str(problem.get("detail") or problem.get("title") or f"status {answer.status_code}")

@@ -1,4 +1,4 @@
-"""Parameters and structured results of the tools: typed, so that a client reads them beside the text."""
+"""Typed parameters and structured results of the tools."""
 
 from typing import Annotated
 

@@ -63,17 +63,14 @@ WEBHOOK_GROUPS = f"{APP_ID}-webhooks-"
 
 @dataclass(frozen=True)
 class Access:
-    """The topics, by the registry's names, and the consumer groups that a role needs.
-
-    It only describes the topics `describes`, for their partitions. `describes_groups`: groups whose lag it reads, and
-    names that librdkafka requires of clients without a group.
-    """
+    """The topics and consumer groups that a role needs."""
 
     purpose: str
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
-    describes: tuple[str, ...] = ()
+    describes: tuple[str, ...] = ()  # only for their partitions
     groups: tuple[str, ...] = ()
+    # Groups whose lag it reads, and names that librdkafka requires of clients without a group.
     describes_groups: tuple[str, ...] = ()
     creates_topics: bool = False
 

@@ -1,21 +1,21 @@
-"""Builds one global skill per domain from the changelogs of profiles and memories."""
+"""Builds a global skill per domain from profiles and memories."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from typing import TypeVar
 
 from operators.global_skill import Population, global_skill
 from schemas import BadRecord, GlobalSkill, Memory, Profile, decode, derived_id
-from streams.kafka.scanner import NoSuchTopic, Scanner
+from streams.kafka.scanner import NoSuchTopic, OnStageProgress, Scanner
 from streams.settings import Settings
 
 _Record = TypeVar("_Record", Profile, Memory)
-# Receives progress: the stage's name, the records done, and how many there are.
-OnProgress = Callable[[str, int, int], None]
 
 
-def read_populations(settings: Settings, domain: str | None, on_progress: OnProgress) -> tuple[list[Population], int]:
+def read_populations(
+    settings: Settings, domain: str | None, on_progress: OnStageProgress
+) -> tuple[list[Population], int]:
     """Count the populations by domain, and the unreadable records."""
     found: dict[str, Population] = {}
     unreadable = 0
@@ -40,7 +40,7 @@ def read_populations(settings: Settings, domain: str | None, on_progress: OnProg
     return [each for each in found.values() if each.users], unreadable
 
 
-def _newest(scanner: Scanner, topic: str, on_progress: OnProgress) -> Iterator[bytes]:
+def _newest(scanner: Scanner, topic: str, on_progress: OnStageProgress) -> Iterator[bytes]:
     """Yield the newest record of each key of a changelog."""
     # By partition, so that memory holds the records of only one at a time.
     partitions = scanner.partitions(topic)

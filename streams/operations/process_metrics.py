@@ -10,6 +10,8 @@ import aiohttp
 from prometheus_client import REGISTRY, Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from streams.settings import Settings
+
 TIMEOUT_SECONDS = 3.0
 MOST_BYTES = 8 * 1024 * 1024  # a worker's response has 0.2 MiB
 THIS_PROCESS = "this process"
@@ -44,9 +46,11 @@ def local_metrics() -> ProcessMetrics:
     return ProcessMetrics(THIS_PROCESS, _ours(REGISTRY.collect()))
 
 
-async def fetch(urls: Iterable[str], token: str | None) -> list[ProcessMetrics]:
-    """Fetch the metrics of these addresses concurrently."""
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+async def fetch(settings: Settings) -> list[ProcessMetrics]:
+    """Fetch the metrics of the configured addresses concurrently."""
+    urls = [each.strip() for each in (settings.console_metrics or "").split(",") if each.strip()]
+    token = settings.console_metrics_token
+    headers = {"Authorization": f"Bearer {token.get_secret_value()}"} if token else {}
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
     async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session:
         return await asyncio.gather(*(_read(session, url) for url in urls))

@@ -1,11 +1,11 @@
-"""Rebuilds all skills from the log of diffs, and writes those that differ.
+"""Rebuilds skills from the log, and writes those that differ.
 
 It runs the workers' fold by partition. Memory: about 75 kB per skill of the largest partition, and 8 bytes per diff.
 Workers may keep running while it only compares.
 """
 
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -22,33 +22,23 @@ from streams.exceptions import NotProduced, TopicsDiffer
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import no_workers
 from streams.kafka.producer import RecordWriter
-from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
+from streams.kafka.scanner import NoSuchTopic, OnStageProgress, Scanner, int_of
 from streams.policies import output_gate
 from streams.pseudonyms import find_secret, is_shared
 from streams.settings import Settings
 
 EXAMPLES, FLUSH_SECONDS = 20, 60.0
 
-# Receives progress: the stage's name, the records done, and about how many there are.
-OnProgress = Callable[[str, int, int], None]
-
 
 @dataclass
 class RebuildReport:
-    """Counts of a rebuild.
+    """Counts of a rebuild."""
 
-    Attributes:
-        diffs, skills: the number of records read, and of skills folded from them.
-        different: records that are, or would be, written.
-        left_alone: findings that the log cannot repair; `examples` has the first ones.
-        rotated: items that lost takers under an earlier secret.
-    """
-
-    diffs: int = 0
-    skills: int = 0
-    different: int = 0
-    left_alone: int = 0
-    rotated: int = 0
+    diffs: int = 0  # that were read
+    skills: int = 0  # that were folded from them
+    different: int = 0  # records that are, or would be, written
+    left_alone: int = 0  # findings that the log cannot repair; `examples` has the first ones
+    rotated: int = 0  # items that lost takers under an earlier secret
     examples: list[dict[str, str]] = field(default_factory=list)
 
     @property
@@ -112,7 +102,7 @@ class FoldedSkill:
 
 
 def is_ahead(skill: PolicySkill | None, record: bytes | None) -> bool:
-    """Return True if the topic's record is one diff ahead of the log."""
+    """Return True if the record is one diff ahead."""
     # A worker that crashed before it sent its newest diff keeps it in the skill, and sends it at its next start.
     try:
         newest = decode(PolicySkill, record or b"")
@@ -145,7 +135,9 @@ class _Partition(NamedTuple):
     slims: dict[bytes, _Slim]
 
 
-def rebuild(settings: Settings, on_progress: OnProgress = lambda *_: None, *, apply: bool = False) -> RebuildReport:
+def rebuild(
+    settings: Settings, on_progress: OnStageProgress = lambda *_: None, *, apply: bool = False
+) -> RebuildReport:
     """Fold the log and compare; `apply` writes the records that differ."""
     if apply:
         no_workers(settings)
@@ -154,7 +146,7 @@ def rebuild(settings: Settings, on_progress: OnProgress = lambda *_: None, *, ap
 
 
 class _Rebuild:
-    def __init__(self, settings: Settings, scanner: Scanner, on_progress: OnProgress, apply: bool) -> None:
+    def __init__(self, settings: Settings, scanner: Scanner, on_progress: OnStageProgress, apply: bool) -> None:
         self._settings, self._scanner, self._on_progress, self._apply = settings, scanner, on_progress, apply
         self._report, self._key, self._writer = RebuildReport(), settings.chain_key_bytes, RecordWriter(settings)
         self._gate = output_gate(settings)
@@ -222,7 +214,7 @@ class _Rebuild:
                 self._fold_message(folded, message, ahead)
 
     def _repair(self, partition: int, found: _Partition) -> None:
-        """Write the skills that differ, and slim skills that are wrong or missing."""
+        """Write skills that differ, and wrong or missing slim skills."""
         for key, each in found.folded.items():
             self._report.skills += each.skill is not None
             record = found.skills.get(key)
@@ -273,7 +265,7 @@ class _Rebuild:
         return is_others or is_unsealed or seal is SealState.WRONG or not is_canonical(record, slim_skill)
 
     def _is_ahead(self, key: bytes, found: _Partition) -> bool:
-        """Return True if apps may have a newer slim skill than the log."""
+        """Return True if apps may have a newer slim skill."""
         record, each = found.slims[key], found.folded.get(key, FoldedSkill())
         newest = max(len(each.seen), version_in(found.skills.get(key, b"")))
         return record.highest > min(newest, version_in(record.value))
@@ -287,7 +279,7 @@ class _Rebuild:
         self._flush()
 
     def _slims(self, where: TopicPartition, partitions: int, *, own: bool) -> dict[bytes, _Slim]:
-        """Read a partition's newest slim skills, of its own users or of others."""
+        """Read a partition's newest slim skills, of own or foreign users."""
         found: dict[bytes, _Slim] = {}
         for message in self._scanner.read([where]):
             key, value = message.key() or b"", message.value()

@@ -98,7 +98,7 @@ class CardVersion:
 
 
 def card_versions(diffs: Iterable[CardDiff]) -> list[CardVersion]:
-    """Return the log of a card; removed lines appear in their last words."""
+    """Return a card's log; removed lines have their last words."""
     known: dict[str, str] = {}
     versions = []
     for diff in diffs:

@@ -1,6 +1,6 @@
 """The history of a line or a statement, oldest step first."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
@@ -45,7 +45,7 @@ class Counts(_Entry):
 
 
 class LineStep(Counts):
-    """One step in a line's history: a seed, a change, or a model's judgement."""
+    """A line's seed, a change, or a model's judgement."""
 
     kind: str
     version: int
@@ -127,6 +127,7 @@ def explain(
     """
     diffs, now = read_log(con, user, domain), now or datetime.now(UTC)
     skill = at_version(diffs, diffs[-1].version)
+    assert skill is not None  # noqa: S101 - the log has its last version
     changes = statement_steps(diffs, attribute_id)
     if changes:
         return _statement(changes, skill, attribute_id, now)
@@ -135,65 +136,54 @@ def explain(
         raise UnknownLine(_unknown_line(diffs, attribute_id))
     choices = read.choices(con, user, [step.diff.evidence.event_id for step in found])
     lines = counted_lines(diffs)
-    line = next((line for line in skill.attributes if line.attribute_id == attribute_id), None) if skill else None
-    silence = "" if line is None or skill is None else _silence(skill, attribute_id, now)
+    line = next((line for line in skill.attributes if line.attribute_id == attribute_id), None)
     rejection = gate.line_rejection(line) if line else None
     return LineHistory(
         attribute_id=attribute_id,
         domain=domain,
         words=names_of(diffs).get(attribute_id, attribute_id),
-        state=certainty_words(None if line is None else line.model_dump(mode="json")) + silence,
+        state=certainty_words(line) + ("" if line is None else _silence(skill, attribute_id, now)),
         now=line,
         counts=Counts(**_counts(line if line is not None and is_counted(line) else None)),
         withheld=rejection and rejection.value,
         withheld_reason=rejection and WITHHELD_REASONS[rejection.value],
-        steps=[
-            _step(
-                con, step, choices.get(step.diff.evidence.event_id), lines.get((step.diff.version, step.attribute_id))
-            )
-            for step in found
-        ],
+        steps=[_step(con, step, choices, lines.get((step.diff.version, step.attribute_id))) for step in found],
     )
 
 
 def _silence(skill: PolicySkill, attribute_id: str, now: datetime) -> str:
-    found = [each for each in skill.stated if attribute_id in avoided_ids([each]) and not is_expired(skill, each, now)]
-    return "".join(
-        f"; it is silent by your own words: {statement_words(each)}, {validity(each, 0, now)}" for each in found[:1]
-    )
+    for each in skill.stated:
+        if attribute_id in avoided_ids([each]) and not is_expired(skill, each, now):
+            return f"; it is silent by your own words: {statement_words(each)}, {validity(each, 0, now)}"
+    return ""
 
 
 def _statement(
-    changes: Sequence[tuple[SkillDiff, StatementChange]], skill: PolicySkill | None, statement_id: str, now: datetime
+    changes: Sequence[tuple[SkillDiff, StatementChange]], skill: PolicySkill, statement_id: str, now: datetime
 ) -> StatementHistory:
-    current = next((each for each in skill.stated if each.statement_id == statement_id), None) if skill else None
+    current = next((each for each in skill.stated if each.statement_id == statement_id), None)
     last = current or next((change.statement for _, change in reversed(changes) if change.statement), None)
     history = []
     for diff, change in changes:
-        words, actor = change.statement.words if change.statement else "", actor_of(diff)
-        history.append(
-            StatementStep(
-                kind=change.kind.value,
-                version=diff.version,
-                occurred_at=diff.occurred_at,
-                words=words,
-                actor=actor,
-                reason=change.reason,
-                event_id=diff.evidence.event_id,
-                sentence=statement_sentence(change.kind.value, words, actor, change.reason),
-            )
-        )
+        words = change.statement.words if change.statement else ""
+        step: dict[str, Any] = {"kind": change.kind.value, "words": words}
+        step |= {"actor": actor_of(diff), "reason": change.reason}
+        where = {"version": diff.version, "occurred_at": diff.occurred_at, "event_id": diff.evidence.event_id}
+        history.append(StatementStep(**step, **where, sentence=statement_sentence(**step)))
     return StatementHistory(
         statement_id=statement_id,
         domain=changes[0][0].domain,
         words=statement_words(last) if last else statement_id,
-        state=validity(current, skill.shifted, now) if current and skill else "it no longer holds",
+        state=validity(current, skill.shifted, now) if current else "it no longer holds",
         now=current,
         steps=history,
     )
 
 
-def _step(con: DuckDBPyConnection, step: LineEvent, choice: EvidenceChoice | None, line: Attribute | None) -> LineStep:
+def _step(
+    con: DuckDBPyConnection, step: LineEvent, choices: Mapping[str, EvidenceChoice], line: Attribute | None
+) -> LineStep:
+    choice = choices.get(step.diff.evidence.event_id)
     is_seed = step.change is None and step.judged is None
     found = LineStep(
         version=step.diff.version,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from schemas import SkillChange, SkillDiff, Statement
+    from schemas import Attribute, SkillChange, SkillDiff, Statement
 
 COMMAND = "command by "  # before the actor, in the reasoner of a command's diff
 _SHARE = re.compile(r"chosen, and (\d+)% of the others have it")
@@ -108,7 +108,7 @@ def actor_of(diff: "SkillDiff") -> str | None:
 
 
 def shift_phrase(diff: "SkillDiff") -> str:
-    """Return "has changed" if the user stated it, "may have changed" if only choices suggest it."""
+    """Word a change of taste, stated or suggested by choices."""
     is_stated = diff.trigger is not None and diff.trigger.what == "correction"
     return "has changed" if is_stated else "may have changed"
 
@@ -132,7 +132,7 @@ def statement_words(statement: "Statement") -> str:
 
 
 def names_of(diffs: "Iterable[SkillDiff]") -> dict[str, str]:
-    """Return the newest words of all lines and statements of a log, by id."""
+    """Return the newest words of a log's lines and statements."""
     found: dict[str, str] = {}
     for diff in diffs:
         for line in (*(diff.seed or ()), *(each.discovered for each in diff.changes if each.discovered)):
@@ -161,11 +161,11 @@ def statement_sentence(kind: str, words: str, actor: str | None, reason: str) ->
     return sentence + (f" The reason noted: “{reason}”." if reason else "")
 
 
-def certainty_words(line: dict[str, Any] | None) -> str:
+def certainty_words(line: "Attribute | None") -> str:
     """Word how sure a line is."""
     if line is None:
         return "no longer in the profile"
-    return f"{SURE[line['tier']]}{', and pinned' if line['pinned'] else ''}"
+    return f"{SURE[str(line.tier)]}{', and pinned' if line.pinned else ''}"
 
 
 def sentence(step: dict[str, Any]) -> str:

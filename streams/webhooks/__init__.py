@@ -1,1 +1,1 @@
-"""Posts slim skills to endpoints of hosts as they change, signed after Standard Webhooks."""
+"""Posts changed slim skills to endpoints, signed after Standard Webhooks."""

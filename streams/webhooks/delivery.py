@@ -1,4 +1,4 @@
-"""Runs `sager webhooks`: delivers slim skills to each endpoint in order from its own offsets, with backoff."""
+"""Runs `sager webhooks`: delivers slim skills to each endpoint in order."""
 
 import asyncio
 import logging
@@ -20,8 +20,7 @@ from streams.kafka.clients import client_config
 from streams.kafka.follower import partitions_of
 from streams.kafka.scanner import REQUEST_SECONDS, int_of, sent_at_ms
 from streams.settings import Settings
-from streams.webhooks.endpoints import Endpoint
-from streams.webhooks.messages import RESET, SECONDS, EndpointDown, Notification, body_of, new_session, post
+from streams.webhooks.messages import RESET, SECONDS, Endpoint, EndpointDown, Notification, body_of, new_session, post
 
 BATCH = 500
 MAX_REFUSALS = 5
@@ -38,7 +37,7 @@ log = logging.getLogger("sager.webhooks")
 
 
 class Reader:
-    """Reads the slim-skill topic for one endpoint, and commits offsets to a group without members."""
+    """Reads the topic of slim skills for one endpoint."""
 
     def __init__(self, consumer: Consumer, topic: str) -> None:
         self._consumer, self._topic = consumer, topic
@@ -51,7 +50,7 @@ class Reader:
         return not self._unread
 
     def progress(self, is_over: threading.Event) -> tuple[dict[int, int], dict[int, int], int]:
-        """Return each partition's end, the committed offsets, and the time of the newest commit. Blocks."""
+        """Return ends, committed offsets, and the newest commit's time. Blocks."""
         places = [TopicPartition(self._topic, each) for each in partitions_of(self._consumer, self._topic, is_over)]
         ends, committed, at_ms = dict[int, int](), dict[int, int](), 0
         for each in self._consumer.committed(places, timeout=REQUEST_SECONDS) if places else ():
@@ -88,7 +87,7 @@ class Reader:
         return found
 
     def lag(self, offsets: dict[int, int]) -> int:
-        """Return the number of records behind these offsets, as far as the consumer knows."""
+        """Return the number of known records behind these offsets."""
         lag = 0
         for partition, offset in offsets.items():
             if marks := self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), cached=True):
@@ -117,7 +116,7 @@ class Delivery:
         return self._failures > 1
 
     def start(self, ends: dict[int, int], committed: dict[int, int], at_ms: int) -> None:
-        """Continue from the committed offsets, or start over if the endpoint may have missed messages."""
+        """Continue from the committed offsets, or start over after a gap."""
         # An offset beyond the partition's end belongs to an earlier topic of this name.
         self.offsets, self._at_ms = ends | committed, at_ms
         if committed.keys() < ends.keys() or any(offset > ends.get(each, 0) for each, offset in committed.items()):
@@ -143,7 +142,7 @@ class Delivery:
             await asyncio.to_thread(self._reader.commit, dict(self.offsets), self._at_ms)
 
     async def _round(self) -> None:
-        """Deliver the arrived records; of each key in a batch, only the newest."""
+        """Deliver the arrived records, of each key only the newest."""
         if now_ms() - self._at_ms > MAX_AWAY_MS:
             self._start_over()
         if self._must_reset:
@@ -173,7 +172,7 @@ class Delivery:
         self._reader.seek(self.offsets)
 
     async def _send(self, note: Notification) -> None:
-        """Send one message, and give it up after several refusals, unless it is an erasure."""
+        """Send a message until accepted, or refused too often."""
         body = note.body()
         if body is None:
             return
@@ -183,7 +182,7 @@ class Delivery:
                 return
             if refusals < MAX_REFUSALS:
                 await asyncio.sleep(_backoff(refusals))
-        if note.value is None:
+        if note.value is None:  # an erasure is never given up
             raise EndpointDown(f"it refuses an erasure with {refusal}")
         log.warning("the endpoint %s refuses a message for good (%s)", self.endpoint.name, refusal)
         DELIVERIES.labels(self.endpoint.name, "given-up").inc()
@@ -197,24 +196,25 @@ class Delivery:
         return refusal
 
     async def _wait(self, down: EndpointDown) -> None:
-        """Wait before the next round, which reads again: newer slim skills or erasures may have arrived."""
+        """Wait before the next round, which reads the records again."""
         DELIVERIES.labels(self.endpoint.name, "failed").inc()
         self._failures += 1
         if self._failures == 1:
             log.warning("the endpoint %s accepts no messages: %s", self.endpoint.name, down)
         await asyncio.sleep(_backoff(self._failures))
+        # Newer slim skills or erasures may have arrived.
         self._reader.seek(self.offsets)
 
 
 class WebhooksHealth:
-    """The health of the process. `down` has the names of endpoints that accept no messages."""
+    """The health of the process; `down` names failing endpoints."""
 
     def __init__(self) -> None:
         self.doing, self.turned_at, self.is_ending = "looking for Kafka and its topics", time.monotonic(), False
         self.down: frozenset[str] = frozenset()
 
     def why_not_live(self) -> list[str]:
-        """Return the reasons to restart the process; an endpoint that is down is none."""
+        """Return the reasons to restart the process."""
         still = time.monotonic() - self.turned_at
         return [f"nothing was read for {still:.0f} s"] if still > STUCK_SECONDS and not self.doing else []
 
@@ -279,5 +279,5 @@ def now_ms() -> int:
 
 
 def _backoff(times: int) -> float:
-    """Return the seconds until the next attempt: doubled each time, and by chance up to half less."""
+    """Return the seconds until the next attempt, with jitter."""
     return min(MAX_WAIT_SECONDS, 2.0 ** min(times - 1, 10)) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret  # nosec B311

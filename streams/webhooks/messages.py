@@ -1,16 +1,29 @@
-"""Webhook messages after Standard Webhooks: bodies, ids, signatures and one attempt to post."""
+"""Endpoints from the operator's file, and signed messages after Standard Webhooks."""
 
+import base64
+import re
+import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Self
+from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
 from prometheus_client import Histogram
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from standardwebhooks import Webhook
 
 from schemas import BadRecord, SlimSkill, decode, derived_id, moment_of
-from streams.webhooks.endpoints import Endpoint
+from schemas.base import DomainField, UserIdField
+from streams.exceptions import StreamsError
+from streams.http.limits import is_loopback
+from streams.http.tokens import read_secrets
 
+MAX_ENDPOINTS = 32
+_SECRET = re.compile(r"whsec_[A-Za-z0-9+/]{32,86}={0,2}")  # 24 to 64 bytes in base64
+# `RESET` makes a receiver drop all slim skills.
 CHANGED, FORGOTTEN, RESET = "slim-skill.changed", "slim-skill.forgotten", "slim-skills.reset"
 TIMEOUT_SECONDS = 10.0
 _OURS = {"event_id", "occurred_at", "schema_version", "seal"}  # internal fields of the record
@@ -26,9 +39,75 @@ SECONDS = Histogram(
 )
 
 
+class Endpoint(BaseModel):
+    """A receiver of messages; a renamed one starts over."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
+    url: Annotated[str, Field(max_length=2_000)]
+    secret: SecretStr
+    old_secret: SecretStr | None = None  # signs too
+    # Only these; all if empty.
+    domains: Annotated[frozenset[DomainField], Field(max_length=100)] = frozenset()
+    users: Annotated[frozenset[UserIdField], Field(max_length=1_000)] = frozenset()
+    allow_http: bool = False  # post unencrypted to other machines
+
+    @field_validator("secret", "old_secret")
+    @classmethod
+    def _check_secret(cls, secret: SecretStr | None) -> SecretStr | None:
+        if secret is not None and not _SECRET.fullmatch(secret.get_secret_value()):
+            raise ValueError(
+                "a secret is whsec_ and 24 to 64 bytes in base64: `sager webhooks --new-secret` prints one"
+            )
+        return secret
+
+    @model_validator(mode="after")
+    def _check_url(self) -> Self:
+        try:
+            parts = urlsplit(self.url)
+            _ = parts.port
+        except ValueError:
+            raise ValueError("the url is invalid") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.fragment:
+            raise ValueError("the url must be https://host/path, without a user or a fragment")
+        if parts.scheme == "http" and not (self.allow_http or is_loopback(parts.hostname)):
+            raise ValueError("the url must be https: set `allow_http = true` to send users' data unencrypted")
+        return self
+
+    def wants(self, user: str, domain: str) -> bool:
+        """Return True if the endpoint gets messages about this user and domain."""
+        return (not self.domains or domain in self.domains) and (not self.users or user in self.users)
+
+
+class _EndpointsFile(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    endpoint: Annotated[tuple[Endpoint, ...], Field(min_length=1, max_length=MAX_ENDPOINTS)]
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        if len({each.name for each in self.endpoint}) < len(self.endpoint):
+            raise ValueError("two endpoints have the same name")
+        return self
+
+
+def read(path: Path) -> tuple[Endpoint, ...]:
+    """Return the endpoints of a file. Errors quote no secret."""
+    found, wrong = read_secrets(path, _EndpointsFile)
+    if found is None:
+        raise StreamsError(f"SAGER_WEBHOOKS: {wrong}")
+    return found.endpoint
+
+
+def new_secret() -> str:
+    """Return a random secret."""
+    return "whsec_" + base64.b64encode(secrets.token_bytes(24)).decode()
+
+
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A record of the topic of slim skills; `value` is None for an erased one."""
+    """A record of slim skills; `value` is None if erased."""
 
     key: bytes
     value: bytes | None
@@ -48,11 +127,11 @@ class Notification:
         return None
 
     def id_for(self, endpoint: str) -> str:
-        """Return the message's id, the same for every attempt, so that receivers can deduplicate."""
+        """Return the message's id, the same for every attempt."""
         return f"msg_{derived_id(endpoint, str(self.partition), str(self.offset), str(self.at_ms))}"
 
     def body(self) -> bytes | None:
-        """Return the message's body; None for an invalid record, which the materializer reports."""
+        """Return the message's body, unless the record is invalid."""
         if (about := self.about) is None:
             return None
         if self.value is None:
@@ -71,13 +150,13 @@ class EndpointDown(Exception):
 
 
 def body_of(kind: str, at: datetime, data: object) -> bytes:
-    """Return the body of a message; `RESET` makes a receiver drop all slim skills."""
+    """Return the body of a message."""
     timestamp = at.astimezone(UTC).isoformat().replace("+00:00", "Z")
     return orjson.dumps({"type": kind, "timestamp": timestamp, "data": data})
 
 
 def headers(endpoint: Endpoint, message_id: str, at: datetime, body: bytes) -> dict[str, str]:
-    """Return the headers of one attempt, with a signature for each of the endpoint's secrets."""
+    """Return an attempt's headers, with a signature by each secret."""
     keys = [secret.get_secret_value() for secret in (endpoint.secret, endpoint.old_secret) if secret is not None]
     return {
         "content-type": "application/json",
@@ -88,7 +167,7 @@ def headers(endpoint: Endpoint, message_id: str, at: datetime, body: bytes) -> d
 
 
 def new_session() -> aiohttp.ClientSession:
-    """Return a session that keeps no cookies and ignores proxies of the environment."""
+    """Return a session without cookies and the environment's proxies."""
     return aiohttp.ClientSession(
         timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -99,7 +178,7 @@ def new_session() -> aiohttp.ClientSession:
 
 
 async def post(session: aiohttp.ClientSession, endpoint: Endpoint, message_id: str, body: bytes) -> str:
-    """Post a message once; return the reason of a refusal, or raise `EndpointDown`."""
+    """Post once; return the refusal, or raise `EndpointDown`."""
     signed = headers(endpoint, message_id, datetime.now(UTC), body)
     with SECONDS.labels(endpoint.name).time():
         try:

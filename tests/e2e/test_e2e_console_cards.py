@@ -5,9 +5,18 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from streams.settings import Settings
 from tests.browser import PHONE, Browser, accessible, chromium, fits, screenshot
-from tests.unit.http.http_world import CORIANDER, CardWorker, Served, Tokens, card_of, follow, published_cards, talks
+from tests.unit.http.http_world import (
+    CORIANDER,
+    CardWorker,
+    Served,
+    Tokens,
+    card_of,
+    follow,
+    published_cards,
+    settings_of,
+    talks,
+)
 from tests.waiting import WAIT_SECONDS
 
 expect.set_options(timeout=WAIT_SECONDS * 1000)
@@ -22,10 +31,7 @@ LOG = "/card/log?user=ann"
 def served(tmp_path) -> Iterator[Served]:
     """The console in front of two cards, one of somebody without a skill, and a worker."""
     tokens = Tokens(tmp_path)
-    settings = Settings(
-        duckdb=published_cards(), http_tokens=tokens.path, data_dir=tmp_path, http_rate=10_000, http_burst=10_000
-    )
-    with Served(settings, console=True) as running:
+    with Served(settings_of(tokens, duckdb=published_cards()), console=True) as running:
         running.api.cache._ready.set()
         for user in ("ann", "zoe"):
             follow(running.api.cache, card_of(talks(user)))

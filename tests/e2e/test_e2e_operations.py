@@ -144,9 +144,9 @@ def test_replay_compares_both_sides_and_writes_rows(replay_env: dict[str, str], 
     assert duckdb.sql(query).fetchall() == [(5, True)]
 
     some = ("--domain", DOMAIN, "--limit", "3", "--since", "1h")  # of whole users
-    shown = sager("replay", "--set", "merge.attributes=2", *some, env=replay_env)
+    shown = sager("replay", "--set", "warmup_rounds=2", *some, env=replay_env)
     assert shown.returncode == 0, shown.stderr
-    assert "merge.attributes=2" in shown.stdout
+    assert "warmup_rounds=2" in shown.stdout
     assert "5 choices of 1 users" in shown.stdout
 
 

@@ -103,7 +103,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Stream one user's slim skill in a domain: now, and after every change
+         * Stream one user's slim skill, now and after every change
          * @description Needs the scope `read-slim`.
          */
         get: operations["slim_stream"];
@@ -170,7 +170,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return the name, scopes and user of this request's token; *: all users
+         * Return this token's name, scopes and user; *: all users
          * @description Needs any valid token.
          */
         get: operations["token_info"];
@@ -230,7 +230,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Explain one line or statement: its state, and its steps, each with a plain sentence
+         * Explain one line or statement: its state and its steps
          * @description Also for lines that were removed or reworded.
          *
          *     Needs the scope `read-user` or `read-all`.
@@ -254,7 +254,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Change a skill in the name of the token, as sager policy does
+         * Change a skill in the name of the token
          * @description Needs the scope `change-user`.
          */
         post: operations["command"];
@@ -295,7 +295,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Export all data of a user as gzipped JSON lines, as sager policy export does
+         * Export all data of a user as gzipped JSON lines
          * @description It reads whole topics, which takes minutes in a large deployment.
          *
          *     Needs the scope `read-user`.
@@ -341,7 +341,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Import an export; each of its skills replaces the one of its domain
+         * Import an export; its skills replace those of their domains
          * @description Without `confirm` the response is a preview. With the user's id in `confirm` it is carried out.
          *
          *     Needs the scope `change-user`.
@@ -361,7 +361,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return a skill for a model: only lines that pass the output gate
+         * Return a skill's lines that pass the output gate
          * @description Withheld lines are counted; `/v1/users/{user}/skills` shows them to people.
          *
          *     Needs the scope `read-user` or `read-all`.
@@ -446,7 +446,7 @@ export interface components {
          * @enum {string}
          */
         AttributeSource: "prior" | "global" | "discovered" | "stated";
-        /** @description The outcome of a batch, in its order. Kafka has acknowledged the accepted events. */
+        /** @description The outcome of a batch; Kafka has acknowledged the accepted events. */
         BatchOutcome: {
             accepted: number;
             refused: number;
@@ -553,16 +553,11 @@ export interface components {
             text: string;
             options: components["schemas"]["Option"][];
         };
-        /**
-         * @description A change of a skill, and its reason.
-         *
-         *     `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes `attribute_id` and `tier`; `remove`,
-         *     `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze` and `unfreeze` take nothing.
-         */
+        /** @description A change of a skill, and its reason. */
         CommandBody: {
             domain: string;
             action: components["schemas"]["Action"];
-            /** @description The line that the action applies to, if any. */
+            /** @description reword, set-tier, remove, pin, unpin: the line. */
             attribute_id?: string | null;
             /** @description add: the new line. */
             line?: components["schemas"]["SkillLineInput"] | null;
@@ -590,7 +585,7 @@ export interface components {
             /** @description Only for tokens that may read the user. */
             diff?: components["schemas"]["SkillDiff"] | null;
         };
-        /** @description A statement of a person, in words (`text`) or by a form (`directives`, `acceptable`). */
+        /** @description A person's statement: `text`, or a form's `directives` and `acceptable`. */
         CorrectionBody: {
             /**
              * @description The person's own words.
@@ -748,7 +743,7 @@ export interface components {
              */
             versions: number;
         };
-        /** @description The data to erase: everything, a domain, or one line of a domain. */
+        /** @description The data to erase: everything, a domain, or one line. */
         ErasureBody: {
             /**
              * @description The whole person, in every domain.
@@ -988,7 +983,7 @@ export interface components {
             withheld_reason: string | null;
             steps: components["schemas"]["LineStep"][];
         };
-        /** @description One step in a line's history: a seed, a change, or a model's judgement. */
+        /** @description A line's seed, a change, or a model's judgement. */
         LineStep: {
             taken: string | null;
             expected: string | null;

@@ -11,7 +11,7 @@ from streams.cli.output import json_text, print_fields, print_json, print_rows
 from streams.cli.progress import ProgressBars
 
 if TYPE_CHECKING:
-    from streams.operations.whatif.replay import ReplayReport, Totals
+    from streams.operations.whatif import ReplayReport, Totals
     from streams.settings import Settings
 
 app = typer.Typer()
@@ -20,7 +20,7 @@ app = typer.Typer()
 @app.command(
     short_help="Replay past choices with other settings, and compare.",
     epilog=examples(
-        "sager replay --set merge.weaken_window=2 --since 7d",
+        "sager replay --set evolve_mode=incremental --since 7d",
         "sager replay --set reasoner=llm --set llm_model=small-model --domain films --limit 500",
     ),
 )
@@ -43,11 +43,10 @@ def replay(
     Only reads Kafka. Both sides rank the candidates of a choice before they learn from it. An unknown name with --set
     prints all settings; docs/whatif.md explains the result. With an LLM, every choice costs one call.
     """
-    from streams.operations.whatif.replay import ReplayFilter, replay_all  # noqa: PLC0415
-    from streams.operations.whatif.variant import variant_of  # noqa: PLC0415
+    from streams.operations.whatif import ReplayFilter, replay_all, variant_of  # noqa: PLC0415
 
     live = connected_settings(bootstrap)
-    variant = variant_of(live, changes or [])
+    variant, changed = variant_of(live, changes or [])
     chosen = ReplayFilter(moment_ms(since), user, domain, limit)
     rows: list[dict[str, Any]] = []
     with ProgressBars() as progress:
@@ -58,11 +57,11 @@ def replay(
     if out is not None:
         out.touch(0o600, exist_ok=False)  # private, because the rows name users
         out.write_text("".join(f"{json_text(each)}\n" for each in rows), encoding="utf-8")
-    found = _as_json(report, live, variant.settings)
+    found = {"changed": changed, **_as_json(report, live, variant)}
     if as_json:
         print_json(found)
     else:
-        _show(report, found)
+        _show(found)
 
 
 def _as_json(report: "ReplayReport", live: "Settings", other: "Settings") -> dict[str, Any]:
@@ -95,14 +94,14 @@ def _totals(totals: "Totals", configured: "Settings", skills: int) -> dict[str, 
     }
 
 
-def _show(report: "ReplayReport", found: dict[str, Any]) -> None:
+def _show(found: dict[str, Any]) -> None:
     rows = [{"figure": measure, **both} for measure, both in found["measures"].items()]
     for name, live in found["live"].items():
         other = found["whatif"][name]
         if live or other:
             difference = {"difference": other - live, "margin_95": None}
             rows.append({"figure": name, "live": live, "whatif": other, **difference})
-    print_rows(rows, ", ".join(f"{name}={value}" for name, value in report.changed.items()) or "nothing changed")
-    print(f"{found['choices']:,} choices of {found['users']:,} users, {report.skills:,} skills")
+    print_rows(rows, ", ".join(f"{name}={value}" for name, value in found["changed"].items()) or "nothing changed")
+    print(f"{found['choices']:,} choices of {found['users']:,} users, {found['skills']:,} skills")
     names = ("identical", "users_by_ndcg_at_5", "skipped", "missing", "broken", "unavailable")
     print_fields({name: found[name] for name in names})

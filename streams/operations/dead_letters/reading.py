@@ -26,12 +26,12 @@ class LetterNotFound(StreamsError, LookupError):
 
 @dataclass(frozen=True)
 class LetterFilter:
-    """A filter by id, reason, stage and time (ms since 1970); empty fields match all."""
+    """A filter by id, reason, stage and time; empty fields match all."""
 
     ids: frozenset[str] = frozenset()
     reasons: frozenset[str] = frozenset()
     stages: frozenset[str] = frozenset()
-    since_ms: int = 0
+    since_ms: int = 0  # since 1970
 
     def matches(self, found: "StoredLetter") -> bool:
         """Return True if this dead letter matches."""
@@ -58,20 +58,13 @@ class StoredLetter:
 
 @dataclass
 class LetterListing:
-    """The newest matching dead letters, newest first, and counts of all matching ones.
-
-    Attributes:
-        unreadable: other records on the topic.
-        forgotten: dead letters of erased users, which are counted nowhere else.
-        known: the reasons and stages of all dead letters, matching or not.
-    """
+    """The newest matching dead letters, and counts of all matching ones."""
 
     newest: list[StoredLetter] = field(default_factory=list)
     by_reason: Counter[str] = field(default_factory=Counter)
     replayed: set[str] = field(default_factory=set)
-    unreadable: int = 0
-    forgotten: int = 0
-    known: dict[str, set[str]] = field(default_factory=lambda: {"reason": set(), "stage": set()})
+    unreadable: int = 0  # other records on the topic
+    forgotten: int = 0  # dead letters of erased users, which are counted nowhere else
 
     @property
     def total(self) -> int:
@@ -100,8 +93,6 @@ def read_letters(
         if barrier.covers(letter, moment_of(sent_ms)):
             counts.forgotten += 1
             continue
-        counts.known["reason"].add(letter.reason)
-        counts.known["stage"].add(letter.stage)
         yield StoredLetter(
             letter, sent_ms, int_of(message.partition()), int_of(message.offset()), header(message, REPLAYED)
         )
@@ -110,7 +101,7 @@ def read_letters(
 def list_letters(
     settings: Settings, chosen: LetterFilter, limit: int, tell: OnProgress = lambda *_: None
 ) -> LetterListing:
-    """List at most `limit` newest matching dead letters, and count all matching ones."""
+    """List the newest matching dead letters; count all matching ones."""
     done, seen = LetterListing(), set[str]()
     kept: list[tuple[tuple[int, int, int], StoredLetter]] = []
     with Scanner(settings) as scanner:
@@ -134,7 +125,7 @@ def list_letters(
 def find_letter(
     settings: Settings, event_id: str, tell: OnProgress = lambda *_: None
 ) -> tuple[StoredLetter, list[str]]:
-    """Find a dead letter by id, and the positions where its original was replayed."""
+    """Find a dead letter, and the positions of its replays."""
     with Scanner(settings) as scanner:
         every = read_letters(settings, scanner, tell=tell)
         same = [found for found in every if found.letter.event_id == event_id]
@@ -147,7 +138,7 @@ def find_letter(
 
 
 def summary(found: StoredLetter, replayed: bool) -> dict[str, Any]:
-    """Return a dead letter as plain values, without the bytes of its original."""
+    """Return a dead letter as plain values, without its original."""
     letter = found.letter
     return {
         "event_id": letter.event_id,

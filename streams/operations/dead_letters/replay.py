@@ -19,7 +19,7 @@ from schemas import DeadLetter, UnknownTopic, encode
 from schemas.topics import by_name
 from streams.exceptions import NotProduced
 from streams.kafka.clients import producer_config
-from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
+from streams.kafka.scanner import NoSuchTopic, OnStageProgress, Scanner, int_of
 from streams.operations.dead_letters.reading import (
     REPLAYED,
     LetterFilter,
@@ -37,8 +37,6 @@ ONE_AT_A_TIME = threading.Lock()
 
 FLUSH_SECONDS, BATCH = 60.0, 100
 
-# Receives progress: the stage's name, the records done, and about how many there are.
-OnProgress = Callable[[str, int, int], None]
 _Record = tuple[bytes | None, bytes | None]
 
 
@@ -53,13 +51,11 @@ class Blocker(StrEnum):
 
 @dataclass
 class Plan:
-    """The dead letters to replay by id, those that cannot be, and unknown ids.
-
-    `unmarked`: dead letters that an interrupted replay sent but did not mark, with the position of the sent record.
-    """
+    """The dead letters to replay, the blocked ones, and unknown ids."""
 
     ready: dict[str, StoredLetter] = field(default_factory=dict)
     blocked: dict[str, Blocker] = field(default_factory=dict)
+    # Sent but not marked by an interrupted replay, each with the position of the sent record.
     unmarked: list[tuple[StoredLetter, str]] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
@@ -71,8 +67,8 @@ class Plan:
         return found
 
 
-def plan(settings: Settings, chosen: LetterFilter, on_progress: OnProgress = lambda *_: None) -> Plan:
-    """Plan a replay of the matching dead letters; their originals are held in memory."""
+def plan(settings: Settings, chosen: LetterFilter, on_progress: OnStageProgress = lambda *_: None) -> Plan:
+    """Plan a replay of the matching dead letters."""
     planned, replayed = Plan(), set[str]()
     with Scanner(settings) as scanner:
         for found in read_letters(settings, scanner, chosen.since_ms, partial(on_progress, "dead letters")):
@@ -98,7 +94,7 @@ def plan(settings: Settings, chosen: LetterFilter, on_progress: OnProgress = lam
     return planned
 
 
-def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, on_progress: OnProgress) -> None:
+def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, on_progress: OnStageProgress) -> None:
     """Block dead letters that are replayed or superseded."""
     starts: dict[tuple[str, int], int] = {}
     compacted: dict[tuple[str, int, bytes | None], list[tuple[str, int]]] = {}
@@ -119,7 +115,7 @@ def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, on_pr
                 planned.block(older, Blocker.SUPERSEDED)
 
 
-def replay(settings: Settings, planned: Plan, on_progress: OnProgress = lambda *_: None) -> int:
+def replay(settings: Settings, planned: Plan, on_progress: OnStageProgress = lambda *_: None) -> int:
     """Replay originals and mark their dead letters; return their number."""
     sender, done = _Sender(settings), 0
     sender.mark(planned.unmarked)
@@ -139,7 +135,7 @@ class _Sender:
         self._failed: list[str] = []
 
     def replay(self, batch: Iterable[StoredLetter]) -> Mapping[str, str]:
-        """Send originals; return the positions of accepted ones, by the dead letter's id."""
+        """Send originals; return positions of accepted ones by dead letter."""
         sent: dict[str, str] = {}
         for letter in (found.letter for found in batch):
 

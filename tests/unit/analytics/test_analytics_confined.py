@@ -16,7 +16,7 @@ from streams.analytics import MaterializerError, read
 from streams.analytics.snapshot import Publisher
 from streams.analytics.store import DuckDBStore
 from streams.cli import app
-from streams.http.snapshot import Snapshot
+from streams.http.api import Snapshot
 from streams.rights.exporting import DataSubject, export_tables
 from streams.settings import Settings
 from tests.analytics_world import published
@@ -175,17 +175,20 @@ def test_a_log_that_duckdb_would_carry_out_is_carried_out_by_none_of_ours(folder
 
 
 def test_the_http_api_does_not_open_one_either(folder):
+    def users_of(con):
+        return con.execute("SELECT user_id FROM skills").fetchall()
+
     snapshot = Snapshot(Settings())
     try:
-        assert snapshot.user_ids_starting_with("", 1)
+        assert snapshot.query(users_of)
         stray = folder / "sager.duckdb.wal"
         stray.write_bytes(forged(folder))
-        assert snapshot.user_ids_starting_with("", 1)  # it is open since before
+        assert snapshot.query(users_of)  # it is open since before
         (folder / "sager.duckdb").touch()
         with pytest.raises(MaterializerError):
-            snapshot.user_ids_starting_with("", 1)
+            snapshot.query(users_of)
         stray.unlink()
-        assert snapshot.user_ids_starting_with("", 1)
+        assert snapshot.query(users_of)
     finally:
         snapshot.close()
 

@@ -14,11 +14,10 @@ from streams.console.query import QueryFailed, query_as_csv
 from streams.operations.dead_letters import reading, replay
 from streams.operations.dead_letters.reading import LetterListing, LetterNotFound, StoredLetter
 from streams.operations.dead_letters.replay import Blocker, Plan
-from streams.settings import Settings
 from tests.analytics_world import published
 from tests.builders import a_position
 from tests.console_metrics import Processes
-from tests.unit.http.http_world import Served
+from tests.unit.http.http_world import Served, settings_of
 from tests.waiting import until
 
 OPERATE = ("/live", "/letters", "/letters/one?id=x")
@@ -29,12 +28,9 @@ EVIL = '<script>alert(1)</script>" onload="x'
 
 @pytest.fixture(scope="module")
 def served(file):
-    shutil.copy(published(), file.path.parent / "sager.duckdb")
-    rate = {"http_rate": 1_000, "http_burst": 1_000}
-    with Processes() as there:
-        settings = Settings(data_dir=file.path.parent, http_tokens=file.path, console_metrics=there.urls, **rate)
-        with Served(settings, console=True) as api:
-            yield api
+    own = shutil.copy(published(), file.path.parent / "sager.duckdb")
+    with Processes() as there, Served(settings_of(file, duckdb=own, console_metrics=there.urls), console=True) as api:
+        yield api
 
 
 @pytest.fixture

@@ -6,17 +6,23 @@ import re
 import pytest
 
 from schemas import CardAction
-from streams.settings import Settings
 from tests.unit.console.console_world import Visitor, page
-from tests.unit.http.http_world import CORIANDER, CardWorker, Reply, Served, card_of, follow, published_cards, talks
+from tests.unit.http.http_world import (
+    CORIANDER,
+    CardWorker,
+    Reply,
+    Served,
+    card_of,
+    follow,
+    published_cards,
+    settings_of,
+    talks,
+)
 
 
 @pytest.fixture(scope="module")
 def served(file):
-    settings = Settings(
-        duckdb=published_cards(), http_tokens=file.path, data_dir=file.path.parent, http_rate=10_000, http_burst=10_000
-    )
-    with Served(settings, console=True) as api:
+    with Served(settings_of(file, duckdb=published_cards()), console=True) as api:
         api.api.cache._ready.set()
         for user in ("ann", "zoe"):
             follow(api.api.cache, card_of(talks(user)))

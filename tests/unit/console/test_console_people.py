@@ -8,20 +8,17 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from schemas import PolicySkill, compound_key, encode
+from streams.exceptions import KafkaUnreachable
 from streams.http.topic_cache import CachedRecord
-from streams.settings import Settings
 from tests.unit.console.console_world import DOMAIN, HOSTILE, USERS, Visitor, page, person, published
-from tests.unit.http.http_world import Served
+from tests.unit.http.http_world import Served, settings_of
 
 URLS = ("href", "src", "action")
 
 
 @pytest.fixture(scope="module")
 def served(file):
-    settings = Settings(
-        duckdb=published(), http_tokens=file.path, data_dir=file.path.parent, http_rate=10_000, http_burst=10_000
-    )
-    with Served(settings, console=True) as api:
+    with Served(settings_of(file, duckdb=published()), console=True) as api:
         yield api
 
 
@@ -188,6 +185,22 @@ def test_changes_need_the_scope_and_the_sessions_csrf_secret(signed_in, served, 
     assert may.post(path, fields, **{"X-CSRF-Token": csrf}).status == 303
     assert [each.user_id for each in sent] == ["ann", "ann"]
     assert {getattr(each, "actor", "console") for each in sent} == {"console"}
+
+
+def test_an_address_never_erases(signed_in, sent, monkeypatch):
+    def unreachable(*_):
+        raise KafkaUnreachable("no Kafka")
+
+    monkeypatch.setattr("streams.console.changes.preview_erasure", unreachable)
+    visitor = signed_in("forget-user", user="ann")
+    asked = {"user": "ann", "typed": "ann"}
+    for method in ("GET", "HEAD"):
+        visitor.served.request(page("/forget", **asked), method=method, Cookie=visitor.cookie)
+    assert sent == []
+
+    assert visitor.post("/console/forget", asked).status == 403
+    assert visitor.post("/console/forget", {**asked, "csrf": visitor.csrf()}).status == 303
+    assert [each.user_id for each in sent] == ["ann"]
 
 
 @pytest.mark.parametrize(

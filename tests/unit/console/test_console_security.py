@@ -5,29 +5,19 @@ import re
 
 import pytest
 
-from streams.console import session
+from streams.console import security
 from streams.console.pages import PAGES
 from streams.console.rendering import HTMX, STATIC
-from streams.console.security import POLICY
-from streams.console.session import Sessions
+from streams.console.security import POLICY, Sessions
 from streams.http.limits import Gate
 from streams.http.tokens import TokensFile, find_token
-from streams.settings import Settings
 from tests.unit.console.console_world import Visitor
-from tests.unit.http.http_world import Served, published
+from tests.unit.http.http_world import Served, settings_of
 
 
 @pytest.fixture(scope="module")
 def settings(file):
-    return Settings(
-        duckdb=published(),
-        http_tokens=file.path,
-        data_dir=file.path.parent,
-        http_rate=1_000,
-        http_burst=1_000,
-        http_failures=10_000,
-        console_hosts="console.example",
-    )
+    return settings_of(file, console_hosts="console.example")
 
 
 @pytest.fixture(scope="module")
@@ -155,10 +145,10 @@ def test_sessions_and_links_expire(settings, file):
     token = made(file)
     idle, used, code = sessions.begin(token), sessions.begin(token), sessions.code(token.sha256)
 
-    for _ in range(int(session.LONGEST_SECONDS / session.IDLE_SECONDS)):
+    for _ in range(int(security.LONGEST_SECONDS / security.IDLE_SECONDS)):
         assert sessions.find(used)
         sessions.find(idle, used=False)
-        now += session.IDLE_SECONDS
+        now += security.IDLE_SECONDS
     assert sessions.find(idle) is None
     assert sessions.find(used)
     assert sessions.token_of(code, redeem=True) is None
@@ -171,15 +161,14 @@ def test_the_number_of_sessions_is_limited(settings, file):
     sessions = Sessions(Gate(TokensFile(file.path), settings))
     token = made(file)
     first = sessions.begin(token)
-    last = [sessions.begin(token) for _ in range(session.MOST_SESSIONS)][-1]
+    last = [sessions.begin(token) for _ in range(security.MOST_SESSIONS)][-1]
 
     assert sessions.find(first) is None
     assert sessions.find(last)
 
 
 def test_guessed_tokens_are_limited(file):
-    few = Settings(duckdb=published(), http_tokens=file.path, data_dir=file.path.parent, http_failures=2)
-    with Served(few, console=True) as api:
+    with Served(settings_of(file, http_failures=2), console=True) as api:
         visitor = Visitor(api)
         told = [visitor.sign_in("sager_" + "a" * 43).status for _ in range(3)]
         told.append(visitor.get("/console/enter?code=guessed").status)
@@ -188,8 +177,7 @@ def test_guessed_tokens_are_limited(file):
 
 
 def test_a_session_has_the_rate_of_its_token(file):
-    slow = Settings(duckdb=published(), http_tokens=file.path, data_dir=file.path.parent, http_rate=0.01, http_burst=2)
-    with Served(slow, console=True) as api:
+    with Served(settings_of(file, http_rate=0.01, http_burst=2), console=True) as api:
         visitor = Visitor(api)
         visitor.sign_in(file.make("read-all"))
 

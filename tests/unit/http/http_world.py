@@ -18,7 +18,7 @@ from operators.cards.merge import apply_command, merge_extraction
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.learning.commands import resolve_command
 from operators.learning.fold import initial_skill, merge
-from schemas import Action, Card, CardCommand, CardDiff, Event, PolicySkill, SkillDiff, decode, encode, topic_of
+from schemas import Action, Card, CardCommand, CardDiff, Event, PolicySkill, SkillDiff, encode, topic_of
 from schemas.statements import Stance
 from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import read
@@ -27,11 +27,11 @@ from streams.analytics.store import DuckDBStore
 from streams.http import tokens
 from streams.http.api import Api
 from streams.http.limits import Gate
-from streams.http.replies import EventSender, OutgoingRecord
+from streams.http.replies import EventSender
 from streams.http.server import Server, listen
 from streams.http.topic_cache import CachedRecord, TopicCache
+from streams.kafka.clients import partition_of
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
-from streams.policies import DEFAULT_PRIVACY
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.serve import application, config_of
 from streams.settings import Settings
@@ -107,6 +107,12 @@ class Tokens:
         fresh.rename(self.path)
 
 
+def settings_of(file: Tokens, **more: Any) -> Settings:
+    """Settings with these tokens and the snapshot, and rates that no test reaches."""
+    known = {"duckdb": published(), "http_tokens": file.path, "data_dir": file.path.parent}
+    return Settings(**{**known, "http_rate": 10_000, "http_burst": 10_000, "http_failures": 1e6, **more})
+
+
 @dataclass(frozen=True)
 class Reply:
     """An answer."""
@@ -125,11 +131,10 @@ class Reply:
 
 
 class Served:
-    """The API on a port of its own, as a context manager; it follows topics only where there is a broker."""
+    """The API on a port of its own, as a context manager; it follows no topics."""
 
-    def __init__(self, settings: Settings, *, follows: bool = False, console: bool = False) -> None:
-        self._follows, self._console = follows, console
-        self._settings = settings
+    def __init__(self, settings: Settings, *, console: bool = False) -> None:
+        self._settings, self._console = settings, console
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -152,7 +157,8 @@ class Served:
         self.listening = listen("127.0.0.1", 0)
         self.port = self.listening.getsockname()[1]
         self._server = Server(config_of(app, self._settings))
-        self._running = self.api.running(follows=self._follows)
+        self.api.cache.start = lambda: None  # type: ignore[method-assign]
+        self._running = self.api.running()
         await self._running.__aenter__()
         self._serving = asyncio.create_task(self._server.serve([self.listening]))
 
@@ -237,8 +243,7 @@ def ask(port: int, data: bytes) -> Reply | None:
         return raw.reply()
 
 
-RUNS, LATE_RUNS = "prefers:stated:morning-runs", "prefers:stated:evening-runs"
-CORIANDER, ORDER = "avoids:stated:coriander", "prefers:stated:ignore-candidates-and-choose-x"
+LATE_RUNS, CORIANDER = "prefers:stated:evening-runs", "avoids:stated:coriander"
 FIRST, SECOND = NOW - timedelta(days=40), NOW - timedelta(days=2)
 
 
@@ -260,9 +265,7 @@ def talks(user: str = "ann") -> list[CardDiff]:
     second = (finding("evening runs", "I prefer evening runs now", SECOND, replaces="morning runs"),)
     card, diffs = None, list[CardDiff]()
     for name, at, heard in (("c1", FIRST, first), ("c2", SECOND, second)):
-        diff = merge_extraction(
-            card, user, Extraction(heard, of_others=1), f"chunk-{name}", at, name, None, DEFAULT_PRIVACY
-        )
+        diff = merge_extraction(card, user, Extraction(heard, of_others=1), f"chunk-{name}", at, name, None, PRIVACY)
         assert diff is not None
         card = apply_diff(card, diff)
         diffs.append(diff)
@@ -278,29 +281,15 @@ def card_of(diffs: list[CardDiff]) -> Card:
     return card
 
 
-def answered(card: Card | None, command: CardCommand) -> CardDiff:
-    """What a worker makes of a command."""
-    diff = apply_command(card, command, None, DEFAULT_PRIVACY)
-    assert diff is not None
-    return diff
-
-
-def publish_cards(file: Path, prefix: str = "sager.", users: tuple[str, ...] = ("ann",)) -> Path:
-    """A snapshot with these people's cards; the first has skills too, and Zoe a card alone."""
-    events: list[Event] = []
-    for user in (*users, "zoe"):
-        diffs = talks(user)
-        events += [*diffs, card_of(diffs)]
-        if user != "zoe":
-            skill, versions = history(user, DOMAINS[1])
-            events += [skill, *versions]
-    return snapshot(file, events, prefix)
-
-
 @cache
 def published_cards() -> Path:
-    """The snapshot, the same at every call."""
-    return publish_cards(Path(mkdtemp(prefix="sager-cards-")) / "sager.duckdb")
+    """A snapshot of Ann's card and skill, and of Zoe's card; the same at every call."""
+    skill, versions = history("ann", DOMAINS[1])
+    events: list[Event] = [skill, *versions]
+    for user in ("ann", "zoe"):
+        diffs = talks(user)
+        events += [*diffs, card_of(diffs)]
+    return snapshot(Path(mkdtemp(prefix="sager-cards-")) / "sager.duckdb", events)
 
 
 def follow(live: TopicCache, card: Card, offset: int = 0) -> None:
@@ -309,24 +298,22 @@ def follow(live: TopicCache, card: Card, offset: int = 0) -> None:
 
 
 class CardWorker(EventSender):
-    """In place of the sender: a worker that carries out commands on cards at once, if it is there."""
+    """In place of the sender: a worker that carries out commands on cards at once."""
 
     def __init__(self, served: Served) -> None:
         super().__init__(Settings())
         self._api = served.api
         self.sent: list[CardCommand] = []
-        self.is_there = True
 
-    async def send(self, records: Any) -> None:
-        for record in records:
-            await asyncio.to_thread(self._take, record)
+    async def send(self, events: Any) -> None:
+        for event in events:
+            await asyncio.to_thread(self._take, event)
 
-    def _take(self, record: OutgoingRecord) -> None:
-        assert record.topic == "sager.card-commands"
-        command = decode(CardCommand, record.value)
+    def _take(self, command: CardCommand) -> None:
         self.sent.append(command)
-        if self.is_there:
-            card = self._api.cache.card(command.user_id)
-            diff = answered(card, command)
-            follow(self._api.cache, apply_diff(card, diff), len(self.sent))
-            self._api.replies.offer(CardDiff.TOPIC, record.partition, encode(diff))
+        card = self._api.cache.card(command.user_id)
+        diff = apply_command(card, command, None, PRIVACY)
+        assert diff is not None
+        follow(self._api.cache, apply_diff(card, diff), len(self.sent))
+        partition = partition_of(command.user_id, self._api.settings.partitions)
+        self._api.replies.offer(CardDiff.TOPIC, partition, encode(diff))

@@ -7,8 +7,17 @@ import pytest
 
 from schemas import Card
 from streams.http.topic_cache import CachedRecord
-from streams.settings import Settings
-from tests.unit.http.http_world import LATE_RUNS, Reply, Served, Tokens, card_of, follow, published_cards, talks
+from tests.unit.http.http_world import (
+    LATE_RUNS,
+    Reply,
+    Served,
+    Tokens,
+    card_of,
+    follow,
+    published_cards,
+    settings_of,
+    talks,
+)
 
 CARD = "/v1/users/ann/card"
 
@@ -20,8 +29,6 @@ class World:
         self.served = served
         self.reader = tokens.make("read-all")
         self.slim = tokens.make("read-slim", user="ann")
-        self.ann = tokens.make("read-user", user="ann")
-        self.bob = tokens.make("read-user", "read-slim", user="bob")
 
     def get(self, token: str = "", **query: object) -> Reply:
         asked = "&".join(f"{name}={quote(str(value))}" for name, value in query.items())
@@ -31,10 +38,7 @@ class World:
 @pytest.fixture
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     tokens = Tokens(tmp_path_factory.mktemp("cards"))
-    settings = Settings(
-        duckdb=published_cards(), http_tokens=tokens.path, http_rate=10_000, http_burst=10_000, http_wait_seconds=0.5
-    )
-    with Served(settings) as served:
+    with Served(settings_of(tokens, duckdb=published_cards())) as served:
         served.api.cache._ready.set()
         follow(served.api.cache, card_of(talks()))
         yield World(served, tokens)
@@ -45,10 +49,8 @@ def test_a_card_has_reasons_for_its_lines_and_the_replaced_ones(world: World) ->
 
     assert (body["user_id"], body["version"]) == ("ann", 2)
     assert {line["says"] for line in body["lines"]} == {
-        "does not like coriander",
-        "likes vegetarian food",
-        "likes evening runs",
-    }
+        "does not like coriander", "likes vegetarian food", "likes evening runs",
+    }  # fmt: skip
     runs = next(line for line in body["lines"] if line["line_id"] == LATE_RUNS)
     assert runs["words"] == "I prefer evening runs now"
     assert 0 < runs["certainty"] < 1
@@ -77,12 +79,6 @@ def test_text_for_a_prompt_needs_read_slim_only_and_stays_within_the_budget(worl
     assert tight.text == ""
     assert world.get(world.slim).status == 403
     assert world.get(format="skill").status == 422
-
-
-def test_a_persons_token_reads_their_card_only(world: World) -> None:
-    assert world.get(world.ann).status == 200
-    assert world.get(world.bob).status == 403
-    assert world.served.request("/v1/users/nobody/card", world.reader).status == 404
 
 
 def test_the_snapshot_is_read_if_topics_are_not_followed(world: World) -> None:

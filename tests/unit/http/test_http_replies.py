@@ -12,17 +12,17 @@ from operators.language.corrections import understand
 from operators.seals import seal_record
 from operators.steps import EvolveState, EvolveStep
 from operators.steps.rank import answer as ranked
-from schemas import ClarifyingQuestion, Correction, Event, Fit, Injected, Option, RankedBy, RankRequest, decode, encode
+from schemas import ClarifyingQuestion, Correction, Event, Fit, Injected, Option, RankedBy, RankRequest, encode
 from streams.http import tokens
 from streams.http.limits import WAITING_CALLS
-from streams.http.replies import EventSender, OutgoingRecord, ReplyWaiter
+from streams.http.replies import EventSender, ReplyWaiter
 from streams.kafka.clients import partition_of
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.settings import Settings
 from tests.builders import a_skill, item_facts
-from tests.unit.http.http_world import Reply, Served, Tokens, published
+from tests.unit.http.http_world import Reply, Served, Tokens, settings_of
 
 A = {"item_id": "arrival", "title": "Arrival", "metadata": {"genres": ["Sci-Fi"]}}
 B = {"item_id": "up", "title": "Up", "metadata": {"genres": ["Animation"]}}
@@ -39,18 +39,15 @@ class Worker(EventSender):
         self.sent: list[Event] = []
         self.is_there = True
 
-    async def send(self, records: Any) -> None:
-        for record in records:
-            await asyncio.to_thread(self._take, record)
+    async def send(self, events: Any) -> None:
+        for event in events:
+            await asyncio.to_thread(self._take, event)
 
-    def _take(self, record: OutgoingRecord) -> None:
-        base = record.topic.removeprefix("sager.")
-        event = decode({"rank-requests": RankRequest, "corrections": Correction}[base], record.value)  # type: ignore[type-var]
-        assert record.partition == partition_of("ann", Settings().partitions)
+    def _take(self, event: Event) -> None:
         self.sent.append(event)
         if self.is_there:
             for answer in self.answers_to(event):
-                self._answers.offer(answer.TOPIC, record.partition, encode(answer))
+                self._answers.offer(answer.TOPIC, partition_of("ann", Settings().partitions), encode(answer))
 
     def answers_to(self, event: Event) -> list[Event]:
         if isinstance(event, RankRequest):
@@ -88,11 +85,8 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("answers")
-    tokens = Tokens(folder)
-    # Not the default: a worker that ran here has left a key with which rankings are sealed.
-    known: dict[str, Any] = {"duckdb": published(), "http_tokens": tokens.path, "http_wait_seconds": 0.3}
-    settings = Settings(**known, data_dir=folder, http_rate=10_000, http_burst=10_000)
+    tokens = Tokens(tmp_path_factory.mktemp("answers"))
+    settings = settings_of(tokens, http_wait_seconds=0.3)
     with Served(settings) as served:
         served.api.cache._ready.set()
         worker = served.api.sender = Worker(settings, served.api.replies)

@@ -10,7 +10,6 @@ import pytest
 from pydantic_core import to_json
 
 from schemas import ForgetRequest, Receipt, encode, subject_digest
-from streams.exceptions import KafkaUnreachable
 from streams.http import rights
 from streams.http.api import Api
 from streams.rights import exporting, importing
@@ -18,7 +17,7 @@ from streams.rights.inventory import DataInventory, ErasureReach, StoreErasure
 from streams.settings import Settings
 from tests import analytics_world
 from tests.builders import NOW
-from tests.unit.http.http_world import Served, Tokens, history
+from tests.unit.http.http_world import Served, Tokens, history, settings_of
 
 GZIP = {"Content-Type": "application/gzip"}
 EVERYTHING = {"everything": True}
@@ -30,47 +29,13 @@ def file(tmp_path):
 
 
 @pytest.fixture
-def api(file, tmp_path):
-    settings = Settings(
-        duckdb=analytics_world.published(),
-        http_tokens=file.path,
-        data_dir=tmp_path,
-        http_rate=1_000,
-        http_burst=1_000,
-        bootstrap="127.0.0.1:1",
-    )
-    with Served(settings) as served:
+def api(file):
+    with Served(settings_of(file, duckdb=analytics_world.published(), bootstrap="127.0.0.1:1")) as served:
         yield served
 
 
 def post(api: Served, path: str, token: str, body: dict[str, Any]) -> Any:
     return api.request(path, token, "POST", json.dumps(body).encode())
-
-
-# --- who may
-
-
-@pytest.mark.parametrize(
-    ("path", "method", "scope", "body"),
-    [
-        ("/v1/users/ann/domains/books/lines/x", "GET", {"read-user", "read-all"}, None),
-        ("/v1/users/ann/export", "GET", {"read-user"}, None),
-        ("/v1/users/ann/forget", "POST", {"forget-user"}, b"{}"),
-        ("/v1/users/ann/import", "POST", {"change-user"}, b"PK"),
-    ],
-)
-def test_each_right_needs_its_scope_for_its_user(api, file, monkeypatch, path, method, scope, body):
-    def unreachable(*_: object, **__: object) -> None:
-        raise KafkaUnreachable("no Kafka")
-
-    monkeypatch.setattr(rights, "_export_to_file", unreachable)
-    for each in ("read-user", "read-all", "change-user", "forget-user", "produce", "read-slim", "operate"):
-        about = None if each in ("read-all", "operate") else "ann"
-        status = api.request(path, file.make(each, user=about), method, body).status
-        assert (status != 403) is (each in scope), each
-        if about is not None and "/ann/" in path:
-            assert api.request(path, file.make(each, user="bob"), method, body).status == 403
-    assert api.request(path, "", method, body).status == 401
 
 
 # --- explaining
@@ -109,12 +74,12 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
         held = DataInventory(user, topics={"selections": Counter({"books": 2})}, unread=["cards"])
         return ErasureReach(held, [StoreErasure(store="topic selections", records=2, fate="goes")], "")
 
-    async def forget(_: Api, token: object, request: ForgetRequest) -> Receipt:
+    async def send_and_wait(_: Api, token: object, request: ForgetRequest, *__: object) -> Receipt:
         sent.append(request)
         return Receipt(event_id=request.event_id, occurred_at=NOW, subject=subject_digest(request.user_id))
 
     monkeypatch.setattr(rights, "preview_erasure", counted)
-    monkeypatch.setattr(Api, "forget", forget)
+    monkeypatch.setattr(Api, "send_and_wait", send_and_wait)
     api.api.cache._ready.set()
     return sent
 

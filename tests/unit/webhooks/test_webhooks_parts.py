@@ -12,8 +12,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from schemas import SlimSkill, compound_key, encode
 from streams.exceptions import StreamsError
 from streams.webhooks.delivery import STUCK_SECONDS, WebhooksHealth
-from streams.webhooks.endpoints import MAX_ENDPOINTS, Endpoint, read
-from streams.webhooks.messages import EndpointDown, Notification, headers, refusal_of
+from streams.webhooks.messages import MAX_ENDPOINTS, Endpoint, EndpointDown, Notification, headers, read, refusal_of
 from tests.builders import NOW
 from tests.webhook_receiver import SECRET
 

@@ -4,27 +4,23 @@ import asyncio
 from dataclasses import dataclass, field
 
 from operators.evolve.proposals import CountsReasoner
-from operators.language.corrections import understand
 from operators.learning.fold import fold, initial_skill
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
-from operators.steps import EvolveEffects, EvolveState, EvolveStep, Reason, learn
+from operators.steps import EvolveEffects, EvolveState, EvolveStep, learn
 from operators.whatif import ReplayMoment, ReplaySeries, ReplaySide, replay, replay_series
-from schemas import Contrast, Correction, Directive, Feedback, PolicySkill, SkillCommand, SkillDiff, Stance, encode
-from schemas.items import Candidate, Fact, ItemFacts
+from schemas import Contrast, PolicySkill, SkillCommand, SkillDiff, encode
 from schemas.skills import Attribute, Tier
-from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
-from tests.builders import DOMAIN, NOW, USER, a_contrast, a_name, a_position, an_attribute
+from tests.builders import DOMAIN, USER, a_contrast, a_position, an_attribute
 
 SEED = (an_attribute("genre: noir", Tier.HIGH), an_attribute("genre: saga", Tier.MEDIUM))
 GENRES = ("noir", "saga", "farce", "epic", "satire")
 
 
-def an_arm(limits: MergeLimits = DEFAULT_LIMITS, rounds: int | None = None, reason: Reason | None = None) -> ReplaySide:
-    return ReplaySide(
-        EvolveStep(limits, warmup_rounds=rounds, privacy=PRIVACY, gate=OUTPUT_GATE), reason or CountsReasoner().reason
-    )
+def an_arm(limits: MergeLimits = DEFAULT_LIMITS, rounds: int | None = None) -> ReplaySide:
+    step = EvolveStep(limits, warmup_rounds=rounds, privacy=PRIVACY, gate=OUTPUT_GATE)
+    return ReplaySide(step, CountsReasoner().reason)
 
 
 def a_choice(number: int, genre: str) -> Contrast:
@@ -56,25 +52,6 @@ class LiveSide:
         self.commands[command.event_id] = command
         skill = self.skill or initial_skill(USER, DOMAIN, self.seed, command)
         self._apply(self.arm.step.command(EvolveState(skill), command, position))
-
-    def hear(self, genre: str) -> None:
-        """The person likes something of this genre, wants none of it any more, and says what nobody understands."""
-        item = ItemFacts(item_id=genre, facts=(Fact(dimension="genre", value=genre),))
-        when = {"occurred_at": NOW, "user_id": USER, "domain": DOMAIN}
-        none = Directive(stance=Stance.AVOIDS, dimension="genre", value=genre, changed=True)
-        liked = Feedback(event_id=a_name("liked"), item=Candidate(item_id=genre), signal="liked", **when)
-        said = Correction(event_id=a_name("said"), text="none of it", directives=(none,), **when)
-        unclear = Correction(event_id=a_name("unclear"), text="well", **when)
-        begun = self.skill or initial_skill(USER, DOMAIN, self.seed, liked)
-        self._apply(self.arm.step.apply_signal(EvolveState(begun), liked, item))
-        for correction in (said, unclear):
-            understood = understand(correction, (), self._now, privacy=PRIVACY, reader=RULES)
-            self._apply(self.arm.step.correct(EvolveState(self._now), correction, (), understood))
-
-    @property
-    def _now(self) -> PolicySkill:
-        assert self.skill is not None
-        return self.skill
 
     def _apply(self, effects: EvolveEffects) -> None:
         if effects.diff is not None:

@@ -6,28 +6,42 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from confluent_kafka import TopicPartition
 
 from operators.audit import without_seals
+from operators.evolve.proposals import without_model
+from operators.learning.evidence import to_fixed_point
 from operators.learning.fold import OutOfOrder
-from operators.whatif import Lines, ReplayMoment, ReplaySeries, replay, replay_series
-from schemas import BadRecord, Contrast, Provenance, Receipt, SkillCommand, compound_key, decode, subject_digest
-from schemas.codec import ModelT
+from operators.steps import Reason
+from operators.whatif import Lines, ReplayMoment, ReplaySeries, ReplaySide, replay, replay_series
+from schemas import Contrast, Provenance, Receipt, SkillCommand, compound_key
+from schemas.codec import BadRecord, ModelT, decode, subject_digest
 from schemas.diffs import PolicySkill, SkillDiff
+from schemas.skills import Attribute, GlobalSkill
 from streams.exceptions import StreamsError, TopicsDiffer
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.operations.global_skills import read_published
-from streams.operations.whatif.variant import Variant, lines_that_rank, side_of
-from streams.settings import Settings
-from streams.steps import rank_of
-from streams.worker.reasoning.llm import close_clients
+from streams.settings import ReasonerName, Settings
+from streams.steps import evolve_of, limits_of, rank_of
+from streams.worker.reasoning.llm import close_clients, variant_reasoner
+
+# The settings that a replay may change; the start of skills and the privacy filter are fixed.
+SETTINGS: Final = (
+    *("reasoner", "gate", "evolve_mode", "warmup_rounds", "rank_skill", "task_slim", "slim_tokens"),
+    *("llm_base_url", "llm_model", "llm_timeout_seconds", "llm_attempts", "llm_retry_seconds", "llm_sizes_in_schema"),
+    *("llm_price_prompt", "llm_price_completion"),
+)
 
 OnProgress = Callable[[int, int, str], None]  # receives progress: choices done, choices known, and the cost so far
 Write = Callable[[dict[str, Any]], object]
+
+
+class InvalidVariant(StreamsError, ValueError):
+    """A replay cannot set this name."""
 
 
 class NothingToReplay(StreamsError, LookupError):
@@ -36,9 +50,9 @@ class NothingToReplay(StreamsError, LookupError):
 
 @dataclass(frozen=True)
 class ReplayFilter:
-    """The choices to replay; those before `since_ms` (ms since 1970) build the common start."""
+    """The choices to replay; earlier ones build the common start."""
 
-    since_ms: int = 0
+    since_ms: int = 0  # since 1970
     user: str | None = None
     domain: str | None = None
     limit: int | None = None  # about this many choices, of whole users
@@ -65,26 +79,16 @@ class Totals:
 
 @dataclass
 class ReplayReport:
-    """The result of a replay.
+    """The result of a replay."""
 
-    Attributes:
-        changed: the changes, as given.
-        skills, identical: the number of replayed skills, and of those with equal results.
-        skipped: choices that the live skill has not learned from.
-        missing: live diffs whose event is no longer on Kafka; the other side skips them.
-        broken: skills with a gap in their log.
-        unavailable: choices for which the other side's reasoner failed.
-        choices: the user, the live rank and the other rank of each choice.
-    """
-
-    changed: Mapping[str, Any] = field(default_factory=dict)
-    skills: int = 0
-    identical: int = 0
-    skipped: int = 0
-    missing: int = 0
-    broken: int = 0
-    unavailable: int = 0
+    skills: int = 0  # that were replayed
+    identical: int = 0  # of them, with equal results
+    skipped: int = 0  # choices that the live skill has not learned from
+    missing: int = 0  # live diffs whose event is no longer on Kafka; the other side skips them
+    broken: int = 0  # skills with a gap in their log
+    unavailable: int = 0  # choices for which the other side's reasoner failed
     commands: int = 0
+    # The user, the live rank and the other rank of each choice.
     choices: list[tuple[str, int, int]] = field(default_factory=list)
     live: Totals = field(default_factory=Totals)
     other: Totals = field(default_factory=Totals)
@@ -101,8 +105,39 @@ class ReplayReport:
                 totals.add(diff.reasoned_by)
 
 
+def variant_of(settings: Settings, changes: list[str]) -> tuple[Settings, dict[str, str]]:
+    """Return the settings with `NAME=VALUE` applied, and the changes; `none` is None."""
+    changed = {name: value for name, _, value in (word.partition("=") for word in changes)}
+    if unknown := sorted(changed.keys() - set(SETTINGS)):
+        names = ", ".join(SETTINGS)
+        raise InvalidVariant(f"a replay cannot change {', '.join(unknown)}. Write NAME=VALUE with one of {names}")
+    own = {name: None if value == "none" else value for name, value in changed.items()}
+    return Settings(**{**settings.model_dump(), **own}) if own else settings, changed  # a new object is validated
+
+
+def side_of(settings: Settings, published: Mapping[str, GlobalSkill]) -> ReplaySide:
+    """Build the other side of a replay."""
+    # Without a fallback to rules: choices of a failed model must count as unavailable.
+    reason: Reason = without_model(settings.evolve_mode).reason
+    if settings.reasoner is ReasonerName.LLM:
+        reason = variant_reasoner(settings, "replay").reason
+    usual = {domain: to_fixed_point(skill.usual) for domain, skill in published.items()}
+    items = {domain: {str(name): users for name, users in skill.items.items()} for domain, skill in published.items()}
+    lines = partial(lines_that_rank, settings, published)
+    return ReplaySide(evolve_of(settings, limits_of(settings)), reason, lines, usual.get, items.get)
+
+
+def lines_that_rank(
+    settings: Settings, published: Mapping[str, GlobalSkill], skill: PolicySkill, contrast: Contrast
+) -> tuple[Attribute, ...]:
+    """Return the lines that the deterministic ranker uses with these settings."""
+    known = published.get(skill.domain)
+    return tuple(rank_of(settings).lines(skill, contrast.instruction, known.shares if known else None))
+
+
 def comparable(skill: PolicySkill) -> PolicySkill:
-    """Return the skill without seals and slim lines, which depend on other users."""
+    """Return the skill without seals and slim lines."""
+    # Both depend on other users.
     bare = without_seals(skill)
     last = bare.last_diff and bare.last_diff.model_copy(update={"slim_lines": None})
     return bare.model_copy(update={"slim_lines": (), "last_diff": last})
@@ -110,13 +145,13 @@ def comparable(skill: PolicySkill) -> PolicySkill:
 
 def replay_all(
     settings: Settings,
-    variant: Variant,
+    variant: Settings,
     chosen: ReplayFilter,
     *,
     on_progress: OnProgress = lambda *_: None,
     write: Write = lambda _: None,
 ) -> ReplayReport:
-    """Replay choices with a variant; `write` receives a row per choice."""
+    """Replay choices with other settings; `write` receives a row per choice."""
     run = _Run(settings, variant, on_progress, write)
     with Scanner(settings) as scanner:
         asyncio.run(run.all(_Histories(scanner, chosen)))
@@ -129,9 +164,9 @@ def replay_all(
 
 
 class _Run:
-    def __init__(self, settings: Settings, variant: Variant, on_progress: OnProgress, write: Write) -> None:
+    def __init__(self, settings: Settings, variant: Settings, on_progress: OnProgress, write: Write) -> None:
         self._settings, self._variant, self._on_progress, self._write = settings, variant, on_progress, write
-        self.report = ReplayReport(dict(variant.changed))
+        self.report = ReplayReport()
         self._published = read_published(settings)
         self._other = side_of(variant, self._published)
         self._live_lines: Lines = partial(lines_that_rank, settings, self._published)
@@ -173,7 +208,7 @@ class _Run:
                 last = moment
         report.skills += 1
         report.identical += comparable(last.live) == comparable(last.other)
-        sides = ((report.live, self._settings, last.live), (report.other, self._variant.settings, last.other))
+        sides = ((report.live, self._settings, last.live), (report.other, self._variant, last.other))
         for totals, settings, skill in sides:
             known = self._published.get(skill.domain)
             totals.lines += len(skill.attributes)
@@ -181,7 +216,7 @@ class _Run:
 
     def _spent(self) -> str:
         costs = self.report.other
-        dollars = self._variant.settings.llm_cost(costs.prompt_tokens, costs.completion_tokens)
+        dollars = self._variant.llm_cost(costs.prompt_tokens, costs.completion_tokens)
         return f"{costs.llm_calls:,} calls, ${dollars:,.2f}" if costs.llm_calls else ""
 
 
@@ -189,10 +224,7 @@ def _row(before: ReplayMoment, moment: ReplayMoment) -> dict[str, Any]:
     contrast = moment.contrast
     assert contrast is not None  # noqa: S101 - for the type checker
     return {
-        "user_id": contrast.user_id,
-        "domain": contrast.domain,
-        "event_id": contrast.event_id,
-        "occurred_at": contrast.occurred_at,
+        **contrast.model_dump(include={"user_id", "domain", "event_id", "occurred_at"}),
         "candidates": 1 + len(contrast.unchosen),
         "shown_rank": contrast.chosen_rank,
         "live_rank": moment.places[0],
@@ -207,8 +239,6 @@ def _row(before: ReplayMoment, moment: ReplayMoment) -> dict[str, Any]:
 class _History:
     """The records of one user in one domain."""
 
-    user_id: str
-    domain: str
     choices: dict[str, bytes] = field(default_factory=dict)
     diffs: list[SkillDiff] = field(default_factory=list)
     commands: dict[str, SkillCommand] = field(default_factory=dict)
@@ -256,7 +286,7 @@ class _Histories:
                 continue
             wanted = self._chosen.user in (None, user_id) and self._chosen.domain in (None, domain)
             if begun and is_here and wanted and subject_digest(user_id) not in self._erased:
-                found.setdefault(key, _History(user_id, domain)).choices.setdefault(event_id, raw)
+                found.setdefault(key, _History()).choices.setdefault(event_id, raw)
         return found
 
     def _limited(self, found: dict[bytes, _History]) -> dict[bytes, _History]:

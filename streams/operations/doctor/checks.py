@@ -1,0 +1,281 @@
+"""Checks of the broker, topics, workers, DuckDB file, LLM endpoint and access to data."""
+
+import asyncio
+import os
+import re
+import stat
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+from confluent_kafka import KafkaException, admin
+from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, ResourceType
+
+from streams import permissions, shared_settings
+from streams.analytics import read, schema
+from streams.exceptions import KafkaUnreachable, StreamsError
+from streams.kafka import consumer_group as group
+from streams.kafka.topics import SAFE_IN_SYNC, SAFE_REPLICATION, TopicState, inspect
+from streams.operations import process_metrics
+from streams.operations.doctor.findings import DoctorFinding, Status, error, ok, warning
+from streams.settings import RankerName, ReasonerName, Settings, SlimAuthor
+from streams.worker.runtime.watchdog import lag
+
+ANSWER_SECONDS = 8.0
+OPENAI_URL = "https://api.openai.com/v1"
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+_SHOWN, _SHOWN_MODELS, _REFUSED = 3, 5, (401, 403)
+_ALL_PRINCIPALS = ("User:*", "User:ANONYMOUS")
+_ONE_PERSON = "one person's machine needs none"
+
+
+def broker(settings: Settings, cluster: ClusterMetadata) -> DoctorFinding:
+    """Check the number of brokers against the topics' replicas."""
+    brokers = len(cluster.brokers)
+    found = f"{settings.bootstrap}: {brokers} broker{'s'[: brokers != 1]}, SAGER_REPLICATION={settings.replication}"
+    if settings.replication > brokers:
+        return error("broker", found, "start more brokers, or lower SAGER_REPLICATION")
+    if brokers >= SAFE_REPLICATION > settings.replication:
+        todo = f"SAGER_REPLICATION={SAFE_REPLICATION}, so that new topics survive the loss of a broker"
+        return warning("broker", found, todo)
+    return ok("broker", found)
+
+
+def topics(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
+    """Check each topic's existence, partitions and configuration."""
+    states = inspect(settings)
+    there = [state for state in states if state.partitions is not None]
+    missing = ", ".join(state.name for state in states if state.partitions is None)
+    wrong = [error("topics", f"missing: {missing}", "`sager topics --create`, or start a worker")] if missing else []
+    wrong += [error("topics", f"{s.name} {' and '.join(s.differs)}", "see `sager topics`") for s in there if s.differs]
+    wrong += _configured_otherwise(settings, client, there)
+    yield from wrong
+    if not wrong:
+        yield ok("topics", f"{len(there)} as required, {settings.partitions} partitions per user-keyed one")
+
+
+def _configured_otherwise(settings: Settings, client: AdminClient, states: list[TopicState]) -> Iterator[DoctorFinding]:
+    # With other limits, records are refused, lost too early, or kept after an erasure.
+    in_sync = {"min.insync.replicas": str(SAFE_IN_SYNC)} if settings.replication >= SAFE_REPLICATION else {}
+    wanted = {state.name: state.topic.config() | in_sync for state in states}
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in wanted]
+    for resource, future in client.describe_configs(resources, request_timeout=ANSWER_SECONDS).items():
+        try:
+            entries = future.result(ANSWER_SECONDS)
+        except KafkaException:  # this broker does not describe configurations
+            continue
+        for key, value in wanted[resource.name].items():
+            has = entries[key].value if key in entries else None
+            if has not in (None, value) and key != "cleanup.policy":
+                yield warning("topics", f"{resource.name} has {key}={has}", f"the registry has {value}: alter it")
+
+
+def workers(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
+    """Check the number of workers, and the records waiting for them."""
+    try:
+        waiting = lag(settings, client)
+        count = group.members(settings, client)
+    except (KafkaException, KafkaUnreachable) as failed:
+        yield warning("workers", f"the group {settings.app_id} cannot be read: {failed}", "check the access rules")
+        return
+    per_topic: Counter[str] = Counter()
+    for tp, count_of in waiting.items():
+        per_topic[tp.topic] += count_of
+    records = ", ".join(f"{count:,} of {name}" for name, count in per_topic.items() if count)
+    working = "members unknown" if count is None else str(count)
+    found = f"{working} in the group {settings.app_id}; waiting: {records or 'nothing'}"
+    if count == 0:
+        yield (error if records else warning)("workers", found, "start `sager worker`")
+    elif (count or 0) > settings.partitions:
+        yield warning("workers", found, f"only {settings.partitions} of them have work, one per partition")
+    else:
+        yield ok("workers", found)
+
+
+def snapshot(settings: Settings) -> Iterator[DoctorFinding]:
+    """Check that the DuckDB file is readable and belongs to this deployment."""
+    path = settings.duckdb_file
+    if not path.exists():
+        yield warning("DuckDB", f"there is no {path}", "start `sager materialize`; SAGER_DUCKDB, if it is elsewhere")
+        return
+    try:
+        with read.connect(settings) as con:
+            [(layout,)] = con.execute("SELECT schema_version FROM meta").fetchall()
+            [(published, records)] = con.execute("SELECT epoch(published_at), records FROM snapshot_info").fetchall()
+    except (StreamsError, duckdb.Error, ValueError) as failed:
+        yield error("DuckDB", f"{failed}", "move it away: `sager materialize` publishes it again")
+        return
+    found = f"{path}: layout {layout}, {records:,} records, published {time.time() - published:,.0f} s ago"
+    if layout == schema.LAYOUT_VERSION:
+        yield ok("DuckDB", found)
+    else:
+        yield error("DuckDB", found, "`sager rebuild --duckdb` makes a new file from the topics")
+
+
+def endpoint(settings: Settings) -> Iterator[DoctorFinding]:
+    """Check the LLM endpoint, its key and its model, if it is used."""
+    uses_rules = settings.reasoner is not ReasonerName.LLM and settings.ranker is RankerName.DETERMINISTIC
+    if uses_rules and settings.extract_by is SlimAuthor.RULES:
+        yield ok("LLM", "none is configured: rules handle everything")
+        return
+    url = settings.llm_base_url or OPENAI_URL
+    shown = _CREDENTIALS.sub("***@", url)
+    if settings.llm_api_key is None and settings.llm_base_url is None:
+        todo = "set OPENAI_API_KEY, or SAGER_LLM_BASE_URL to an endpoint of your own"
+        yield error("LLM", f"{shown} requires a key", todo)
+    else:
+        yield asyncio.run(_ask(settings, url, shown))
+
+
+async def _ask(settings: Settings, url: str, shown: str) -> DoctorFinding:
+    # Some endpoints list no models: then ask for one token.
+    from openai import APIError, APIStatusError  # noqa: PLC0415 - it takes half a second
+
+    from streams.llm.endpoint import connect  # noqa: PLC0415
+
+    model = settings.llm_model
+    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
+    try:
+        async with connect(url, key) as client, asyncio.timeout(ANSWER_SECONDS):
+            try:
+                names = [each.id for each in (await client.models.list()).data if isinstance(each.id, str)]
+            except (APIStatusError, AttributeError, TypeError) as failed:
+                if getattr(failed, "status_code", 0) in _REFUSED:
+                    raise
+                say_ok = [{"role": "user", "content": "Say ok."}]
+                await client.chat.completions.create(model=model, max_tokens=1, messages=say_ok)  # type: ignore[arg-type]
+                return ok("LLM", f"{shown}: lists no models, but {model} answers")
+    except APIStatusError as failed:
+        todo = "check SAGER_LLM_API_KEY" if failed.status_code in _REFUSED else "check SAGER_LLM_MODEL, and the account"
+        return error("LLM", f"{shown} refuses {model!r} (status {failed.status_code})", todo)
+    except (APIError, TimeoutError, ValueError) as failed:
+        # Only the type: the message may repeat the key.
+        todo = "check that it is up, and SAGER_LLM_BASE_URL, which usually ends in /v1"
+        return error("LLM", f"{shown} does not answer ({type(failed).__name__})", todo)
+    if model in names:
+        return ok("LLM", f"{shown}: answers, has {model}")
+    some = ", ".join(names[:_SHOWN_MODELS]) or "nothing"
+    return error("LLM", f"{shown} does not list {model!r}, but {some}", "set SAGER_LLM_MODEL")
+
+
+def chain_key(settings: Settings) -> Iterator[DoctorFinding]:
+    """Check that a key seals the versions of skills."""
+    found = "SAGER_CHAIN_KEY is not set: edits of the log of skills go unnoticed"
+    todo = "set it to the same secret for workers and readers, such as `openssl rand -hex 32`"
+    todo += "; keep it away from Kafka's administrators"
+    yield _unless_embedded(settings, "chain key", "versions are sealed" if settings.chain_key else "", found, todo)
+
+
+def tokens(settings: Settings) -> Iterator[DoctorFinding]:
+    """Check that metrics, health and the HTTP API require a token."""
+    found = "SAGER_HTTP_TOKENS is not set: metrics and reasons of health answer any client that reaches their port"
+    todo = "`sager token new --name prometheus --scope operate > tokens.toml`, chmod 600"
+    todo += ", and SAGER_HTTP_TOKENS for every process"
+    yield _unless_embedded(settings, "HTTP tokens", str(settings.http_tokens or ""), found, todo)
+
+
+def _unless_embedded(settings: Settings, check: str, good: str, found: str, todo: str) -> DoctorFinding:
+    if good or settings.embedded:
+        return ok(check, good or f"none; {_ONE_PERSON}")
+    return warning(check, found, todo)
+
+
+def settings_agree(settings: Settings) -> Iterator[DoctorFinding]:
+    """Compare the settings that all processes must share, by fingerprint."""
+    check = "agreement"
+    readings = asyncio.run(process_metrics.fetch(settings))
+    if not readings:
+        found = "no process is compared: SAGER_CONSOLE_METRICS has no addresses of their metrics"
+        yield DoctorFinding(check, Status.SKIPPED, found)
+        return
+    published = {
+        reading.source: {
+            labels["setting"]: labels["fingerprint"] for labels, _ in reading.samples_of(shared_settings.METRIC)
+        }
+        for reading in readings
+        if not reading.unreachable
+    }
+    unreachable = [f"{reading.source} ({reading.unreachable})" for reading in readings if reading.unreachable]
+    if unreachable:
+        yield warning(check, f"not compared: {', '.join(unreachable)}", "start them, or correct SAGER_CONSOLE_METRICS")
+    between = dict(shared_settings.differences(published))
+    ours = {name: shared_settings.fingerprint(settings, name) for name in shared_settings.ALL}
+    with_us = dict(shared_settings.differences({**published, "this command": ours}))
+    for name, values in with_us.items():
+        sides = " differs from ".join(" and ".join(processes) for processes in values.values())
+        variable = f"SAGER_{name.upper()}"
+        if name in between:
+            todo = f"set {variable} to one value for all, and restart them: erased events may come back until then"
+            yield error(check, f"{variable}: {sides}", todo)
+        else:
+            yield warning(check, f"{variable}: {sides}", f"run this command with the processes' {variable}")
+    if not with_us and not unreachable:
+        yield ok(check, f"{len(published)} processes have the same settings where they must")
+
+
+def files(settings: Settings) -> Iterator[DoctorFinding]:
+    """Find data and secrets that other users of the machine can read."""
+    exposed = list(permissions.exposed(settings.data_dir, settings.group)) if settings.data_dir.exists() else []
+    if settings.duckdb_file.exists():
+        exposed += set(permissions.exposed(settings.duckdb_file, settings.group)) - set(exposed)
+    if exposed:
+        shown = ", ".join(f"{path} ({_mode(path)})" for path in exposed[:_SHOWN])
+        more = f" and {len(exposed) - _SHOWN:,} more" if len(exposed) > _SHOWN else ""
+        todo = "restart the processes there, which close their own files; close the rest with chmod (folders 700, files"
+        found = f"other users can read data: {shown}{more}"
+        yield warning("files", found, f"{todo} 640), or set SAGER_GROUP to the group that may read")
+    config = os.environ.get("SAGER_CONFIG")
+    secrets = (Path(config) if config else None, settings.http_tokens, settings.http_key, settings.kafka_ssl_key)
+    open_paths = [path for path in secrets if path is not None and path.exists() and not permissions.is_secret(path)]
+    for path in open_paths:
+        yield warning("files", f"other users can read or change {path} ({_mode(path)}), a secret", f"chmod 600 {path}")
+    if not exposed and not open_paths:
+        yield ok("files", "data and secrets are readable for their owner and SAGER_GROUP only")
+
+
+def _mode(path: Path) -> str:
+    return f"{stat.S_IMODE(path.stat().st_mode):o}"
+
+
+def rules(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
+    """Check that brokers authenticate clients, and no ACL allows all."""
+    if settings.embedded:
+        yield ok("ACLs", f"the embedded broker has none; {_ONE_PERSON}")
+        return
+    what, pattern = admin.ResourceType.ANY, admin.ResourcePatternType.ANY
+    allows = admin.AclOperation.ANY, admin.AclPermissionType.ALLOW
+    every = admin.AclBindingFilter(what, None, pattern, None, None, *allows)
+    try:
+        found = client.describe_acls(every, request_timeout=ANSWER_SECONDS).result(ANSWER_SECONDS + 1)
+    except (KafkaException, TimeoutError) as failed:
+        yield _not_listed(failed)
+        return
+    names = (settings.prefix, settings.app_id)
+    open_rules = sorted(
+        f"{rule.operation.name.lower()} on {rule.restype.name.lower()} {rule.name}"
+        for rule in found
+        if rule.principal in _ALL_PRINCIPALS
+        and (rule.name == "*" or rule.name.startswith(names) or settings.prefix.startswith(rule.name))
+    )
+    if open_rules:
+        shown = ", ".join(open_rules[:_SHOWN]) + (", ..." if len(open_rules) > _SHOWN else "")
+        todo = "give each process its own user, see `sager acls`, and remove them"
+        yield warning("ACLs", f"rules allow all users: {shown}", todo)
+    elif not settings.kafka_security_protocol.sasl and settings.kafka_ssl_certificate is None:
+        todo = "allow.everyone.if.no.acl.found=false on the brokers, a user for each process, and `sager acls`"
+        yield warning("ACLs", "the brokers accept clients without a name", todo)
+    else:
+        yield ok("ACLs", "the brokers have an authorizer, and no rule of ours allows all users")
+
+
+def _not_listed(failed: Exception) -> DoctorFinding:
+    name = failed.args[0].name() if isinstance(failed, KafkaException) else ""
+    if name == "SECURITY_DISABLED":
+        found = "the brokers have no authorizer: any client that reaches them may read and write everything"
+        todo = "set authorizer.class.name and allow.everyone.if.no.acl.found=false on the brokers, then `sager acls`"
+        return warning("ACLs", found, todo)
+    if name.endswith("AUTHORIZATION_FAILED"):
+        return ok("ACLs", "the brokers have an authorizer; only an administrator may list its rules")
+    return DoctorFinding("ACLs", Status.SKIPPED, f"the brokers do not list their rules ({name or 'no answer in time'})")

@@ -1,1 +1,0 @@
-"""What-if: replay the log with other settings."""
