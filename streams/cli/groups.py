@@ -11,8 +11,8 @@ from streams.cli.errors import report_errors
 
 HEADINGS: dict[str, dict[str, str]] = {
     "Getting started": {
-        "demo": "local",
-        "up": "local",
+        "demo": "demo",
+        "up": "up",
         "import": "data.importing",
         "doctor": "operations.deployment",
         "config": "config",

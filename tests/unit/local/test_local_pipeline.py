@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from streams.analytics.store import live_file
-from streams.cli import local as up
+from streams.cli import up
 from streams.exceptions import KafkaUnreachable, StreamsError
 from streams.kafka.clients import client_config, reach
 from streams.local.broker import free_port
