@@ -25,7 +25,7 @@ from schemas import TOPICS, BadRecord, Receipt, Topic, decode, moment_of
 from schemas.topics import CONSUMED_TOPICS, by_name
 from streams.exceptions import StreamsError
 from streams.local.batches import BatchRecord, bounds, build_batches, records
-from streams.local.broker_client import Partition
+from streams.local.broker import Partition
 from streams.settings import Settings
 
 LOCK_SECONDS = 60.0

@@ -17,8 +17,7 @@ from streams.exceptions import KafkaUnreachable, StreamsError
 from streams.http import tokens
 from streams.kafka import topics
 from streams.local import TOKEN_FILE
-from streams.local.broker import free_port
-from streams.local.broker_client import BrokerClient, Partition
+from streams.local.broker import BrokerClient, Partition, free_port
 from streams.local.children import (
     console_link,
     end_child,

@@ -10,7 +10,7 @@ from streams.analytics.store import Progress, live_file, open_store
 from streams.exceptions import StreamsError
 from streams.kafka.topics import admin
 from streams.local.batches import bounds
-from streams.local.broker_client import BrokerClient, Partition
+from streams.local.broker import BrokerClient, Partition
 from streams.local.journal import (
     JournalContents,
     JournalUnusable,
