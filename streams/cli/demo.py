@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streams.cli.options import AsJson, examples, settings
-from streams.cli.output import console, note, print_fields, print_json_line, printable, row, table
+from streams.cli.output import ProgressBars, console, note, print_fields, print_json_line, printable, row, table
 from streams.cli.processes import writable_folder
-from streams.cli.progress import ProgressBars
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:

@@ -1,21 +1,23 @@
-"""Output of commands: tables for people, JSON for programs, without control characters from the data."""
+"""Output of commands: tables for people, JSON for programs, progress on stderr."""
 
 import json
 import math
 import os
 import re
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import TaskID
     from rich.table import Table
 
-WIDTH_OF_A_PIPE = 160
+WIDTH_OF_A_PIPE, LINE_SECONDS = 160, 3.0
 _BEYOND_ASCII = re.compile(r"[^ -~\n]")
 
 
@@ -168,3 +170,39 @@ def _escaped(found: re.Match[str]) -> str:
 def note(text: str) -> None:
     """Print a remark on stderr, apart from the command's output."""
     print(printable(text), file=sys.stderr)
+
+
+class ProgressBars:
+    """One progress bar per stage on a terminal, elsewhere a line every few seconds."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+        self._console = console(stderr=True)
+        self._bars = Progress(
+            TextColumn("{task.description:<24}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[cost]}"),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._tasks: dict[str, TaskID] = {}
+        self._printed_at = time.monotonic()
+
+    def update(self, stage: str, done: int, total: int, cost: str = "") -> None:
+        """Report the progress of a stage, and its cost so far."""
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bars.add_task(stage, total=total, cost="")
+        self._bars.update(self._tasks[stage], completed=done, total=total, cost=cost)
+        if not self._console.is_terminal and time.monotonic() - self._printed_at > LINE_SECONDS:
+            self._printed_at = time.monotonic()
+            note(f"{stage}: {done:,} of {total:,} {cost}".rstrip())
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bars.stop()

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streams.cli.options import AsJson, Bootstrap, connected_settings, examples
-from streams.cli.output import note, print_fields, print_json
-from streams.cli.progress import ProgressBars
+from streams.cli.output import ProgressBars, note, print_fields, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

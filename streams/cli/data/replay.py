@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from streams.cli.options import AsJson, Bootstrap, Domain, Since, connected_settings, examples, moment_ms
-from streams.cli.output import json_text, print_fields, print_json, print_rows
-from streams.cli.progress import ProgressBars
+from streams.cli.output import ProgressBars, json_text, print_fields, print_json, print_rows
 
 if TYPE_CHECKING:
     from streams.operations.whatif.replay import ReplayReport, Totals

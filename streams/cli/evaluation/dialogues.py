@@ -9,8 +9,7 @@ import typer
 
 from streams.cli.evaluation.common import FOLDER, Budget, People, members, print_lines
 from streams.cli.options import AsJson, settings
-from streams.cli.output import note
-from streams.cli.progress import ProgressBars
+from streams.cli.output import ProgressBars, note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

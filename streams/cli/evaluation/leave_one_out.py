@@ -11,8 +11,7 @@ from streams.cli.evaluation.common import EXTRA, FOLDER, Budget, Domain, Seed, a
 from streams.cli.evaluation.dialogues import conversations, feedback
 from streams.cli.evaluation.simulations import model, stream
 from streams.cli.options import AsJson, examples, require_extra
-from streams.cli.output import note
-from streams.cli.progress import ProgressBars
+from streams.cli.output import ProgressBars, note
 
 if TYPE_CHECKING:
     from evaluation.leave_one_out import Result

@@ -20,8 +20,7 @@ from streams.cli.evaluation.common import (
     print_lines,
 )
 from streams.cli.options import AsJson, require_extra, settings
-from streams.cli.output import json_text
-from streams.cli.progress import ProgressBars
+from streams.cli.output import ProgressBars, json_text
 
 REPLIES = "model-replies.duckdb"
 HISTORY = 3  # first visits of a user that are history

@@ -7,8 +7,7 @@ import typer
 
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Since, connected_settings, examples, moment_ms
-from streams.cli.output import format_value, note, print_fields, print_json, print_rows, printable
-from streams.cli.progress import ProgressBars
+from streams.cli.output import ProgressBars, format_value, note, print_fields, print_json, print_rows, printable
 
 NEWEST = 20
 SHOWN_BYTES = 2_000

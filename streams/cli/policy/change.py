@@ -21,12 +21,13 @@ from streams.cli.policy.common import (
     confirm,
     current_user,
     exit_unanswered,
+    name_warning,
+    nearest_sentence,
     note_unvouched,
     snapshot,
     with_shared_options,
 )
 from streams.exceptions import StreamsError
-from streams.rights.lookup import name_warning, nearest_sentence
 
 if TYPE_CHECKING:
     from schemas import Correction, PolicySkill, SkillCommand, SkillDiff

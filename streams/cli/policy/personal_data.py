@@ -14,12 +14,20 @@ import typer
 from streams import permissions
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, User, connected_settings, examples
-from streams.cli.output import note, print_fields, print_json, print_rows, printable
+from streams.cli.output import ProgressBars, note, print_fields, print_json, print_rows, printable
 from streams.cli.policy import group
-from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, Yes, confirm, current_user, exit_unanswered
-from streams.cli.progress import ProgressBars
+from streams.cli.policy.common import (
+    WAIT_SECONDS,
+    Actor,
+    Reason,
+    Wait,
+    Yes,
+    confirm,
+    current_user,
+    exit_unanswered,
+    name_warning,
+)
 from streams.exceptions import StreamsError
-from streams.rights.lookup import name_warning
 
 if TYPE_CHECKING:
     from streams.settings import Settings
