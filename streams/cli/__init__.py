@@ -1,4 +1,4 @@
-"""The command line `sager`: one verb per job. `main` is its entry point.
+"""The command line `sager`: one verb per job.
 
 A command's module is imported on use, because importing all takes longer than most commands. It imports nothing slow
 at its top, because `sager --help` imports them all.
@@ -55,7 +55,7 @@ HEADINGS: dict[str, dict[str, str]] = {
 
 
 class Commands(Mapping[str, Any]):
-    """The commands by name, each loaded on access from the `app` of its module in `streams.cli`."""
+    """The commands by name, each loaded on access from its module."""
 
     def __init__(self, headings: Mapping[str, Mapping[str, str]]) -> None:
         self._modules = {name: module for listed in headings.values() for name, module in listed.items()}
@@ -84,7 +84,7 @@ class HeadedGroup(TyperGroup):
         self.commands = cast("dict[str, Any]", Commands(HEADINGS))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; turn expected errors into a message and an exit code."""
+        """Run the command, and report expected errors."""
         with report_errors():
             return super().invoke(ctx)
 
@@ -129,7 +129,7 @@ def sager(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Streaming policy skills: teach an AI agent how each of its users decides, over Kafka.
+    """Teach an AI agent how each of its users decides, over Kafka.
 
     Settings come from SAGER_* variables and the TOML file that SAGER_CONFIG names; `sager config` prints them.
     """
@@ -139,7 +139,7 @@ def sager(
 
 
 def main() -> None:
-    """Run the command line. Ctrl-C ends it with exit code 130 and without a traceback."""
+    """Run the command line; Ctrl-C ends it without a traceback."""
     # Garbage collection, and pydantic's search for plug-ins, each take a tenth of a short command's time.
     gc.set_threshold(IMPORTED_OBJECTS)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")

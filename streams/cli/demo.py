@@ -38,7 +38,7 @@ def demo(
     data_dir: Annotated[Path | None, typer.Option(help="Where the DuckDB file and the logs go.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Stream choices through a local pipeline and show the skills that it learned.
+    """Stream choices through a local pipeline and show the learned skills.
 
     Starts the embedded broker, a worker and the materializer, sends events as an app would, and stops by itself. Exit
     code 0: every event was processed, and the log, the skills topic and DuckDB agree.
@@ -73,7 +73,7 @@ def demo(
 
 
 def _show_user(result: "DemoResult", scenario: "Scenario") -> None:
-    """Print the skill with the most discovered lines, before and after the choices."""
+    """Print the skill with the most discovered lines, before and after."""
     key = max(result.skills, key=lambda key: sum(line.source == "discovered" for line in result.skills[key].attributes))
     skill = result.skills[key]
     before, after = _lines(result.firsts[key].seed or ()), _lines(skill.attributes)

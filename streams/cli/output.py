@@ -1,4 +1,4 @@
-"""Output of commands: tables for people, JSON for programs, progress on stderr."""
+"""Output of commands: tables, JSON, and progress on stderr."""
 
 import json
 import math
@@ -22,7 +22,7 @@ _BEYOND_ASCII = re.compile(r"[^ -~\n]")
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """Return a rich console, wide where no terminal limits it; `COLUMNS` overrides the width."""
+    """Return a rich console, wide without a terminal; `COLUMNS` overrides this."""
     from rich.console import Console  # noqa: PLC0415
 
     class Quiet(Console):
@@ -36,7 +36,7 @@ def console(*, stderr: bool = False) -> "Console":
 
 
 def table(*columns: str, title: str | None = None, whole: Iterable[str] = ()) -> "Table":
-    """Return an empty table; the columns `whole`, such as ids, are never wrapped."""
+    """Return an empty table; columns in `whole`, such as ids, never wrap."""
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -49,14 +49,14 @@ def table(*columns: str, title: str | None = None, whole: Iterable[str] = ()) ->
 
 
 def row(made: "Table", cells: Iterable[object], style: str | None = None) -> None:
-    """Add a row of plain text: data must not be parsed as rich markup."""
+    """Add a row of plain text, which rich must not parse."""
     from rich.text import Text  # noqa: PLC0415
 
     made.add_row(*(Text(printable(str(cell))) for cell in cells), style=style)
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], title: str | None = None, whole: Iterable[str] = ()) -> None:
-    """Print rows with the same keys as a table; print nothing without rows."""
+    """Print rows with the same keys as a table."""
     if rows:
         made = table(*(name.replace("_", " ") for name in rows[0]), title=title, whole=whole)
         for each in rows:
@@ -122,7 +122,7 @@ def print_json(value: Any) -> None:
 
 
 def print_json_line(value: Any) -> None:
-    """Print one JSON document per line and flush it: for output that continues."""
+    """Print one JSON document on a line, and flush it."""
     sys.stdout.write(json_text(value) + "\n")
     sys.stdout.flush()
 
@@ -173,7 +173,7 @@ def note(text: str) -> None:
 
 
 class ProgressBars:
-    """One progress bar per stage on a terminal, elsewhere a line every few seconds."""
+    """A progress bar per stage; outside a terminal, lines."""
 
     def __init__(self) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415

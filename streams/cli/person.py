@@ -1,4 +1,4 @@
-"""`sager card` and `sager slim`: what apps and agents get about a person."""
+"""`sager card` and `sager slim`: a person's statements and slim skills."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ def card(
     domain: Domain = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a person's own statements from conversations, and how certain each one is.
+    """Print a person's own statements from conversations, with their certainty.
 
     Lines marked `unvouched` are for people only: no prompt has them. Read from the newest DuckDB snapshot, which is
     some seconds behind.
@@ -71,7 +71,7 @@ def _show(card: "CardView", *, with_reason: bool) -> None:
 
 @app.command(short_help="Print slim skills as an app reads them.", epilog=examples("sager slim ann --domain films"))
 def slim(user: User, domain: Domain = None, as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
-    """Print the slim skills of a user, read from Kafka: the line that an app adds to its prompt.
+    """Print a user's slim skills, which apps add to prompts, from Kafka.
 
     With a domain: the text alone, for scripts. With --json: a list, one slim skill per domain.
     """
@@ -96,7 +96,7 @@ def slim(user: User, domain: Domain = None, as_json: AsJson = False, bootstrap: 
 
 
 def _apply(skills: "dict[bytes, SlimSkill]", key: bytes, value: bytes | None) -> None:
-    """Apply one record as apps do: ignore lower versions and records under another user's key."""
+    """Apply a record as apps do: ignore lower versions and wrong keys."""
     from schemas import BadRecord, SlimSkill, compound_key, decode  # noqa: PLC0415
 
     if value is None:

@@ -23,10 +23,10 @@ app = typer.Typer()
     short_help="Print the effective configuration.", epilog=examples("SAGER_CONFIG=sager.toml sager config --json")
 )
 def config(as_json: AsJson = False) -> None:
-    """Print the effective configuration, and the source of each value. Secrets are hidden.
+    """Print the effective configuration with the source of each value.
 
-    Environment variables override the TOML file in SAGER_CONFIG, which overrides the defaults. The file's keys are the
-    variables' names in lower case, without SAGER_.
+    Secrets are hidden. Environment variables override the TOML file in SAGER_CONFIG, which overrides the defaults. The
+    file's keys are the variables' names in lower case, without SAGER_.
     """
     chosen = settings()
     fields = type(chosen).model_fields
@@ -91,7 +91,7 @@ def new(
     days: Annotated[int | None, typer.Option(min=1, help="Days until it expires. [never]", metavar="N")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a token: its lines for the token file on stdout, and the token itself on stderr.
+    """Create a token: its lines on stdout, the token itself on stderr.
 
     The token is shown only once, because the file has only its hash. With --json: both on stdout.
     """

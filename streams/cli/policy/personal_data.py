@@ -143,11 +143,11 @@ def forget(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Erase a line, a domain, or all data about a person. This cannot be undone.
+    """Erase a line, a domain, or all data about a person.
 
-    Asks for confirmation; scripts confirm with --yes. --dry-run counts the records in every store. Workers ignore all
-    events up to now. Events of apps stay on Kafka's topics until their retention has passed: docs/rights.md lists
-    them. A receipt without the name remains.
+    This cannot be undone. Asks for confirmation; scripts confirm with --yes. --dry-run counts the records in every
+    store. Workers ignore all events up to now. Events of apps stay on Kafka's topics until their retention has passed:
+    docs/rights.md lists them. A receipt without the name remains.
     """
     from streams.rights.commands import CommandClient  # noqa: PLC0415
     from streams.rights.inventory import describe_scope, find_data, forget_request  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The demo's catalogue: real films, books and restaurants, with the metadata an app would send.
+"""The demo's catalogue: real films, books and restaurants.
 
 The facts were written down for this project; nothing was copied from a data set.
 """

@@ -1,4 +1,4 @@
-"""Run the demo: an app that sends events to the whole pipeline on one machine."""
+"""The demo's app: it sends events to a local pipeline."""
 
 import time
 from collections import Counter
@@ -32,7 +32,7 @@ Progress = Callable[[str, int, int], None]  # receives a stage's name, its progr
 
 @dataclass(frozen=True)
 class DemoResult:
-    """The figures of a run, and the learned skills with their first versions and slim forms."""
+    """A run's figures, and the skills with first versions and slim forms."""
 
     figures: dict[str, Any]
     skills: dict[SkillKey, PolicySkill]
@@ -40,7 +40,7 @@ class DemoResult:
     slims: dict[SkillKey, SlimSkill]
 
     def is_in_duckdb(self, settings: Settings) -> bool:
-        """Return True if DuckDB has the folded skills, byte for byte (invariant 1)."""
+        """Return True if DuckDB has the folded skills, byte for byte."""
         with read.connect(settings) as con:
             rows = con.execute("SELECT user_id, domain, document FROM skills").fetchall()
         folded = {key: encode(skill).decode() for key, skill in self.skills.items()}
@@ -56,7 +56,7 @@ class Demo:
         self._sent = Counter[str]()
 
     def run(self) -> DemoResult:
-        """Send everything, wait for the pipeline, and measure; raise `StreamsError` if it stops."""
+        """Send everything, and measure; raise `StreamsError` if the pipeline stops."""
         began = time.monotonic()
         for domain, item in self._scenario.catalogue():
             self._send(Item(**envelope(datetime.now(UTC)), domain=domain, item=item))
@@ -110,7 +110,7 @@ class Demo:
         self._progress(stage, number, total)
 
     def _rank(self, wanted: Mapping[str, DemoChoice], *, clarify: bool = False) -> dict[str, Ranking]:
-        """Request a ranking of each choice by its id here, and return the rankings."""
+        """Return our rankings of these choices, by the keys given here."""
         for name, choice in wanted.items():
             whose = {"user_id": choice.user_id, "domain": choice.domain, "candidates": choice.candidates}
             self._send(RankRequest(**envelope(choice.at), request_id=name, clarify=clarify, **whose))
@@ -118,7 +118,8 @@ class Demo:
         return {name: self._outputs[Ranking][name] for name in wanted}
 
     def _measure(self, when: str) -> dict[int, float]:
-        """Return the hit rates at 1, 3 and 5 on test choices; without a selection, nothing is learned from them."""
+        """Return the hit rates at 1, 3 and 5 on test choices."""
+        # Without a selection, nothing is learned from them.
         wanted = {f"{when}-{choice.choice_id}": choice for choice in self._scenario.test_choices()}
         rankings = self._rank(wanted)
         places = [
@@ -157,5 +158,5 @@ class Demo:
 
 
 def _after(choice: DemoChoice) -> dict[str, Any]:
-    """Return the envelope and user of an event one minute after a choice."""
+    """Return envelope and user of an event one minute after."""
     return {**envelope(choice.at + timedelta(minutes=1)), "user_id": choice.user_id}

@@ -55,7 +55,7 @@ SkillKey = tuple[str, str]  # user and domain
 
 @dataclass(frozen=True)
 class DemoChoice:
-    """Ten candidates in the order of an app without a ranker, and the one that the user takes."""
+    """Ten candidates in an app's order, and the one taken."""
 
     choice_id: str
     user_id: str
@@ -66,7 +66,7 @@ class DemoChoice:
 
 
 class Scenario:
-    """Simulated users of the built-in catalogue with hidden policies; the seed decides everything."""
+    """Simulated users of the built-in catalogue; the seed decides everything."""
 
     def __init__(self, users: int, n_rounds: int, seed: int) -> None:
         self.n_rounds, self._seed = n_rounds, seed
@@ -87,7 +87,7 @@ class Scenario:
         return ((domain, item) for domain, items in self._items.items() for item in items)
 
     def past(self) -> Iterator[Interaction]:
-        """Yield the interactions of an earlier phase, when users had only part of their wants."""
+        """Yield interactions of an earlier phase, with the early wants alone."""
         for person in self.people:
             taken = people.history(person, self._items, self._facts_of, self._rng(person, "past"), HISTORY)
             for place, item in enumerate(taken):
@@ -136,12 +136,12 @@ class Scenario:
                 yield Utterance(**envelope(next(moments)), user_id=person.user_id, text=text, **place)
 
     def last_lists(self) -> Sequence[DemoChoice]:
-        """Return one list each for a few users, an hour after the statements."""
+        """Return a list each for some users, an hour after the statements."""
         at = self._after + timedelta(days=PAUSE_DAYS, hours=1)
         return [self._make_choice(each, self._rng(each, "last"), "last", at) for each in self.people[:LAST_LISTS]]
 
     def wants_found(self, skills: Mapping[SkillKey, Sequence[Attribute]]) -> float:
-        """Return the mean share of hidden wants at medium or high in these lines of skills."""
+        """Return the mean share of hidden wants in these lines."""
         return mean(
             people.agreement(
                 each, {line.attribute_id: line.tier for line in skills.get((each.user_id, each.domain), ())}
