@@ -244,11 +244,7 @@ class LocalPipeline:
                 time.sleep(0.1)
         self._was_ready = True
 
-    def records_left(self) -> int:
-        """Return the number of records that the worker has yet to process."""
-        return self._left(self._ends(CONSUMED_TOPICS))
-
-    def finish_work(self, seconds: float, report: Callable[[int], None], *, per_record: bool) -> int:
+    def finish_work(self, seconds: float, report: Callable[[int], None] = lambda left: None, *, per_record: bool) -> int:
         """Wait until the worker has processed everything; return the number left.
 
         `seconds` limits the whole wait, or with `per_record` the time without progress. `report` gets the number left.
@@ -260,7 +256,7 @@ class LocalPipeline:
                 if per_record and left < fewest:
                     give_up, fewest = time.monotonic() + seconds, left
                 if time.monotonic() > give_up:
-                    return self.records_left()
+                    return self._left(self._ends(CONSUMED_TOPICS))
                 report(left)
                 self.check()
                 time.sleep(0.1)

@@ -104,7 +104,7 @@ class Demo:
         """Wait until the worker has processed everything, and read its outputs."""
         self._events.flush()
         seconds = CALLS * self._local.settings.llm_timeout_seconds
-        if left := self._local.finish_work(seconds, lambda left: None, per_record=True):
+        if left := self._local.finish_work(seconds, per_record=True):
             raise StreamsError(f"the pipeline stalled: {left} records wait, without progress for {seconds:.0f} s")
         self._outputs.read()
         self._progress(stage, number, total)

@@ -11,6 +11,7 @@ from typing import Any
 from operators.attributes import fact_id
 from operators.statinit import parser_for
 from schemas import Action, Attribute, Candidate, Correction, Event, Feedback, Interaction, PolicySkill, SkillCommand
+from schemas.base import ItemId
 from schemas.corrections import Utterance
 from schemas.events import Signal
 from streams.kafka.producer import envelope
@@ -61,7 +62,7 @@ class DemoChoice:
     user_id: str
     domain: str
     candidates: tuple[Candidate, ...]
-    target: str
+    target: ItemId
     at: datetime
 
 
