@@ -244,7 +244,9 @@ class LocalPipeline:
                 time.sleep(0.1)
         self._was_ready = True
 
-    def finish_work(self, seconds: float, report: Callable[[int], None] = lambda left: None, *, per_record: bool) -> int:
+    def finish_work(
+        self, seconds: float, report: Callable[[int], None] = lambda left: None, *, per_record: bool
+    ) -> int:
         """Wait until the worker has processed everything; return the number left.
 
         `seconds` limits the whole wait, or with `per_record` the time without progress. `report` gets the number left.

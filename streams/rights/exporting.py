@@ -232,13 +232,14 @@ def export_tables(
 
 def _conditions(con: duckdb.DuckDBPyConnection, subject: DataSubject) -> Iterator[tuple[str, str]]:
     """Yield tables with a condition for a person's rows."""
-    for column, name in (("user_id", subject.user_id), ("subject", subject_digest(subject.user_id))):
-        query = (
-            "SELECT table_name FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, table_oid, table_name) "
-            "WHERE database_name = 'snapshot' AND column_name = $1 ORDER BY table_name"
-        )
-        for (table,) in con.execute(query, [column]).fetchall():
-            yield table.replace('"', '""'), f'"{column}" = {sql_literal(name)}'
+    names = {"user_id": subject.user_id, "subject": subject_digest(subject.user_id)}
+    query = (
+        "SELECT table_name, column_name FROM duckdb_columns() "
+        "JOIN duckdb_tables() USING (database_name, table_oid, table_name) "
+        "WHERE database_name = 'snapshot' AND column_name IN ('user_id', 'subject') ORDER BY ALL"
+    )
+    for table, column in con.execute(query).fetchall():
+        yield table.replace('"', '""'), f"{column} = {sql_literal(names[column])}"
     letters = []
     result = con.execute("SELECT event_id, kafka_offset, key, value FROM dead_letters")
     while rows := result.fetchmany(_ROWS):

@@ -280,13 +280,12 @@ def preview_import(
 ) -> list[SkillImportPreview]:
     """Return the skills of an import, without statements that end before `at`."""
     inventory = skills(settings, user)
-    coming = []
-    for skill in bundle.chosen(domain):
-        old, statements = inventory.skill(skill.domain), len(lasting_statements(skill, at))
-        replaces = None if old is None else len(old.attributes)
-        coming.append(
-            SkillImportPreview(
-                domain=skill.domain, lines=len(skill.attributes), statements=statements, replaces=replaces
-            )
+    return [
+        SkillImportPreview(
+            domain=skill.domain,
+            lines=len(skill.attributes),
+            statements=len(lasting_statements(skill, at)),
+            replaces=None if (old := inventory.skill(skill.domain)) is None else len(old.attributes),
         )
-    return coming
+        for skill in bundle.chosen(domain)
+    ]
