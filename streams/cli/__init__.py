@@ -23,32 +23,17 @@ from streams.cli.options import examples
 IMPORTED_OBJECTS = 100_000
 # The modules of the commands, by heading of the help.
 HEADINGS: dict[str, dict[str, str]] = {
-    "Getting started": {
-        "demo": "demo",
-        "up": "up",
-        "import": "data.importing",
-        "doctor": "operations.deployment",
-        "config": "setup",
-    },
+    "Getting started": {"demo": "demo", "up": "up", "import": "importing", "doctor": "deployment", "config": "setup"},
     "A person's policy": {"policy": "policy", "card": "person", "slim": "person", "mcp": "mcp"},
-    "Data and analysis": {
-        "sql": "data.sql",
-        "replay": "data.replay",
-        "global-skill": "operations.skills",
-        "schemas": "data.schemas",
-    },
+    "Data and analysis": {"sql": "sql", "replay": "replay", "global-skill": "skills", "schemas": "schemas"},
     "Operations": {
-        "worker": "processes",
-        "materialize": "processes",
-        "serve": "processes",
-        "webhooks": "processes",
-        "console": "processes",
-        "topics": "operations.deployment",
-        "acls": "operations.deployment",
+        **dict.fromkeys(("worker", "materialize", "serve", "webhooks", "console"), "processes"),
+        "topics": "deployment",
+        "acls": "deployment",
         "token": "setup",
-        "dead-letters": "operations.dead_letters",
-        "rebuild": "operations.skills",
-        "weights": "operations.skills",
+        "dead-letters": "dead_letters",
+        "rebuild": "skills",
+        "weights": "skills",
     },
     "Evaluation": {"eval": "evaluation.leave_one_out"},
 }
