@@ -102,6 +102,7 @@ class Demo:
 
     def _settle(self, stage: str, number: int = 1, total: int = 1) -> None:
         """Wait until the worker has processed everything, and read its outputs."""
+        self._progress(stage, number - 1, total)
         self._events.flush()
         seconds = CALLS * self._local.settings.llm_timeout_seconds
         if left := self._local.finish_work(seconds, per_record=True):
