@@ -24,7 +24,7 @@ from confluent_kafka.admin import AdminClient
 
 from schemas import TOPICS
 from streams.exceptions import KafkaUnreachable, MissingExtra, StreamsError
-from streams.local.children import open_log
+from streams.local.children import end_child, open_log
 from streams.settings import Settings
 
 START_SECONDS = 20.0
@@ -113,15 +113,9 @@ class EmbeddedBroker:
 
     def stop(self) -> None:
         """End it and lose its records."""
-        if self._process is not None:
-            self._process.terminate()
-            try:
-                # It waits for its clients to leave, and has nothing to save.
-                self._process.wait(1)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait(5)
-            self._process = None
+        # It waits for its clients to leave, and has nothing to save.
+        end_child(self._process, 1)
+        self._process = None
 
     def __enter__(self) -> Self:
         return self.start()
