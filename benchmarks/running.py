@@ -1,6 +1,7 @@
 """A process that turns choices into diffs, and what a benchmark does with it: send, wait, and see what it spent."""
 
 import subprocess
+import time
 from collections.abc import Callable
 from typing import Self
 
@@ -9,9 +10,10 @@ from benchmarks.processes import cpu_seconds, settled
 from benchmarks.surroundings import reached_as
 from benchmarks.traffic import Counted, Traffic
 from sager_client import EventProducer
+from schemas import SkillDiff
 from streams.kafka import topics
 from streams.local.children import start_child
-from streams.local.demo.observer import Observer
+from streams.local.demo.outputs import PipelineOutputs
 from streams.settings import Settings
 
 END_SECONDS = 60
@@ -41,13 +43,13 @@ class Running:
         topics.ensure(settings)
         self.settings = settings
         self.process = start(settings)
-        self.observer = Observer(settings, self.check, WAIT_SECONDS)
+        self.outputs = PipelineOutputs(settings)
         self.traffic = Traffic(settings)
 
     @property
     def diffs(self) -> int:
         """How many choices have evolved a skill."""
-        return len(self.observer.seen.diffs)
+        return len(self.outputs[SkillDiff])
 
     @property
     def spent(self) -> float:
@@ -71,7 +73,14 @@ class Running:
 
     def wait(self, count: int, what: str) -> None:
         """Until there are so many diffs."""
-        self.observer.wait(lambda: self.diffs >= count, what)
+        before, newest = -1, time.monotonic()
+        while self.diffs < count:
+            self.check()
+            if self.diffs > before:
+                before, newest = self.diffs, time.monotonic()
+            elif time.monotonic() - newest > WAIT_SECONDS:
+                raise Ended(f"no {what} for {WAIT_SECONDS:.0f} s")
+            self.outputs.read()
 
     def settled(self) -> tuple[float, Counted]:
         """The process' CPU seconds once all is done, and what has come since the last time."""
@@ -88,7 +97,6 @@ class Running:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.observer.close()
         self.traffic.close()
         self.process.terminate()
         try:

@@ -43,8 +43,7 @@ from schemas.topics import TOPICS
 from streams.exceptions import KafkaUnreachable
 from streams.kafka.clients import PARTITIONER
 from streams.local import batches
-from streams.local.broker import free_port
-from streams.local.broker_client import BrokerClient, Partition
+from streams.local.broker import BrokerClient, Partition, free_port
 from streams.local.demo import catalogue
 from streams.local.pipeline import CRASH_WINDOW_SECONDS, RESTART_PAUSES
 from streams.settings import Settings

@@ -75,7 +75,7 @@ def llm(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
             seconds, cpu = time.monotonic() - began, running.spent - before
             done = running.diffs - first
             running.wait(total, "last diffs")
-            diffs = list(running.observer.seen.diffs.values())
+            diffs = list(running.outputs[SkillDiff].values())
             _, counted = running.settled()
             paced = _at_half(running, done / seconds, args)
     return {

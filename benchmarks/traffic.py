@@ -6,7 +6,7 @@ from typing import Self
 
 from schemas import TOPICS
 from streams.local import batches
-from streams.local.broker_client import BrokerClient, Partition
+from streams.local.broker import BrokerClient, Partition
 from streams.settings import Settings
 
 # An answer of the embedded broker holds what it finds in this time, of the first partitions first.

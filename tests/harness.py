@@ -3,8 +3,10 @@
 import signal
 import subprocess
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,15 +16,30 @@ from pydantic import BaseModel, SecretStr
 from benchmarks.surroundings import reached_as
 from operators.learning.fold import fold
 from sager_client import EventProducer
-from schemas import TOPICS, DeadLetter, Event, PolicySkill, SkillDiff, compound_key, decode, encode
+from schemas import (
+    TOPICS,
+    Action,
+    DeadLetter,
+    Event,
+    ForgetRequest,
+    PolicySkill,
+    Receipt,
+    SkillCommand,
+    SkillDiff,
+    compound_key,
+    decode,
+    encode,
+)
 from schemas.codec import ModelT
 from streams.analytics import MaterializerError, read
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.scanner import int_of
 from streams.local.children import start_child
+from streams.rights.commands import CommandClient
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import lag
+from tests.builders import slate
 from tests.waiting import WAIT_SECONDS
 
 SHARED_KEY = SecretStr("a secret of this deployment's workers")
@@ -31,6 +48,10 @@ SHARED_KEY = SecretStr("a secret of this deployment's workers")
 def by_bytes(model: type[ModelT], event: BaseModel) -> ModelT:
     """The client's event as an instance of the pipeline's class."""
     return decode(model, event.model_dump_json().encode())
+
+
+def command_fields(user: str) -> dict[str, Any]:
+    return {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "actor": "advocate"}
 
 
 @dataclass
@@ -89,6 +110,28 @@ class Harness:
         """Send an event of the pipeline's own class through the app's client: both have the same bytes."""
         producer: Any = self.events
         producer.send(event)
+
+    def choose(self, user: str, number: int, place: int = 3, instruction: str = "") -> None:
+        """Let a user take a film from a list."""
+        shown = slate(number)
+        ranking = self.events.ranking(user, "films", shown, instruction=instruction)
+        self.events.selection(ranking, shown[place]["item_id"])
+        self.events.flush()
+
+    def change_skill(self, user: str, action: Action, **about: Any) -> SkillDiff:
+        """Send a command about films, and return its diff."""
+        fields = {**command_fields(user), "domain": "films", "action": action, **about}
+        with CommandClient(self.settings, user) as client:
+            diff = client.change_skill(SkillCommand(**fields), WAIT_SECONDS)
+        assert diff is not None, self.logs()
+        return diff
+
+    def forget(self, user: str, seconds: float = WAIT_SECONDS, **scope: Any) -> Receipt | None:
+        """Send a request to erase, and return its receipt; 0 seconds: without waiting."""
+        with CommandClient(self.settings, user) as client:
+            receipt = client.forget(ForgetRequest(**command_fields(user), **scope), seconds)
+        assert receipt is not None or not seconds, self.logs()
+        return receipt
 
     def start(self, verb: str, name: str = "", **more: Any) -> subprocess.Popen[bytes]:
         """Start `sager worker` or `sager materialize`, with extra settings."""

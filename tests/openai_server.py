@@ -48,8 +48,6 @@ class Do(StrEnum):
     FENCE = "fence"
     BREAK_JSON = "break-json"
     TRUNCATE = "truncate"
-    REFUSE = "refuse"
-    FILTER = "filter"
     NO_CHOICES = "no-choices"
     NO_CONTENT = "no-content"
     ECHO = "echo"
@@ -226,7 +224,6 @@ def completion(body: dict[str, Any], do: Do, says: Mapping[str, Any] = {}) -> di
         answer["ranking"] = _ranked(answer["ranking"], prompt, do)
     text = json.dumps({name: says.get(name, part) for name, part in answer.items()})
     finish: str = "stop"
-    message: dict[str, Any] = {"role": "assistant", "refusal": None}
     if do is Do.WRONG_SCHEMA:
         text = json.dumps({"answer": "here is another form", "verdict": 7})
     elif do is Do.FENCE:
@@ -235,19 +232,21 @@ def completion(body: dict[str, Any], do: Do, says: Mapping[str, Any] = {}) -> di
         text = text[:-1] + ', "and": }'
     elif do is Do.TRUNCATE:
         text, finish = text[: len(text) // 2], "length"
-    elif do is Do.FILTER:
-        text, finish = "", "content_filter"
-    message["content"] = None if do in (Do.NO_CONTENT, Do.REFUSE) else text
-    if do is Do.REFUSE:
-        message["refusal"] = "I would rather not."
-    choices = [] if do is Do.NO_CHOICES else [{"index": 0, "finish_reason": finish, "message": message}]
-    tokens = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4}
+    message = {"role": "assistant", "refusal": None, "content": None if do is Do.NO_CONTENT else text}
+    found = _completion(body, message, finish, len(prompt) // 4, len(text) // 4)
+    return found | {"choices": []} if do is Do.NO_CHOICES else found
+
+
+def _completion(
+    body: dict[str, Any], message: dict[str, Any], finish: str, prompt_tokens: int, completion_tokens: int
+) -> dict[str, Any]:
+    tokens = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1_750_000_000,
         "model": body["model"],
-        "choices": choices,
+        "choices": [{"index": 0, "finish_reason": finish, "message": message}],
         "usage": tokens | {"total_tokens": sum(tokens.values())},
     }
 
@@ -265,14 +264,7 @@ def chat(body: dict[str, Any], says: Mapping[str, Any]) -> dict[str, Any]:
         function = {"name": says["call"], "arguments": json.dumps(says.get("arguments", {}))}
         call = {"id": "call-1", "type": "function", "function": function}
         message, finish = {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
-    return {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 1_750_000_000,
-        "model": body["model"],
-        "choices": [{"index": 0, "finish_reason": finish, "message": message}],
-        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-    }
+    return _completion(body, message, finish, 1, 1)
 
 
 def relevances(prompt: str, do: Do = Do.ANSWER) -> dict[str, float]:
@@ -378,10 +370,9 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0, help="0: any free one; it is printed")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds per answer")
     parser.add_argument("--spread", type=float, default=0.0, help="share by which an answer may take longer or shorter")
-    parser.add_argument("--do", type=Do, default=Do.ANSWER, choices=list(Do))
     args = parser.parse_args()
     with suppress(KeyboardInterrupt):
-        act = Act(args.do, delay=args.delay, spread=args.spread)
+        act = Act(delay=args.delay, spread=args.spread)
         asyncio.run(_serve(OpenAiServer(act, port=args.port, keep=False)))
 
 

@@ -1,24 +1,88 @@
-"""The command line `sager`: one verb per job. `main` is its entry point.
+"""The command line `sager`: one verb per job.
 
-A command's module is imported with the command (`groups`) and imports nothing slow at its top, because `sager --help`
-imports them all.
+A command's module is imported on use, because importing all takes longer than most commands. It imports nothing slow
+at its top, because `sager --help` imports them all.
 """
 
 import gc
 import os
 import signal
 import sys
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any, cast
 
 import typer
+from typer.core import TyperGroup
 
 from streams import permissions
-from streams.cli.errors import INTERRUPTED
-from streams.cli.groups import HeadedGroup
+from streams.cli.errors import INTERRUPTED, report_errors
 from streams.cli.options import examples
 
 # More new objects than the imports of most commands create: collecting among them frees nothing.
 IMPORTED_OBJECTS = 100_000
+# The modules of the commands, by heading of the help.
+HEADINGS: dict[str, dict[str, str]] = {
+    "Getting started": {"demo": "demo", "up": "up", "import": "importing", "doctor": "deployment", "config": "setup"},
+    "A person's policy": {"policy": "policy", "card": "person", "slim": "person", "mcp": "mcp"},
+    "Data and analysis": {"sql": "sql", "replay": "replay", "global-skill": "skills", "schemas": "schemas"},
+    "Operations": {
+        **dict.fromkeys(("worker", "materialize", "serve", "webhooks", "console"), "processes"),
+        "topics": "deployment",
+        "acls": "deployment",
+        "token": "setup",
+        "dead-letters": "dead_letters",
+        "rebuild": "skills",
+        "weights": "skills",
+    },
+    "Evaluation": {"eval": "evaluation.leave_one_out"},
+}
+
+
+class Commands(Mapping[str, Any]):
+    """The commands by name, each loaded on access from its module."""
+
+    def __init__(self, headings: Mapping[str, Mapping[str, str]]) -> None:
+        self._modules = {name: module for listed in headings.values() for name, module in listed.items()}
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            module = import_module(f"streams.cli.{self._modules[name]}")
+            app = typer.Typer(rich_markup_mode=None)  # rich's boxes take twice as long
+            app.add_typer(module.app)
+            self._loaded |= typer.main.get_group(app).commands
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
+class HeadedGroup(TyperGroup):
+    """The top-level group: its help lists the commands under headings."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.commands = cast("dict[str, Any]", Commands(HEADINGS))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, and report expected errors."""
+        with report_errors():
+            return super().invoke(ctx)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, one per line."""
+        widest = max(map(len, self.commands))
+        limit = formatter.width - 6 - widest
+        for heading, listed in HEADINGS.items():
+            with formatter.section(heading):
+                # Padded, so that the columns of all headings align.
+                lines = [(f"{name:<{widest}}", self.commands[name].get_short_help_str(limit)) for name in listed]
+                formatter.write_dl(lines)
+
 
 app = typer.Typer(
     name="sager",
@@ -50,7 +114,7 @@ def sager(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Streaming policy skills: teach an AI agent how each of its users decides, over Kafka.
+    """Teach an AI agent how each of its users decides, over Kafka.
 
     Settings come from SAGER_* variables and the TOML file that SAGER_CONFIG names; `sager config` prints them.
     """
@@ -60,7 +124,7 @@ def sager(
 
 
 def main() -> None:
-    """Run the command line. Ctrl-C ends it with exit code 130 and without a traceback."""
+    """Run the command line; Ctrl-C ends it without a traceback."""
     # Garbage collection, and pydantic's search for plug-ins, each take a tenth of a short command's time.
     gc.set_threshold(IMPORTED_OBJECTS)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")

@@ -1,4 +1,4 @@
-"""Turns errors into one message on stderr with the next step, and an exit code.
+"""Turns errors into a message with the next step and a code.
 
 | code | meaning |
 |---|---|
@@ -25,7 +25,7 @@ FAILED, WRONG_USE, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141
 
 @contextmanager
 def report_errors() -> Iterator[None]:
-    """Report expected errors in one message; all others are bugs and keep their traceback."""
+    """Report expected errors in one message; bugs keep their traceback."""
     try:
         yield
         sys.stdout.flush()
@@ -63,7 +63,7 @@ def error_message(error: Exception) -> str | None:
 
 
 def _is(error: Exception, module: str, name: str) -> bool:
-    """Return True if an error is of a class in a module, without importing the module."""
+    """Return True for an error of this class, without importing its module."""
     imported = sys.modules.get(module)
     return imported is not None and isinstance(error, getattr(imported, name))
 
@@ -78,7 +78,7 @@ def _is_interruption(error: Exception) -> bool:
 
 
 def _of_validation(error: Any) -> str:
-    """Name the wrong settings or fields, but not their values, which may be secrets."""
+    """Name the wrong settings, but not their values: they may be secret."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
     if error.title == "Settings":
         fields = [str(each["loc"][0]) if each["loc"] else "" for each in details]

@@ -35,7 +35,7 @@ def mcp(
         Path | None, typer.Option(help="Instead of SAGER_TOKEN or the file of `sager up`.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Serve the Model Context Protocol on standard input and output, for an agent's host to start and end.
+    """Serve the Model Context Protocol on standard input and output.
 
     Its tools call the HTTP API with one token, which limits the users that it can act for.
     """
@@ -57,7 +57,7 @@ def mcp(
 
 
 def _token(file: Path | None, data_dir: Path) -> str:
-    """Return the token of the named file, else SAGER_TOKEN, else the token of `sager up`."""
+    """Return the token of the file, SAGER_TOKEN or `sager up`."""
     path = file or data_dir / TOKEN_FILE
     from_environment = os.environ.get("SAGER_TOKEN", "").strip() if file is None else ""
     try:

@@ -30,7 +30,7 @@ Since = Annotated[
 
 
 def settings(**given: Any) -> "Settings":
-    """Return the effective configuration: these options, then the environment, then the TOML file."""
+    """Merge these options, the environment and the TOML file."""
     from pydantic_settings import SettingsError  # noqa: PLC0415
 
     from streams.settings import Settings, UnknownSetting, unknown_variables  # noqa: PLC0415
@@ -69,7 +69,7 @@ def connected_settings(bootstrap: str | None) -> "Settings":
 
 
 def moment_ms(text: str | None) -> int:
-    """Parse a moment, or a duration before now, into milliseconds since 1970; 0 for None.
+    """Parse a moment, or a duration before now, into epoch milliseconds.
 
     >>> moment_ms("1970-01-02")
     86400000

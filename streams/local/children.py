@@ -1,4 +1,4 @@
-"""Child processes: start, end, log files, and their health and metrics over HTTP."""
+"""Child processes: start, end, logs, health and metrics."""
 
 import ctypes
 import json
@@ -28,7 +28,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """Return this process's environment with the explicit values of `settings`, and no other setting of ours."""
+    """Return this environment with the explicit values of `settings` alone."""
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -55,14 +55,14 @@ def _as_text(value: Any) -> str:
 def start_child(
     args: Sequence[str], settings: Settings, log: Path, inherited_fds: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
-    """Start `sager ARGS` as a child with these settings; its output is appended to a log file."""
+    """Start `sager ARGS` as a child that writes to a log."""
     return start_module(["streams.cli", *args], settings, log, inherited_fds, subprocess.DEVNULL)
 
 
 def start_module(
     module: Sequence[str], settings: Settings, log: Path, inherited_fds: Sequence[int], stdin: int
 ) -> subprocess.Popen[bytes]:
-    """Start a Python module as a child that ends with us, see `die_with_parent`."""
+    """Start a Python module as a child that ends with us."""
     with open_log(log) as out:
         return subprocess.Popen(  # noqa: S603 - ourselves, no shell
             [sys.executable, "-P", "-m", *module],
@@ -76,13 +76,13 @@ def start_module(
 
 
 def signal_on_parent_exit(number: signal.Signals = signal.SIGKILL) -> None:
-    """Have the kernel signal this process when the thread that started it ends. Linux only."""
+    """Request a signal when the thread that started us ends; Linux only."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number)
 
 
 def die_with_parent() -> None:
-    """Request a SIGTERM for this process when the process that started it with `start_child` ends. Linux only."""
+    """Request a SIGTERM when the process that called `start_child` ends; Linux only."""
     parent = os.environ.pop(_PARENT, "")
     if parent and sys.platform.startswith("linux"):
         signal_on_parent_exit(signal.SIGTERM)
@@ -91,7 +91,7 @@ def die_with_parent() -> None:
 
 
 def end_child(process: subprocess.Popen[bytes] | None, seconds: float) -> None:
-    """Terminate a process, and kill it if it is still running after this time."""
+    """Terminate a process, and kill it after this time."""
     if process is None:
         return
     if process.poll() is None and seconds:
@@ -118,7 +118,7 @@ def open_log(log: Path) -> Iterator[int]:
 
 
 def rotate_log(log: Path, max_bytes: int = MAX_LOG_BYTES) -> bool:
-    """Move the contents of an oversized log to `NAME.log.1`; return True if it was oversized."""
+    """Move an oversized log to `NAME.log.1`; return True if it was."""
     if not log.exists() or log.stat().st_size <= max_bytes:
         return False
     older = log.with_name(f"{log.name}.1")
@@ -136,7 +136,7 @@ def _get(request: str | urllib.request.Request) -> str:
 
 
 def why_not_ready(url: str) -> str:
-    """Return the reasons why a process is not ready yet; empty once its address answers with 200."""
+    """Return why a process is not ready; empty once it is."""
     try:
         _get(url)
     except urllib.error.HTTPError as refusal:
@@ -148,7 +148,7 @@ def why_not_ready(url: str) -> str:
 
 
 def materializer_offsets(address: str) -> dict[str, int] | None:
-    """Return the materializer's next offsets, summed over each topic's partitions; None without an answer."""
+    """Return the materializer's next offsets, summed by topic; None without an answer."""
     try:
         families = text_string_to_metric_families(_get(f"{address}/metrics"))
     except OSError:
@@ -162,7 +162,7 @@ def materializer_offsets(address: str) -> dict[str, int] | None:
 
 
 def console_link(url: str, token: str) -> str | None:
-    """Return a one-time sign-in address of the console; None if the server refuses the token."""
+    """Return a one-time console link; None if the token is refused."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     request = urllib.request.Request(f"{url}/v1/console/links", b"{}", headers, method="POST")  # noqa: S310 - as above
     try:

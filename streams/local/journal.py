@@ -1,4 +1,4 @@
-"""The journal: a file with every record that the embedded broker holds, because the broker keeps nothing itself.
+"""The journal: a file with every record of the embedded broker.
 
 A frame has a length, a checksum, a line of JSON and, in most frames, a record batch with the broker's offsets. Other
 frames have the committed offsets of the workers' group. Compaction writes a new file, which then replaces this one.
@@ -25,7 +25,7 @@ from schemas import TOPICS, BadRecord, Receipt, Topic, decode, moment_of
 from schemas.topics import CONSUMED_TOPICS, by_name
 from streams.exceptions import StreamsError
 from streams.local.batches import BatchRecord, bounds, build_batches, records
-from streams.local.broker_client import Partition
+from streams.local.broker import Partition
 from streams.settings import Settings
 
 LOCK_SECONDS = 60.0
@@ -37,12 +37,12 @@ logger = logging.getLogger("sager.journal")
 
 
 class JournalUnusable(StreamsError, RuntimeError):
-    """The journal belongs to another deployment, is in use, or cannot be written."""
+    """The journal is another deployment's, in use, or unwritable."""
 
 
 @dataclass
 class JournalContents:
-    """Records by offset, the workers' commits, and the end offset of each partition."""
+    """Records by offset, the workers' commits, and partitions' end offsets."""
 
     records: dict[Partition, list[BatchRecord]] = field(default_factory=dict)
     commits: dict[Partition, int] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class JournalContents:
     ends: dict[Partition, int] = field(default_factory=dict)
 
     def batches(self) -> Iterator[tuple[Partition, bytes]]:
-        """Yield batches with the records that span all offsets from 0 to each partition's end."""
+        """Yield batches that span each partition's offsets from 0 to its end."""
         for partition, end in self.ends.items():
             for batch in build_batches(self.records.get(partition, []), end):
                 yield partition, batch
@@ -80,7 +80,7 @@ def _commits_frame(offsets: Mapping[Partition, int]) -> bytes:
 
 
 def frames(path: Path, size: int | None = None) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Yield the frames of a journal, or of its first `size` bytes, up to the first damaged one."""
+    """Yield the intact frames of a journal's first `size` bytes."""
     with path.open("rb") as file:
         while (size is None or file.tell() < size) and len(start := file.read(_FRAME.size)) == _FRAME.size:
             length, checksum = _FRAME.unpack(start)
@@ -94,7 +94,7 @@ def frames(path: Path, size: int | None = None) -> Iterator[tuple[dict[str, Any]
 
 
 def read(settings: Settings, size: int | None = None) -> JournalContents | None:
-    """Return the contents of the journal, or of its first `size` bytes; None without a journal."""
+    """Return the contents of the journal's first `size` bytes; None without one."""
     log, path = JournalContents(), path_of(settings)
     if not path.exists():
         return None
@@ -122,7 +122,7 @@ def _deployment(settings: Settings) -> dict[str, Any]:
 
 
 def write(settings: Settings, log: JournalContents) -> Path:
-    """Write a log to a new file next to the journal, and return its path."""
+    """Write a new file next to the journal, and return its path."""
     new = path_of(settings).with_suffix(".new")
     new.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new.parent.chmod(0o700)
@@ -148,7 +148,7 @@ def install(new: Path) -> None:
 
 
 class Journal:
-    """The journal while a broker runs. It is unbuffered: appended frames survive a crash of this process."""
+    """The journal while a broker runs, unbuffered to survive a crash."""
 
     def __init__(self, settings: Settings) -> None:
         self._path = path_of(settings)
@@ -173,7 +173,7 @@ class Journal:
             os.fsync(self._file)
 
     def switch_to_compacted(self, size: int) -> None:
-        """Replace the file by its compacted first `size` bytes, and append the frames after them."""
+        """Install the compacted first `size` bytes, and append the later frames."""
         rest = os.pread(self._file, self.size - size, size)
         os.close(self._file)
         new = self._path.with_suffix(".new")
@@ -191,7 +191,7 @@ class Journal:
 
 
 def compact(log: JournalContents, settings: Settings, now: datetime | None = None) -> tuple[JournalContents, int]:
-    """Drop older values of a key, expired events and events of erased people, as Kafka and a worker would.
+    """Drop superseded values, expired events and events of erased people.
 
     Offsets stay the same. Events that the workers have not processed stay. Returns the rest, and the number of erased
     people's records that wait for the workers.
@@ -254,7 +254,7 @@ def _covered_by_receipts(log: JournalContents, settings: Settings) -> Callable[[
 
 
 def lock(settings: Settings, seconds: float = LOCK_SECONDS) -> int:
-    """Lock the data folder for this `sager up`, and return the lock's file descriptor.
+    """Lock the data folder, and return the lock's file descriptor.
 
     Processes that inherit the descriptor share the lock, until the last one closes it or ends.
     """
@@ -278,7 +278,7 @@ def lock(settings: Settings, seconds: float = LOCK_SECONDS) -> int:
 
 
 def main() -> None:
-    """Compact the first bytes of the journal to a new file, for `Journal.switch_to_compacted`."""
+    """Compact the journal's first bytes to a new file, for `switch_to_compacted`."""
     settings = Settings()
     log = read(settings, int(sys.argv[1]))
     if log is not None:

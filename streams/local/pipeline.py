@@ -1,4 +1,4 @@
-"""The whole pipeline on one machine: broker, worker, materializer and console as child processes."""
+"""The whole pipeline on one machine, as child processes."""
 
 import logging
 import os
@@ -17,8 +17,7 @@ from streams.exceptions import KafkaUnreachable, StreamsError
 from streams.http import tokens
 from streams.kafka import topics
 from streams.local import TOKEN_FILE
-from streams.local.broker import free_port
-from streams.local.broker_client import BrokerClient, Partition
+from streams.local.broker import BrokerClient, Partition, free_port
 from streams.local.children import (
     console_link,
     end_child,
@@ -54,11 +53,11 @@ logger = logging.getLogger("sager.up")
 
 
 class ChildDied(StreamsError, RuntimeError):
-    """A process ended by itself, too often to restart it; the message names its log."""
+    """A process ended by itself too often; the message names its log."""
 
 
 def local_token(settings: Settings) -> str:
-    """Return the token of a private data folder; the first start creates it, with all scopes."""
+    """Return the data folder's token, created at the first start."""
     file, known = settings.data_dir / TOKEN_FILE, settings.data_dir / TOKENS_FILE
     secret = file.read_text(encoding="ascii").strip() if file.exists() else ""
     if not secret or not known.exists() or tokens.token_hash(secret) not in known.read_text(encoding="utf-8"):
@@ -71,7 +70,7 @@ def local_token(settings: Settings) -> str:
 
 
 class LocalPipeline:
-    """Broker, topics, worker and materializer, and the console if it has a port. Use it as a context manager.
+    """Broker, worker, materializer, and the console if it has a port.
 
     The broker has a journal, see `streams.local.proxy`. Port 0 is a free one.
     """
@@ -113,18 +112,18 @@ class LocalPipeline:
 
     @property
     def url(self) -> str | None:
-        """The address of the HTTP API and the console, if they are served."""
+        """The address of the HTTP API and the console, if served."""
         return None if self._http_port is None else f"http://{self.settings.http_host}:{self._http_port}"
 
     def link(self) -> str | None:
-        """Return a one-time sign-in address of the console; None if the API has tokens that we do not know."""
+        """Return a one-time console link; None without a known token."""
         return console_link(self.url, self.token) if self.url and self.token else None
 
     def _address(self, name: str) -> str:
         return f"http://{self.settings.metrics_host}:{self._ports[name]}"
 
     def start(self) -> Self:
-        """Start everything in order; if a process fails to start, end the others."""
+        """Start everything in order; after a failure, end the others."""
         try:
             self._lock = lock(self.settings)
             self._start_broker()
@@ -152,7 +151,7 @@ class LocalPipeline:
         )
 
     def _start_broker(self) -> None:
-        """Start the broker with its journal; clients reach it once its records are restored."""
+        """Start the broker with its journal; its records come first."""
         assert self._lock is not None  # noqa: S101 - for the type
         own, log = free_port(), self.logs[BROKER]
         command = ["streams.local.proxy", *map(str, (self.port, own, log))]
@@ -216,7 +215,7 @@ class LocalPipeline:
             raise self._died(BROKER, self._proxy.returncode)
 
     def _count_death(self, name: str, died: ChildDied) -> None:
-        """Count a process that has ended; raise `died` if it must not be restarted."""
+        """Count an ended process; raise `died` if it must not restart."""
         now = time.monotonic()
         deaths = self._deaths[name] = [at for at in (*self._deaths[name], now) if now - at <= CRASH_WINDOW_SECONDS]
         if not self._was_ready or len(deaths) > len(RESTART_PAUSES):
@@ -231,7 +230,7 @@ class LocalPipeline:
         return ChildDied("\n".join([f"the {name} has ended{how}. Its log, {log}, ends:", *lines]))
 
     def wait_until_ready(self, seconds: float = 60.0) -> None:
-        """Wait until every process is ready; raise `StreamsError` if one is not ready in time."""
+        """Wait until every process is ready; raise `StreamsError` after that time."""
         give_up = time.monotonic() + seconds
         wanted = {name: f"{self._address(name)}/ready" for name in self._ports}
         if self.url is not None:
@@ -245,12 +244,10 @@ class LocalPipeline:
                 time.sleep(0.1)
         self._was_ready = True
 
-    def records_left(self) -> int:
-        """Return the number of records that the worker has yet to process."""
-        return self._left(self._ends(CONSUMED_TOPICS))
-
-    def finish_work(self, seconds: float, report: Callable[[int], None], *, per_record: bool) -> int:
-        """Wait until the worker has processed all records and their consequences; return the number left.
+    def finish_work(
+        self, seconds: float, report: Callable[[int], None] = lambda left: None, *, per_record: bool
+    ) -> int:
+        """Wait until the worker has processed everything; return the number left.
 
         `seconds` limits the whole wait, or with `per_record` the time without progress. `report` gets the number left.
         """
@@ -261,7 +258,7 @@ class LocalPipeline:
                 if per_record and left < fewest:
                     give_up, fewest = time.monotonic() + seconds, left
                 if time.monotonic() > give_up:
-                    return self.records_left()
+                    return self._left(self._ends(CONSUMED_TOPICS))
                 report(left)
                 self.check()
                 time.sleep(0.1)
@@ -278,7 +275,7 @@ class LocalPipeline:
             return wire.ends(each for each in partitions_of(self.settings) if each[0] in names)
 
     def stop(self, *, at_once: bool = False) -> None:
-        """End the worker, then the materializer once it has read everything, then the broker.
+        """End the worker, the materializer once it has everything, the broker.
 
         `at_once` kills the first two instead, which loses nothing: the journal has all accepted records.
         """
@@ -305,7 +302,7 @@ class LocalPipeline:
         self._proxy = None
 
     def _drain_materializer(self, materializer: subprocess.Popen[bytes]) -> None:
-        """Wait until the materializer has committed all records that the broker has now."""
+        """Wait until the materializer has committed the broker's present records."""
         give_up = time.monotonic() + DRAIN_SECONDS
         wanted: Counter[str] = Counter()
         try:

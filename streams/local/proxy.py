@@ -1,4 +1,4 @@
-"""The proxy in front of the embedded broker: it acknowledges a record only once the journal has it.
+"""The broker's proxy: it acknowledges a record after journaling it.
 
 It owns the broker on a private port and forwards Kafka's requests from the public port. Answers to Produce and
 OffsetCommit wait for the journal. Answers to Fetch wait for earlier Produce requests, so no consumer sees a record that
@@ -59,7 +59,7 @@ _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass
 class _Pending:
-    """A request that the broker has not answered, decoded if its kind is in `_DECODED`."""
+    """A request that waits for the broker, decoded if in `_DECODED`."""
 
     api: int
     version: int
@@ -70,7 +70,7 @@ class _Pending:
 
 
 class Proxy:
-    """Serves clients and writes the journal, which the broker has been loaded from."""
+    """Serves clients and writes the journal."""
 
     def __init__(self, settings: Settings, broker_port: int, compaction_bytes: int = COMPACTION_BYTES) -> None:
         self._settings, self._broker_port, self._compaction_bytes = settings, broker_port, compaction_bytes
@@ -81,7 +81,7 @@ class Proxy:
         self.unjournaled: set[_Future] = set()
 
     async def serve(self, port: int, end: asyncio.Event) -> None:
-        """Serve clients on a port until `end` is set, then flush the journal to the disk."""
+        """Serve clients until `end` is set, then sync the journal."""
         server = await asyncio.start_server(self._accept, "127.0.0.1", port, limit=BUFFER_BYTES)
         keeping = asyncio.create_task(self._maintain_journal())
         await end.wait()
@@ -158,7 +158,7 @@ class _Connection:
         self._answers: asyncio.Queue[tuple[set[_Future], bytes]] = asyncio.Queue(MAX_ANSWERS)
 
     async def run(self) -> None:
-        """Forward requests and answers until either side closes and the journal has all accepted batches."""
+        """Forward until either side closes and accepted batches are journaled."""
         parts = [asyncio.create_task(each) for each in (self._forward(), self._journal_answers(), self._send())]
         try:
             done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
@@ -285,7 +285,7 @@ def _compaction(size: int) -> subprocess.Popen[bytes]:
 
 
 async def _until_the_end(settings: Settings, port: int, broker_port: int) -> None:
-    """Serve until SIGTERM, or until the last process that needs the broker closes our standard input."""
+    """Serve until SIGTERM, or until the last user closes our stdin."""
     loop, end = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, end.set)
     loop.add_reader(0, end.set)
@@ -293,7 +293,8 @@ async def _until_the_end(settings: Settings, port: int, broker_port: int) -> Non
 
 
 def main() -> None:
-    """Start a broker, and open the public port at the first byte on standard input: the journal is loaded then."""
+    """Start a broker; open the public port at stdin's first byte."""
+    # `sager up` writes it once the journal is restored.
     port, broker_port, log = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
     settings = Settings()
     configure(settings.log_level, settings.log_format)

@@ -1,4 +1,4 @@
-"""Restores the journal into a new broker: the same records at the same offsets, and the committed offsets."""
+"""Restores the journal's records and commits into a new broker."""
 
 import json
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from streams.analytics.store import Progress, live_file, open_store
 from streams.exceptions import StreamsError
 from streams.kafka.topics import admin
 from streams.local.batches import bounds
-from streams.local.broker_client import BrokerClient, Partition
+from streams.local.broker import BrokerClient, Partition
 from streams.local.journal import (
     JournalContents,
     JournalUnusable,
@@ -28,7 +28,7 @@ REQUEST_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Restored:
-    """The number of restored records, and of those that wait for the workers.
+    """The numbers of restored records and of unprocessed ones.
 
     `ends` has the end offset of each partition, `topic_ids` the ids of the topics in the last broker.
     """
@@ -40,7 +40,7 @@ class Restored:
 
 
 def restore(settings: Settings, broker: str) -> Restored:
-    """Compact the journal, or create one, and send its records to a new broker at a private address.
+    """Compact or create the journal, and send its records to `broker`.
 
     Raises OSError if the journal cannot be written.
     """
@@ -80,7 +80,7 @@ def restore(settings: Settings, broker: str) -> Restored:
 
 
 def restore_materializer_offsets(settings: Settings, loaded: Restored) -> None:
-    """Let the materializer continue at its offsets, although the topics have new ids."""
+    """Let the materializer continue, although the topics have new ids."""
     names = sorted({name for name, _ in partitions_of(settings)})
     client = admin(settings)
     described = client.describe_topics(TopicCollection(names), request_timeout=REQUEST_SECONDS)

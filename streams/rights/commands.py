@@ -1,4 +1,4 @@
-"""Sends commands, corrections and requests to erase, and waits for the worker's answer."""
+"""Sends commands of people, and waits for the worker's answer."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,7 @@ AnswerT = TypeVar("AnswerT", bound=Event)
 
 
 class CommandClient:
-    """Sends commands about one user or domain and reads their partition for answers. Use it as a context manager.
+    """Sends commands of one user or domain, and reads the answers.
 
     Each method returns None if no answer arrives in time; a worker then applies the command later. Each raises
     `NotProduced` if the broker rejects the command, and `KafkaException` if it does not answer.
@@ -34,19 +34,19 @@ class CommandClient:
         self._log = Consumer(client_config(settings, **no_group("commands"), **reading))
 
     def change_skill(self, command: SkillCommand | Correction, seconds: float) -> SkillDiff | None:
-        """Send a command or a correction and return the diff that answers it."""
+        """Send a command or a correction, and return its diff."""
         key = (command.event_id, command.user_id, command.domain)
         return self._request(
             command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == key, seconds
         )
 
     def change_card(self, command: CardCommand, seconds: float) -> CardDiff | None:
-        """Send a command about a card and return its diff. A command that changes nothing has none."""
+        """Send a card's command, and return its diff, if it changes anything."""
         key = (command.event_id, command.user_id)
         return self._request(command, CardDiff, lambda diff: (diff.event_id, diff.user_id) == key, seconds)
 
     def forget(self, request: ForgetRequest, seconds: float) -> Receipt | None:
-        """Send a request to erase and return the receipt once the erasure is done."""
+        """Send a request to erase, and return the final receipt."""
 
         def is_done(receipt: Receipt) -> bool:
             return any(scope.done and scope.event_id == request.event_id for scope in receipt.scopes)
@@ -54,7 +54,7 @@ class CommandClient:
         return self._request(request, Receipt, is_done, seconds)
 
     def change_weights(self, command: WeightCommand, seconds: float) -> Weights | None:
-        """Send a command about a domain's weights and return the weights that include it."""
+        """Send a command about weights, and return the changed weights."""
         # Weights list the offsets of their commands, not the ids.
         topic = self._settings.topic(command.TOPIC)
         begin = self._end(topic)

@@ -1,4 +1,4 @@
-"""Exports all data about a person in Kafka and DuckDB to a gzip file of JSON lines.
+"""Exports all data about a person as gzipped JSON lines.
 
 `DataSubject` decides which records, or parts of records, are the person's: an export must not reveal another's data.
 """
@@ -48,7 +48,7 @@ class DataSubject:
         object.__setattr__(self, "quoted", (orjson.dumps(self.user_id), json.dumps(self.user_id).encode()))
 
     def owns(self, topic: Topic, key: bytes | None, value: bytes | None) -> bool:
-        """Return True if a record is about this person, by its content or else by its key."""
+        """Return True for this person's record, by content or else by key."""
         if topic.key is Key.SUBJECT:
             return key == subject_digest(self.user_id).encode()
         if topic.key is Key.ORIGINAL:
@@ -62,7 +62,7 @@ class DataSubject:
         return user == self.user_id if user is not None else is_keyed
 
     def is_named_in(self, key: bytes | None, value: bytes | None) -> bool:
-        """Return True if a dead letter's record names this person; its bytes may be anything."""
+        """Return True if a dead letter's record, any bytes, names this person."""
         user = _user_in(value or b"")
         if user is not None:
             return user == self.user_id
@@ -70,7 +70,7 @@ class DataSubject:
         return key == self.user_id.encode() or any(each in part for part in named for each in self.quoted)
 
     def is_erased(self, event: Model | None, logged_at: datetime | None) -> bool:
-        """Return True if a record, None if unreadable, is erased; raise `BadRecord` for one from the future."""
+        """Return True for an erased record; raise `BadRecord` for a future one."""
         if self.barrier is None:
             return False
         if event is not None and self.barrier.covers(event, logged_at):
@@ -80,7 +80,7 @@ class DataSubject:
         return self.barrier.covers_moment(self.user_id, getattr(event, "domain", None), logged_at)
 
     def personal_part(self, event: Model, value: bytes) -> Any:
-        """Return this person's part of a record as JSON; None if there is none."""
+        """Return this person's part of a record as JSON, if any."""
         if isinstance(event, ItemUpdate) and event.taker != self.neighbour:
             return None
         if isinstance(event, ItemMemory):
@@ -137,7 +137,7 @@ class Header(Model):
 
 @dataclass
 class ExportCounts:
-    """The number of records by topic and table, and the publication time of DuckDB's snapshot, if any."""
+    """The records by topic and table, and the snapshot's publication time."""
 
     topics: dict[str, int] = field(default_factory=dict)
     tables: dict[str, int] = field(default_factory=dict)
@@ -145,7 +145,7 @@ class ExportCounts:
 
 
 def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = lambda *_: None) -> ExportCounts:
-    """Write a header, a line per record, a line per row of the newest DuckDB snapshot, and the counts.
+    """Write a header, a line per record and row, and the counts.
 
     Raises `MaterializerError` if the snapshot is unreadable or of another deployment.
     """
@@ -173,7 +173,7 @@ def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = la
 def export_topic(
     scanner: Scanner, topic: Topic, subject: DataSubject, progress: Progress = lambda *_: None
 ) -> Iterator[tuple[Message, bytes]]:
-    """Yield a person's records as JSON, without erased ones; of a compacted topic, only the newest per key."""
+    """Yield a person's records as JSON, without superseded and erased ones."""
     where = scanner.partitions(topic.base)
     if topic.key in KEYED_BY_USER:
         where = [where[partition_of(subject.user_id, len(where))]]
@@ -231,14 +231,15 @@ def export_tables(
 
 
 def _conditions(con: duckdb.DuckDBPyConnection, subject: DataSubject) -> Iterator[tuple[str, str]]:
-    """Yield the tables that can have rows of a person, with a condition for these rows."""
-    for column, name in (("user_id", subject.user_id), ("subject", subject_digest(subject.user_id))):
-        query = (
-            "SELECT table_name FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, table_oid, table_name) "
-            "WHERE database_name = 'snapshot' AND column_name = $1 ORDER BY table_name"
-        )
-        for (table,) in con.execute(query, [column]).fetchall():
-            yield table.replace('"', '""'), f'"{column}" = {sql_literal(name)}'
+    """Yield tables with a condition for a person's rows."""
+    names = {"user_id": subject.user_id, "subject": subject_digest(subject.user_id)}
+    query = (
+        "SELECT table_name, column_name FROM duckdb_columns() "
+        "JOIN duckdb_tables() USING (database_name, table_oid, table_name) "
+        "WHERE database_name = 'snapshot' AND column_name IN ('user_id', 'subject') ORDER BY ALL"
+    )
+    for table, column in con.execute(query).fetchall():
+        yield table.replace('"', '""'), f"{column} = {sql_literal(names[column])}"
     letters = []
     result = con.execute("SELECT event_id, kafka_offset, key, value FROM dead_letters")
     while rows := result.fetchmany(_ROWS):

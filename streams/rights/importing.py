@@ -1,4 +1,4 @@
-"""Imports an export; the file comes from outside, so everything in it is validated first."""
+"""Imports an export, after validating everything in it."""
 
 import gzip
 import zlib
@@ -30,14 +30,14 @@ class InvalidExport(StreamsError, ValueError):
 
 @dataclass(frozen=True)
 class Bundle:
-    """The validated skills and card of an export, all about the person in its header."""
+    """The validated skills and card of the person in the header."""
 
     header: Header
     skills: dict[str, PolicySkill]
     card: Card | None = None
 
     def chosen(self, domain: str | None) -> list[PolicySkill]:
-        """Return the skill of this domain, or all skills; raise `NotPortable` if there is none."""
+        """Return the domain's skill, or all; raise `InvalidExport` without any."""
         found = [skill for name, skill in self.skills.items() if domain in (None, name)]
         if not found:
             there = ", ".join(sorted(self.skills)) or "none"
@@ -55,7 +55,7 @@ class ImportOrder:
 
 
 class ImportedSkill(BaseModel):
-    """The new version of an imported skill; None: no worker has applied it yet."""
+    """An imported skill's new version; None: not applied yet."""
 
     domain: str
     version: int | None
@@ -66,7 +66,7 @@ class ImportedSkill(BaseModel):
 
 @dataclass
 class ImportResult:
-    """The number of applied statements and card lines, and the new version by domain; None: not applied yet."""
+    """Applied statements and card lines, and diffs by domain, None if pending."""
 
     statements: int = 0
     lines: int = 0
@@ -74,7 +74,7 @@ class ImportResult:
 
     @property
     def skills(self) -> list[ImportedSkill]:
-        """The new version of each skill, with the number of added and removed lines."""
+        """The new version of each skill, with its line counts."""
         found = []
         for domain, diff in self.diffs.items():
             version, changes, refused = (None, (), ()) if diff is None else (diff.version, diff.changes, diff.refused)
@@ -85,7 +85,7 @@ class ImportResult:
 
 
 def load(source: BinaryIO) -> Bundle:
-    """Read and validate an export; only its skills and card are used. `InvalidExport` names the wrong line."""
+    """Read an export's skills and card; `InvalidExport` names a wrong line."""
     header: Header | None = None
     skills: dict[str, PolicySkill] = {}
     card: Card | None = None
@@ -135,7 +135,7 @@ def _check_user(state: PolicySkill | Card, header: Header) -> None:
 def import_bundle(
     settings: Settings, bundle: Bundle, user: str, order: ImportOrder, seconds: float, *, domain: str | None = None
 ) -> ImportResult:
-    """Send one command per skill, the lasting statements and the card; wait up to `seconds` for each."""
+    """Send skills, lasting statements and card; wait `seconds` for each answer."""
     skills = bundle.chosen(domain)
     # All commands are built before the first is sent: an invalid one must not leave half an import.
     order_fields = {"occurred_at": order.at, "user_id": user, "actor": order.actor, "reason": order.reason}
@@ -159,7 +159,7 @@ def import_bundle(
 
 
 def card_commands(card: Card, user: str, order: ImportOrder, domain: str | None = None) -> Iterator[CardCommand]:
-    """Yield commands that set a card's current lines for `user`, and pin the pinned ones."""
+    """Yield commands that set and pin a card's lines for `user`."""
     common = {"occurred_at": order.at, "user_id": user, "actor": order.actor}
     for line in card.lines:
         if domain not in (None, line.domain):
@@ -171,7 +171,7 @@ def card_commands(card: Card, user: str, order: ImportOrder, domain: str | None 
 
 
 def lasting_statements(skill: PolicySkill, at: datetime) -> list[Statement]:
-    """Return the statements without a session or an end before `at`, oldest first."""
+    """Return the statements outside sessions that hold at `at`, oldest first."""
     return [each for each in skill.stated if each.scope is Scope.ALWAYS and (each.until is None or each.until > at)]
 
 

@@ -1,4 +1,4 @@
-"""The stored data about one person, and previews of an erasure and of an import."""
+"""The stored data about a person; previews of erasures and imports."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -63,7 +63,7 @@ class DataInventory:
         return sorted({name for counts in counted for name in counts if name is not None})
 
     def count_records(self, base: str, domain: str | None) -> int:
-        """Return the number of records of a topic or table, in one domain or in all."""
+        """Count a topic's or table's records in a domain or all."""
         # A topic and its table have the same events for different times: the larger number is closer to the truth.
         found = (self.topics.get(base), self.tables.get(base.replace("-", "_")))
         return max((counts[domain] if domain else counts.total() for counts in found if counts is not None), default=0)
@@ -86,7 +86,7 @@ def line_ids(diff: SkillDiff) -> set[str]:
 
 
 def find_data(settings: Settings, user: str, domain: str | None = None, line: str | None = None) -> DataInventory:
-    """Return the data about a person, a domain or a line from the first store that has any.
+    """Return the data from the first store that has any.
 
     The order is the snapshot, the log of skills, then the topics of apps.
     """
@@ -116,7 +116,7 @@ def skills(settings: Settings, user: str) -> DataInventory:
 
 
 def count_records(settings: Settings, user: str, progress: Progress = lambda *_: None) -> DataInventory:
-    """Count the data in all stores, without erased records that wait for a topic's retention."""
+    """Count the data in all stores, without erased records."""
     inventory = DataInventory(user)
     _read_snapshot(settings, inventory)
     topics = [topic for topic in TOPICS.values() if topic.key in NAMING_USERS]
@@ -129,7 +129,7 @@ def count_records(settings: Settings, user: str, progress: Progress = lambda *_:
 
 
 def open_snapshot(settings: Settings) -> DuckDBPyConnection | None:
-    """Connect to the deployment's snapshot; return None if it is missing or of another deployment."""
+    """Connect to the snapshot; None if missing or of another deployment."""
     try:
         return read.connect(settings)
     except MaterializerError:
@@ -193,7 +193,7 @@ class StoreErasure(BaseModel):
 
 @dataclass(frozen=True)
 class ErasureReach:
-    """The effect of an erasure, by store and as a sentence for the person."""
+    """The effect of an erasure, by store and as a sentence."""
 
     inventory: DataInventory
     stores: list[StoreErasure]
@@ -216,7 +216,7 @@ _IN_SENTENCE = (
 def preview_erasure(
     settings: Settings, user: str, domain: str | None, line: str | None, progress: Progress = lambda *_: None
 ) -> ErasureReach:
-    """Count the records that an erasure would affect in each store; `line`: only this line of the domain."""
+    """Count the records that an erasure would affect in each store."""
     inventory = count_records(settings, user, progress)
     where = describe_scope(user, domain, line)
     if line is not None and domain is not None:
@@ -261,13 +261,13 @@ def fate_of(store: str) -> str:
 def forget_request(
     user: str, domain: str | None, line: str | None, actor: str, event_id: str, at: datetime
 ) -> ForgetRequest:
-    """Return the request to erase a person, one of their domains, or one line of it."""
+    """Return the request to erase a person, a domain or a line."""
     digest = None if line is None or domain is None else line_digest(user, domain, line)
     return ForgetRequest(event_id=event_id, occurred_at=at, user_id=user, domain=domain, line=digest, actor=actor)
 
 
 class SkillImportPreview(BaseModel):
-    """A skill to import; `replaces`: the number of lines of the existing skill, if any."""
+    """A skill to import; `replaces`: lines of the existing skill."""
 
     domain: str
     lines: int
@@ -280,13 +280,12 @@ def preview_import(
 ) -> list[SkillImportPreview]:
     """Return the skills of an import, without statements that end before `at`."""
     inventory = skills(settings, user)
-    coming = []
-    for skill in bundle.chosen(domain):
-        old, statements = inventory.skill(skill.domain), len(lasting_statements(skill, at))
-        replaces = None if old is None else len(old.attributes)
-        coming.append(
-            SkillImportPreview(
-                domain=skill.domain, lines=len(skill.attributes), statements=statements, replaces=replaces
-            )
+    return [
+        SkillImportPreview(
+            domain=skill.domain,
+            lines=len(skill.attributes),
+            statements=len(lasting_statements(skill, at)),
+            replaces=None if (old := inventory.skill(skill.domain)) is None else len(old.attributes),
         )
-    return coming
+        for skill in bundle.chosen(domain)
+    ]

@@ -1,4 +1,4 @@
-"""Reads the sealed records of a partition, and the receipts: the newest of each key, and misplaced ones."""
+"""Reads the newest sealed records of a partition, and the receipts."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ SkillKey = tuple[str, str]  # user and domain. A card has the domain "".
 
 @dataclass(frozen=True)
 class AuditFinding:
-    """A record that was changed or removed; user and domain are empty where unreadable."""
+    """A changed or removed record; user and domain may be unreadable, empty."""
 
     kind: FaultKind
     user_id: str
@@ -60,7 +60,7 @@ class SealedPartition:
 
 
 class PartitionReader:
-    """Reads the sealed topics by partition number; `where`: the partitions by a topic's base name."""
+    """Reads the sealed topics; `where`: partitions by base name."""
 
     def __init__(
         self, scanner: Scanner, where: Mapping[str, Sequence[TopicPartition]], is_selected: Callable[[str, str], bool]
@@ -141,7 +141,7 @@ class PartitionReader:
 
 
 class ReceiptIndex:
-    """The newest receipt of each person. Only a validly sealed one excuses missing records."""
+    """Each person's newest receipt; only valid seals excuse missing records."""
 
     def __init__(self, scanner: Scanner, key: bytes) -> None:
         self.by_subject: dict[str, Receipt] = {}
@@ -189,13 +189,13 @@ class ReceiptIndex:
         return receipt is not None and receipt.covers(domain or None, moment)
 
     def has_removed(self, user_id: str, domain: str, moment: datetime, before: datetime) -> bool:
-        """Return True if a worker had removed records of `moment` by the time `before`."""
+        """Return True if records of `moment` were removed by `before`."""
         receipt = self.of(user_id)
         scopes = [] if receipt is None else [receipt.person, receipt.domains.get(domain)]  # type: ignore[call-overload]
         return any(scope is not None and scope.done and moment <= scope.until < before for scope in scopes)
 
     def has_scope(self, user_id: str, domain: str | None) -> bool:
-        """Return True if the person or this domain was erased; without a domain, any domain."""
+        """Return True if the person or the domain, None: any, was erased."""
         receipt = self.of(user_id)
         if receipt is None:
             return False
@@ -218,7 +218,7 @@ def _skill_key(record: Any) -> SkillKey:
 
 
 def _named_in_key(key: bytes | None, model: type[Any]) -> SkillKey:
-    """Return the user and domain in a record's key; empty where it has none."""
+    """Return the user and domain in a record's key, or ""."""
     if model is Card:
         return (key or b"").decode(errors="replace"), ""
     try:

@@ -24,7 +24,7 @@ _TOPICS = (SlimSkill.TOPIC, PolicySkill.TOPIC, SkillDiff.TOPIC, Card.TOPIC, Card
 
 @dataclass
 class VerifyReport:
-    """The numbers of verified records, of people whose missing records a receipt excuses, and of findings."""
+    """Counts of verified records, of excused people, and of findings."""
 
     users: int = 0
     skills: int = 0
@@ -45,7 +45,7 @@ class VerifyReport:
 def verify(
     settings: Settings, user: str | None = None, domain: str | None = None, progress: Progress = lambda *_: None
 ) -> VerifyReport:
-    """Verify the skills of all users, or only those of this user or domain."""
+    """Verify the skills of all users, or of this user or domain."""
     with Scanner(settings) as scanner:
         return _Verification(settings, scanner, user, domain, progress).run()
 
@@ -111,7 +111,7 @@ class _Verification:
     def _check_erased(
         self, name: SkillKey, records: Sequence[SkillDiff | PolicySkill | SlimSkill | CardDiff | Card | None]
     ) -> None:
-        """Report records that a receipt reports as removed: they were put back, with their valid seals."""
+        """Report records that were put back after a receipt removed them."""
         for record in records:
             if record is not None and self._receipts.has_removed(*name, record.occurred_at, self._removed_before):
                 self._done.add(
@@ -127,7 +127,8 @@ class _Verification:
             self._excusable.append((finding, moment))
 
     def _conclude(self) -> None:
-        """Decide the deferred findings by the current receipts: a worker writes them before it removes records."""
+        """Decide the deferred findings by the current receipts."""
+        # A worker writes a receipt before it removes records.
         receipts = ReceiptIndex(self._scanner, self._key)
         self._done.receipts = len(receipts.by_subject)
         for finding in receipts.findings:

@@ -4,10 +4,8 @@ import json
 import os
 import pty
 import sys
-import uuid
-from datetime import UTC, datetime
 from pathlib import Path
-from subprocess import PIPE, Popen, run
+from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
@@ -17,10 +15,8 @@ from schemas import Action, ForgetRequest, SkillCommand, SkillDiff, SkillLineInp
 from streams.analytics import read
 from streams.cli import app
 from streams.local.broker import free_port
-from streams.rights.commands import CommandClient
 from streams.rights.inventory import find_data
 from streams.settings import Settings
-from tests.builders import slate
 from tests.harness import Harness
 from tests.waiting import metric
 
@@ -29,55 +25,30 @@ pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 USER, DOMAIN = "ann", "films"
 
 
-def choose(harness: Harness, user: str, number: int) -> None:
-    shown = slate(number)
-    ranking = harness.events.ranking(user, DOMAIN, shown)
-    harness.events.selection(ranking, shown[3]["item_id"])
-    harness.events.flush()
-
-
-def send_command(harness: Harness, action: Action, **about: Any) -> SkillDiff:
-    fields = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": USER, "domain": DOMAIN}
-    with CommandClient(harness.settings, USER) as client:
-        diff = client.change_skill(SkillCommand(**fields, action=action, actor="advocate", **about), 60)
-    assert diff is not None, harness.logs()
-    return diff
-
-
-def sager(harness: Harness, *words: str) -> tuple[int, str, str]:
-    own = {
-        "SAGER_BOOTSTRAP": harness.settings.bootstrap,
-        "SAGER_PREFIX": harness.settings.prefix,
-        "SAGER_DATA_DIR": str(harness.settings.data_dir),
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-    }
-    command = [sys.executable, "-P", "-m", "streams.cli", "policy", *words, "--domain", DOMAIN]
-    done = run(command, env={**os.environ, **own}, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
-
-
 def test_a_person_adds_a_line_freezes_and_rolls_back(harness: Harness) -> None:
     port = free_port()
     harness.worker(metrics_port=port)
     harness.materializer()
-    choose(harness, USER, 1)
+    harness.choose(USER, 1)
     first = harness.count(SkillDiff, 1).diffs[0]
 
-    said = send_command(harness, Action.ADD, line=SkillLineInput(dimension="genre", value="film noir", tier=Tier.HIGH))
+    said = harness.change_skill(
+        USER, Action.ADD, line=SkillLineInput(dimension="genre", value="film noir", tier=Tier.HIGH)
+    )
     assert [change.attribute_id for change in said.changes] == ["preference:genre:film-noir"]
     assert said.reasoned_by.reasoner == "command by advocate"
 
-    assert send_command(harness, Action.FREEZE).frozen
-    choose(harness, USER, 2)
+    assert harness.change_skill(USER, Action.FREEZE).frozen
+    harness.choose(USER, 2)
     harness.until(lambda _: metric(port, "sager_events_total", outcome="frozen") == 1, "the choice to be passed over")
-    assert send_command(harness, Action.UNFREEZE).version == 4, "nothing was learned while it was frozen"
-    choose(harness, USER, 3)
+    assert harness.change_skill(USER, Action.UNFREEZE).version == 4, "nothing was learned while it was frozen"
+    harness.choose(USER, 3)
     harness.count(SkillDiff, 5)
 
     harness.duckdb("SELECT version FROM skills", lambda rows: rows == [(5,)])
-    code, out, err = sager(harness, "roll-back", USER, "1", "--actor", "advocate", "--yes")
-    assert code == 0, err
-    assert out.endswith("version 6\n")
+    done = policy(harness, "roll-back", USER, "1", "--actor", "advocate", "--yes", *IN)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.endswith("version 6\n")
     harness.duckdb("SELECT version FROM skills", lambda rows: rows == [(6,)])
     with read.connect(harness.settings) as con:
         [skill] = read.skill(con, USER)
@@ -86,9 +57,9 @@ def test_a_person_adds_a_line_freezes_and_rolls_back(harness: Harness) -> None:
     harness.quiet()
     harness.assert_all_stores_agree()
 
-    assert sager(harness, "roll-back", USER, "9", "--yes")[0] == 1
-    code, _, err = sager(harness, "pin", USER, "preference:genre:nothing")
-    assert (code, "unknown-attribute" in err) == (1, True)
+    assert policy(harness, "roll-back", USER, "9", "--yes", *IN).exit_code == 1
+    done = policy(harness, "pin", USER, "preference:genre:nothing", *IN)
+    assert (done.exit_code, "unknown-attribute" in done.stderr) == (1, True)
 
 
 ANNABEL = "annabel"
@@ -128,7 +99,7 @@ def test_a_typo_changes_or_erases_no_other_user(harness: Harness) -> None:
     harness.worker()
     harness.materializer()
     for number in range(3):
-        choose(harness, ANNABEL, number)
+        harness.choose(ANNABEL, number)
     line = harness.count(SkillDiff, 3).diffs[-1].changes[0].attribute_id
     harness.duckdb("SELECT count(*) FROM skill_diffs", lambda rows: rows == [(3,)])
 

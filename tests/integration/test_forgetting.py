@@ -1,8 +1,6 @@
 """Forgotten means forgotten: every store, and the next prompt, are searched for what the person left."""
 
 import re
-import uuid
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +13,15 @@ from schemas import (
     CardDiff,
     ItemMemory,
     PendingConversations,
-    SkillCommand,
     SkillDiff,
     SkillLineInput,
     Tier,
     encode,
 )
 from schemas.codec import subject_digest
-from schemas.forgetting import ForgetRequest, Receipt
+from schemas.forgetting import Receipt
 from streams.analytics import read
 from streams.pseudonyms import secret_of
-from streams.rights.commands import CommandClient
 from streams.rights.verify import verify
 from streams.settings import Settings
 from tests.builders import slate
@@ -42,31 +38,6 @@ NAMED = neighbour_of(ANN, secret_of(SECRET))
 TALKED = "vexwold marmalade"
 WAITS = "I love brindlemoor kites."
 TRACES = (ANN, NAMED, "zyxquill", "quokka", "vexwold", "brindlemoor")
-
-
-def choose(harness: Harness, user: str, number: int, place: int = 2, asked: str = "") -> None:
-    shown = slate(number)
-    ranking = harness.events.ranking(user, "films", shown, instruction=asked)
-    harness.events.selection(ranking, shown[place]["item_id"])
-    harness.events.flush()
-
-
-def command(harness: Harness, action: Action, **about: Any) -> SkillDiff:
-    fields = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": ANN, "domain": "films"}
-    with CommandClient(harness.settings, ANN) as client:
-        diff = client.change_skill(SkillCommand(**fields, action=action, actor="advocate", **about), 60)
-    assert diff is not None, harness.logs()
-    return diff
-
-
-def forget(harness: Harness, seconds: float = 60, **scope: Any) -> Receipt:
-    asked = ForgetRequest(
-        event_id=uuid.uuid4().hex, occurred_at=datetime.now(UTC), user_id=ANN, actor="advocate", **scope
-    )
-    with CommandClient(harness.settings, ANN) as client:
-        receipt = client.forget(asked, seconds)
-    assert receipt is not None or not seconds, harness.logs()
-    return receipt or Receipt(event_id="none", occurred_at=datetime.now(UTC), subject=subject_digest(ANN))
 
 
 def worker(harness: Harness, url: str, **more: Any) -> Any:
@@ -87,12 +58,12 @@ def world(harness: Harness, url: str, **more: Any) -> Any:
     for user in (ANN, "bob", "cem"):
         harness.events.interaction(user, "films", slate(1)[0])
         for number in range(1, 4):
-            choose(harness, user, number, asked=WISHED if user == ANN else "")
+            harness.choose(user, number, 2, WISHED if user == ANN else "")
     harness.count(SkillDiff, 9)
     tell(harness)
     harness.count(SkillDiff, 12)
     chat(harness)
-    command(harness, Action.ADD, line=SkillLineInput(dimension="music", value=SAID, tier=Tier.HIGH))
+    harness.change_skill(ANN, Action.ADD, line=SkillLineInput(dimension="music", value=SAID, tier=Tier.HIGH))
     ranking = harness.events.ranking(ANN, "films", slate(5))
     harness.events.selection(user_id=ANN, ranking_id=ranking.ranking_id, item_id="no such film")
     harness.events.flush()
@@ -168,7 +139,7 @@ def test_a_person_leaves_nothing_behind_and_starts_afresh(harness: Harness) -> N
             assert store in found, "there is something to forget"
         harness.duckdb("SELECT value FROM card_lines", lambda rows: rows == [(TALKED,)])
 
-        forget(harness, 0)
+        harness.forget(ANN, 0)
         harness.count(Receipt, 1)
         harness.kill(running)
         worker(harness, server.base_url, store="rocksdb")
@@ -190,7 +161,7 @@ def test_a_person_leaves_nothing_behind_and_starts_afresh(harness: Harness) -> N
         harness.events.interaction(ANN, "films", slate(1)[0], at=before)
         harness.events.flush()
         asked = len(server.bodies)
-        choose(harness, ANN, 7)
+        harness.choose(ANN, 7, 2)
         harness.until(
             lambda out: any(d.user_id == ANN and d.event_id for d in out.values(SkillDiff)[13:]), "a new skill"
         )

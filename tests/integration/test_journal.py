@@ -21,8 +21,7 @@ from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.producer import RecordWriter
 from streams.local.batches import BatchRecord
-from streams.local.broker import EmbeddedBroker, free_port
-from streams.local.broker_client import BrokerClient, Partition
+from streams.local.broker import BrokerClient, EmbeddedBroker, Partition, free_port
 from streams.local.children import environment
 from streams.local.journal import JournalContents, install, read, write
 from streams.local.proxy import Proxy

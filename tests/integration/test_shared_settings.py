@@ -1,14 +1,12 @@
 """A deployment as docker-compose.yml configures its processes: they agree on erased events."""
 
-import uuid
 from datetime import UTC, datetime
 
 import pytest
 
 from infra.compose import services
-from schemas import ForgetRequest, Ranking, Selection, SkillDiff
+from schemas import Ranking, Selection, SkillDiff
 from streams import shared_settings
-from streams.rights.commands import CommandClient
 from tests.builders import slate
 from tests.harness import Harness
 
@@ -39,9 +37,7 @@ def test_erased_events_that_are_sent_again_with_new_times_get_no_row(harness: Ha
         ]
     harness.events.flush()
     harness.count(SkillDiff, 3)
-    asked = ForgetRequest(event_id=uuid.uuid4().hex, occurred_at=datetime.now(UTC), user_id="ann", actor="ann")
-    with CommandClient(harness.settings, "ann") as client:
-        assert client.forget(asked, 60) is not None, harness.logs()
+    harness.forget("ann")
 
     for event in sent:
         harness.send(event.model_copy(update={"occurred_at": datetime.now(UTC)}))

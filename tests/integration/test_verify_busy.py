@@ -1,9 +1,6 @@
 """A verification of a busy, healthy deployment has no findings, whatever people did to their skills."""
 
-import uuid
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -14,8 +11,6 @@ from schemas import (
     Card,
     CardAction,
     CardCommand,
-    ForgetRequest,
-    SkillCommand,
     SkillDiff,
     SkillLineInput,
     Tier,
@@ -24,8 +19,7 @@ from schemas import (
 from streams.rights.commands import CommandClient
 from streams.rights.verify import verify
 from streams.settings import Settings
-from tests.builders import slate
-from tests.harness import Harness
+from tests.harness import Harness, command_fields
 
 pytestmark = [pytest.mark.broker, pytest.mark.on("embedded")]
 
@@ -40,24 +34,9 @@ def harness(settings: Settings) -> Iterator[Harness]:
         yield running
 
 
-def envelope(user: str) -> dict[str, Any]:
-    return {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "actor": "advocate"}
-
-
-def carry_out(harness: Harness, user: str, action: Action, **about: Any) -> None:
-    with CommandClient(harness.settings, user) as client:
-        command = SkillCommand(**envelope(user), domain=DOMAIN, action=action, **about)
-        assert client.change_skill(command, SECONDS) is not None, harness.logs()
-
-
-def forget(harness: Harness, user: str, **scope: Any) -> None:
-    with CommandClient(harness.settings, user) as client:
-        assert client.forget(ForgetRequest(**envelope(user), **scope), SECONDS) is not None, harness.logs()
-
-
 def change_card(harness: Harness, user: str, action: CardAction) -> None:
     card = [each for each in harness.outputs.values(Card) if each.user_id == user][-1]
-    command = CardCommand(**envelope(user), action=action, line_id=card.lines[0].line_id)
+    command = CardCommand(**command_fields(user), action=action, line_id=card.lines[0].line_id)
     with CommandClient(harness.settings, user) as client:
         assert client.change_card(command, SECONDS) is not None, harness.logs()
 
@@ -67,9 +46,7 @@ def choose_and_talk(harness: Harness) -> None:
     events = harness.events
     for number in range(2):
         for user in (*USERS, *TALKING):
-            shown = slate(number)
-            events.selection(events.ranking(user, DOMAIN, shown), shown[2]["item_id"])
-    events.flush()
+            harness.choose(user, number, 2)
     versions = 2 * len((*USERS, *TALKING))
     harness.count(SkillDiff, versions)
     for user in TALKING:
@@ -95,15 +72,17 @@ def test_verify_finds_nothing_in_a_busy_deployment(harness: Harness) -> None:
 
     change_card(harness, "ann", CardAction.PIN)
     change_card(harness, "bob", CardAction.REMOVE)
-    carry_out(harness, "pinned", Action.PIN, attribute_id=lines["pinned"])
-    carry_out(harness, "pinned", Action.SET_TIER, attribute_id=lines["pinned"], tier=Tier.HIGH)
-    carry_out(harness, "pinned", Action.ADD, line=SkillLineInput(dimension="genre", value="film noir", tier=Tier.HIGH))
-    carry_out(harness, "reworded", Action.REWORD, attribute_id=lines["reworded"], value="slow cinema")
-    carry_out(harness, "rolled-back", Action.ROLL_BACK, to_version=0, lines=seed or ())
-    carry_out(harness, "frozen", Action.FREEZE)
-    forget(harness, "redacted", domain=DOMAIN, line=line_digest("redacted", DOMAIN, lines["redacted"]))
-    forget(harness, "forgotten")
-    forget(harness, "lost-domain", domain=DOMAIN)
+    harness.change_skill("pinned", Action.PIN, attribute_id=lines["pinned"])
+    harness.change_skill("pinned", Action.SET_TIER, attribute_id=lines["pinned"], tier=Tier.HIGH)
+    harness.change_skill(
+        "pinned", Action.ADD, line=SkillLineInput(dimension="genre", value="film noir", tier=Tier.HIGH)
+    )
+    harness.change_skill("reworded", Action.REWORD, attribute_id=lines["reworded"], value="slow cinema")
+    harness.change_skill("rolled-back", Action.ROLL_BACK, to_version=0, lines=seed or ())
+    harness.change_skill("frozen", Action.FREEZE)
+    harness.forget("redacted", domain=DOMAIN, line=line_digest("redacted", DOMAIN, lines["redacted"]))
+    harness.forget("forgotten")
+    harness.forget("lost-domain", domain=DOMAIN)
     harness.quiet()
 
     done = verify(harness.settings)

@@ -889,7 +889,7 @@ export interface components {
             exported_from: string;
             comes: components["schemas"]["SkillImportPreview"][];
         };
-        /** @description The new version of an imported skill; None: no worker has applied it yet. */
+        /** @description An imported skill's new version; None: not applied yet. */
         ImportedSkill: {
             domain: string;
             version: number | null;
@@ -1412,7 +1412,7 @@ export interface components {
             /** @description The same as SKILL.md. */
             markdown: string;
         };
-        /** @description A skill to import; `replaces`: the number of lines of the existing skill, if any. */
+        /** @description A skill to import; `replaces`: lines of the existing skill. */
         SkillImportPreview: {
             domain: string;
             lines: number;

@@ -1,1 +1,1 @@
-"""`sager eval`: how well skills rank and learn, on real data and on simulated users."""
+"""`sager eval`: how well skills rank and learn."""

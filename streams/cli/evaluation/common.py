@@ -22,7 +22,7 @@ Budget = Annotated[int | None, typer.Option(min=1, help="Stop before more LLM ca
 
 
 def print_lines(lines: Sequence[Mapping[str, Any]], as_json: bool, title: str | None = None) -> None:
-    """Print one JSON object per line, or a table with a row per figure and a column per line."""
+    """Print JSON lines, or a table with a column per line."""
     if as_json:
         for line in lines:
             print_json_line(line)

@@ -9,8 +9,7 @@ import typer
 
 from streams.cli.evaluation.common import FOLDER, Budget, People, members, print_lines
 from streams.cli.options import AsJson, settings
-from streams.cli.output import note
-from streams.cli.progress import ProgressBars
+from streams.cli.output import ProgressBars, note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +31,7 @@ def feedback(
     people: People = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how soon a person's sentences are understood, by the protocol of PAHF (arXiv 2602.16173).
+    """Measure how soon sentences are understood, by PAHF's protocol (arXiv 2602.16173).
 
     Skills learn by the steps of the worker's agents, in this process. docs/quality.md explains the figures;
     with --json the last line has the shares of all passes, `phase_1` to `phase_4`.
@@ -108,7 +107,7 @@ def _run(
     budget_calls: int | None,
     show_progress: "Callable[[int], None]",
 ) -> "tuple[Totals, int]":
-    """Return the result of the run, and the number of unusable answers of a model."""
+    """Return the totals and the number of unusable answers."""
     from evaluation.conversations.figures import run  # noqa: PLC0415
 
     if by.value == "rules":

@@ -1,4 +1,4 @@
-"""`sager eval`: the ranking quality of skills, by the paper's protocol, next to baselines."""
+"""`sager eval`: the ranking quality of skills, by the paper's protocol."""
 
 import asyncio
 from contextlib import closing, nullcontext
@@ -11,8 +11,7 @@ from streams.cli.evaluation.common import EXTRA, FOLDER, Budget, Domain, Seed, a
 from streams.cli.evaluation.dialogues import conversations, feedback
 from streams.cli.evaluation.simulations import model, stream
 from streams.cli.options import AsJson, examples, require_extra
-from streams.cli.output import note
-from streams.cli.progress import ProgressBars
+from streams.cli.output import ProgressBars, note
 
 if TYPE_CHECKING:
     from evaluation.leave_one_out import Result
@@ -62,7 +61,7 @@ def evaluate(
     results: Annotated[Path, typer.Option(help="The file of JSON lines for the results.", metavar="FILE")] = RESULTS,
     as_json: AsJson = False,
 ) -> None:
-    """Hold out each user's last choice, train every arm on the rest, and measure where it ranks that choice of ten.
+    """Measure where each arm ranks users' held-out last choices among ten.
 
     Arms with an LLM use the worker's endpoint and SAGER_RANKER. Replies are cached next to the results: an interrupted
     run continues where it was. docs/quality.md explains the protocol and the figures.
@@ -106,7 +105,7 @@ def evaluate(
 
 
 def _note_cost(result: "Result") -> dict[str, object]:
-    """Print the costs of an arm's model, and return its name and ranker; nothing without calls."""
+    """Print the costs of an arm's model; return its name and ranker."""
     if not result.cost.calls:
         return {}
     from streams.settings import Settings  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`sager eval stream` and `sager eval model`: users choose one item after another."""
+"""`sager eval stream` and `model`: users choose one item after another."""
 
 import asyncio
 from contextlib import closing
@@ -20,8 +20,7 @@ from streams.cli.evaluation.common import (
     print_lines,
 )
 from streams.cli.options import AsJson, require_extra, settings
-from streams.cli.output import json_text
-from streams.cli.progress import ProgressBars
+from streams.cli.output import ProgressBars, json_text
 
 REPLIES = "model-replies.duckdb"
 HISTORY = 3  # first visits of a user that are history
@@ -92,7 +91,7 @@ def model(
     places: Annotated[Path | None, typer.Option(help="Write every ranking's place here, as JSON.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the benefit of a model for skills, and of skills for a model, among popular items.
+    """Measure the benefit of a model for skills, and the reverse.
 
     Before each choice, the endpoint of SAGER_LLM_* ranks the list with each arm's slim skill, then the arm learns from
     the choice. Replies are cached: an interrupted run continues where it was. docs/quality.md explains the arms.

@@ -1,4 +1,4 @@
-"""`sager policy add`, `reword`, `remove`, `correct`, `pin`, `freeze`, `roll-back` ...: changes by a person."""
+"""`sager policy add`, `reword`, `remove`, `correct`, `pin` ...: changes by people."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,12 +21,13 @@ from streams.cli.policy.common import (
     confirm,
     current_user,
     exit_unanswered,
+    name_warning,
+    nearest_sentence,
     note_unvouched,
     snapshot,
     with_shared_options,
 )
 from streams.exceptions import StreamsError
-from streams.rights.lookup import name_warning, nearest_sentence
 
 if TYPE_CHECKING:
     from schemas import Correction, PolicySkill, SkillCommand, SkillDiff
@@ -51,7 +52,7 @@ class ChangeOptions:
     as_json: AsJson = False
 
     def send_command(self, action: str, question: str = "", **about: Any) -> None:
-        """Send a skill command, and print its diff; a `question` needs a yes first."""
+        """Send a skill command and print its diff; `question` needs a yes."""
         from schemas import SkillCommand  # noqa: PLC0415
 
         by = {"action": action, "actor": self.actor or current_user(), "reason": self.reason}
@@ -59,7 +60,7 @@ class ChangeOptions:
             raise typer.Exit(FAILED)
 
     def send(self, kind: "type[SkillCommand | Correction]", question: str = "", **about: Any) -> "SkillDiff":
-        """Send an event with these fields, wait for its diff, print it and return it."""
+        """Send an event with these fields; print and return its diff."""
         from streams.kafka.producer import envelope  # noqa: PLC0415
         from streams.rights.commands import CommandClient  # noqa: PLC0415
         from streams.rights.inventory import find_data  # noqa: PLC0415
@@ -161,7 +162,7 @@ def correct(
 
 
 def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", *, as_json: bool) -> None:
-    """Print the changes of a version, then its refusals with the nearest existing ids."""
+    """Print a version's changes, and its refusals with the nearest ids."""
     from streams.cli.policy.log import statement_change  # noqa: PLC0415
     from streams.views import sentences  # noqa: PLC0415
 
@@ -182,7 +183,7 @@ def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", *, as_json: bool
 
 
 def _register(action: str, text: str) -> None:
-    """Add a verb that sends an action about a line, or about the whole skill."""
+    """Add a verb for an action on a line or a skill."""
 
     def change_line(change: ChangeOptions, attribute: Line) -> None:
         change.send_command(action, attribute_id=attribute)

@@ -1,4 +1,4 @@
-"""Options and helpers that the verbs of `sager policy` and `sager card` share."""
+"""Shared options and helpers of `sager policy` and `sager card`."""
 
 import functools
 import getpass
@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from operators.language.output_policy import OutputGate
     from schemas import Attribute, SkillDiff
+    from streams.rights.inventory import DataInventory
+    from streams.settings import Settings
 
 WAIT_SECONDS = 30.0
 
@@ -76,7 +79,7 @@ def current_user() -> str:
 
 
 def exit_unanswered(event_id: str, wait: float) -> NoReturn:
-    """Exit after a command without an answer, with code 1 if it waited for one."""
+    """Exit after a command without an answer; code 1 if it waited."""
     if not wait:
         note(f"sent as {event_id}, without waiting for an answer")
         raise typer.Exit
@@ -96,7 +99,7 @@ def output_policy() -> "OutputGate":
 
 
 def note_unvouched(lines: "Iterable[Attribute]") -> None:
-    """Print the lines that models do not get, with the reason and the way to allow them."""
+    """Print lines withheld from models, with the reason and the remedy."""
     from streams.views.sentences import WITHHELD_REASONS  # noqa: PLC0415
 
     gate = output_policy()
@@ -110,7 +113,7 @@ def note_unvouched(lines: "Iterable[Attribute]") -> None:
 
 
 def with_shared_options(options: type[Any], act: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the user, the arguments of `act`, and the shared options.
+    """Return a command with the arguments of `act` and the shared options.
 
     `options` is a dataclass whose first field is the user; the first argument of `act` is an instance of it.
     """
@@ -124,3 +127,42 @@ def with_shared_options(options: type[Any], act: Callable[..., None]) -> Callabl
     ordered = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (user, *own, *shared)]
     command.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
     return command
+
+
+def name_warning(
+    inventory: "DataInventory", settings: "Settings", domain: str | None = None, line: str | None = None
+) -> str:
+    """Return a warning about an unknown user, domain or line; else ""."""
+    source = (
+        f"the DuckDB snapshot of {inventory.snapshot_at:%Y-%m-%d %H:%M:%S} UTC"
+        if inventory.snapshot_at
+        else "no snapshot"
+    )
+    unread = f", without {', '.join(inventory.unread)}" if inventory.unread else ""
+    looked = f"(searched: {source}, and the topics of skills and of apps{unread})"
+    if not inventory.is_known:
+        from streams.rights.inventory import open_snapshot  # noqa: PLC0415
+        from streams.views.skills import nearest_users  # noqa: PLC0415
+
+        con = open_snapshot(settings)
+        names = []
+        if con is not None:
+            names = nearest_users(con, inventory.user_id)
+            con.close()
+        return f"there is no data about a user {inventory.user_id!r} {looked}.{_nearest(names)}"
+    if domain is not None and domain not in inventory.domains:
+        others = ", ".join(inventory.domains) or "no domain"
+        return f"there is no data about {inventory.user_id!r} in the domain {domain!r} {looked}; there is {others}."
+    if line is not None and domain is not None and line not in inventory.lines(domain):
+        nearest = nearest_sentence(line, inventory.lines(domain))
+        return f"the skill of {inventory.user_id!r} in {domain!r} never had a line {line!r}.{nearest}"
+    return ""
+
+
+def nearest_sentence(name: str, names: list[str]) -> str:
+    """Return the names with the most similar spelling, as a sentence."""
+    return _nearest(get_close_matches(name, names, 5, 0.5))
+
+
+def _nearest(names: list[str]) -> str:
+    return f" The nearest: {', '.join(names)}." if names else ""

@@ -1,4 +1,4 @@
-"""`sager policy log` and `verify`: the history of a skill, and the integrity of its records."""
+"""`sager policy log` and `verify`: a skill's history and its integrity."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated
@@ -7,10 +7,9 @@ import typer
 
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, User, connected_settings, examples, settings
-from streams.cli.output import note, print_json, print_rows, printable
+from streams.cli.output import ProgressBars, note, print_json, print_rows, printable
 from streams.cli.policy import group
 from streams.cli.policy.common import by_domain, snapshot
-from streams.cli.progress import ProgressBars
 from streams.views.sentences import actor_of, change_line, shift_phrase, statement_words
 from streams.views.skills import read_log
 
@@ -114,14 +113,14 @@ def verify(
 
 
 def verdict_of(judgement: "Judgement") -> str:
-    """Return a model's verdict with the quoted fact, such as `supports, by genre: noir`."""
+    """Return a verdict with its fact, such as `supports, by genre: noir`."""
     if judgement.quoted is not None:
         return f"{judgement.verdict}, by {judgement.quoted.dimension}: {judgement.quoted.value}"
     return str(judgement.verdict) if judgement.verdict.value == "unrelated" else f"{judgement.verdict}, by no fact"
 
 
 def _effects(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tuple[str, str]]:
-    """Return the effects of a version with their reasons; `known`: the statements of the log."""
+    """Return a version's effects with reasons; `known`: the log's statements."""
     effects = [] if diff.seed is None else [(f"started with {len(diff.seed)} lines", "the prior")]
     effects += describe_feedback(diff)
     for each in diff.stated:

@@ -14,12 +14,20 @@ import typer
 from streams import permissions
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, User, connected_settings, examples
-from streams.cli.output import note, print_fields, print_json, print_rows, printable
+from streams.cli.output import ProgressBars, note, print_fields, print_json, print_rows, printable
 from streams.cli.policy import group
-from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, Yes, confirm, current_user, exit_unanswered
-from streams.cli.progress import ProgressBars
+from streams.cli.policy.common import (
+    WAIT_SECONDS,
+    Actor,
+    Reason,
+    Wait,
+    Yes,
+    confirm,
+    current_user,
+    exit_unanswered,
+    name_warning,
+)
 from streams.exceptions import StreamsError
-from streams.rights.lookup import name_warning
 
 if TYPE_CHECKING:
     from streams.settings import Settings
@@ -135,11 +143,11 @@ def forget(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Erase a line, a domain, or all data about a person. This cannot be undone.
+    """Erase a line, a domain, or all data about a person.
 
-    Asks for confirmation; scripts confirm with --yes. --dry-run counts the records in every store. Workers ignore all
-    events up to now. Events of apps stay on Kafka's topics until their retention has passed: docs/rights.md lists
-    them. A receipt without the name remains.
+    This cannot be undone. Asks for confirmation; scripts confirm with --yes. --dry-run counts the records in every
+    store. Workers ignore all events up to now. Events of apps stay on Kafka's topics until their retention has passed:
+    docs/rights.md lists them. A receipt without the name remains.
     """
     from streams.rights.commands import CommandClient  # noqa: PLC0415
     from streams.rights.inventory import describe_scope, find_data, forget_request  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`sager policy show` and `explain`: a skill, and the reasons for its lines."""
+"""`sager policy show` and `explain`: a skill, and its lines' reasons."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

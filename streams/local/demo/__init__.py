@@ -1,1 +1,1 @@
-"""A catalogue of well-known works and places, and simulated people who choose from it."""
+"""A catalogue of well-known works, and simulated people who choose from it."""

@@ -1,8 +1,9 @@
-"""The demo's catalogue: real films, books and restaurants, with the metadata an app would send.
+"""The demo's catalogue: real films, books and restaurants.
 
 The facts were written down for this project; nothing was copied from a data set.
 """
 
+import csv
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -17,18 +18,15 @@ DOMAINS = ("films", "books", "restaurants")
 _LISTS = frozenset({"genres", "moods", "categories", "ambience", "meal"})
 
 
-def _value(column: str, cell: str) -> JsonValue:
-    if column in _LISTS:
-        return [part.strip() for part in cell.split(",")]
-    return int(cell) if column == "year" else cell
-
-
-def _candidate(columns: list[str], line: str) -> Candidate:
-    row = dict(zip(columns, line.split("\t"), strict=True))
+def _candidate(row: dict[str, str]) -> Candidate:
     item_id, title = ItemId(row.pop("item_id")), row.pop("title")
     # The parsers find moods in text, as in the paper, so an item with moods also has them in its description.
     description = f"{row['moods'].capitalize()}." if "moods" in row else ""
-    metadata = {column: _value(column, cell) for column, cell in row.items()}
+    metadata: dict[str, JsonValue] = {
+        column: [part.strip() for part in cell.split(",")] if column in _LISTS else cell for column, cell in row.items()
+    }
+    if "year" in row:
+        metadata["year"] = int(row["year"])
     return Candidate(item_id=item_id, title=title, description=description, metadata=metadata)
 
 
@@ -41,6 +39,6 @@ def load() -> Mapping[str, tuple[Candidate, ...]]:
     """
     found = {}
     for domain in DOMAINS:
-        header, *lines = files(__package__).joinpath(f"{domain}.tsv").read_text(encoding="utf-8").splitlines()
-        found[domain] = tuple(_candidate(header.split("\t"), line) for line in lines)
+        with files(__package__).joinpath(f"{domain}.tsv").open(encoding="utf-8") as file:
+            found[domain] = tuple(map(_candidate, csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)))
     return MappingProxyType(found)

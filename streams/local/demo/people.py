@@ -1,4 +1,4 @@
-"""Simulated people who choose by hidden policies, against which learned skills can be checked.
+"""Simulated people who choose by hidden policies.
 
 A person wants a few facts and chooses by softmax over the sums of their weights. The history comes from an earlier
 phase with only part of the wants: the prior can find that part, and only the evolution the rest.
@@ -30,7 +30,7 @@ TEMPERATURES = (0.35, 0.55)
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """One fact that a person likes; `early` if they liked it in the phase of their history."""
+    """A fact that a person likes; `early`: already during their history."""
 
     fact: Fact
     weight: float
@@ -50,7 +50,7 @@ class Policy:
         return sum(want.weight for want in self.wants if fact_id(want.fact) in present)
 
     def only(self, *, early: bool) -> "Policy":
-        """Return the policy with only the early wants, or only the later ones."""
+        """Return the policy with only the early or the later wants."""
         return replace(self, wants=tuple(want for want in self.wants if want.early is early))
 
 
@@ -73,7 +73,7 @@ def items_by_fact(items: Iterable[Candidate], facts_of: FactsOf) -> dict[Fact, f
 
 
 def simulate(n_people: int, seed: int, catalogue: Catalogue, facts_of: FactsOf) -> list[Person]:
-    """Create people with hidden policies, the domains in turn; the first n are the same for any number."""
+    """Create people with hidden policies, the domains in turn."""
     domains = list(catalogue)
     offers = {domain: _eligible_facts(catalogue[domain], facts_of) for domain in domains}
     return [
@@ -107,7 +107,7 @@ def candidates(person: Person, catalogue: Catalogue, rng: random.Random, n: int 
 
 
 def agreement(person: Person, learned: Mapping[str, Tier]) -> float:
-    """Return the weighted share of wants that a skill has at medium or high; `learned`: tiers by attribute id."""
+    """Return the weighted share of wants learned at medium or high."""
     found = sum(w.weight for w in person.policy.wants if learned.get(fact_id(w.fact), Tier.LOW) >= Tier.MEDIUM)
     return found / sum(w.weight for w in person.policy.wants)
 

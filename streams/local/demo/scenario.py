@@ -1,19 +1,19 @@
 """The demo's users: their history, their choices, and their statements."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import count
+from statistics import mean
 from typing import Any
 
 from operators.attributes import fact_id
 from operators.statinit import parser_for
-from schemas.base import Event
-from schemas.commands import Action, SkillCommand
-from schemas.corrections import Correction, Utterance
-from schemas.diffs import PolicySkill, SkillDiff
-from schemas.events import Feedback, Interaction, Signal
-from schemas.items import Candidate, Fact
+from schemas import Action, Attribute, Candidate, Correction, Event, Feedback, Interaction, PolicySkill, SkillCommand
+from schemas.base import ItemId
+from schemas.corrections import Utterance
+from schemas.events import Signal
 from streams.kafka.producer import envelope
 from streams.local.demo import catalogue, people
 from streams.local.demo.people import Person
@@ -51,29 +51,29 @@ CHATS: Mapping[int, Sequence[str]] = {
 PINS = (3, 6)  # people who pin the first line of their skill
 LAST_LISTS = 12  # people with a last list: every other one declines it, the others answer its question
 
-Key = tuple[str, str]
+SkillKey = tuple[str, str]  # user and domain
 
 
 @dataclass(frozen=True)
 class DemoChoice:
-    """Ten candidates in the order of an app without a ranker, and the one that the user takes."""
+    """Ten candidates in an app's order, and the one taken."""
 
     choice_id: str
     user_id: str
     domain: str
     candidates: tuple[Candidate, ...]
-    target: str
+    target: ItemId
     at: datetime
 
 
 class Scenario:
-    """Simulated users of the built-in catalogue with hidden policies; the seed decides everything."""
+    """Simulated users of the built-in catalogue; the seed decides everything."""
 
     def __init__(self, users: int, n_rounds: int, seed: int) -> None:
-        self._n_rounds, self._seed = n_rounds, seed
+        self.n_rounds, self._seed = n_rounds, seed
         self._items = catalogue.load()
         facts = {item.item_id: parser_for(domain, {})(item) for domain, items in self._items.items() for item in items}
-        self._facts_of: Callable[[Candidate], tuple[Fact, ...]] = lambda item: facts[item.item_id]
+        self._facts_of: people.FactsOf = lambda item: facts[item.item_id]
         self.people = people.simulate(users, seed, self._items, self._facts_of)
         self._start = datetime(2025, 12, 24, tzinfo=UTC)
         self._after = self._start + timedelta(days=HISTORY + n_rounds)
@@ -88,7 +88,7 @@ class Scenario:
         return ((domain, item) for domain, items in self._items.items() for item in items)
 
     def past(self) -> Iterator[Interaction]:
-        """Yield the interactions of an earlier phase, when users had only part of their wants."""
+        """Yield interactions of an earlier phase, with the early wants alone."""
         for person in self.people:
             taken = people.history(person, self._items, self._facts_of, self._rng(person, "past"), HISTORY)
             for place, item in enumerate(taken):
@@ -98,7 +98,7 @@ class Scenario:
     def rounds(self) -> Iterator[Sequence[DemoChoice]]:
         """Yield one choice of every user per round."""
         rngs = [self._rng(person, "rounds") for person in self.people]
-        for turn in range(self._n_rounds):
+        for turn in range(self.n_rounds):
             at = self._start + timedelta(days=HISTORY + turn)
             yield [self._make_choice(person, rng, f"{turn}", at) for person, rng in zip(self.people, rngs, strict=True)]
 
@@ -115,46 +115,40 @@ class Scenario:
         """Return False for a user of the arm without skills."""
         return int(user_id.rpartition("-")[2]) % NO_SKILL_EVERY != 0
 
-    def statements(self, skills: Mapping[Key, PolicySkill]) -> Sequence[Event]:
-        """Return the users' statements, two weeks after the last choice."""
-        events: list[Event] = []
+    def statements(self, skills: Mapping[SkillKey, PolicySkill]) -> Iterator[Event]:
+        """Yield the users' statements, two weeks after the last choice."""
         start = self._after + timedelta(days=PAUSE_DAYS)
-
-        def common(person: Person) -> dict[str, Any]:
-            moment = start + timedelta(minutes=len(events))
-            return {**envelope(moment), "user_id": person.user_id, "domain": person.domain}
-
+        moments = (start + timedelta(minutes=minute) for minute in count())
         for number, person in enumerate(self.people, 1):
-            events += [Correction(**common(person), text=text) for text in CORRECTIONS.get(number, ())]
+            about: dict[str, Any] = {"user_id": person.user_id, "domain": person.domain}
+            for text in CORRECTIONS.get(number, ()):
+                yield Correction(**envelope(next(moments)), **about, text=text)
             if number in SIGNALS:
                 signal, value = SIGNALS[number]
                 item = self._items[person.domain][number]
-                events.append(Feedback(**common(person), item=item, signal=signal.value, value=value))
+                yield Feedback(**envelope(next(moments)), **about, item=item, signal=signal.value, value=value)
             skill = skills.get((person.user_id, person.domain))
             if number in PINS and skill is not None and skill.attributes:
                 pin = {"action": Action.PIN, "attribute_id": skill.attributes[0].attribute_id}
-                events.append(SkillCommand(**common(person), **pin, actor=person.user_id))
+                yield SkillCommand(**envelope(next(moments)), **about, **pin, actor=person.user_id)
             chat = CHATS.get(number, ())
-            for turn, text in enumerate(chat):
-                fields = {**common(person), "domain": None, "conversation_id": "chat", "turn": turn}
-                events.append(Utterance(**fields, text=text, ends=turn == len(chat) - 1))
-        return events
+            for turn, text in enumerate(chat, 1):
+                place = {"conversation_id": "chat", "turn": turn, "ends": turn == len(chat)}
+                yield Utterance(**envelope(next(moments)), user_id=person.user_id, text=text, **place)
 
     def last_lists(self) -> Sequence[DemoChoice]:
-        """Return one list each for a few users, an hour after the statements."""
+        """Return a list each for some users, an hour after the statements."""
         at = self._after + timedelta(days=PAUSE_DAYS, hours=1)
         return [self._make_choice(each, self._rng(each, "last"), "last", at) for each in self.people[:LAST_LISTS]]
 
-    def agreement(self, skills: Mapping[Key, PolicySkill], firsts: Mapping[Key, SkillDiff]) -> tuple[float, float]:
-        """Return the mean share of hidden wants at medium or high, before and after the choices."""
-        before = after = 0.0
-        for person in self.people:
-            key = (str(person.user_id), str(person.domain))
-            seed = firsts[key].seed or () if key in firsts else ()
-            before += people.agreement(person, {a.attribute_id: a.tier for a in seed})
-            lines = skills[key].attributes if key in skills else ()
-            after += people.agreement(person, {a.attribute_id: a.tier for a in lines})
-        return before / len(self.people), after / len(self.people)
+    def wants_found(self, skills: Mapping[SkillKey, Sequence[Attribute]]) -> float:
+        """Return the mean share of hidden wants in these lines."""
+        return mean(
+            people.agreement(
+                each, {line.attribute_id: line.tier for line in skills.get((each.user_id, each.domain), ())}
+            )
+            for each in self.people
+        )
 
     def wants(self, user_id: str) -> list[str]:
         """Return the attribute ids of a user's hidden policy, the strongest first."""

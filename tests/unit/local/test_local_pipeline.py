@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from streams.analytics.store import live_file
-from streams.cli import local as up
+from streams.cli import up
 from streams.exceptions import KafkaUnreachable, StreamsError
-from streams.kafka.clients import client_config, reach
+from streams.kafka.clients import reach
 from streams.local.broker import free_port
 from streams.local.children import open_log, rotate_log
 from streams.local.journal import JournalUnusable
@@ -74,12 +74,6 @@ def test_an_unreachable_embedded_broker_is_reported_with_its_log(tmp_path):
 def test_an_unreachable_kafka_is_reported_with_the_settings_and_sager_up():
     with pytest.raises(KafkaUnreachable, match=r"SAGER_BOOTSTRAP.*`sager up` brings its own"):
         reach(Settings(bootstrap=NO_BROKER), 0.2)
-
-
-@pytest.mark.parametrize("embedded", [True, False])
-def test_clients_accept_addresses_of_both_families(embedded):
-    """librdkafka then finds none where only the loopback interface is up."""
-    assert "broker.address.family" not in client_config(Settings(embedded=embedded))
 
 
 def test_a_used_default_port_prints_the_line_to_paste(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,8 +7,7 @@ import typer
 
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Since, connected_settings, examples, moment_ms
-from streams.cli.output import format_value, note, print_fields, print_json, print_rows, printable
-from streams.cli.progress import ProgressBars
+from streams.cli.output import ProgressBars, format_value, note, print_fields, print_json, print_rows, printable
 
 NEWEST = 20
 SHOWN_BYTES = 2_000
@@ -34,7 +33,7 @@ def list_(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """List refused records, newest first, and count them by reason, without those of erased users."""
+    """List refused records, newest first, and count them by reason."""
     from streams.operations.dead_letters.reading import LetterFilter, list_letters, summary  # noqa: PLC0415
 
     chosen = connected_settings(bootstrap)
@@ -66,7 +65,7 @@ def show(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Show one dead letter: its reason, its origin, and the first 2,000 bytes of the original record.
+    """Show a dead letter's reason, origin and first 2,000 bytes.
 
     With --json: the whole dead letter as it is on its topic, with the record's bytes in URL-safe base64.
     """
@@ -95,7 +94,7 @@ def replay(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Send the original records of dead letters again, each once, to their original partitions.
+    """Send the records of dead letters again to their partitions.
 
     A record that is refused again becomes a new dead letter. Do not replay the same letters twice at the same time.
     Exit code 1: some of the chosen letters cannot be replayed.

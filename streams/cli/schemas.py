@@ -1,4 +1,4 @@
-"""`sager schemas export`: JSON Schemas, the AsyncAPI and the OpenAPI document, for other languages."""
+"""`sager schemas export`: JSON Schemas, the AsyncAPI and the OpenAPI document."""
 
 from pathlib import Path
 from typing import Annotated

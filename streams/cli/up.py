@@ -1,11 +1,10 @@
-"""`sager up` and `sager demo`: the whole pipeline on this machine."""
+"""`sager up`: the whole pipeline on this machine."""
 
 import os
 import shlex
 import signal
 import socket
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.options import AsJson, examples, settings
-from streams.cli.output import console, note, print_fields, print_json_line
+from streams.cli.options import examples, settings
+from streams.cli.output import console, note, print_fields
 from streams.cli.processes import writable_folder
-from streams.cli.progress import ProgressBars
 from streams.exceptions import StreamsError
 from streams.local import TOKEN_FILE
 from streams.logs import configure
@@ -25,7 +23,6 @@ from streams.logs import configure
 if TYPE_CHECKING:
     from streams.local.pipeline import LocalPipeline
 
-USERS, ROUNDS = 45, 16
 USUAL_PORT, USUAL_HTTP_PORT = 9092, 8088
 CHECK_SECONDS = 0.5
 PROGRESS_SECONDS = 2.0
@@ -53,7 +50,7 @@ def up(
         typer.Option(min=1, max=65_535, help=f"That of API and console. [default: {USUAL_HTTP_PORT}, or a free one]"),
     ] = None,
 ) -> None:
-    """Run a broker, a worker, the materializer, the HTTP API and the console on this machine, until Ctrl-C.
+    """Run broker, worker, materializer, HTTP API and console until Ctrl-C.
 
     A journal in the data folder keeps all accepted records, even after a crash: the next start continues from there.
     The console link signs in once; the file `token` has the token for everything else.
@@ -109,7 +106,7 @@ def _run(local: "LocalPipeline", *, was_chosen: bool) -> None:
 
 
 def _progress(stage: str) -> Callable[[int], None]:
-    """Return a function that prints the number of records left every few seconds."""
+    """Return a function that prints the records left every few seconds."""
     printed_at = time.monotonic()
 
     def report(left: int) -> None:
@@ -122,7 +119,7 @@ def _progress(stage: str) -> Callable[[int], None]:
 
 
 def _port(requested: int | None, usual: int = USUAL_PORT, option: str = "--port") -> int:
-    """Return the requested port, else the usual one, else 0 for any; `option` names it in the message."""
+    """Return the requested port, else the usual one, else 0."""
     port = requested or usual
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -165,49 +162,3 @@ def _show(local: "LocalPipeline", *, was_chosen: bool) -> None:
     print("  sager topics\n  sager import path/to/a/data/set\n  sager slim USER\n")
     print("Press Ctrl-C to stop. The next `sager up` in this folder continues where this one stopped.")
     sys.stdout.flush()
-
-
-@app.command(
-    short_help="Stream choices through a local pipeline.",
-    epilog=examples("sager demo", "SAGER_REASONER=llm sager demo --users 6 --rounds 2 --json"),
-)
-def demo(
-    users: Annotated[int, typer.Option(min=1, help="How many users choose.")] = USERS,
-    rounds: Annotated[int, typer.Option(min=1, max=500, help="Choices of each user.")] = ROUNDS,
-    seed: Annotated[int, typer.Option(help="Decides who chooses what.")] = 1,
-    data_dir: Annotated[Path | None, typer.Option(help="Where the DuckDB file and the logs go.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Stream choices through a local pipeline and show the skills that it learned.
-
-    Starts the embedded broker, a worker and the materializer, sends events as an app would, and stops by itself. Exit
-    code 0: every event was processed, and the log, the skills topic and DuckDB agree.
-    """
-    from streams.local.demo.observer import PipelineStalled  # noqa: PLC0415
-    from streams.local.demo.report import show, summary  # noqa: PLC0415
-    from streams.local.demo.run import Demo  # noqa: PLC0415
-    from streams.local.demo.scenario import Scenario  # noqa: PLC0415
-    from streams.local.journal import path_of  # noqa: PLC0415
-    from streams.local.pipeline import LocalPipeline  # noqa: PLC0415
-
-    folder = writable_folder(data_dir or Path(tempfile.gettempdir()) / f"sager-demo-{time.strftime('%Y%m%d-%H%M%S')}")
-    chosen = settings(data_dir=folder, publish_seconds=1.0, batch_seconds=0.3)
-    if path_of(chosen).exists():
-        raise StreamsError(f"{folder} has the events of an earlier run: choose a new folder with --data-dir")
-    scenario = Scenario(users, rounds, seed)
-    note(f"sager demo: {scenario.describe()}")
-    # SystemExit runs the context managers below, which end the child processes in order.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with ProgressBars() as progress:
-        try:
-            with LocalPipeline(chosen) as local:
-                result = Demo(scenario, local, progress.update).run()
-        except PipelineStalled as error:
-            raise StreamsError(f"the pipeline stalled: {error}. See the logs in {folder}") from error
-    facts = summary(result)
-    if as_json:
-        print_json_line(facts)
-    else:
-        show(result, scenario, console())
-    if not result.fold_agrees or facts["selections_unmatched"] or facts["dead_letters"]:
-        raise StreamsError(f"some events were not processed correctly. See the logs in {folder}")

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from streams.cli.options import AsJson, Bootstrap, Domain, Since, connected_settings, examples, moment_ms
-from streams.cli.output import json_text, print_fields, print_json, print_rows
-from streams.cli.progress import ProgressBars
+from streams.cli.output import ProgressBars, json_text, print_fields, print_json, print_rows
 
 if TYPE_CHECKING:
     from streams.operations.whatif import ReplayReport, Totals
@@ -38,7 +37,7 @@ def replay(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Replay past choices with other settings or another model, and compare with the live skills.
+    """Replay past choices with other settings, and compare with the live skills.
 
     Only reads Kafka. Both sides rank the candidates of a choice before they learn from it. An unknown name with --set
     prints all settings; docs/whatif.md explains the result. With an LLM, every choice costs one call.

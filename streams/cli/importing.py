@@ -2,20 +2,14 @@
 
 import time
 from collections import Counter
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from streams.cli.options import AsJson, Bootstrap, connected_settings, examples
-from streams.cli.output import note, print_fields, print_json
-from streams.cli.progress import ProgressBars
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from schemas import Event
-    from streams.kafka.producer import EventWriter
+from streams.cli.output import ProgressBars, note, print_fields, print_json
 
 _EVERY = 200
 
@@ -40,7 +34,7 @@ def import_(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Stream a data set into Kafka: its items into the catalogue, its users' histories as interactions.
+    """Stream a data set's items and its users' histories into Kafka.
 
     docs/datasets.md has the layouts. Histories feed the prior. Events that Kafka still has are not sent again, so a
     repeated import continues an interrupted one.
@@ -57,12 +51,18 @@ def import_(
     for name in topics.ensure(chosen):
         note(f"created {name}")
     began = time.monotonic()
+    known_ids = dataset.existing_event_ids(chosen, "interactions")
+    sent, known, total = Counter[str](), Counter[str](), len(data.items) + data.visits
     with ProgressBars() as progress, EventWriter(chosen) as outbox:
         # The catalogue keeps the newest record per item, so sending it again changes nothing.
-        sent, known = _send(outbox, progress, dataset.catalogue(data), len(data.items), set())
-        known_ids = dataset.existing_event_ids(chosen, "interactions")
-        more = _send(outbox, progress, dataset.interactions(data), data.visits, known_ids)
-        sent, known = sent + more[0], known + more[1]
+        for number, event in enumerate(chain(dataset.catalogue(data), dataset.interactions(data)), 1):
+            if event.event_id in known_ids:
+                known[event.TOPIC] += 1
+            else:
+                sent[event.TOPIC] += 1
+                outbox.send(event)
+            if number % _EVERY == 0 or number == total:
+                progress.update("events", number, total)
     counts = {"domain": data.domain, "users": len(data.histories), "sent": dict(sent), "already_there": dict(known)}
     seconds = time.monotonic() - began
     if as_json:
@@ -71,20 +71,3 @@ def import_(
     print_fields({**counts, "seconds": round(seconds, 1)})
     for reason, number in data.skipped.items():
         note(f"left out: {number:,} {reason}")
-
-
-def _send(
-    outbox: "EventWriter", progress: "ProgressBars", events: "Iterable[Event]", total: int, known_ids: set[str]
-) -> tuple[Counter[str], Counter[str]]:
-    """Send all events but those that Kafka has; return the numbers of sent and of known events, by topic."""
-    sent, known = Counter[str](), Counter[str]()
-    for number, event in enumerate(events, 1):
-        if event.event_id in known_ids:
-            known[event.TOPIC] += 1
-        else:
-            sent[event.TOPIC] += 1
-            outbox.send(event)
-        if number % _EVERY == 0 or number == total:
-            progress.update(event.TOPIC, number, total)
-    outbox.flush()
-    return sent, known

@@ -15,9 +15,9 @@ app = typer.Typer()
 
 @app.command(short_help="Check broker, topics, workers, DuckDB and LLM.", epilog=examples("sager doctor --json"))
 def doctor(as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
-    """Check the deployment: broker, topics, workers, DuckDB, LLM and file permissions. Changes nothing.
+    """Check broker, topics, workers, DuckDB, LLM and file permissions.
 
-    Each line states a finding and, for a problem, the next step. Exit code 1: there is an error.
+    Changes nothing. Each line states a finding and, for a problem, the next step. Exit code 1: there is an error.
     """
     chosen = settings(bootstrap=bootstrap)
     from rich.text import Text  # noqa: PLC0415
@@ -95,7 +95,7 @@ def acls(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the Kafka ACLs that each role needs in this deployment, from its topics.
+    """Print the Kafka ACLs that each role needs in this deployment.
 
     With --principal: as commands for Kafka's own tool, which an administrator runs.
     """

@@ -107,7 +107,7 @@ def sql(
 
 @contextmanager
 def _limited(memory_bytes: int) -> Iterator[None]:
-    """Limit the memory of this process, and forbid writing files unless its output is redirected to one."""
+    """Limit this process's memory, and forbid writing files except as output."""
     # Some of DuckDB's functions allocate memory that its own limit does not count.
     import resource  # noqa: PLC0415
 
@@ -180,7 +180,7 @@ def _print_csv(columns: Sequence[str], rows: Rows) -> None:
 
 
 def _print_table(columns: Sequence[str], rows: Rows, *, wrap: bool) -> int:
-    """Print rows, vertically if they are too wide, and return their number; `wrap`: wrap the last column."""
+    """Print rows, vertically if they are too wide; return their number."""
     if not columns:
         return 0
     shown = [["" if cell is None else _shown(cell) for cell in cells] for cells in islice(rows, MOST_ROWS)]

@@ -1,0 +1,164 @@
+"""`sager rebuild`, `global-skill` and `weights`: the skills and weights of all users."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from streams.cli.errors import FAILED
+from streams.cli.options import AsJson, Bootstrap, Domain, connected_settings, examples, settings
+from streams.cli.output import ProgressBars, note, print_fields, print_json, print_rows, printable
+from streams.cli.policy.common import (
+    WAIT_SECONDS,
+    Actor,
+    InDomain,
+    Reason,
+    Wait,
+    Yes,
+    confirm,
+    current_user,
+    exit_unanswered,
+)
+from streams.exceptions import StreamsError
+
+FLOOR = 5
+
+app = typer.Typer()
+_EXAMPLES = examples("sager global-skill build --domain films --floor 20 --dry-run", 'sager sql "FROM global_skills"')
+global_skill = typer.Typer(
+    no_args_is_help=True, help="The skill that a domain's new users start with.", epilog=_EXAMPLES
+)
+app.add_typer(global_skill, name="global-skill")
+weights = typer.Typer(
+    no_args_is_help=True,
+    help="Stop or reset learning of a domain's ranking weights.",
+    epilog=examples("sager weights freeze --domain films", 'sager sql "FROM learned_weights"'),
+)
+app.add_typer(weights, name="weights")
+
+
+@app.command(
+    short_help="Fold all skills from the log, and compare.",
+    epilog=examples("sager rebuild", "sager rebuild --apply", "sager rebuild --duckdb"),
+)
+def rebuild(
+    apply: Annotated[bool, typer.Option("--apply", help="Write folded skills where they differ.")] = False,
+    duckdb: Annotated[bool, typer.Option("--duckdb", help="Instead, remove the live DuckDB file.")] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Fold every skill from the log alone, and compare byte by byte.
+
+    Workers may keep running, except with --apply. SAGER_CHAIN_KEY must be the workers' key. `sager policy verify` lists
+    the differences. --duckdb removes the live DuckDB file, and `sager materialize` fills a new one.
+
+    Exit code 1: the log and the topics differ, even if --apply has repaired them.
+    """
+    from streams.operations import rebuild as rebuilding  # noqa: PLC0415
+
+    if duckdb:
+        from streams.analytics.store import live_file, remove_live  # noqa: PLC0415
+
+        configured = settings(bootstrap=bootstrap)
+        question = f"Remove {live_file(configured)}? Rows older than the retention of the topics are lost."
+        confirm(question, yes=yes)
+        remove_live(configured)
+        note("removed. `sager materialize` fills a new one from the topics")
+        return
+    chosen = connected_settings(bootstrap)
+    with ProgressBars() as progress:
+        report = rebuilding.rebuild(chosen, progress.update, apply=apply)
+    if as_json:
+        print_json({**vars(report), "fine": report.is_fine})
+    else:
+        print_fields({name: value for name, value in vars(report).items() if name != "examples"})
+        print_rows(report.examples)
+        if report.different and not apply:
+            note("`sager policy verify` lists them; to repair them, stop the workers and run `sager rebuild --apply`")
+    if not report.is_fine:
+        raise typer.Exit(FAILED)
+
+
+@global_skill.command(epilog=_EXAMPLES)
+def build(
+    domain: Domain = None,
+    floor: Annotated[int, typer.Option(min=1, help="Fewest users behind any attribute.", metavar="N")] = FLOOR,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Publish nothing.")] = False,
+    as_json: AsJson = False,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Build and publish the global skill of every domain.
+
+    Attributes of fewer users than the floor are left out. Run it regularly, for example from cron: workers load the new
+    one by themselves.
+    """
+    from streams.kafka import topics  # noqa: PLC0415
+    from streams.kafka.producer import EventWriter  # noqa: PLC0415
+    from streams.operations import global_skills  # noqa: PLC0415
+
+    chosen = connected_settings(bootstrap)
+    with ProgressBars() as progress:
+        populations, unreadable = global_skills.read_populations(chosen, domain, progress.update)
+        if not populations:
+            raise StreamsError(
+                f"there are no histories, and {unreadable:,} profiles are unreadable: run `sager import`, or send "
+                "interactions from an app, while a `sager worker` runs"
+            )
+        skills = global_skills.build(populations, datetime.now(UTC), floor)
+    if not dry_run:
+        topics.ensure(chosen)
+        with EventWriter(chosen) as outbox:
+            for skill in skills:
+                outbox.send(skill)
+    if as_json:
+        print_json([skill.model_dump(mode="json") for skill in skills])
+    else:
+        for skill in skills:
+            most = ", ".join(line.value for line in skill.attributes[:3])
+            print(printable(f"{skill.domain}: {len(skill.attributes)} lines of {skill.users:,} users, such as {most}"))
+        print("nothing was published" if dry_run else f"published on {chosen.topic('global-skills')}")
+    if unreadable:
+        note(f"left out: {unreadable:,} unreadable profiles")
+    for skill in skills:
+        if not skill.attributes:
+            note(f"{skill.domain}: no taste is shared by {floor} of its {skill.users:,} users, so it has no lines yet")
+
+
+def _register(action: str, text: str) -> None:
+    """Add the command that sends this action to a worker."""
+
+    def command(
+        domain: InDomain,
+        yes: Yes = False,
+        actor: Actor = None,
+        reason: Reason = "",
+        wait: Wait = WAIT_SECONDS,
+        as_json: AsJson = False,
+        bootstrap: Bootstrap = None,
+    ) -> None:
+        from schemas import WeightAction, WeightCommand  # noqa: PLC0415
+        from streams.kafka.producer import envelope  # noqa: PLC0415
+        from streams.rights.commands import CommandClient  # noqa: PLC0415
+
+        chosen = connected_settings(bootstrap)
+        if action == "reset":
+            confirm(f"Erase the learned weights of {domain}?", yes=yes)
+        sender: Any = {"actor": actor or current_user(), "reason": reason}
+        sent = WeightCommand(**envelope(datetime.now(UTC)), domain=domain, action=WeightAction(action), **sender)
+        with CommandClient(chosen, domain) as client:
+            changed = client.change_weights(sent, wait)
+        if changed is None:
+            exit_unanswered(sent.event_id, wait)
+        found = {name: getattr(changed, name) for name in ("domain", "version", "choices", "frozen")}
+        if as_json:
+            print_json(found)
+        else:
+            print_fields(found)
+
+    weights.command(action, help=text, epilog=examples(f"sager weights {action} --domain films"))(command)
+
+
+_register("freeze", "Stop learning of a domain's weights.")
+_register("unfreeze", "Resume learning of the weights. Choices made meanwhile are not learned later.")
+_register("reset", "Erase the learned weights and restore the start values. Frozen weights stay frozen.")
