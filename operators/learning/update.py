@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from operators.attributes import fact_ids, from_fact
-from operators.evolve.proposals import COUNTS, ValidatedProposal
+from operators.evolve.proposals import COUNTS, ValidatedProposal, refused_change
 from operators.fit import update_beliefs
 from operators.habit_directions import DIRECTION_OF
 from operators.learning.evidence import (
@@ -184,12 +184,9 @@ class EvidenceUpdate:
         if (over and sum(at >= DRIFT_WARNING for at in drift.values()) > len(over)) or len(over) > 1:
             self.has_shifted, aged = True, aged + DRIFT_ROUNDS
         self.tally = _tally(before, shown, verdicts, habits, weight, aged, drift)
-        # Only age can move a line that the list does not offer.
-        by_age = (
-            (SkillChangeKind.OVERTAKEN if self.has_shifted else SkillChangeKind.FADED)
-            if aged
-            else SkillChangeKind.WEAKENED
-        )
+        by_age = SkillChangeKind.WEAKENED
+        if aged:  # only age can move a line that the list does not offer
+            by_age = SkillChangeKind.OVERTAKEN if self.has_shifted else SkillChangeKind.FADED
         supported = taken.union(name for name, (more, _) in verdicts.items() if more > 0)
         self._recount(before, supported, over, shown.shares, by_age)
         held = self.taken.keys()
@@ -213,7 +210,7 @@ class EvidenceUpdate:
         # Evict global lines once enough choices have not confirmed them (paper 2.3).
         if now < self.limits.global_patience:
             return lines
-        evictable = [line for line in lines if not line.support and is_unconfirmed(line) and not line.pinned]
+        evictable = [line for line in lines if is_unconfirmed(line) and not line.pinned]
         unconfirmed = {line.attribute_id: line for line in evictable if line.attribute_id not in taken}
         for line in unconfirmed.values():
             self._evict(line, NEVER_CONFIRMED)
@@ -251,24 +248,16 @@ class EvidenceUpdate:
         # Silent until it is taken more often than by chance again.
         name, (taken, expected) = line.attribute_id, counts[:2]
         self.taken[name], self.tiers[name] = expected, Tier.SILENT
+        reason = f"may have changed: {describe_counts(taken, expected)}, and seldom in the last lists"
         self.changes.append(
-            SkillChange(
-                kind=SkillChangeKind.SHIFTED,
-                attribute_id=name,
-                before=line.tier,
-                after=Tier.SILENT,
-                counts=(expected, expected),
-                reason=f"may have changed: {describe_counts(taken, expected)}, and seldom in the last lists",
-            )
+            SkillChange.of(line, SkillChangeKind.SHIFTED, Tier.SILENT, counts=(expected, expected), reason=reason)
         )
 
     def _move(self, line: Attribute, counts: Counts, tier: Tier, kind: SkillChangeKind) -> None:
         name = line.attribute_id
         words = describe_counts(*counts[:2]) if tier is not line.tier else ""
         self.tiers[name] = tier
-        self.changes.append(
-            SkillChange.trusted(kind=kind, attribute_id=name, before=line.tier, after=tier, reason=words)
-        )
+        self.changes.append(SkillChange.of(line, kind, tier, reason=words))
         if kind is SkillChangeKind.REINFORCED:
             self.confirmed.add(name)
 
@@ -297,20 +286,10 @@ class EvidenceUpdate:
                     self._evict(line)
         for line in new:
             if line.attribute_id in gone:
-                full = RefusedProposal(
-                    attribute_id=line.attribute_id, proposed=SkillChangeKind.DISCOVERED, why=RefusalReason.FULL
-                )
-                self.refused.append(full)
+                self.refused.append(refused_change(line.attribute_id, SkillChangeKind.DISCOVERED, RefusalReason.FULL))
             else:
-                self.changes.append(
-                    SkillChange.trusted(
-                        kind=SkillChangeKind.DISCOVERED,
-                        attribute_id=line.attribute_id,
-                        after=line.tier,
-                        discovered=line,
-                        reason=describe_counts(line.taken, line.expected),
-                    )
-                )
+                reason = describe_counts(line.taken, line.expected)
+                self.changes.append(SkillChange.new(line, SkillChangeKind.DISCOVERED, reason=reason))
 
     def _fits(self, lines: Sequence[Attribute], gone: Collection[str]) -> bool:
         left = [line for line in lines if line.attribute_id not in gone] if gone else lines
@@ -318,12 +297,7 @@ class EvidenceUpdate:
 
     def _evict(self, line: Attribute, reason: str = "") -> None:
         self.changes = [change for change in self.changes if change.attribute_id != line.attribute_id]
-        before = next(was.tier for was in self.skill.attributes if was.attribute_id == line.attribute_id)
-        self.changes.append(
-            SkillChange.trusted(
-                kind=SkillChangeKind.EVICTED, attribute_id=line.attribute_id, before=before, reason=reason
-            )
-        )
+        self.changes.append(SkillChange.of(line, SkillChangeKind.EVICTED, reason=reason))
 
 
 def _tally(
