@@ -25,7 +25,7 @@ from schemas.events import Injected, RankedBy, Ranking, RankRequest
 
 @dataclass(frozen=True)
 class RankState:
-    """The state of a user in a domain, with neighbours of their items."""
+    """The state of a user in a domain, with their neighbours."""
 
     skill: PolicySkill
     memory: Memory | None = None
@@ -49,7 +49,7 @@ class ListStatements:
         return self.fit.model_copy(update={"chances": tuple(chances[name] for name in order)})
 
     def constrain(self, items: Sequence[ItemFacts], order: Sequence[str], instruction: str) -> tuple[str, ...]:
-        """Sort a model's order by the tiers of the ranker without a model."""
+        """Sort a model's order by the constraints' tiers."""
         asked = keywords(instruction)
         wanted = {str(item.item_id): instruction_match(item, asked) for item in items}
         return self.said.apply(order, wanted.__getitem__)
@@ -196,11 +196,11 @@ def answer(request: RankRequest, order: Sequence[str], injected: Injected) -> Ra
         candidates=tuple(by_id[item_id] for item_id in order),
         session_id=request.session_id,
         ranked_by=RankedBy.SAGER,
-        injected=injected.model_copy(update={"facets": tuple(without_pseudonyms(facet) for facet in injected.facets)}),
+        injected=injected.model_copy(update={"facets": tuple(map(_without_pseudonyms, injected.facets))}),
     )
 
 
-def without_pseudonyms(facet: Facet) -> Facet:
-    """Remove other users' pseudonyms from a facet: apps read it."""
+def _without_pseudonyms(facet: Facet) -> Facet:
+    # Apps read facets, and must not see other users.
     items = tuple(name for name in facet.supporting_neighbors if not name.startswith("user:"))
     return facet.model_copy(update={"supporting_neighbors": items})
