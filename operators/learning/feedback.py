@@ -65,14 +65,12 @@ def resolve_feedback(
         facts = item.facts if signed_weight > 0 and weight >= _DISCOVERY_WEIGHT else ()
         found.count(facts, shown, skill.contrasts, weight=weight, aged=inactivity_decay(skill, feedback.occurred_at))
     saying = StatementUpdate(skill, feedback, evidence, source, limits.session)
-    suits: tuple[ItemFacts, ...] = ()
-    fails: tuple[ItemFacts, ...] = ()
-    if signed_weight <= -STATEMENT_WEIGHT:
-        fails = (item,)
+    suits = (item,) if signed_weight >= STATEMENT_WEIGHT else ()
+    fails = (item,) if signed_weight <= -STATEMENT_WEIGHT else ()
+    if fails:
         subject = StatementSubject.item(item.item_id, item.title).hide_private_title(feedback.domain, privacy)
         saying.state(Stance.AVOIDS, subject, "", Scope.ALWAYS)
-    elif signed_weight >= STATEMENT_WEIGHT:
-        suits = (item,)
+    elif suits:
         saying.withdraw(statement_id(Stance.AVOIDS, item_attribute(item.item_id)), f"{feedback.signal} since")
     beliefs = None
     if fails or (suits and skill.beliefs):
@@ -123,7 +121,9 @@ def resolve_correction(
         stated=tuple(update.saying.changes),
         shifted=shifted,
         beliefs=update.beliefs,
-        session=updated_session(skill, correction, source, limits.session, update.counted, update.shown),
+        session=updated_session(
+            skill, correction, source, limits.session, update.suitable if learns else (), update.shown
+        ),
         trigger=DiffTrigger(
             what=_CORRECTION,
             words="" if understood.unquoted else _redacted(correction.text, correction.domain, privacy),
@@ -174,18 +174,14 @@ def resolve_ignored(
 def resolve_abstention(
     skill: PolicySkill, abstention: Abstention, source: Position | None = None, limits: MergeLimits = DEFAULT_LIMITS
 ) -> SkillDiff:
-    """Return the diff of a list without a choice: it updates beliefs, never lines."""
+    """Return the diff of a list without a choice; its lines stay."""
+    said_before = live_statements(skill, abstention.occurred_at, abstention.session_id)
     return next_diff(
         skill,
         abstention,
         count_delta=CountDelta(),
         stated=expired_statements(skill, abstention, source),
-        beliefs=update_beliefs(
-            skill,
-            live_statements(skill, abstention.occurred_at, abstention.session_id),
-            suited=(),
-            refused=abstention.shown,
-        ),
+        beliefs=update_beliefs(skill, said_before, suited=(), refused=abstention.shown),
         session=updated_session(skill, abstention, source, limits.session),
         trigger=DiffTrigger(what="abstention"),
         evidence=Evidence(event_id=abstention.event_id),
@@ -289,11 +285,6 @@ class _CorrectionUpdate:
         if self.suitable:
             return COUNTS_AS_CHOICE if self.learns else LEARNING_STOPPED
         return "" if self.private else SUPERSEDED
-
-    @property
-    def counted(self) -> tuple[ItemFacts, ...]:
-        """The items that count as taken."""
-        return self.suitable if self.learns else ()
 
     @property
     def beliefs(self) -> tuple[int, ...] | None:

@@ -44,7 +44,7 @@ _NOT_RANKED: Final = frozenset({POSITION, REQUEST})
 
 
 def count_choice(sides: Sides, chosen: int) -> dict[str, Added]:
-    """Count a choice on each axis where the chosen item has a side.
+    """Count a choice on each axis with a chosen side.
 
     >>> count_choice({"price": [True, False, False, None], "year": [None, True, True, False]}, 0)
     {'price': (1024, 341)}
@@ -146,7 +146,7 @@ def _directions(axes: frozenset[str]) -> tuple[Direction, ...]:
 
 
 def is_undecided(line_id: str, habits: Mapping[str, HabitCounts]) -> bool:
-    """True if too few choices have asked about a line from another source."""
+    """True if too few choices have asked about the line."""
     counts = habits.get(DIRECTION_OF[line_id].axis)
     return counts is None or counts.asked < MIN_CHOICES * ONE
 
@@ -211,7 +211,7 @@ def habit_evidence(
 def habits_after(
     skill: PolicySkill, tally: CountDelta | None, changes: Iterable[SkillChange] = ()
 ) -> Mapping[str, HabitCounts]:
-    """Return the counts after an event; a removed or erased line leaves none."""
+    """Return the counts after an event; removed lines leave none."""
     habits: Mapping[str, HabitCounts] = skill.habits
     if tally is not None and tally.habits:
         habits = fold_habits(habits, tally.habits, tally.habits_forget)

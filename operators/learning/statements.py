@@ -177,7 +177,7 @@ class StatementUpdate:
     def state(
         self, stance: Stance, subject: StatementSubject, words: str, scope: Scope, session_id: str | None = None
     ) -> Statement | None:
-        """Add a statement and withdraw its opposites; None if a newer one exists."""
+        """Add a statement, withdraw its opposites; None if a newer exists."""
         current = list(self._held.values())
         about = [each for each in current if each.attribute_id == subject.attribute_id]
         if any(is_later(each.stated_at, self._at, self._logged_at) for each in about):

@@ -170,7 +170,7 @@ class EvidenceUpdate:
         aged: int = 0,
         tests_change: bool = False,
     ) -> None:
-        """Count an event: the tally, moves of tiers, discoveries, and evictions for them.
+        """Count an event: tally, moves of tiers, discoveries and evictions.
 
         `facts` are those of all taken items, `now` is the number of the person's choices, this one included. `verdicts`
         are a model's additions by line, `habits` those to each axis. `weight` is the event's part of a choice in

@@ -33,7 +33,7 @@ _SESSION_STRENGTH = 0.4
 
 @lru_cache(maxsize=16_384)
 def phrase(dimension: str, value: str) -> str:
-    """Return the words for a value, with its dimension if it has no letters.
+    """Return the words for a value; one without letters names its dimension.
 
     >>> phrase("price", "20"), phrase("diet", "vegan"), phrase("cook_time", "45")
     ('price 20', 'vegan', 'cook time 45')

@@ -1,4 +1,4 @@
-"""Books: genre, author, mood, fine category and era (paper App. E, Table 6).
+"""Books: genre, author, mood, category and era (paper App. E).
 
 Series, reading level and format are left out, as in the paper's signal pruning.
 """

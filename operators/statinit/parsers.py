@@ -60,7 +60,7 @@ def parser_for(domain: str, overrides: Mapping[str, str]) -> Parser:
 
 
 def vocabulary_for(domain: str, overrides: Mapping[str, str]) -> tuple[Fact, ...]:
-    """Return the closed vocabulary of a domain's parser; the generic parser has none.
+    """Return the closed vocabulary of a domain's parser.
 
     >>> Fact(dimension="genre", value="horror") in vocabulary_for("films", {}), vocabulary_for("recipes", {})
     (True, ())

@@ -158,7 +158,7 @@ def is_true(value: Any) -> bool:
 
 
 def fold_keys(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Fold the metadata's keys, so that `Plot Keywords`, `plot-keywords` and `plot_keywords` are one."""
+    """Fold the metadata's keys: `Plot Keywords`, `plot-keywords` are one."""
     return {_fold(key): value for key, value in metadata.items()}
 
 
