@@ -1,6 +1,7 @@
 """Signals, corrections and abstentions of people (invariants 5 and 6)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from operators.attributes import fact_ids
 from operators.evolve.proposals import COUNTS, refused_change
@@ -106,7 +107,10 @@ def resolve_correction(
     learns: bool = True,
 ) -> SkillDiff:
     """Return the diff of a correction."""
-    update = _CorrectionUpdate(skill, correction, items, limits, privacy, usual or {}, source, learns=learns)
+    evidence, usual = Evidence(event_id=correction.event_id, item_id=correction.item_id), usual or {}
+    saying = StatementUpdate(skill, correction, evidence, source, limits.session)
+    counting = EvidenceUpdate(skill, evidence, limits, usual)
+    update = _CorrectionUpdate(skill, correction, items, privacy, usual, learns, saying, counting)
     for read in understood.directives:
         update.apply(read)
     shifted = update.has_changed and (not skill.shifted or skill.version - skill.shifted >= SHIFT_COOLDOWN)
@@ -116,9 +120,9 @@ def resolve_correction(
     return next_diff(
         skill,
         correction,
-        count_delta=update.counting.tally,
-        changes=tuple(update.counting.changes),
-        stated=tuple(update.saying.changes),
+        count_delta=counting.tally,
+        changes=tuple(counting.changes),
+        stated=tuple(saying.changes),
         shifted=shifted,
         beliefs=update.beliefs,
         session=updated_session(
@@ -131,8 +135,8 @@ def resolve_correction(
             explanation=explanation(understood, left_out, correction.domain, update.effect),
             not_kept=left_out,
         ),
-        refused=(*update.counting.refused, *update.refused),
-        evidence=update.counting.evidence,
+        refused=(*counting.refused, *update.refused),
+        evidence=counting.evidence,
         reasoned_by=_reasoner(understood),
         source=source,
     )
@@ -199,37 +203,29 @@ def _reasoner(understood: Interpretation) -> Provenance:
     return by if by.model is not None or by.fallback is not None else Provenance(reasoner=_PERSON)
 
 
+@dataclass
 class _CorrectionUpdate:
-    def __init__(
-        self,
-        skill: PolicySkill,
-        correction: Correction,
-        items: Sequence[ItemFacts],
-        limits: MergeLimits,
-        privacy: Privacy,
-        usual: Mapping[str, int],
-        source: Position | None,
-        *,
-        learns: bool,
-    ) -> None:
-        self.skill, self.correction, self.items, self.learns = skill, correction, items, learns
-        self.privacy, self.usual = privacy, usual
-        self.evidence = Evidence(event_id=correction.event_id, item_id=correction.item_id)
-        self.saying = StatementUpdate(skill, correction, self.evidence, source, limits.session)
-        self.counting = EvidenceUpdate(skill, self.evidence, limits, usual)
-        self.has_changed = False
-        self.refused: list[RefusedProposal] = []
-        self.private: list[str] = []
-        self.suitable: tuple[ItemFacts, ...] = ()
-        self.shown: ListEvidence | None = None
-        self._wanted: list[str] = []
-        self._unwanted: list[str] = []
+    skill: PolicySkill
+    correction: Correction
+    items: Sequence[ItemFacts]
+    privacy: Privacy
+    usual: Mapping[str, int]
+    learns: bool
+    saying: StatementUpdate
+    counting: EvidenceUpdate
+    has_changed: bool = False
+    refused: list[RefusedProposal] = field(default_factory=list)
+    private: list[str] = field(default_factory=list)
+    suitable: tuple[ItemFacts, ...] = ()
+    shown: ListEvidence | None = None
+    wanted: list[str] = field(default_factory=list)
+    unwanted: list[str] = field(default_factory=list)
 
     def apply(self, read: ReadDirective) -> None:
         """Apply one directive."""
         said = read.directive
         if said.item_id is not None and said.stance is not Stance.AVOIDS:
-            self._wanted.append(said.item_id)
+            self.wanted.append(said.item_id)
             return
         subject = StatementSubject.of(said, {item.item_id: item.title for item in self.items})
         subject = subject.hide_private_title(self.correction.domain, self.privacy)
@@ -240,7 +236,7 @@ class _CorrectionUpdate:
         words = _redacted(read.words, self.correction.domain, self.privacy)
         stated = self.saying.state(said.stance, subject, words, self._scope(read), self.correction.session_id)
         if stated is not None and said.stance is Stance.AVOIDS:
-            self._unwanted.append(subject.attribute_id)
+            self.unwanted.append(subject.attribute_id)
             self.has_changed = self.has_changed or (said.changed and stated.scope is Scope.ALWAYS)
 
     def count_suitable(self, suits: Sequence[str], shifted: bool) -> None:
@@ -249,7 +245,7 @@ class _CorrectionUpdate:
         After a changed taste all older counts fade at once.
         """
         by_id: dict[str, ItemFacts] = {item.item_id: item for item in self.items}
-        wanted = [by_id[name] for name in dict.fromkeys((*self._wanted, *suits)) if name in by_id]
+        wanted = [by_id[name] for name in dict.fromkeys((*self.wanted, *suits)) if name in by_id]
         aging = inactivity_decay(self.skill, self.correction.occurred_at) + (STATED_DRIFT_ROUNDS if shifted else 0)
         self.counting.has_shifted = shifted
         if not wanted:
@@ -257,7 +253,7 @@ class _CorrectionUpdate:
                 self._count((), ListEvidence((), {}), aging)
             return
         self.suitable = tuple(wanted)
-        just_said = set(self._unwanted)
+        just_said = set(self.unwanted)
         for item in self.suitable:
             facts = set(fact_ids(item.facts))
             for said in self.saying.current:
@@ -298,18 +294,16 @@ class _CorrectionUpdate:
 
     def _refused_item(self) -> ItemFacts | None:
         # The item of the correction, else the first with an avoided fact.
-        if not self._unwanted:
+        if not self.unwanted:
             return None
         left = [item for item in self.items if item not in self.suitable]
         about = next((item for item in left if item.item_id == self.correction.item_id), None)
-        having = (item for item in left if not set(self._unwanted).isdisjoint(fact_ids(item.facts)))
+        having = (item for item in left if not set(self.unwanted).isdisjoint(fact_ids(item.facts)))
         return about or next(having, None)
 
     def _scope(self, read: ReadDirective) -> Scope:
-        if self.correction.scope is not None:
-            return self.correction.scope
-        if read.scope is not None:
-            return read.scope
+        if (scope := self.correction.scope or read.scope) is not None:
+            return scope
         if read.directive.bound is not None:
             return Scope.SESSION if self.correction.session_id is not None else Scope.NOW
         return Scope.ALWAYS

@@ -178,11 +178,6 @@ def _eligible_lines(skill: PolicySkill) -> list[Attribute]:
     return [*stated.values(), *(line for line in lines if line.attribute_id not in silent)]
 
 
-def selected_lines(skill: PolicySkill, short: SlimResult) -> list[Attribute]:
-    """Return the lines of a skill that its slim skill contains."""
-    return [line for line in skill.attributes if line.attribute_id in short.attribute_ids]
-
-
 def build_slim(
     skill: PolicySkill, likes: Mapping[str, Attribute], styles: Mapping[str, Attribute], budget: int, gate: OutputGate
 ) -> SlimResult:

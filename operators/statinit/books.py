@@ -13,7 +13,7 @@ from schemas import Candidate, Fact
 _WORDS: Final = TABLES["books"]
 GENERAL: Final = "general fiction"
 GENRES: Final = Vocabulary(_WORDS["genres"])
-GENRES_IN_TEXT: Final = GENRES.without(_WORDS["ambiguous"])
+GENRES_IN_TEXT: Final = Vocabulary(_WORDS["genres"], without=_WORDS["ambiguous"])
 MOODS: Final = Vocabulary(_WORDS["moods"])
 _COARSE: Final = frozenset(_WORDS["coarse"])
 _SHELF_NOISE: Final = frozenset(_WORDS["shelf_noise"].split())

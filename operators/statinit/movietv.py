@@ -8,7 +8,7 @@ from schemas import Candidate, Fact
 
 _WORDS: Final = TABLES["movietv"]
 GENRES: Final = Vocabulary(_WORDS["genres"])
-GENRES_IN_TEXT: Final = GENRES.without(_WORDS["ambiguous"])
+GENRES_IN_TEXT: Final = Vocabulary(_WORDS["genres"], without=_WORDS["ambiguous"])
 QUALIFIERS: Final = Vocabulary(_WORDS["qualifiers"])
 MOODS: Final = Vocabulary(_WORDS["moods"])
 _IGNORED: Final = frozenset(_WORDS["ignored"])

@@ -27,10 +27,13 @@ class Vocabulary:
     ['dark', 'funny']
     """
 
-    def __init__(self, keywords: Mapping[str, str]) -> None:
-        self._label_of: Final = {
-            form: label for label, words in keywords.items() for word in words.split(",") for form in _forms(word)
-        }
+    def __init__(self, keywords: Mapping[str, str], without: str = "") -> None:
+        # Without keywords that are ambiguous in prose.
+        left_out = {form for word in without.split(",") for form in _forms(word)}
+        pairs = (
+            (label, form) for label, words in keywords.items() for word in words.split(",") for form in _forms(word)
+        )
+        self._label_of: Final = {form: label for label, form in pairs if form not in left_out}
         self._longest: Final = max(form.count(" ") + 1 for form in self._label_of)
         self._rank: Final = {label: rank for rank, label in enumerate(keywords)}
         self._in_label: Final = lru_cache(maxsize=8_192)(lambda text: frozenset(self._hits(text)))
@@ -39,12 +42,6 @@ class Vocabulary:
     def labels(self) -> tuple[str, ...]:
         """All labels that it can find, in its order."""
         return tuple(self._rank)
-
-    def without(self, words: str) -> "Vocabulary":
-        """Return the vocabulary without keywords that are ambiguous in prose."""
-        left_out = {form for word in words.split(",") for form in _forms(word)}
-        kept = {form: label for form, label in self._label_of.items() if form not in left_out}
-        return Vocabulary({of: ",".join(f for f, label in kept.items() if label == of) for of in self._rank})
 
     def find(self, text: str, labels: Iterable[str] = ()) -> list[str]:
         """Return the labels whose keywords occur in a text or in labels."""

@@ -15,7 +15,7 @@ from operators.rank import facet_weights
 from operators.rank.constraints import NO_CONSTRAINTS, Constraints
 from operators.rank.deterministic import instruction_match, rank_by_features
 from operators.rank.features import ListFeatures
-from operators.slim import SlimResult, extract_slim, relevant_to, selected_lines
+from operators.slim import SlimResult, extract_slim, relevant_to
 from operators.slim.statements import with_session
 from operators.stated import is_doubtful, lasting_statements, live_session, live_statements, without_avoided
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
@@ -111,7 +111,8 @@ class RankStep:
             case RankSkill.FULL:
                 return without_avoided(skill.attributes, lasting_statements(skill.stated))
             case RankSkill.SLIM:
-                return selected_lines(skill, short or self.extract(skill, instruction, shares))
+                selected = (short or self.extract(skill, instruction, shares)).attribute_ids
+                return [line for line in skill.attributes if line.attribute_id in selected]
             case RankSkill.NONE:
                 return ()
 
