@@ -74,9 +74,8 @@ def resolve_choice(
     taken = (contrast.chosen, *contrast.also)
     in_list = ListEvidence.of(taken, contrast.unchosen, contrast.in_order)
     shown = in_list if contrast.unchosen else visit_evidence(contrast.chosen, usual)
-    found = EvidenceUpdate(
-        skill, Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id), limits, usual or {}
-    )
+    evidence = Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id)
+    found = EvidenceUpdate(skill, evidence, limits, usual or {})
     found.count(
         [fact for item in taken for fact in item.facts],
         shown,
@@ -86,19 +85,16 @@ def resolve_choice(
         aged=inactivity_decay(skill, contrast.occurred_at),
         tests_change=True,
     )
-    beliefs = None
-    if skill.beliefs:
-        said_before = live_statements(skill, contrast.occurred_at, contrast.session_id)
-        beliefs = update_beliefs(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen))
+    said_before = live_statements(skill, contrast.occurred_at, contrast.session_id)
     return next_diff(
         skill,
         contrast,
         count_delta=found.tally,
         changes=tuple(found.changes),
         shifted=found.has_shifted,
-        stated=expired_statements(skill, contrast, source, taken) if skill.stated else (),
-        beliefs=beliefs,
-        session=updated_session(skill, contrast, source, limits.session, taken, shown) if contrast.session_id else None,
+        stated=expired_statements(skill, contrast, source, taken),
+        beliefs=update_beliefs(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen)),
+        session=updated_session(skill, contrast, source, limits.session, taken, shown),
         refused=(*validated.refused, *found.refused),
         evidence=found.evidence,
         reasoned_by=proposal.reasoned_by,
@@ -189,11 +185,10 @@ class EvidenceUpdate:
             by_age = SkillChangeKind.OVERTAKEN if self.has_shifted else SkillChangeKind.FADED
         supported = taken.union(name for name, (more, _) in verdicts.items() if more > 0)
         self._recount(before, supported, over, shown.shares, by_age)
-        held = self.taken.keys()
         met = self.skill.contrasts + max([line.support for line in before], default=0)
         unknown: dict[str, Fact] = {}
         for name, fact in zip(fact_ids(facts), facts, strict=True):
-            if name not in held:
+            if name not in self.taken:
                 unknown.setdefault(name, fact)
         new = [self._discovered(name, fact, shown, met, now, weight) for name, fact in unknown.items()]
         before = self._evict_unconfirmed(before, taken, now)
@@ -201,8 +196,7 @@ class EvidenceUpdate:
             moved, come = habit_changes(before, habits_after(self.skill, self.tally), self.evidence, now)
             self.changes += moved
             over = {change.attribute_id for change in moved if change.after is None}
-            if over:
-                before = [line for line in before if line.attribute_id not in over]
+            before = [line for line in before if line.attribute_id not in over]
             new = [*come, *new]
         self._make_room(before, new)
 
@@ -210,11 +204,13 @@ class EvidenceUpdate:
         # Evict global lines once enough choices have not confirmed them (paper 2.3).
         if now < self.limits.global_patience:
             return lines
-        evictable = [line for line in lines if is_unconfirmed(line) and not line.pinned]
-        unconfirmed = {line.attribute_id: line for line in evictable if line.attribute_id not in taken}
-        for line in unconfirmed.values():
-            self._evict(line, NEVER_CONFIRMED)
-        return [line for line in lines if line.attribute_id not in unconfirmed] if unconfirmed else lines
+        kept = []
+        for line in lines:
+            if is_unconfirmed(line) and not line.pinned and line.attribute_id not in taken:
+                self._evict(line, NEVER_CONFIRMED)
+            else:
+                kept.append(line)
+        return kept
 
     def _recount(
         self,
