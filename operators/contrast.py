@@ -105,16 +105,14 @@ class RingLimits:
 
 @dataclass(frozen=True)
 class ContrastEffects:
-    """The rings after an event, with completed and refused records.
-
-    `expired` is the number of rankings that dropped out of the ring without a selection.
-    """
+    """The rings after an event, with completed and refused records."""
 
     state: OpenRankings
     outcome: ContrastOutcome
     contrast: Contrast | None = None
     abstention: Abstention | None = None
     refused: tuple[tuple[WaitingSelection, ContrastOutcome], ...] = ()
+    # Rankings that dropped out of the ring without a selection.
     expired: int = 0
 
     @property

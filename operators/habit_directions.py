@@ -1,4 +1,4 @@
-"""The directions of habits, such as dearer or cheaper, in our own words."""
+"""The directions of habits, such as dearer, in our own words."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple

@@ -244,14 +244,11 @@ def apply_outcome(weights: Weights, outcome: RankingOutcome, source: Position | 
     if weights.frozen:
         # Else a second delivery would be learned once they are not frozen any more.
         return weights.model_copy(update={"applied": with_applied(weights.applied, source), "seal": None})
-    mix = dict(weights.mix)
+    mix, dimensions = dict(weights.mix), dict(weights.dimensions)
     for part, moved in outcome.mix.items():
-        bounds = MIX[part]
-        mix[part] = _moved(mix.get(part, bounds.begin), moved, bounds)
-    dimensions = dict(weights.dimensions)
+        mix[part] = _moved(mix.get(part), moved, MIX[part])
     for name, moved in _within_limit(weights.dimensions, outcome.dimensions).items():
-        bounds = dimension_bounds(name)
-        dimensions[name] = _moved(dimensions.get(name, bounds.begin), moved, bounds)
+        dimensions[name] = _moved(dimensions.get(name), moved, dimension_bounds(name))
     return _next(weights, outcome, source, mix=mix, dimensions=dimensions, choices=weights.choices + 1)
 
 
@@ -295,8 +292,8 @@ def _within_limit(
     return kept
 
 
-def _moved(held: LearnedWeight, moved: WeightEvidence, bounds: WeightBounds) -> LearnedWeight:
-    pull, variance = moved
+def _moved(held: LearnedWeight | None, moved: WeightEvidence, bounds: WeightBounds) -> LearnedWeight:
+    held, (pull, variance) = held or bounds.begin, moved
     slope = pull - _rounded_division(variance * held.weight, WEIGHT_ONE)
     slope = max(-MAX_SLOPE * FEATURE_ONE, min(MAX_SLOPE * FEATURE_ONE, slope))
     least = slope * slope // (MIN_PRECISION_DIVISOR * FEATURE_ONE)

@@ -1,8 +1,4 @@
-"""The fold of diffs (invariant 1), and a document's length.
-
-The document has about 1,500 characters (paper 2.3). The log alone gives every skill back, also after the limits were
-changed.
-"""
+"""The fold of diffs (invariant 1), and a document's length."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -84,10 +80,7 @@ def document_length(
 
 
 def fits_document(attributes: Sequence[Attribute], most: int, tiers: Mapping[str, Tier] = _NO_OVERRIDES) -> bool:
-    """True if the document has at most `most` characters.
-
-    `tiers` replace those of some lines, by id.
-    """
+    """True for a document of at most `most` characters; `tiers` override."""
     return document_length(attributes, strategy_of(attributes, tiers=tiers), tiers) <= most
 
 

@@ -62,10 +62,7 @@ def resolve_choice(
     limits: MergeLimits = DEFAULT_LIMITS,
     popularity: Mapping[str, int] | None = None,
 ) -> SkillDiff:
-    """Return the diff of a choice from a list.
-
-    `usual` has the population's shares in 1/1024, by attribute id.
-    """
+    """Return the diff of a choice; `usual`: shares in 1/1024."""
     proposal = validated.proposal
     verdicts: dict[str, tuple[int, int]] = {}
     if proposal.reasoned_by.model is not None:
@@ -137,10 +134,7 @@ def visit_evidence(item: ItemFacts, usual: Mapping[str, int] | None) -> ListEvid
 
 @dataclass
 class EvidenceUpdate:
-    """The changes of one event while they are collected.
-
-    `has_shifted` is True if the person's taste has changed in more than one line; older lines are overtaken then.
-    """
+    """The changes of one event while they are collected."""
 
     skill: PolicySkill
     evidence: Evidence
@@ -152,6 +146,7 @@ class EvidenceUpdate:
     tiers: dict[str, Tier] = field(default_factory=dict)
     confirmed: set[str] = field(default_factory=set)
     refused: list[RefusedProposal] = field(default_factory=list)
+    # True if the taste has changed in more than one line: older lines are overtaken then.
     has_shifted: bool = False
 
     def count(

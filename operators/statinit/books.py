@@ -29,7 +29,6 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
     ['genre=mystery', 'genre=thriller', 'genre=historical', 'author=Ines Varga']
     """
     folded = text.fold_keys(candidate.metadata)
-    year = text.year(folded, candidate.title)
     categories = [text.label(raw) for raw in text.values_of(folded, "category")]
     shelves = [text.label(raw.replace("-", " ")) for raw in text.values_of(folded, "shelf")]
     words = f"{candidate.title} / {text.description_of(candidate)[: text.MINED_CHARS]}"
@@ -41,8 +40,7 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
         ("author", text.people(text.values_of(folded, "author"), 2), 2),
         ("mood", MOODS.find(words, [label for label in (*categories, *shelves) if label not in _COARSE]), 2),
         ("category", fine, 14),
-        ("era", (text.decade(year),), 1),
-        ("year", (text.release_year(year),), 1),
+        *text.year_groups(text.year(folded, candidate.title)),
     )
 
 

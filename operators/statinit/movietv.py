@@ -26,7 +26,6 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
     ['genre=crime', 'qualifier=film noir', 'director=Mina Sorel', 'mood=dark tone', 'era=1990s', 'year=1996 releases']
     """
     folded = text.fold_keys(candidate.metadata)
-    year = text.year(folded, candidate.title)
     description = text.description_of(candidate)
     keywords = [text.label(raw) for raw in text.values_of(folded, "keyword")]
     given = [*text.values_of(folded, "genre"), *text.values_of(folded, "category")]
@@ -41,6 +40,5 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
         ("actor", text.people(text.values_of(folded, "actor"), 3), 3),
         ("keyword", [keyword for keyword in keywords if keyword not in _IGNORED], 5),
         ("country", [text.name(raw) for raw in text.values_of(folded, "country")[:1]], 1),
-        ("era", (text.decade(year),), 1),
-        ("year", (text.release_year(year),), 1),
+        *text.year_groups(text.year(folded, candidate.title)),
     )

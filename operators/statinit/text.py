@@ -246,16 +246,16 @@ def year(folded: Mapping[str, Any], title: str) -> str:
     return found[1] if found else ""
 
 
-def decade(year: str) -> str:
-    """Return a year's decade, such as `1990s`, or `before 1900`."""
+def year_groups(year: str) -> tuple[tuple[str, tuple[str, ...], int], ...]:
+    """Return the groups of a year's facts: its era and its releases.
+
+    >>> year_groups("2013"), year_groups("")
+    ((('era', ('2010s',), 1), ('year', ('2013 releases',), 1)), ())
+    """
     if not year:
-        return ""
-    return "before 1900" if year < "1900" else f"{year[:3]}0s"
-
-
-def release_year(year: str) -> str:
-    """Word a year for a skill: `2013 releases`."""
-    return f"{year} releases" if year else ""
+        return ()
+    era = "before 1900" if year < "1900" else f"{year[:3]}0s"
+    return ("era", (era,), 1), ("year", (f"{year} releases",), 1)
 
 
 def description_of(candidate: Candidate) -> str:

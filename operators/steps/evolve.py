@@ -48,7 +48,7 @@ class EvolveOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class EvolveState:
-    """The state of a user in a domain; `skill` begins as the seed."""
+    """A user's state in a domain; `skill` begins as the seed."""
 
     skill: PolicySkill
     receipt: Receipt | None = None
@@ -102,10 +102,7 @@ class VersionBuilder:
         return EvolveEffects(outcome, version.skill, version)
 
     def version(self, state: EvolveState, diff: SkillDiff, *, always: bool = False) -> SkillVersion:
-        """Return the version after a diff, with a changed slim skill.
-
-        The diff is sealed here, and gets the lines of the slim skill if they change.
-        """
+        """Return the version after a diff, sealed, with a changed slim skill."""
         skill = state.skill
         evolved = merge(skill, diff)
         if self.slim_tokens is not None:

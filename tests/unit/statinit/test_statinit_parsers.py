@@ -205,7 +205,7 @@ def test_the_year_is_read_and_the_era_is_its_decade(
     metadata: dict[str, object], title: str, year: str, era: str
 ) -> None:
     assert text.year(text.fold_keys(metadata), title) == year
-    assert text.decade(year) == era
+    assert [values for _, values, _ in text.year_groups(year)][:1] == ([(era,)] if era else [])
 
 
 def test_facts_are_distinct_and_bounded() -> None:
