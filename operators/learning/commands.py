@@ -99,7 +99,7 @@ def _redact(
         )
     private = None
     line = _line_of(skill, command)
-    if command.attribute_id is not None and line is None and not _is_statement(skill, command):
+    if command.attribute_id is not None and line is None and not _is_statement(skill, command.attribute_id):
         private = private_kind(command.attribute_id, domain, privacy)
     if private is None and command.action is Action.ADD and command.line is not None:
         private = privacy.refuses(domain, command.line.dimension, command.line.value)
@@ -112,8 +112,8 @@ def _line_of(skill: PolicySkill, command: SkillCommand) -> Attribute | None:
     return next((line for line in skill.attributes if line.attribute_id == command.attribute_id), None)
 
 
-def _is_statement(skill: PolicySkill, command: SkillCommand) -> bool:
-    return any(each.statement_id == command.attribute_id for each in skill.stated)
+def _is_statement(skill: PolicySkill, name: str | None) -> bool:
+    return any(each.statement_id == name for each in skill.stated)
 
 
 def _execute(  # noqa: PLR0911 - one return per action
@@ -126,11 +126,9 @@ def _execute(  # noqa: PLR0911 - one return per action
             return _CommandResult(frozen=command.action is Action.FREEZE)
         case Action.ROLL_BACK | Action.IMPORT:
             return _restore(skill, command)
-        case Action.REMOVE if _is_statement(skill, command):
-            name = command.attribute_id or ""
-            return _CommandResult(
-                stated=(StatementChange(kind=StatementChangeKind.REMOVED, statement_id=name, reason=command.reason),)
-            )
+        case Action.REMOVE if _is_statement(skill, name := command.attribute_id or ""):
+            kind = StatementChangeKind.REMOVED
+            return _CommandResult(stated=(StatementChange(kind=kind, statement_id=name, reason=command.reason),))
     line = _line_of(skill, command)
     if line is None:
         return _refuse(command.attribute_id or "", _CHANGE_OF[command.action], RefusalReason.UNKNOWN)
@@ -182,13 +180,10 @@ def _add(skill: PolicySkill, command: SkillCommand, requested: SkillLineInput) -
         evidence=(Evidence(event_id=command.event_id),),
     )
     unwanted = statement_id(Stance.AVOIDS, line.attribute_id)
-    taken_back = tuple(
-        StatementChange(
-            kind=StatementChangeKind.WITHDRAWN, statement_id=unwanted, reason="a line says the opposite now"
-        )
-        for each in skill.stated
-        if each.statement_id == unwanted
-    )
+    taken_back: tuple[StatementChange, ...] = ()
+    if _is_statement(skill, unwanted):
+        kind, reason = StatementChangeKind.WITHDRAWN, "a line says the opposite now"
+        taken_back = (StatementChange(kind=kind, statement_id=unwanted, reason=reason),)
     if any(a.attribute_id == line.attribute_id for a in skill.attributes):
         # A statement only silences the line: taking the statement back is enough to add it.
         refused = _refuse(line.attribute_id, SkillChangeKind.ADDED, RefusalReason.ALREADY_SO)
