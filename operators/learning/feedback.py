@@ -78,17 +78,12 @@ def resolve_feedback(
         said_before = live_statements(skill, feedback.occurred_at, feedback.session_id)
         beliefs = update_beliefs(skill, said_before, suited=suits, refused=fails)
     taken = (item,) if signed_weight > 0 else ()
-    return next_diff(
-        skill,
+    return found.diff(
         feedback,
-        count_delta=found.tally,
-        changes=tuple(found.changes),
         stated=tuple(saying.changes),
         beliefs=beliefs,
         session=updated_session(skill, feedback, source, limits.session, taken, shown, weight),
         trigger=DiffTrigger(what=feedback.signal, value=feedback.value),
-        refused=tuple(found.refused),
-        evidence=evidence,
         reasoned_by=COUNTS,
         source=source,
     )
@@ -117,13 +112,9 @@ def resolve_correction(
     update.count_suitable(understood.acceptable, shifted)
     patterns = dict.fromkeys(read.pattern for read in understood.directives)
     left_out = tuple(dict.fromkeys((*privacy.placeholders(correction.text), *update.private)))
-    return next_diff(
-        skill,
+    return counting.diff(
         correction,
-        count_delta=counting.tally,
-        changes=tuple(counting.changes),
         stated=tuple(saying.changes),
-        shifted=shifted,
         beliefs=update.beliefs,
         session=updated_session(
             skill, correction, source, limits.session, update.suitable if learns else (), update.shown
@@ -136,7 +127,6 @@ def resolve_correction(
             not_kept=left_out,
         ),
         refused=(*counting.refused, *update.refused),
-        evidence=counting.evidence,
         reasoned_by=_reasoner(understood),
         source=source,
     )

@@ -5,6 +5,7 @@ Taken items count as taken, shown ones as expected; every line forgets a little.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from operators.attributes import fact_ids, from_fact
 from operators.evolve.proposals import COUNTS, ValidatedProposal, refused_change
@@ -32,7 +33,7 @@ from operators.learning.statements import expired_statements, updated_session
 from operators.learning.tiers import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, eviction_order, is_unconfirmed
 from operators.stated import live_statements
 from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION
-from schemas.base import Position
+from schemas.base import Event, Position
 from schemas.diffs import (
     CountDelta,
     HabitAdded,
@@ -72,7 +73,7 @@ def resolve_choice(
     in_list = ListEvidence.of(taken, contrast.unchosen, contrast.in_order)
     shown = in_list if contrast.unchosen else visit_evidence(contrast.chosen, usual)
     evidence = Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id)
-    found = EvidenceUpdate(skill, evidence, limits, usual or {})
+    found = EvidenceUpdate(skill, evidence, limits, usual or {}, refused=list(validated.refused))
     found.count(
         [fact for item in taken for fact in item.facts],
         shown,
@@ -83,17 +84,11 @@ def resolve_choice(
         tests_change=True,
     )
     said_before = live_statements(skill, contrast.occurred_at, contrast.session_id)
-    return next_diff(
-        skill,
+    return found.diff(
         contrast,
-        count_delta=found.tally,
-        changes=tuple(found.changes),
-        shifted=found.has_shifted,
         stated=expired_statements(skill, contrast, source, taken),
         beliefs=update_beliefs(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen)),
         session=updated_session(skill, contrast, source, limits.session, taken, shown),
-        refused=(*validated.refused, *found.refused),
-        evidence=found.evidence,
         reasoned_by=proposal.reasoned_by,
         analysis=proposal.analysis[:4_000],
         judged=proposal.judged,
@@ -114,17 +109,7 @@ def resolve_visit(
     found.count(
         item.facts, visit_evidence(item, usual), skill.contrasts, aged=inactivity_decay(skill, visit.occurred_at)
     )
-    return next_diff(
-        skill,
-        visit,
-        count_delta=found.tally,
-        changes=tuple(found.changes),
-        stated=expired_statements(skill, visit, source),
-        refused=tuple(found.refused),
-        evidence=found.evidence,
-        reasoned_by=COUNTS,
-        source=source,
-    )
+    return found.diff(visit, stated=expired_statements(skill, visit, source), reasoned_by=COUNTS, source=source)
 
 
 def visit_evidence(item: ItemFacts, usual: Mapping[str, int] | None) -> ListEvidence:
@@ -148,6 +133,12 @@ class EvidenceUpdate:
     refused: list[RefusedProposal] = field(default_factory=list)
     # True if the taste has changed in more than one line: older lines are overtaken then.
     has_shifted: bool = False
+
+    def diff(self, event: Event, **fields: Any) -> SkillDiff:
+        """Return the diff of an event with these changes."""
+        found = {"count_delta": self.tally, "changes": tuple(self.changes), "shifted": self.has_shifted}
+        found |= {"refused": self.refused, "evidence": self.evidence}
+        return next_diff(self.skill, event, **found | fields)
 
     def count(
         self,
