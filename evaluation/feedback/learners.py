@@ -18,7 +18,7 @@ from operators.fit.acceptance import KnownFacts
 from operators.graph import Retrieved
 from operators.language.corrections import understand
 from operators.stated import live_statements, statement_id
-from operators.statinit.parsers import facts_of, parser_for
+from operators.statinit import facts_of, parser_for
 from operators.steps import EvolveState, EvolveStep, SkillStart, learn
 from operators.steps import rank as ranking
 from schemas import Abstention, Candidate, ClarifyingQuestion, Contrast, Fit, ItemFacts, PolicySkill, Stance, derived_id
