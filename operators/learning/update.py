@@ -83,12 +83,22 @@ def resolve_choice(
         aged=inactivity_decay(skill, contrast.occurred_at),
         tests_change=True,
     )
-    said_before = live_statements(skill, contrast.occurred_at, contrast.session_id)
-    return found.diff(
+    # These guards keep most choices out of modules that have nothing to do (files_of_a_selection).
+    beliefs = None
+    if skill.beliefs:
+        said_before = live_statements(skill, contrast.occurred_at, contrast.session_id)
+        beliefs = update_beliefs(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen))
+    return next_diff(
+        skill,
         contrast,
-        stated=expired_statements(skill, contrast, source, taken),
-        beliefs=update_beliefs(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen)),
-        session=updated_session(skill, contrast, source, limits.session, taken, shown),
+        count_delta=found.tally,
+        changes=tuple(found.changes),
+        shifted=found.has_shifted,
+        refused=found.refused,
+        evidence=found.evidence,
+        stated=expired_statements(skill, contrast, source, taken) if skill.stated else (),
+        beliefs=beliefs,
+        session=updated_session(skill, contrast, source, limits.session, taken, shown) if contrast.session_id else None,
         reasoned_by=proposal.reasoned_by,
         analysis=proposal.analysis[:4_000],
         judged=proposal.judged,
@@ -192,7 +202,7 @@ class EvidenceUpdate:
             return lines
         kept = []
         for line in lines:
-            if is_unconfirmed(line) and not line.pinned and line.attribute_id not in taken:
+            if not line.support and is_unconfirmed(line) and not line.pinned and line.attribute_id not in taken:
                 self._evict(line, NEVER_CONFIRMED)
             else:
                 kept.append(line)
@@ -239,7 +249,9 @@ class EvidenceUpdate:
         name = line.attribute_id
         words = describe_counts(*counts[:2]) if tier is not line.tier else ""
         self.tiers[name] = tier
-        self.changes.append(SkillChange.of(line, kind, tier, reason=words))
+        self.changes.append(
+            SkillChange.trusted(kind=kind, attribute_id=name, before=line.tier, after=tier, reason=words)
+        )
         if kind is SkillChangeKind.REINFORCED:
             self.confirmed.add(name)
 

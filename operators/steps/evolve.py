@@ -196,7 +196,8 @@ class EvolveStep(VersionBuilder):
         Later steps trust this filter and apply none of their own.
         """
         chosen, _ = self.privacy.item(contrast.chosen, contrast.domain)
-        if (known := _without_erased(chosen, contrast, state, source)) is None:
+        known = chosen if state.receipt is None else _without_erased(chosen, contrast, state, source)
+        if known is None:
             return PreparedChoice(None, EvolveOutcome.FORGOTTEN)
         facets = self.privacy.facets(contrast.facets, contrast.domain)
         if known is not contrast.chosen or len(facets) < len(contrast.facets):
