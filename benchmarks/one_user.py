@@ -19,8 +19,7 @@ from operators import contrast as join
 from operators.contrast import ContrastOutcome, RingLimits, slot_of
 from operators.evolve.proposals import CountsReasoner
 from operators.graph.items import GraphLimits
-from operators.statinit import facts_of
-from operators.statinit.parsers import BUILT_IN
+from operators.statinit import BUILT_IN, facts_of
 from operators.steps import EvolveState, EvolveStep, SkillStart
 from operators.steps import prior as past
 from schemas import Candidate, Memory, Model, OpenRankings, Position, Profile, compound_key, encode

@@ -21,7 +21,7 @@ from operators.graph.items import (
 )
 from operators.graph.neighbours import ItemSummary, Neighbourhood, neighbourhood_of
 from operators.learning.prior import observe
-from operators.statinit.parsers import facts_of, parser_for
+from operators.statinit import facts_of, parser_for
 from operators.steps import SkillStart
 from operators.steps import rank as ranking
 from schemas import Candidate, Contrast, GlobalSkill, Interaction, ItemFacts, Profile, derived_id

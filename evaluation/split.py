@@ -17,7 +17,7 @@ import orjson
 
 from evaluation.dataset import NEGATIVES, Negatives, Pool, generator, sample, shuffled, works
 from evaluation.exceptions import QualityError
-from operators.statinit.parsers import facts_of, parser_for
+from operators.statinit import facts_of, parser_for
 from schemas import Candidate, ItemFacts
 from streams.importers import Dataset, Visit, load
 

@@ -1,1 +1,1 @@
-"""Pure functions over `schemas`. No Kafka, Faust or DuckDB, no globals, no clock."""
+"""Pure functions over `schemas`: no Kafka, no DuckDB, no globals, no clock."""

@@ -1,4 +1,4 @@
-"""Admission of events: clocks, erased ids, and the fence against repeats (invariant 2).
+"""Admission of events: clocks, erased ids, the fence against repeats (invariant 2).
 
 Workers and the materializer decide alike, by Kafka's time. Ids are checked besides times, because an erased event that
 is sent again with another time would pass as new. Events from the future are refused: they could outlive a request to
@@ -72,7 +72,7 @@ def median_clock(logged_at: datetime | None, newest: datetime, now: datetime) ->
 
 
 def is_later(held: datetime, at: datetime, logged_at: datetime | None) -> bool:
-    """Return True if a stored moment is after an event, by sane clocks.
+    """True if a stored moment is after an event, by sane clocks.
 
     Otherwise one event of such a clock would override all others until its time has come.
 
@@ -180,7 +180,7 @@ def _has_erased(receipt: Receipt, event: Model) -> bool:
 
 
 def event_id_of(event: Model) -> str | None:
-    """Return the id of an event in receipts; None if it teaches nothing."""
+    """Return an event's id in receipts; None if it teaches nothing."""
     match event:
         case Ranking() | Selection() | Abstention():  # a ranking has one answer, and is known by it
             return contrast_id(event.user_id, event.ranking_id)
@@ -195,7 +195,7 @@ def event_id_of(event: Model) -> str | None:
 
 
 def contrast_id(user_id: str, ranking_id: str) -> str:
-    """Return the id of the contrast from a user's selection in this ranking."""
+    """Return the id of a user's contrast in this ranking."""
     return derived_id("contrast", user_id, ranking_id)
 
 

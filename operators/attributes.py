@@ -1,4 +1,4 @@
-"""Attribute identity: an id of kind, dimension and normalised value, never free text."""
+"""Attribute identity: kind, dimension and normalised value, never free text."""
 
 import re
 import unicodedata

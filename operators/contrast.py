@@ -105,16 +105,14 @@ class RingLimits:
 
 @dataclass(frozen=True)
 class ContrastEffects:
-    """The rings after an event, and the records that it completes or refuses.
-
-    `expired` is the number of rankings that dropped out of the ring without a selection.
-    """
+    """The rings after an event, with completed and refused records."""
 
     state: OpenRankings
     outcome: ContrastOutcome
     contrast: Contrast | None = None
     abstention: Abstention | None = None
     refused: tuple[tuple[WaitingSelection, ContrastOutcome], ...] = ()
+    # Rankings that dropped out of the ring without a selection.
     expired: int = 0
 
     @property
@@ -157,7 +155,7 @@ def join_ranking(
         ranking_id=ranking.ranking_id,
         domain=ranking.domain,
         instruction="" if wish else ranking.instruction,
-        candidates=tuple(map(_id_alone if wish else facts_of, ranking.candidates)),
+        candidates=tuple(ItemFacts(item_id=c.item_id) if wish else facts_of(c) for c in ranking.candidates),
         skill_version=ranking.injected.skill_version,
         arm=arm_of(ranking.injected),
         opt_out=wish,
@@ -176,10 +174,6 @@ def join_ranking(
         reopened = _with_ranking(step.state, opened, limits)
         return replace(reopened, outcome=ContrastOutcome.OPENED, refused=((waiting, step.outcome),))
     return _with_ranking(fenced, opened, limits)
-
-
-def _id_alone(candidate: Candidate) -> ItemFacts:
-    return ItemFacts(item_id=candidate.item_id)
 
 
 def _features(ranking: Ranking) -> Features | None:

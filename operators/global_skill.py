@@ -1,4 +1,4 @@
-"""The population template from users' statistics (paper 2.3 (i), App. D), without an LLM.
+"""The population template from users' statistics (paper 2.3 (i), App. D).
 
 Only counts of users leave this module, and only of attributes that at least `floor` users hold: a rare one may be one
 person's.
@@ -6,6 +6,7 @@ person's.
 
 from collections import Counter
 from collections.abc import Callable
+from copy import copy
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
@@ -67,22 +68,24 @@ class Population:
 
     def add(self, profile: Profile) -> None:
         """Count one more user, once; skip a user without interactions."""
-        if not profile.interactions:
-            return
-        self.users += 1
+        if profile.interactions:
+            self._count(profile, 1)
+            self._held = self._trimmed(self._held, lambda held: held.users)
+            self._takes = self._trimmed(self._takes, lambda takes: takes.times)
+
+    def _count(self, profile: Profile, sign: int) -> None:
+        self.users += sign
         for attribute in statinit(profile):
             if attribute.tier >= Tier.MEDIUM:
                 held = self._held.get(attribute.attribute_id, AttributeUsers(attribute, 0))
                 # One attribute may be spelled in several ways; the order of users must not decide.
                 spelled = min(held.attribute, attribute, key=lambda each: each.value)
-                self._held[attribute.attribute_id] = AttributeUsers(spelled, held.users + 1)
-        self._held = self._trimmed(self._held, lambda held: held.users)
+                self._held[attribute.attribute_id] = AttributeUsers(spelled, held.users + sign)
         # The facts of at most 15 items, so that no user counts for much of the whole.
-        self._visits += len(profile.recent)
+        self._visits += sign * len(profile.recent)
         for name, times in Counter(name for facts in profile.recent for name in fact_ids(facts)).items():
             known = self._takes.get(name, FactCounts(0, 0))
-            self._takes[name] = FactCounts(known.times + times, known.users + 1)
-        self._takes = self._trimmed(self._takes, lambda takes: takes.times)
+            self._takes[name] = FactCounts(known.times + sign * times, known.users + sign)
 
     def usual(self, floor: int) -> dict[str, float]:
         """Return the common facts' shares of recently taken items."""
@@ -92,26 +95,19 @@ class Population:
 
     def add_memory(self, memory: Memory) -> None:
         """Count the latest items of one more user of the domain, once."""
-        for item_id in {taken.item_id for taken in memory.taken}:
-            self._met[item_id] = self._met.get(item_id, 0) + 1
+        self._count_items(memory, 1)
         self._met = self._trimmed(self._met, lambda users: users)
+
+    def _count_items(self, memory: Memory, sign: int) -> None:
+        for item_id in {taken.item_id for taken in memory.taken}:
+            self._met[item_id] = self._met.get(item_id, 0) + sign
 
     def without(self, profile: Profile, memory: Memory) -> "Population":
         """Return the counts without one user; exact until `tracked` is exceeded."""
-        others = Population(self.domain, self._tracked)
-        others.users = self.users - 1
-        others._held = dict(self._held)
-        for attribute in statinit(profile):
-            if attribute.tier >= Tier.MEDIUM:
-                held = self._held[attribute.attribute_id]
-                others._held[attribute.attribute_id] = held._replace(users=held.users - 1)
-        others._takes, others._visits = dict(self._takes), self._visits - len(profile.recent)
-        for name, times in Counter(name for facts in profile.recent for name in fact_ids(facts)).items():
-            takes = self._takes[name]
-            others._takes[name] = FactCounts(takes.times - times, takes.users - 1)
-        others._met = dict(self._met)
-        for item_id in {taken.item_id for taken in memory.taken}:
-            others._met[item_id] -= 1
+        others = copy(self)
+        others._held, others._takes, others._met = dict(self._held), dict(self._takes), dict(self._met)
+        others._count(profile, -1)
+        others._count_items(memory, -1)
         return others
 
     def popular(self, floor: int) -> dict[str, int]:
@@ -120,7 +116,7 @@ class Population:
         return {item_id: users for item_id, users in most if users >= floor}
 
     def common_attributes(self, floor: int) -> list[AttributeUsers]:
-        """Return the attributes that at least this many users hold, the commonest first."""
+        """Return attributes of at least `floor` users, the commonest first."""
         found = (held for held in self._held.values() if held.users >= floor)
         return sorted(found, key=lambda held: (-held.users, held.attribute.attribute_id))
 
@@ -133,7 +129,7 @@ class Population:
 
 
 def global_skill(population: Population, event_id: str, occurred_at: datetime, floor: int = MIN_USERS) -> GlobalSkill:
-    """Build the global skill of a population: the same for the same users.
+    """Build a population's global skill, the same for the same users.
 
     The template's lines have the ids that priors use, no support of their own, and the source `global`.
     """

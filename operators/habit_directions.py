@@ -1,6 +1,6 @@
-"""The directions of habits, such as dearer or cheaper than the list's median, as lines in our own words."""
+"""The directions of habits, such as dearer, in our own words."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from operators.attributes import CREATORS, attribute_id
@@ -30,15 +30,8 @@ KNOWN_PREFIX: Final = "known_"
 POSITION, AGAIN, REQUEST = "position", "again", "request"
 
 
-def _directions(axis: str, kind: AttributeKind, dimension: str, up: str, down: str) -> tuple[Direction, ...]:
-    return tuple(
-        Direction(axis, is_up, kind, dimension, value, attribute_id(kind, dimension, value))
-        for is_up, value in ((True, up), (False, down))
-        if value
-    )
-
-
-def _all_directions() -> tuple[Direction, ...]:
+def _all_directions() -> Iterator[Direction]:
+    criterion, pattern = AttributeKind.CRITERION, AttributeKind.PATTERN
     measured = (
         (Measure.PRICE, "picks dearer than average", "picks cheaper than average"),
         (Measure.YEAR, "picks newer than average", "picks older than average"),
@@ -47,31 +40,22 @@ def _all_directions() -> tuple[Direction, ...]:
         (Measure.DISTANCE, "goes farther than average", "picks nearer than average"),
         (Measure.LENGTH, "picks longer than average", "picks shorter than average"),
     )
-    poles = [
-        pole
-        for m, up, down in measured
-        for pole in _directions(m.value, AttributeKind.CRITERION, f"by_{m.value}", up, down)
-    ]
-    poles += _directions(
-        REQUEST, AttributeKind.CRITERION, "request", "follows the request closely", "looks past the request"
-    )
+    axes = [(each.value, criterion, f"by_{each.value}", up, down) for each, up, down in measured]
+    axes.append((REQUEST, criterion, "request", "follows the request closely", "looks past the request"))
     for dimension, plural in {**CREATORS, **CLASSES}.items():
-        new = "explores many" if dimension in CLASSES else "explores new"
-        stays, explores = f"stays with favourite {plural}", f"{new} {plural}"
-        poles += _directions(KNOWN_PREFIX + dimension, AttributeKind.PATTERN, "exploration", stays, explores)
-    poles += _directions(
-        AGAIN, AttributeKind.PATTERN, "exploration", "returns to what was taken before", "picks what is new"
-    )
-    for dimension in DECIDING:
-        poles += _directions(BY_PREFIX + dimension, AttributeKind.CRITERION, "decision", f"decides by {dimension}", "")
-    poles += _directions(
-        POSITION, AttributeKind.PATTERN, "position", "takes what stands first", "reads on past the first"
-    )
-    return tuple(poles)
+        new = f"explores many {plural}" if dimension in CLASSES else f"explores new {plural}"
+        axes.append((KNOWN_PREFIX + dimension, pattern, "exploration", f"stays with favourite {plural}", new))
+    axes.append((AGAIN, pattern, "exploration", "returns to what was taken before", "picks what is new"))
+    axes += [(BY_PREFIX + dimension, criterion, "decision", f"decides by {dimension}", "") for dimension in DECIDING]
+    axes.append((POSITION, pattern, "position", "takes what stands first", "reads on past the first"))
+    for axis, kind, dimension, up, down in axes:
+        yield Direction(axis, True, kind, dimension, up, attribute_id(kind, dimension, up))
+        if down:
+            yield Direction(axis, False, kind, dimension, down, attribute_id(kind, dimension, down))
 
 
 # All sides that have words, in their order in a slim skill.
-DIRECTIONS: Final[tuple[Direction, ...]] = _all_directions()
+DIRECTIONS: Final = tuple(_all_directions())
 DIRECTION_OF: Final[Mapping[str, Direction]] = {pole.attribute_id: pole for pole in DIRECTIONS}
 DIRECTION_ORDER: Final[Mapping[str, int]] = {pole.attribute_id: place for place, pole in enumerate(DIRECTIONS)}
 # The closed vocabulary: dimension and value of every habit line.
@@ -79,5 +63,5 @@ VALUES: Final = frozenset((pole.dimension, pole.value) for pole in DIRECTIONS)
 
 
 def is_habit(line: Attribute) -> bool:
-    """True if a line is a habit: counted by code, never judged by models."""
+    """True for a habit: counted by code, never judged by models."""
     return line.attribute_id in DIRECTION_OF

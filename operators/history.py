@@ -9,7 +9,7 @@ from schemas import Attribute, Judgement, PolicySkill, SkillChange, SkillChangeK
 
 
 def at_version(diffs: Sequence[SkillDiff], version: int) -> PolicySkill | None:
-    """Fold the log up to a version; 0 is the seed, None if missing."""
+    """Fold the log up to a version; 0: the seed."""
     if not diffs:
         return None
     first = diffs[0]
@@ -62,7 +62,7 @@ def changes_of(old: Attribute, new: Attribute) -> dict[str, tuple[object, object
 
 @dataclass(frozen=True)
 class LineEvent:
-    """One event in the history of a line, maybe under an older id.
+    """One event of a line's history, maybe under an older id.
 
     `change` is None for a line of the seed, `seeded`, and for a model's verdict that changed nothing.
     """

@@ -20,7 +20,7 @@ class Category(StrEnum):
 
 
 class EvolveMode(StrEnum):
-    """How a choice changes a skill: by counts, or by tiers (paper 2.5)."""
+    """The rule of a choice: counts, or tiers (paper 2.5)."""
 
     COUNTS = "counts"
     INCREMENTAL = "incremental"

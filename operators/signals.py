@@ -1,4 +1,4 @@
-"""The weight of each signal, from -1 to 1, in units of a choice."""
+"""The weight of each signal, in units of a choice."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ SIGNAL_WEIGHTS: Mapping[str, float] = {
 
 @dataclass(frozen=True)
 class SignalWeights:
-    """The weights of signals in a deployment, by kind, from -1 to 1."""
+    """The weights of a deployment, by kind, from -1 to 1."""
 
     weights: Mapping[str, float] = field(default_factory=lambda: SIGNAL_WEIGHTS, hash=False)
 
@@ -37,7 +37,7 @@ class SignalWeights:
         return cls({**SIGNAL_WEIGHTS, **overrides})
 
     def weight_of(self, feedback: Feedback) -> float | None:
-        """Return a signal's weight, from -1 to 1; None for an unknown kind.
+        """Return a signal's weight; None for an unknown kind.
 
         >>> from datetime import datetime, timezone
         >>> stars = Feedback(event_id="1", occurred_at=datetime(2026, 1, 1, tzinfo=timezone.utc), user_id="ann",

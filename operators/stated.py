@@ -1,4 +1,4 @@
-"""Statements of a person: their validity, and their effect on items (invariant 5)."""
+"""Statements of a person: validity, and effect on items (invariant 5)."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ ITEM = "item"
 
 
 def statement_id(stance: Stance, attribute_id: str) -> str:
-    """Return the id of a statement; a repeated statement has the same id.
+    """Return the id of a statement, the same for a repetition.
 
     >>> statement_id(Stance.AVOIDS, "preference:genre:horror")
     'avoids:preference:genre:horror'
@@ -91,12 +91,12 @@ def is_expired(skill: PolicySkill, statement: Statement, now: datetime) -> bool:
 
 
 def live_session(skill: PolicySkill, session_id: str | None, now: datetime) -> SkillSession | None:
-    """Return the session of this id, if it is on at this moment."""
+    """Return the session of this id, if it is on."""
     return next((each for each in skill.sessions if each.session_id == session_id and each.until > now), None)
 
 
 def rejects(statement: Statement, item: ItemFacts, names: Iterable[str]) -> bool:
-    """Return True if a statement rejects an item; `names` are its fact ids."""
+    """True if a statement rejects an item with these fact ids."""
     if statement.bound is not None:
         return _breaks(statement.bound, item) is (statement.stance is not Stance.AVOIDS)
     if statement.stance is not Stance.AVOIDS:

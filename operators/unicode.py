@@ -1,4 +1,4 @@
-"""Unicode's compatibility form in linear time, and the characters that no reader sees.
+"""Unicode's compatibility form in linear time, and invisible characters.
 
 Python's own normalisation takes the square of what hostile text makes of it, and Python does not know the property
 `Default_Ignorable_Code_Point` (Unicode 18.0, DerivedCoreProperties.txt, under the Unicode License V3).

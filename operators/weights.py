@@ -37,31 +37,12 @@ from schemas.weights import (
 
 # How much a dimension decides, over everybody; fitted on five data sets (docs/quality.md).
 DIMENSIONS: Mapping[str, float] = {
-    "city": 3.4,
-    "author": 2.0,
-    "director": 1.4,
-    "area": 1.0,
-    "year": 1.0,
-    "rating": 0.8,
-    "actor": 0.7,
-    "genre": 0.65,
-    "category": 0.5,
-    "country": 0.5,
-    "era": 0.4,
-    "ambience": 0.4,
-    "price": 0.3,
-    "qualifier": 0.3,
-    "keyword": 0.25,
-    "meal": 0.2,
-    "mood": 0.15,
-    "by_price": 1.0,
-    "by_year": 1.0,
-    "by_rating": 1.0,
-    "by_popularity": 1.0,
-    "by_distance": 1.0,
-    "by_length": 1.0,
+    "city": 3.4, "author": 2.0, "director": 1.4, "area": 1.0, "year": 1.0, "rating": 0.8, "actor": 0.7, "genre": 0.65,
+    "category": 0.5, "country": 0.5, "era": 0.4, "ambience": 0.4, "price": 0.3, "qualifier": 0.3, "keyword": 0.25,
+    "meal": 0.2, "mood": 0.15,
+    "by_price": 1.0, "by_year": 1.0, "by_rating": 1.0, "by_popularity": 1.0, "by_distance": 1.0, "by_length": 1.0,
     "exploration": 1.0,
-}
+}  # fmt: skip
 UNKNOWN_DIMENSION = 0.5
 # Name of the weight of all dimensions without one of their own.
 UNKNOWN = "unknown"
@@ -139,9 +120,9 @@ def dimension_bounds(dimension: str) -> WeightBounds:
 
 
 def rank_weights(weights: Weights | None) -> RankWeights:
-    """Return a domain's weights, kept within their bounds; the start values for None."""
+    """Return a domain's weights within their bounds; None: start values."""
     if weights is None:
-        return RankWeights()
+        return DEFAULT_WEIGHTS
     mix = {part.value: _value(held, MIX[part]) for part, held in weights.mix.items()}
     dimensions = {name: _value(held, dimension_bounds(name)) for name, held in weights.dimensions.items()}
     return RankWeights(**mix, dimensions={**DIMENSIONS, **dimensions})
@@ -188,16 +169,14 @@ def outcome_of(
     features = contrast.features
     if features is None or features.candidates != 1 + len(contrast.unchosen):
         return None
-    listed = {
-        fact.dimension for item in (contrast.chosen, *contrast.unchosen) for fact in item.facts
-    } | _HABIT_DIMENSIONS
-    if not features.dimensions.keys() <= listed:
-        named = {name: row for name, row in features.dimensions.items() if name in listed}
-        features = features.model_copy(update={"dimensions": named})
+    items = (contrast.chosen, *contrast.unchosen)
+    listed = _HABIT_DIMENSIONS.union(fact.dimension for item in items for fact in item.facts)
+    named = {name: row for name, row in features.dimensions.items() if name in listed}
+    features = features.model_copy(update={"dimensions": named})
     mix, dimensions = evidence_of(features, contrast.chosen_rank - 1, weights, nth)
     if not mix and not dimensions:
         return None
-    # The same id however often it is made, and not to be computed without the secret.
+    # A repeat gets the same id, which only the secret computes.
     digest = hmac.digest(derived_key(secret, RankingOutcome.TOPIC), contrast.event_id.encode(), "sha256")
     return RankingOutcome(
         event_id=digest.hex()[:32],
@@ -265,19 +244,16 @@ def apply_outcome(weights: Weights, outcome: RankingOutcome, source: Position | 
     if weights.frozen:
         # Else a second delivery would be learned once they are not frozen any more.
         return weights.model_copy(update={"applied": with_applied(weights.applied, source), "seal": None})
-    mix = dict(weights.mix)
+    mix, dimensions = dict(weights.mix), dict(weights.dimensions)
     for part, moved in outcome.mix.items():
-        bounds = MIX[part]
-        mix[part] = _moved(mix.get(part, bounds.begin), moved, bounds)
-    dimensions = dict(weights.dimensions)
+        mix[part] = _moved(mix.get(part), moved, MIX[part])
     for name, moved in _within_limit(weights.dimensions, outcome.dimensions).items():
-        bounds = dimension_bounds(name)
-        dimensions[name] = _moved(dimensions.get(name, bounds.begin), moved, bounds)
+        dimensions[name] = _moved(dimensions.get(name), moved, dimension_bounds(name))
     return _next(weights, outcome, source, mix=mix, dimensions=dimensions, choices=weights.choices + 1)
 
 
 def apply_command(weights: Weights, command: WeightCommand, source: Position | None = None) -> Weights:
-    """Apply an operator's command; the very same object where it was applied before."""
+    """Apply an operator's command; return the same object for a repeat."""
     if source is not None and is_applied(weights.applied, source):
         return weights
     if command.action is WeightAction.RESET:
@@ -316,8 +292,8 @@ def _within_limit(
     return kept
 
 
-def _moved(held: LearnedWeight, moved: WeightEvidence, bounds: WeightBounds) -> LearnedWeight:
-    pull, variance = moved
+def _moved(held: LearnedWeight | None, moved: WeightEvidence, bounds: WeightBounds) -> LearnedWeight:
+    held, (pull, variance) = held or bounds.begin, moved
     slope = pull - _rounded_division(variance * held.weight, WEIGHT_ONE)
     slope = max(-MAX_SLOPE * FEATURE_ONE, min(MAX_SLOPE * FEATURE_ONE, slope))
     least = slope * slope // (MIN_PRECISION_DIVISOR * FEATURE_ONE)

@@ -1,7 +1,7 @@
 """Skill diffs, which are the source of truth, and the policy skill that they fold into (paper 2.5)."""
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
@@ -101,6 +101,16 @@ class SkillChange(Model):
     discovered: Attribute | None = Field(None, description="The new line: discovered, added, reworded or restored.")
     counts: tuple[Count, Count] | None = Field(None, exclude_if=is_empty)
     reason: Annotated[str, Field(max_length=300)] = ""
+
+    @classmethod
+    def of(cls, line: Attribute, kind: SkillChangeKind, after: Tier | None = None, **fields: Any) -> Self:
+        """Return a line's move to another tier, by default its removal."""
+        return cls.trusted(kind=kind, attribute_id=line.attribute_id, before=line.tier, after=after, **fields)
+
+    @classmethod
+    def new(cls, line: Attribute, kind: SkillChangeKind, **fields: Any) -> Self:
+        """Return the change that brings in a line."""
+        return cls.trusted(kind=kind, attribute_id=line.attribute_id, after=line.tier, discovered=line, **fields)
 
 
 # What is added to a line's counts, taken and expected, in 1/1024.

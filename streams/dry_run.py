@@ -15,7 +15,7 @@ from operators.language.corrections import understand
 from operators.language.privacy import read_item
 from operators.options import EvolveMode
 from operators.stated import describe_statement as stated_in_words
-from operators.statinit.parsers import parser_for, vocabulary_for
+from operators.statinit import parser_for, vocabulary_for
 from operators.steps import EvolveState, EvolveStep, SkillStart
 from operators.steps.evolve import EvolveEffects
 from schemas import Correction, Event, Feedback, OpenRankings, OptOut, Position, Speaker, Turn, Utterance

@@ -18,7 +18,7 @@ from operators.fit.acceptance import KnownFacts
 from operators.graph import Retrieved
 from operators.language.corrections import understand
 from operators.stated import live_statements, statement_id
-from operators.statinit.parsers import facts_of, parser_for
+from operators.statinit import facts_of, parser_for
 from operators.steps import EvolveState, EvolveStep, SkillStart, learn
 from operators.steps import rank as ranking
 from schemas import Abstention, Candidate, ClarifyingQuestion, Contrast, Fit, ItemFacts, PolicySkill, Stance, derived_id
@@ -186,7 +186,11 @@ class SkillLearner:
         known = KnownFacts.of(skill, live_statements(skill, self._now))
         having = Counter(name for item in by_id.values() for name in dict.fromkeys(fact_ids(item.facts)))
         tied = [name for place, name in enumerate(order) if fit is None or fit.chances[place] == fit.chances[0]]
-        return min(tied, key=lambda name: sum(having[each] for each in known.unknown(by_id[name])))
+
+        def unknown(name: str) -> int:
+            return sum(having[each] for each in set(fact_ids(by_id[name].facts)) if known.is_unknown(each))
+
+        return min(tied, key=unknown)
 
     async def _choose(self, scenario: Scenario, offer: Offer, item_id: str) -> None:
         by_id: dict[str, ItemFacts] = {item.item_id: item for item in self.facts(scenario.items)}

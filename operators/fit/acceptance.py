@@ -1,4 +1,4 @@
-"""The probability that a person accepts an item, learned from choices and refusals.
+"""The probability that a person accepts an item, from choices and refusals.
 
 A wholly unknown item is accepted with probability `U`; with a share `s` of its facts unknown, with `U ** s ** 0.5`.
 `U` differs between people, so a few values of it are weighed by their likelihood under the feedback so far.
@@ -61,7 +61,7 @@ class KnownFacts:
 
     @classmethod
     def of(cls, skill: PolicySkill, statements: Sequence[Statement]) -> "KnownFacts":
-        """Build the view. A user who took a fact, or asks for it, accepts it."""
+        """Build the view; a user accepts facts that they took or prefer."""
         liked = {each.attribute_id for each in statements if each.stance is not Stance.AVOIDS and each.bound is None}
         taken = {line.attribute_id for line in skill.attributes if line.support}
         rest = tuple(each for each in statements if each.item_id is not None or each.bound is not None)
@@ -83,7 +83,7 @@ class KnownFacts:
         return sorted(found, key=self.remaining_chance)
 
     def remaining_chance(self, statement: Statement) -> float:
-        """Return the chance that an item suits although this statement is against it.
+        """Return the chance that an item suits despite this statement.
 
         A taste that has changed is not a wider one: once a person avoids as many new values of a dimension as they ever
         avoided in any, older statements about it hardly hold any more. The item still ranks last until they take the
@@ -93,10 +93,6 @@ class KnownFacts:
             return AVOIDED_CHANCE
         newer = self.newer.get(statement.dimension, 0)
         return REPLACED_CHANCE if newer >= max(self.usual, MIN_NEWER) else DOUBTFUL_CHANCE
-
-    def unknown(self, item: ItemFacts) -> list[str]:
-        """Return the attribute ids of the item's unknown facts."""
-        return [name for name in dict.fromkeys(fact_ids(item.facts)) if self.is_unknown(name)]
 
     def is_unknown(self, name: str) -> bool:
         """True if the person neither accepts nor avoids a fact."""
@@ -134,10 +130,10 @@ def fit_candidates(items: Sequence[ItemFacts], known: KnownFacts) -> list[FitCan
     found = []
     for item in items:
         stated_chance = max(AVOIDED_CHANCE, prod(known.remaining_chance(each) for each in known.objections(item)))
-        part = 1 / len(set(fact_ids(item.facts))) if item.facts else 1.0
         # An item without facts is wholly unknown, and shares nothing with any other.
-        unknown = known.unknown(item) if item.facts else [item.item_id]
-        found.append(FitCandidate(item, stated_chance, dict.fromkeys(unknown, part)))
+        names = dict.fromkeys(fact_ids(item.facts) or [item.item_id])
+        unknown = [name for name in names if not item.facts or known.is_unknown(name)]
+        found.append(FitCandidate(item, stated_chance, dict.fromkeys(unknown, 1 / len(names))))
     return found
 
 

@@ -1,4 +1,4 @@
-"""The fit of a list, and the question that would improve it most."""
+"""The fit of a list, and the most useful question about it."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -124,19 +124,14 @@ def _dimensions(items: Sequence[ItemFacts], known: KnownFacts, privacy: Privacy)
         dimension: sum(having[name] for name in values if known.is_unknown(name)) for dimension, values in facts.items()
     }
     found = 0
-    for _, values in sorted(facts.items(), key=lambda each: (-unknown[each[0]], each[0])):
+    for dimension, values in sorted(facts.items(), key=lambda each: (-unknown[each[0]], each[0])):
         open_to = [name for name in values if name not in known.avoided]
-        if len(open_to) < MIN_OPTIONS or any(is_sensitive(fact, privacy) for fact in values.values()):
+        if len(open_to) < MIN_OPTIONS or any(privacy.refuses("", dimension, each.value) for each in values.values()):
             continue
         if (found := found + 1) > MAX_DIMENSIONS:
             return
         named = sorted(open_to, key=lambda name: (not known.is_unknown(name), -having[name], name))[:MAX_OPTIONS]
         yield tuple(values[name] for name in named)
-
-
-def is_sensitive(fact: Fact, privacy: Privacy) -> bool:
-    """Return True for a personal or sensitive fact: never ask about it."""
-    return privacy.refuses("", fact.dimension, fact.value) is not None
 
 
 def _gain(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from operators.statinit.parsers import ALIASES
+from operators.statinit import ALIASES
 
 
 @dataclass(frozen=True)

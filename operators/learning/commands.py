@@ -11,7 +11,7 @@ from operators.learning.fold import next_diff
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, evict_to_fit
 from operators.stated import statement_id
 from schemas.base import Position, Provenance
-from schemas.commands import Action, SkillCommand
+from schemas.commands import Action, SkillCommand, SkillLineInput
 from schemas.diffs import PolicySkill, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind, SkillDiff
 from schemas.skills import Attribute, AttributeSource, Evidence, Tier
 from schemas.statements import Stance, StatementChange, StatementChangeKind
@@ -99,7 +99,7 @@ def _redact(
         )
     private = None
     line = _line_of(skill, command)
-    if command.attribute_id is not None and line is None and not _is_statement(skill, command):
+    if command.attribute_id is not None and line is None and not _is_statement(skill, command.attribute_id):
         private = private_kind(command.attribute_id, domain, privacy)
     if private is None and command.action is Action.ADD and command.line is not None:
         private = privacy.refuses(domain, command.line.dimension, command.line.value)
@@ -112,25 +112,23 @@ def _line_of(skill: PolicySkill, command: SkillCommand) -> Attribute | None:
     return next((line for line in skill.attributes if line.attribute_id == command.attribute_id), None)
 
 
-def _is_statement(skill: PolicySkill, command: SkillCommand) -> bool:
-    return any(each.statement_id == command.attribute_id for each in skill.stated)
+def _is_statement(skill: PolicySkill, name: str | None) -> bool:
+    return any(each.statement_id == name for each in skill.stated)
 
 
 def _execute(  # noqa: PLR0911 - one return per action
     skill: PolicySkill, command: SkillCommand, limits: MergeLimits
 ) -> _CommandResult:
     match command.action:
-        case Action.ADD:
-            return _add(skill, command)
+        case Action.ADD if command.line is not None:
+            return _add(skill, command, command.line)
         case Action.FREEZE | Action.UNFREEZE:
             return _CommandResult(frozen=command.action is Action.FREEZE)
         case Action.ROLL_BACK | Action.IMPORT:
             return _restore(skill, command)
-        case Action.REMOVE if _is_statement(skill, command):
-            name = command.attribute_id or ""
-            return _CommandResult(
-                stated=(StatementChange(kind=StatementChangeKind.REMOVED, statement_id=name, reason=command.reason),)
-            )
+        case Action.REMOVE if _is_statement(skill, name := command.attribute_id or ""):
+            kind = StatementChangeKind.REMOVED
+            return _CommandResult(stated=(StatementChange(kind=kind, statement_id=name, reason=command.reason),))
     line = _line_of(skill, command)
     if line is None:
         return _refuse(command.attribute_id or "", _CHANGE_OF[command.action], RefusalReason.UNKNOWN)
@@ -161,16 +159,15 @@ def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute) -> _Comm
     name = attribute_id(line.kind, line.dimension, value)
     reworded = line.model_copy(update={"attribute_id": name, "value": value, "source": AttributeSource.STATED})
     if name == line.attribute_id:
-        return _CommandResult((_new(SkillChangeKind.REWORDED, reworded, command.reason, before=line),))
+        change = SkillChange.new(reworded, SkillChangeKind.REWORDED, before=line.tier, reason=command.reason)
+        return _CommandResult((change,))
     if any(a.attribute_id == name for a in skill.attributes):
         return _refuse(name, SkillChangeKind.REWORDED, RefusalReason.ALREADY_SO)
-    return _CommandResult((_change(command, line), _new(SkillChangeKind.ADDED, reworded, command.reason)))
+    added = SkillChange.new(reworded, SkillChangeKind.ADDED, reason=command.reason)
+    return _CommandResult((_change(command, line), added))
 
 
-def _add(skill: PolicySkill, command: SkillCommand) -> _CommandResult:
-    requested = command.line
-    if requested is None:  # the schema requires it
-        return _CommandResult()
+def _add(skill: PolicySkill, command: SkillCommand, requested: SkillLineInput) -> _CommandResult:
     line = Attribute(
         attribute_id=attribute_id(requested.kind, requested.dimension, requested.value),
         kind=requested.kind,
@@ -183,18 +180,16 @@ def _add(skill: PolicySkill, command: SkillCommand) -> _CommandResult:
         evidence=(Evidence(event_id=command.event_id),),
     )
     unwanted = statement_id(Stance.AVOIDS, line.attribute_id)
-    taken_back = tuple(
-        StatementChange(
-            kind=StatementChangeKind.WITHDRAWN, statement_id=unwanted, reason="a line says the opposite now"
-        )
-        for each in skill.stated
-        if each.statement_id == unwanted
-    )
+    taken_back: tuple[StatementChange, ...] = ()
+    if _is_statement(skill, unwanted):
+        kind, reason = StatementChangeKind.WITHDRAWN, "a line says the opposite now"
+        taken_back = (StatementChange(kind=kind, statement_id=unwanted, reason=reason),)
     if any(a.attribute_id == line.attribute_id for a in skill.attributes):
         # A statement only silences the line: taking the statement back is enough to add it.
         refused = _refuse(line.attribute_id, SkillChangeKind.ADDED, RefusalReason.ALREADY_SO)
         return _CommandResult(stated=taken_back) if taken_back else refused
-    return _CommandResult((_new(SkillChangeKind.ADDED, line, command.reason),), stated=taken_back)
+    added = SkillChange.new(line, SkillChangeKind.ADDED, reason=command.reason)
+    return _CommandResult((added,), stated=taken_back)
 
 
 def _restore(skill: PolicySkill, command: SkillCommand) -> _CommandResult:
@@ -205,42 +200,23 @@ def _restore(skill: PolicySkill, command: SkillCommand) -> _CommandResult:
     held = {line.attribute_id: line for line in skill.attributes}
     default = "imported" if command.action is Action.IMPORT else f"rolled back to version {command.to_version}"
     reason = command.reason or default
-    gone = [
-        SkillChange(kind=SkillChangeKind.REMOVED, attribute_id=name, before=line.tier, reason=reason)
+    changes = [
+        SkillChange.of(line, SkillChangeKind.REMOVED, reason=reason)
         for name, line in held.items()
         if name not in wanted
     ]
-    back = [
-        _new(SkillChangeKind.RESTORED, line, reason, before=held.get(name))
-        for name, line in wanted.items()
-        if held.get(name) != line
-    ]
-    return _CommandResult((*gone, *back), rolled_back_to=command.to_version)
+    for name, line in wanted.items():
+        if (before := held.get(name)) != line:
+            tier = None if before is None else before.tier
+            changes.append(SkillChange.new(line, SkillChangeKind.RESTORED, before=tier, reason=reason))
+    return _CommandResult(tuple(changes), rolled_back_to=command.to_version)
 
 
 def _change(
     command: SkillCommand, line: Attribute, after: Tier | None = None, counts: tuple[int, int] | None = None
 ) -> SkillChange:
-    return SkillChange(
-        kind=_CHANGE_OF[command.action],
-        attribute_id=line.attribute_id,
-        before=line.tier,
-        after=after,
-        counts=counts,
-        reason=command.reason,
-    )
-
-
-def _new(kind: SkillChangeKind, line: Attribute, reason: str, before: Attribute | None = None) -> SkillChange:
-    return SkillChange(
-        kind=kind,
-        attribute_id=line.attribute_id,
-        before=before.tier if before else None,
-        after=line.tier,
-        discovered=line,
-        reason=reason,
-    )
+    return SkillChange.of(line, _CHANGE_OF[command.action], after, counts=counts, reason=command.reason)
 
 
 def _refuse(name: str, kind: SkillChangeKind, why: RefusalReason) -> _CommandResult:
-    return _CommandResult(refused=(RefusedProposal(attribute_id=name, proposed=kind, why=why),))
+    return _CommandResult(refused=(refused_change(name, kind, why),))

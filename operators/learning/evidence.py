@@ -41,7 +41,7 @@ _EARNED = frozenset({AttributeSource.PRIOR, AttributeSource.DISCOVERED})
 
 @dataclass(frozen=True, slots=True)
 class ListEvidence:
-    """The counts of one list: ids of taken facts, and shares of all facts."""
+    """The counts of one list: taken facts, and shares of all."""
 
     taken: tuple[str, ...]
     # The share of all shown items, the chosen one included, that have a fact, in 1/1024.
@@ -126,7 +126,7 @@ def counts_for_tier(tier: Tier, expected: int = 0) -> int:
 
 
 def is_counted(line: Attribute) -> bool:
-    """True if a line has counts; a template's line has only its tier."""
+    """True for a line with counts; a template's has only a tier."""
     return bool(line.taken or line.expected)
 
 
@@ -227,7 +227,7 @@ _PATTERN = AttributeKind.PATTERN
 def attribution(
     lines: Sequence[Attribute], shown: ListEvidence, factors: Mapping[str, float], other: float
 ) -> dict[str, int]:
-    """Return the places that each line gained the chosen item, leaving it out.
+    """Return the places that each line gained the chosen item.
 
     Negative: the line pushed the item down. Of tied items half stand before it. Lines that move nothing are left out.
     `factors` weigh the dimensions, `other` weighs those without a factor.

@@ -1,6 +1,7 @@
 """Signals, corrections and abstentions of people (invariants 5 and 6)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from operators.attributes import fact_ids
 from operators.evolve.proposals import COUNTS, refused_change
@@ -65,31 +66,24 @@ def resolve_feedback(
         facts = item.facts if signed_weight > 0 and weight >= _DISCOVERY_WEIGHT else ()
         found.count(facts, shown, skill.contrasts, weight=weight, aged=inactivity_decay(skill, feedback.occurred_at))
     saying = StatementUpdate(skill, feedback, evidence, source, limits.session)
-    suits: tuple[ItemFacts, ...] = ()
-    fails: tuple[ItemFacts, ...] = ()
-    if signed_weight <= -STATEMENT_WEIGHT:
-        fails = (item,)
+    suits = (item,) if signed_weight >= STATEMENT_WEIGHT else ()
+    fails = (item,) if signed_weight <= -STATEMENT_WEIGHT else ()
+    if fails:
         subject = StatementSubject.item(item.item_id, item.title).hide_private_title(feedback.domain, privacy)
         saying.state(Stance.AVOIDS, subject, "", Scope.ALWAYS)
-    elif signed_weight >= STATEMENT_WEIGHT:
-        suits = (item,)
+    elif suits:
         saying.withdraw(statement_id(Stance.AVOIDS, item_attribute(item.item_id)), f"{feedback.signal} since")
     beliefs = None
     if fails or (suits and skill.beliefs):
         said_before = live_statements(skill, feedback.occurred_at, feedback.session_id)
         beliefs = update_beliefs(skill, said_before, suited=suits, refused=fails)
     taken = (item,) if signed_weight > 0 else ()
-    return next_diff(
-        skill,
+    return found.diff(
         feedback,
-        count_delta=found.tally,
-        changes=tuple(found.changes),
         stated=tuple(saying.changes),
         beliefs=beliefs,
         session=updated_session(skill, feedback, source, limits.session, taken, shown, weight),
         trigger=DiffTrigger(what=feedback.signal, value=feedback.value),
-        refused=tuple(found.refused),
-        evidence=evidence,
         reasoned_by=COUNTS,
         source=source,
     )
@@ -108,22 +102,23 @@ def resolve_correction(
     learns: bool = True,
 ) -> SkillDiff:
     """Return the diff of a correction."""
-    update = _CorrectionUpdate(skill, correction, items, limits, privacy, usual or {}, source, learns=learns)
+    evidence, usual = Evidence(event_id=correction.event_id, item_id=correction.item_id), usual or {}
+    saying = StatementUpdate(skill, correction, evidence, source, limits.session)
+    counting = EvidenceUpdate(skill, evidence, limits, usual)
+    update = _CorrectionUpdate(skill, correction, items, privacy, usual, learns, saying, counting)
     for read in understood.directives:
         update.apply(read)
     shifted = update.has_changed and (not skill.shifted or skill.version - skill.shifted >= SHIFT_COOLDOWN)
     update.count_suitable(understood.acceptable, shifted)
     patterns = dict.fromkeys(read.pattern for read in understood.directives)
     left_out = tuple(dict.fromkeys((*privacy.placeholders(correction.text), *update.private)))
-    return next_diff(
-        skill,
+    return counting.diff(
         correction,
-        count_delta=update.counting.tally,
-        changes=tuple(update.counting.changes),
-        stated=tuple(update.saying.changes),
-        shifted=shifted,
+        stated=tuple(saying.changes),
         beliefs=update.beliefs,
-        session=updated_session(skill, correction, source, limits.session, update.counted, update.shown),
+        session=updated_session(
+            skill, correction, source, limits.session, update.suitable if learns else (), update.shown
+        ),
         trigger=DiffTrigger(
             what=_CORRECTION,
             words="" if understood.unquoted else _redacted(correction.text, correction.domain, privacy),
@@ -131,8 +126,7 @@ def resolve_correction(
             explanation=explanation(understood, left_out, correction.domain, update.effect),
             not_kept=left_out,
         ),
-        refused=(*update.counting.refused, *update.refused),
-        evidence=update.counting.evidence,
+        refused=(*counting.refused, *update.refused),
         reasoned_by=_reasoner(understood),
         source=source,
     )
@@ -174,18 +168,14 @@ def resolve_ignored(
 def resolve_abstention(
     skill: PolicySkill, abstention: Abstention, source: Position | None = None, limits: MergeLimits = DEFAULT_LIMITS
 ) -> SkillDiff:
-    """Return the diff of a list without a choice: it updates beliefs, never lines."""
+    """Return the diff of a list without a choice; its lines stay."""
+    said_before = live_statements(skill, abstention.occurred_at, abstention.session_id)
     return next_diff(
         skill,
         abstention,
         count_delta=CountDelta(),
         stated=expired_statements(skill, abstention, source),
-        beliefs=update_beliefs(
-            skill,
-            live_statements(skill, abstention.occurred_at, abstention.session_id),
-            suited=(),
-            refused=abstention.shown,
-        ),
+        beliefs=update_beliefs(skill, said_before, suited=(), refused=abstention.shown),
         session=updated_session(skill, abstention, source, limits.session),
         trigger=DiffTrigger(what="abstention"),
         evidence=Evidence(event_id=abstention.event_id),
@@ -203,37 +193,29 @@ def _reasoner(understood: Interpretation) -> Provenance:
     return by if by.model is not None or by.fallback is not None else Provenance(reasoner=_PERSON)
 
 
+@dataclass
 class _CorrectionUpdate:
-    def __init__(
-        self,
-        skill: PolicySkill,
-        correction: Correction,
-        items: Sequence[ItemFacts],
-        limits: MergeLimits,
-        privacy: Privacy,
-        usual: Mapping[str, int],
-        source: Position | None,
-        *,
-        learns: bool,
-    ) -> None:
-        self.skill, self.correction, self.items, self.learns = skill, correction, items, learns
-        self.privacy, self.usual = privacy, usual
-        self.evidence = Evidence(event_id=correction.event_id, item_id=correction.item_id)
-        self.saying = StatementUpdate(skill, correction, self.evidence, source, limits.session)
-        self.counting = EvidenceUpdate(skill, self.evidence, limits, usual)
-        self.has_changed = False
-        self.refused: list[RefusedProposal] = []
-        self.private: list[str] = []
-        self.suitable: tuple[ItemFacts, ...] = ()
-        self.shown: ListEvidence | None = None
-        self._wanted: list[str] = []
-        self._unwanted: list[str] = []
+    skill: PolicySkill
+    correction: Correction
+    items: Sequence[ItemFacts]
+    privacy: Privacy
+    usual: Mapping[str, int]
+    learns: bool
+    saying: StatementUpdate
+    counting: EvidenceUpdate
+    has_changed: bool = False
+    refused: list[RefusedProposal] = field(default_factory=list)
+    private: list[str] = field(default_factory=list)
+    suitable: tuple[ItemFacts, ...] = ()
+    shown: ListEvidence | None = None
+    wanted: list[str] = field(default_factory=list)
+    unwanted: list[str] = field(default_factory=list)
 
     def apply(self, read: ReadDirective) -> None:
         """Apply one directive."""
         said = read.directive
         if said.item_id is not None and said.stance is not Stance.AVOIDS:
-            self._wanted.append(said.item_id)
+            self.wanted.append(said.item_id)
             return
         subject = StatementSubject.of(said, {item.item_id: item.title for item in self.items})
         subject = subject.hide_private_title(self.correction.domain, self.privacy)
@@ -244,7 +226,7 @@ class _CorrectionUpdate:
         words = _redacted(read.words, self.correction.domain, self.privacy)
         stated = self.saying.state(said.stance, subject, words, self._scope(read), self.correction.session_id)
         if stated is not None and said.stance is Stance.AVOIDS:
-            self._unwanted.append(subject.attribute_id)
+            self.unwanted.append(subject.attribute_id)
             self.has_changed = self.has_changed or (said.changed and stated.scope is Scope.ALWAYS)
 
     def count_suitable(self, suits: Sequence[str], shifted: bool) -> None:
@@ -253,7 +235,7 @@ class _CorrectionUpdate:
         After a changed taste all older counts fade at once.
         """
         by_id: dict[str, ItemFacts] = {item.item_id: item for item in self.items}
-        wanted = [by_id[name] for name in dict.fromkeys((*self._wanted, *suits)) if name in by_id]
+        wanted = [by_id[name] for name in dict.fromkeys((*self.wanted, *suits)) if name in by_id]
         aging = inactivity_decay(self.skill, self.correction.occurred_at) + (STATED_DRIFT_ROUNDS if shifted else 0)
         self.counting.has_shifted = shifted
         if not wanted:
@@ -261,7 +243,7 @@ class _CorrectionUpdate:
                 self._count((), ListEvidence((), {}), aging)
             return
         self.suitable = tuple(wanted)
-        just_said = set(self._unwanted)
+        just_said = set(self.unwanted)
         for item in self.suitable:
             facts = set(fact_ids(item.facts))
             for said in self.saying.current:
@@ -291,11 +273,6 @@ class _CorrectionUpdate:
         return "" if self.private else SUPERSEDED
 
     @property
-    def counted(self) -> tuple[ItemFacts, ...]:
-        """The items that count as taken."""
-        return self.suitable if self.learns else ()
-
-    @property
     def beliefs(self) -> tuple[int, ...] | None:
         """The probabilities that unknown items suit; None: unchanged."""
         refused = self._refused_item()
@@ -307,18 +284,16 @@ class _CorrectionUpdate:
 
     def _refused_item(self) -> ItemFacts | None:
         # The item of the correction, else the first with an avoided fact.
-        if not self._unwanted:
+        if not self.unwanted:
             return None
         left = [item for item in self.items if item not in self.suitable]
         about = next((item for item in left if item.item_id == self.correction.item_id), None)
-        having = (item for item in left if not set(self._unwanted).isdisjoint(fact_ids(item.facts)))
+        having = (item for item in left if not set(self.unwanted).isdisjoint(fact_ids(item.facts)))
         return about or next(having, None)
 
     def _scope(self, read: ReadDirective) -> Scope:
-        if self.correction.scope is not None:
-            return self.correction.scope
-        if read.scope is not None:
-            return read.scope
+        if (scope := self.correction.scope or read.scope) is not None:
+            return scope
         if read.directive.bound is not None:
             return Scope.SESSION if self.correction.session_id is not None else Scope.NOW
         return Scope.ALWAYS

@@ -1,8 +1,4 @@
-"""The fold of diffs (invariant 1), and the length of a skill's document.
-
-The document has about 1,500 characters (paper 2.3). The log alone gives every skill back, also after the limits were
-changed.
-"""
+"""The fold of diffs (invariant 1), and a document's length."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -84,10 +80,7 @@ def document_length(
 
 
 def fits_document(attributes: Sequence[Attribute], most: int, tiers: Mapping[str, Tier] = _NO_OVERRIDES) -> bool:
-    """True if the document has at most `most` characters.
-
-    `tiers` replace those of some lines, by id.
-    """
+    """True for a document of at most `most` characters; `tiers` override."""
     return document_length(attributes, strategy_of(attributes, tiers=tiers), tiers) <= most
 
 
@@ -101,7 +94,7 @@ def _strategy_lines(strategy: Strategy) -> str:
 def strategy_of(
     attributes: Iterable[Attribute], unwanted: Collection[str] = (), tiers: Mapping[str, Tier] = _NO_OVERRIDES
 ) -> Strategy:
-    """Return the strategy of these lines (App. E.3): likes and a tie breaker.
+    """Return the strategy (App. E.3): likes and a tie breaker.
 
     No other line takes the place of an `unwanted` one, which a statement avoids, so that the document never exceeds the
     size that the merge has reserved.
@@ -136,7 +129,7 @@ class OutOfOrder(ValueError):
 
 
 def has_learned(skill: PolicySkill | None, event_id: str, source: Position | None) -> bool:
-    """Return True if the skill has learned from this event already (invariant 2)."""
+    """True if the skill has learned from this event (invariant 2)."""
     if skill is None:
         return False
     return event_id in skill.recent or (source is not None and is_applied(skill.applied, source))
@@ -251,7 +244,7 @@ Counts = tuple[int, int, int]
 
 
 def counts_after(lines: Iterable[Attribute], tally: CountDelta) -> dict[str, Counts]:
-    """Return the counts of all lines but habits after an event, by id."""
+    """Return the counts of lines but habits after an event."""
     begun, added, places, forget = tally.begun, tally.lines, tally.places, tally.forget
     rounds = range(1 + tally.aged) if forget else range(0)
     found: dict[str, Counts] = {}
@@ -287,8 +280,7 @@ def apply_changes(
 ) -> tuple[Attribute, ...]:
     """Return the lines after an event; `now` counts the user's choices."""
     held = {line.attribute_id: line for line in lines}
-    fields: dict[str, dict[str, Any]] = {}
-    """Of each line that changes, all fields."""
+    fields: dict[str, dict[str, Any]] = {}  # all fields of each changed line
     if tally is not None:
         for name, (taken, expected, gained) in counts_after(lines, tally).items():
             line = held[name]

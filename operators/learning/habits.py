@@ -21,7 +21,7 @@ from operators.habit_directions import (
     REQUEST,
     Direction,
 )
-from operators.learning.evidence import strength
+from operators.learning.evidence import format_count, strength
 from operators.learning.questions import Sides, TasteHistory, shown_items, sides_of_items
 from schemas import ONE, ItemFacts
 from schemas.diffs import CountDelta, HabitAdded, HabitCounts, PolicySkill, SkillChange, SkillChangeKind
@@ -44,7 +44,7 @@ _NOT_RANKED: Final = frozenset({POSITION, REQUEST})
 
 
 def count_choice(sides: Sides, chosen: int) -> dict[str, Added]:
-    """Count a choice on each axis where the chosen item has a side.
+    """Count a choice on each axis with a chosen side.
 
     >>> count_choice({"price": [True, False, False, None], "year": [None, True, True, False]}, 0)
     {'price': (1024, 341)}
@@ -108,7 +108,7 @@ def describe_habit(counts: HabitCounts) -> str:
     >>> describe_habit(HabitCounts(18 * ONE, 9_500, 20 * ONE))
     'lately taken 18 of 20 times where 9.3 were to be expected'
     """
-    taken, expected, asked = (f"{part / ONE:.1f}".removesuffix(".0") for part in counts)
+    taken, expected, asked = map(format_count, counts)
     return f"lately taken {taken} of {asked} times where {expected} were to be expected"
 
 
@@ -146,8 +146,8 @@ def _directions(axes: frozenset[str]) -> tuple[Direction, ...]:
 
 
 def is_undecided(line_id: str, habits: Mapping[str, HabitCounts]) -> bool:
-    """True if too few choices have asked about a line from another source."""
-    counts = habits.get(DIRECTIONS[DIRECTION_ORDER[line_id]].axis)
+    """True if too few choices have asked about the line."""
+    counts = habits.get(DIRECTION_OF[line_id].axis)
     return counts is None or counts.asked < MIN_CHOICES * ONE
 
 
@@ -211,7 +211,7 @@ def habit_evidence(
 def habits_after(
     skill: PolicySkill, tally: CountDelta | None, changes: Iterable[SkillChange] = ()
 ) -> Mapping[str, HabitCounts]:
-    """Return the counts after an event; a removed or erased line leaves none."""
+    """Return the counts after an event; removed lines leave none."""
     habits: Mapping[str, HabitCounts] = skill.habits
     if tally is not None and tally.habits:
         habits = fold_habits(habits, tally.habits, tally.habits_forget)
@@ -277,12 +277,8 @@ def habit_changes(
 
 def _moved(line: Attribute, tier: Tier | None, habits: Mapping[str, HabitCounts]) -> SkillChange:
     direction = DIRECTION_OF[line.attribute_id]
-    kind = (
-        SkillChangeKind.EVICTED
-        if tier is None
-        else SkillChangeKind.REINFORCED
-        if tier > line.tier
-        else SkillChangeKind.WEAKENED
-    )
     reason = describe_habit(counts_for_side(habits[direction.axis], direction.up))
-    return SkillChange(kind=kind, attribute_id=line.attribute_id, before=line.tier, after=tier, reason=reason)
+    if tier is None:
+        return SkillChange.of(line, SkillChangeKind.EVICTED, reason=reason)
+    kind = SkillChangeKind.REINFORCED if tier > line.tier else SkillChangeKind.WEAKENED
+    return SkillChange.of(line, kind, tier, reason=reason)

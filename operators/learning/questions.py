@@ -1,7 +1,4 @@
-"""The axes of habits, and each item's side on them.
-
-A habit is a direction that a user takes more often than the lists let expect.
-"""
+"""The axes of habits, and each item's side on them."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

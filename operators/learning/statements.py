@@ -45,23 +45,22 @@ def expired_statements(
 
     A choice (`taken`) also ends statements for now, and doubtful ones that speak against it.
     """
-    at, gone = event.occurred_at, []
+    changes = []
     for statement in skill.stated:
         # A choice that comes late was made before later statements.
-        is_since = taken is not None and not is_later(statement.stated_at, at, kafka_time(source))
-        if is_expired(skill, statement, at) or (is_since and statement.scope is Scope.NOW):
-            gone.append(StatementChange(kind=StatementChangeKind.EXPIRED, statement_id=statement.statement_id))
-        elif (
-            taken
-            and is_since
-            and is_doubtful(skill, statement)
-            and any(rejects(statement, item, fact_ids(item.facts)) for item in taken)
-        ):
-            reason = "taken again since their taste has changed"
-            gone.append(
-                StatementChange(kind=StatementChangeKind.WITHDRAWN, statement_id=statement.statement_id, reason=reason)
-            )
-    return tuple(gone)
+        is_since = taken is not None and not is_later(statement.stated_at, event.occurred_at, kafka_time(source))
+        if is_expired(skill, statement, event.occurred_at) or (is_since and statement.scope is Scope.NOW):
+            kind, reason = StatementChangeKind.EXPIRED, ""
+        elif is_since and is_doubtful(skill, statement) and _is_against(statement, taken or ()):
+            kind, reason = StatementChangeKind.WITHDRAWN, "taken again since their taste has changed"
+        else:
+            continue
+        changes.append(StatementChange(kind=kind, statement_id=statement.statement_id, reason=reason))
+    return tuple(changes)
+
+
+def _is_against(statement: Statement, taken: Sequence[ItemFacts]) -> bool:
+    return any(rejects(statement, item, fact_ids(item.facts)) for item in taken)
 
 
 def updated_session(
@@ -177,7 +176,7 @@ class StatementUpdate:
     def state(
         self, stance: Stance, subject: StatementSubject, words: str, scope: Scope, session_id: str | None = None
     ) -> Statement | None:
-        """Add a statement and withdraw its opposites; None if a newer one exists."""
+        """Add a statement, withdraw its opposites; None if a newer exists."""
         current = list(self._held.values())
         about = [each for each in current if each.attribute_id == subject.attribute_id]
         if any(is_later(each.stated_at, self._at, self._logged_at) for each in about):

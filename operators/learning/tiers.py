@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from operators.attributes import from_fact
-from operators.evolve.proposals import ValidatedProposal
+from operators.evolve.proposals import ValidatedProposal, refused_change
 from operators.learning.fold import apply_changes, document_length, fits_document, next_diff, strategy_of
 from operators.stated import SESSION_SILENCE
 from schemas.base import Position
@@ -101,16 +101,16 @@ def evict_to_fit(
         if not untouched and discoveries:
             kept.remove(discoveries[-1])
             name = discoveries[-1].attribute_id
-            refused.append(RefusedProposal(attribute_id=name, proposed=discoveries[-1].kind, why=RefusalReason.FULL))
+            refused.append(refused_change(name, discoveries[-1].kind, RefusalReason.FULL))
         elif victims := untouched or evictable or [line for line in lines if not line.pinned]:
-            # Unconfirmed global lines go first, then the lowest tier, the least recently confirmed.
-            victim = min(
-                victims,
-                key=lambda a: (not is_unconfirmed(a), a.tier, a.confirmed_at, a.support, a.attribute_id),
-            )
-            kept.append(SkillChange(kind=SkillChangeKind.EVICTED, attribute_id=victim.attribute_id, before=victim.tier))
+            kept.append(SkillChange.of(min(victims, key=_eviction_rank), SkillChangeKind.EVICTED))
         else:
             return kept, refused
+
+
+def _eviction_rank(line: Attribute) -> tuple[bool, Tier, int, int, str]:
+    # Unconfirmed global lines go first, then the lowest tier, the least recently confirmed.
+    return not is_unconfirmed(line), line.tier, line.confirmed_at, line.support, line.attribute_id
 
 
 def resolve_tiers(
@@ -124,8 +124,7 @@ def resolve_tiers(
 
     Reinforce moves one tier up, weaken one down and never below low; a discovered line starts at low. A high line of
     the prior goes down only after several contradictions; no line is demoted twice within the window. Unconfirmed
-    global lines are left behind. Without room, unconfirmed global lines go first, then the lowest tier, the least
-    recently confirmed; pinned and protected lines stay.
+    global lines are left behind; pinned and protected lines stay where room is short.
     """
     proposal, now = validated.proposal, skill.contrasts + 1
     evidence = Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id)
@@ -133,37 +132,29 @@ def resolve_tiers(
     changes: list[SkillChange] = []
     refused = list(validated.refused)
 
-    def note(kind: SkillChangeKind, name: str, before: Tier | None, after: Tier, line: Attribute | None = None) -> None:
-        reason = proposal.reasons.get(name, "")[:300]
-        changes.append(
-            SkillChange(kind=kind, attribute_id=name, before=before, after=after, discovered=line, reason=reason)
-        )
+    def reason(line: Attribute) -> str:
+        return proposal.reasons.get(line.attribute_id, "")[:300]
 
-    for name in proposal.reinforced:
-        tier = held[name].tier
-        note(SkillChangeKind.REINFORCED, name, tier, Tier(min(tier + 1, Tier.HIGH)))
+    for line in map(held.__getitem__, proposal.reinforced):
+        after = Tier(min(line.tier + 1, Tier.HIGH))
+        changes.append(SkillChange.of(line, SkillChangeKind.REINFORCED, after, reason=reason(line)))
     for place, fact in enumerate(proposal.discovered):
         line = from_fact(fact, Tier.LOW, AttributeSource.DISCOVERED, confirmed_at=now, evidence=evidence)
         if place < limits.discoveries:
-            note(SkillChangeKind.DISCOVERED, line.attribute_id, None, line.tier, line)
+            changes.append(SkillChange.new(line, SkillChangeKind.DISCOVERED, reason=reason(line)))
         else:
-            capped = RefusedProposal(
-                attribute_id=line.attribute_id, proposed=SkillChangeKind.DISCOVERED, why=RefusalReason.CAPPED
-            )
-            refused.append(capped)
-    for name in proposal.weakened:
-        after = _weakened(held[name], now, limits)
-        if isinstance(after, Tier):
-            note(SkillChangeKind.WEAKENED, name, held[name].tier, after)
+            refused.append(refused_change(line.attribute_id, SkillChangeKind.DISCOVERED, RefusalReason.CAPPED))
+    for line in map(held.__getitem__, proposal.weakened):
+        weaker = _weakened(line, now, limits)
+        if isinstance(weaker, Tier):
+            changes.append(SkillChange.of(line, SkillChangeKind.WEAKENED, weaker, reason=reason(line)))
         else:
-            refused.append(RefusedProposal(attribute_id=name, proposed=SkillChangeKind.WEAKENED, why=after))
+            refused.append(refused_change(line.attribute_id, SkillChangeKind.WEAKENED, weaker))
     if now >= limits.global_patience:
-        for line in apply_changes(skill.attributes, changes, evidence, now):
-            if is_unconfirmed(line) and not line.pinned:  # so many choices did not confirm it (paper 2.3)
-                name, why = line.attribute_id, NEVER_CONFIRMED
-                changes.append(
-                    SkillChange(kind=SkillChangeKind.EVICTED, attribute_id=name, before=line.tier, reason=why)
-                )
+        # So many choices did not confirm these lines (paper 2.3).
+        left = [line for line in apply_changes(skill.attributes, changes, evidence, now) if is_unconfirmed(line)]
+        evicted = SkillChangeKind.EVICTED
+        changes += [SkillChange.of(line, evicted, reason=NEVER_CONFIRMED) for line in left if not line.pinned]
     changes, full = evict_to_fit(skill, changes, evidence, now, limits)
     return next_diff(
         skill,

@@ -5,9 +5,10 @@ Taken items count as taken, shown ones as expected; every line forgets a little.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from operators.attributes import fact_ids, from_fact
-from operators.evolve.proposals import COUNTS, ValidatedProposal
+from operators.evolve.proposals import COUNTS, ValidatedProposal, refused_change
 from operators.fit import update_beliefs
 from operators.habit_directions import DIRECTION_OF
 from operators.learning.evidence import (
@@ -32,7 +33,7 @@ from operators.learning.statements import expired_statements, updated_session
 from operators.learning.tiers import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, eviction_order, is_unconfirmed
 from operators.stated import live_statements
 from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION
-from schemas.base import Position
+from schemas.base import Event, Position
 from schemas.diffs import (
     CountDelta,
     HabitAdded,
@@ -62,10 +63,7 @@ def resolve_choice(
     limits: MergeLimits = DEFAULT_LIMITS,
     popularity: Mapping[str, int] | None = None,
 ) -> SkillDiff:
-    """Return the diff of a choice from a list.
-
-    `usual` has the population's shares in 1/1024, by attribute id.
-    """
+    """Return the diff of a choice; `usual`: shares in 1/1024."""
     proposal = validated.proposal
     verdicts: dict[str, tuple[int, int]] = {}
     if proposal.reasoned_by.model is not None:
@@ -74,9 +72,8 @@ def resolve_choice(
     taken = (contrast.chosen, *contrast.also)
     in_list = ListEvidence.of(taken, contrast.unchosen, contrast.in_order)
     shown = in_list if contrast.unchosen else visit_evidence(contrast.chosen, usual)
-    found = EvidenceUpdate(
-        skill, Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id), limits, usual or {}
-    )
+    evidence = Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id)
+    found = EvidenceUpdate(skill, evidence, limits, usual or {}, refused=list(validated.refused))
     found.count(
         [fact for item in taken for fact in item.facts],
         shown,
@@ -86,6 +83,7 @@ def resolve_choice(
         aged=inactivity_decay(skill, contrast.occurred_at),
         tests_change=True,
     )
+    # These guards keep most choices out of modules that have nothing to do (files_of_a_selection).
     beliefs = None
     if skill.beliefs:
         said_before = live_statements(skill, contrast.occurred_at, contrast.session_id)
@@ -96,11 +94,11 @@ def resolve_choice(
         count_delta=found.tally,
         changes=tuple(found.changes),
         shifted=found.has_shifted,
+        refused=found.refused,
+        evidence=found.evidence,
         stated=expired_statements(skill, contrast, source, taken) if skill.stated else (),
         beliefs=beliefs,
         session=updated_session(skill, contrast, source, limits.session, taken, shown) if contrast.session_id else None,
-        refused=(*validated.refused, *found.refused),
-        evidence=found.evidence,
         reasoned_by=proposal.reasoned_by,
         analysis=proposal.analysis[:4_000],
         judged=proposal.judged,
@@ -121,17 +119,7 @@ def resolve_visit(
     found.count(
         item.facts, visit_evidence(item, usual), skill.contrasts, aged=inactivity_decay(skill, visit.occurred_at)
     )
-    return next_diff(
-        skill,
-        visit,
-        count_delta=found.tally,
-        changes=tuple(found.changes),
-        stated=expired_statements(skill, visit, source),
-        refused=tuple(found.refused),
-        evidence=found.evidence,
-        reasoned_by=COUNTS,
-        source=source,
-    )
+    return found.diff(visit, stated=expired_statements(skill, visit, source), reasoned_by=COUNTS, source=source)
 
 
 def visit_evidence(item: ItemFacts, usual: Mapping[str, int] | None) -> ListEvidence:
@@ -141,10 +129,7 @@ def visit_evidence(item: ItemFacts, usual: Mapping[str, int] | None) -> ListEvid
 
 @dataclass
 class EvidenceUpdate:
-    """The changes of one event while they are collected.
-
-    `has_shifted` is True if the person's taste has changed in more than one line; older lines are overtaken then.
-    """
+    """The changes of one event while they are collected."""
 
     skill: PolicySkill
     evidence: Evidence
@@ -156,7 +141,14 @@ class EvidenceUpdate:
     tiers: dict[str, Tier] = field(default_factory=dict)
     confirmed: set[str] = field(default_factory=set)
     refused: list[RefusedProposal] = field(default_factory=list)
+    # True if the taste has changed in more than one line: older lines are overtaken then.
     has_shifted: bool = False
+
+    def diff(self, event: Event, **fields: Any) -> SkillDiff:
+        """Return the diff of an event with these changes."""
+        found = {"count_delta": self.tally, "changes": tuple(self.changes), "shifted": self.has_shifted}
+        found |= {"refused": self.refused, "evidence": self.evidence}
+        return next_diff(self.skill, event, **found | fields)
 
     def count(
         self,
@@ -170,7 +162,7 @@ class EvidenceUpdate:
         aged: int = 0,
         tests_change: bool = False,
     ) -> None:
-        """Count an event: the tally, moves of tiers, discoveries, and evictions for them.
+        """Count an event: tally, moves of tiers, discoveries and evictions.
 
         `facts` are those of all taken items, `now` is the number of the person's choices, this one included. `verdicts`
         are a model's additions by line, `habits` those to each axis. `weight` is the event's part of a choice in
@@ -184,19 +176,15 @@ class EvidenceUpdate:
         if (over and sum(at >= DRIFT_WARNING for at in drift.values()) > len(over)) or len(over) > 1:
             self.has_shifted, aged = True, aged + DRIFT_ROUNDS
         self.tally = _tally(before, shown, verdicts, habits, weight, aged, drift)
-        # Only age can move a line that the list does not offer.
-        by_age = (
-            (SkillChangeKind.OVERTAKEN if self.has_shifted else SkillChangeKind.FADED)
-            if aged
-            else SkillChangeKind.WEAKENED
-        )
+        by_age = SkillChangeKind.WEAKENED
+        if aged:  # only age can move a line that the list does not offer
+            by_age = SkillChangeKind.OVERTAKEN if self.has_shifted else SkillChangeKind.FADED
         supported = taken.union(name for name, (more, _) in verdicts.items() if more > 0)
         self._recount(before, supported, over, shown.shares, by_age)
-        held = self.taken.keys()
         met = self.skill.contrasts + max([line.support for line in before], default=0)
         unknown: dict[str, Fact] = {}
         for name, fact in zip(fact_ids(facts), facts, strict=True):
-            if name not in held:
+            if name not in self.taken:
                 unknown.setdefault(name, fact)
         new = [self._discovered(name, fact, shown, met, now, weight) for name, fact in unknown.items()]
         before = self._evict_unconfirmed(before, taken, now)
@@ -204,8 +192,7 @@ class EvidenceUpdate:
             moved, come = habit_changes(before, habits_after(self.skill, self.tally), self.evidence, now)
             self.changes += moved
             over = {change.attribute_id for change in moved if change.after is None}
-            if over:
-                before = [line for line in before if line.attribute_id not in over]
+            before = [line for line in before if line.attribute_id not in over]
             new = [*come, *new]
         self._make_room(before, new)
 
@@ -213,11 +200,13 @@ class EvidenceUpdate:
         # Evict global lines once enough choices have not confirmed them (paper 2.3).
         if now < self.limits.global_patience:
             return lines
-        evictable = [line for line in lines if not line.support and is_unconfirmed(line) and not line.pinned]
-        unconfirmed = {line.attribute_id: line for line in evictable if line.attribute_id not in taken}
-        for line in unconfirmed.values():
-            self._evict(line, NEVER_CONFIRMED)
-        return [line for line in lines if line.attribute_id not in unconfirmed] if unconfirmed else lines
+        kept = []
+        for line in lines:
+            if not line.support and is_unconfirmed(line) and not line.pinned and line.attribute_id not in taken:
+                self._evict(line, NEVER_CONFIRMED)
+            else:
+                kept.append(line)
+        return kept
 
     def _recount(
         self,
@@ -251,15 +240,9 @@ class EvidenceUpdate:
         # Silent until it is taken more often than by chance again.
         name, (taken, expected) = line.attribute_id, counts[:2]
         self.taken[name], self.tiers[name] = expected, Tier.SILENT
+        reason = f"may have changed: {describe_counts(taken, expected)}, and seldom in the last lists"
         self.changes.append(
-            SkillChange(
-                kind=SkillChangeKind.SHIFTED,
-                attribute_id=name,
-                before=line.tier,
-                after=Tier.SILENT,
-                counts=(expected, expected),
-                reason=f"may have changed: {describe_counts(taken, expected)}, and seldom in the last lists",
-            )
+            SkillChange.of(line, SkillChangeKind.SHIFTED, Tier.SILENT, counts=(expected, expected), reason=reason)
         )
 
     def _move(self, line: Attribute, counts: Counts, tier: Tier, kind: SkillChangeKind) -> None:
@@ -297,20 +280,10 @@ class EvidenceUpdate:
                     self._evict(line)
         for line in new:
             if line.attribute_id in gone:
-                full = RefusedProposal(
-                    attribute_id=line.attribute_id, proposed=SkillChangeKind.DISCOVERED, why=RefusalReason.FULL
-                )
-                self.refused.append(full)
+                self.refused.append(refused_change(line.attribute_id, SkillChangeKind.DISCOVERED, RefusalReason.FULL))
             else:
-                self.changes.append(
-                    SkillChange.trusted(
-                        kind=SkillChangeKind.DISCOVERED,
-                        attribute_id=line.attribute_id,
-                        after=line.tier,
-                        discovered=line,
-                        reason=describe_counts(line.taken, line.expected),
-                    )
-                )
+                reason = describe_counts(line.taken, line.expected)
+                self.changes.append(SkillChange.new(line, SkillChangeKind.DISCOVERED, reason=reason))
 
     def _fits(self, lines: Sequence[Attribute], gone: Collection[str]) -> bool:
         left = [line for line in lines if line.attribute_id not in gone] if gone else lines
@@ -318,12 +291,7 @@ class EvidenceUpdate:
 
     def _evict(self, line: Attribute, reason: str = "") -> None:
         self.changes = [change for change in self.changes if change.attribute_id != line.attribute_id]
-        before = next(was.tier for was in self.skill.attributes if was.attribute_id == line.attribute_id)
-        self.changes.append(
-            SkillChange.trusted(
-                kind=SkillChangeKind.EVICTED, attribute_id=line.attribute_id, before=before, reason=reason
-            )
-        )
+        self.changes.append(SkillChange.of(line, SkillChangeKind.EVICTED, reason=reason))
 
 
 def _tally(

@@ -1,4 +1,4 @@
-"""LLM_Ext (paper 2.3, eq. 3, C.2): a model chooses among the skill's lines."""
+"""LLM_Ext (paper 2.3, C.2): a model chooses among the skill's lines."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -34,14 +34,9 @@ class LlmExtract:
         self, skill: PolicySkill, instruction: str = "", budget: int = 30, population: Shares = None
     ) -> tuple[SlimResult, Provenance]:
         """Extract the slim skill for a task; raises ReasonerUnavailable."""
+        relevant = relevant_to(instruction, skill)
         asked = slim_question(
-            skill,
-            instruction,
-            budget,
-            relevant_to(instruction, skill),
-            population,
-            max_tokens=MAX_PROMPT_TOKENS,
-            gate=self.gate,
+            skill, instruction, budget, relevant, population, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate
         )
         if asked is None:
             return build_slim(skill, {}, {}, budget, self.gate), Provenance(reasoner=self.name)
@@ -89,7 +84,7 @@ def slim_question(
     max_tokens: int,
     gate: OutputGate,
 ) -> SlimQuestion | None:
-    """Ask for the lines that suit a task; None if there are none.
+    """Return the question for a task's lines; None without lines.
 
     The lines stand in the order of the rules, and the last ones are left out where the prompt's budget is short.
     """

@@ -1,4 +1,4 @@
-"""The slim skill without an LLM: likes, then a style, within a budget."""
+"""The slim skill without an LLM: likes and style within a budget."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -62,28 +62,18 @@ def max_likes(budget: int) -> int:
 
 
 def slim(
-    skill: PolicySkill,
-    budget: int = 30,
-    population: Shares = None,
-    relevant: Collection[str] = (),
-    *,
-    gate: OutputGate,
+    skill: PolicySkill, budget: int = 30, population: Shares = None, relevant: Collection[str] = (), *, gate: OutputGate
 ) -> SlimSkill:
-    """Extract the injected line, `likes: X, Y | style: phrase`, within `budget` tokens.
+    """Extract the injected line, `likes: X, Y | style: phrase`.
 
-    The paper's optimum is 30 tokens. Attributes that are common in the population rank later: they distinguish few
-    users. `relevant` attributes (see `relevant_to`) come first.
+    It has at most `budget` tokens; the paper's optimum is 30. Attributes that are common in the population rank later:
+    they distinguish few users. `relevant` attributes (see `relevant_to`) come first.
     """
     return extract_slim(skill, budget, population, relevant, gate=gate).record
 
 
 def extract_slim(
-    skill: PolicySkill,
-    budget: int = 30,
-    population: Shares = None,
-    relevant: Collection[str] = (),
-    *,
-    gate: OutputGate,
+    skill: PolicySkill, budget: int = 30, population: Shares = None, relevant: Collection[str] = (), *, gate: OutputGate
 ) -> SlimResult:
     """Extract the slim skill, with the lines that it contains."""
     likes, styles = phrases(skill, population, relevant, gate=gate)
@@ -188,11 +178,6 @@ def _eligible_lines(skill: PolicySkill) -> list[Attribute]:
     return [*stated.values(), *(line for line in lines if line.attribute_id not in silent)]
 
 
-def selected_lines(skill: PolicySkill, short: SlimResult) -> list[Attribute]:
-    """Return the lines of a skill that its slim skill contains."""
-    return [line for line in skill.attributes if line.attribute_id in short.attribute_ids]
-
-
 def build_slim(
     skill: PolicySkill, likes: Mapping[str, Attribute], styles: Mapping[str, Attribute], budget: int, gate: OutputGate
 ) -> SlimResult:
@@ -277,6 +262,9 @@ class _SlimText(NamedTuple):
     now: _Phrases = ()
 
 
+_NO_TEXT = _SlimText((), (), "", 0)
+
+
 @lru_cache(maxsize=8_192)
 def _fit_budget(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases = (), now: _Phrases = ()) -> _SlimText:
     # Avoidances and session lines take room before a second like.
@@ -294,7 +282,7 @@ def _fit_budget(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases
         text = compose(few, STYLE_SEPARATOR.join(shown))
         if _tokens(text) <= budget:
             return _SlimText(few, shown, text, _tokens(text) if text else 0)
-    return _SlimText((), (), "", 0)
+    return _NO_TEXT
 
 
 def _fit_with_statements(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases, now: _Phrases) -> _SlimText:
@@ -302,7 +290,7 @@ def _fit_with_statements(likes: _Phrases, styles: _Phrases, budget: int, avoids:
     for few in range(max(len(avoids), len(now)), 0, -1):
         kept, new = avoids[:few], now[:few]
         apart = _tokens(compose((), "", kept, new)) + _SEPARATOR_TOKENS
-        line = _fit_budget(likes, styles, budget - apart) if apart < budget else _SlimText((), (), "", 0)
+        line = _fit_budget(likes, styles, budget - apart) if apart < budget else _NO_TEXT
         text = compose(line.likes, STYLE_SEPARATOR.join(line.styles), kept, new)
         tokens = _tokens(text)
         if tokens <= budget and (few == 1 or line.likes or not likes):

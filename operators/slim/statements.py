@@ -33,7 +33,7 @@ _SESSION_STRENGTH = 0.4
 
 @lru_cache(maxsize=16_384)
 def phrase(dimension: str, value: str) -> str:
-    """Return the words for a value, with its dimension if it has no letters.
+    """Return the words for a value; one without letters names its dimension.
 
     >>> phrase("price", "20"), phrase("diet", "vegan"), phrase("cook_time", "45")
     ('price 20', 'vegan', 'cook time 45')
@@ -64,12 +64,14 @@ _QUOTES = str.maketrans({"'": "\u2019"})
 
 def stated_likes(skill: PolicySkill) -> list[Attribute]:
     """Return the person's lasting likes as lines."""
-    return [_statement_line(each, skill) for each in _lasting_facts(skill) if each.stance is not Stance.AVOIDS]
+    likes = (each for each in _lasting_facts(skill) if each.stance is not Stance.AVOIDS)
+    return [_as_line(each, Tier.HIGH, skill.contrasts) for each in likes]
 
 
 def stated_avoidances(skill: PolicySkill, gate: OutputGate) -> tuple[str, ...]:
     """Return the person's lasting avoidances as phrases, the newest first."""
-    lines = [_statement_line(each, skill) for each in _lasting_facts(skill)[::-1] if each.stance is Stance.AVOIDS]
+    avoided = (each for each in _lasting_facts(skill)[::-1] if each.stance is Stance.AVOIDS)
+    lines = [_as_line(each, Tier.HIGH, skill.contrasts) for each in avoided]
     phrases = (phrase(line.dimension, line.value) for line in gate.allowed_lines(lines))
     return tuple(dict.fromkeys(each for each in phrases if each))[:MAX_AVOIDS]
 
@@ -86,7 +88,7 @@ def temporary_phrases(
         for each in reversed(skill.stated)
         if each.scope is scope and each.session_id == session_id and each.item_id is None
     ]
-    facts = [_statement_line(each, skill) for each in held if each.bound is None]
+    facts = [_as_line(each, Tier.HIGH, skill.contrasts) for each in held if each.bound is None]
     let_out = {line.attribute_id for line in gate.allowed_lines(facts)}
     words: dict[str, datetime | None] = {}
     for each in held:
@@ -106,7 +108,7 @@ def session_phrases(skill: PolicySkill, known: Collection[str], gate: OutputGate
     wanted = [line for line in skill.sessions[-1].lines if line.attribute_id not in avoids]
     clear = [line for line in wanted if log_ratio(line.taken, line.expected) >= _SESSION_STRENGTH]
     clear.sort(key=lambda line: (-log_ratio(line.taken, line.expected), line.attribute_id))
-    lines = [_as_line(line.attribute_id, line.dimension, line.value, Tier.MEDIUM, skill.contrasts) for line in clear]
+    lines = [_as_line(line, Tier.MEDIUM, skill.contrasts) for line in clear]
     phrases = (phrase(line.dimension, line.value) for line in gate.allowed_lines(lines))
     return tuple(dict.fromkeys(each for each in phrases if each and each not in known))[:MAX_NOW]
 
@@ -155,11 +157,7 @@ def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ..
             tier = max(line.tier, tier_of(taken, expected, line.source, Tier.HIGH))
             line = line.model_copy(update={"taken": taken, "expected": expected, "tier": tier})  # noqa: PLW2901
         found.append(line)
-    new = (
-        _as_line(line.attribute_id, line.dimension, line.value, Tier.LOW, now, (line.taken, line.expected))
-        for line in added.values()
-    )
-    return (*found, *new)
+    return (*found, *(_as_line(line, Tier.LOW, now, (line.taken, line.expected)) for line in added.values()))
 
 
 def _lasting_facts(skill: PolicySkill) -> list[Statement]:
@@ -167,22 +165,14 @@ def _lasting_facts(skill: PolicySkill) -> list[Statement]:
     return [each for each in of_facts if not is_doubtful(skill, each)]
 
 
-def _statement_line(statement: Statement, skill: PolicySkill) -> Attribute:
-    return _as_line(statement.attribute_id, statement.dimension, statement.value, Tier.HIGH, skill.contrasts)
-
-
-def _as_line(
-    attribute_id: str, dimension: str, value: str, tier: Tier, now: int, counts: tuple[int, int] | None = None
-) -> Attribute:
-    kind = (
-        AttributeKind.CRITERION if attribute_id.startswith(AttributeKind.CRITERION.value) else AttributeKind.PREFERENCE
-    )
+def _as_line(fact: Statement | SessionLine, tier: Tier, now: int, counts: tuple[int, int] | None = None) -> Attribute:
+    is_criterion = fact.attribute_id.startswith(AttributeKind.CRITERION.value)
     taken, expected = counts or (counts_for_tier(tier), 0)
     return Attribute(
-        attribute_id=attribute_id[:MAX_ID_CHARS],
-        kind=kind,
-        dimension=dimension,
-        value=value,
+        attribute_id=fact.attribute_id[:MAX_ID_CHARS],
+        kind=AttributeKind.CRITERION if is_criterion else AttributeKind.PREFERENCE,
+        dimension=fact.dimension,
+        value=fact.value,
         tier=tier,
         source=AttributeSource.STATED,
         taken=taken,

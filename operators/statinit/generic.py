@@ -41,7 +41,7 @@ _PROPER = frozenset({"artist", "band", "brand", "composer", "designer", "manufac
 
 
 def parse(candidate: Candidate) -> tuple[Fact, ...]:
-    """Read the facts of structured metadata, in the order of the keys' names.
+    """Read the facts of structured metadata, in the keys' order.
 
     >>> gadget = {"Brand": "Okapi", "colours": ["Red", "Teal"], "inStock": True, "weight": 1.25, "sku": "X-9"}
     >>> [f"{fact.dimension}={fact.value}" for fact in parse(Candidate(item_id="g1", metadata=gadget))]

@@ -1,4 +1,4 @@
-"""Measures of an item, whatever its domain: price, year, rating, popularity, distance and length.
+"""Measures of an item: price, year, rating, popularity, distance and length.
 
 A price of `$$` is 2, a distance is in kilometres where its unit is given, and a length of `1h 30m` is 90. Numbers are
 compared within a list and never across domains, so that only their order counts. Below 0 and above 1e9 none counts.

@@ -7,10 +7,9 @@ import ast
 import html
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Final
 
 from operators.attributes import normalise
@@ -159,7 +158,7 @@ def is_true(value: Any) -> bool:
 
 
 def fold_keys(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Fold the metadata's keys, so that `Plot Keywords`, `plot-keywords` and `plot_keywords` are one."""
+    """Fold the metadata's keys: `Plot Keywords`, `plot-keywords` are one."""
     return {_fold(key): value for key, value in metadata.items()}
 
 
@@ -247,16 +246,16 @@ def year(folded: Mapping[str, Any], title: str) -> str:
     return found[1] if found else ""
 
 
-def decade(year: str) -> str:
-    """Return a year's decade, such as `1990s`, or `before 1900`."""
+def year_groups(year: str) -> tuple[tuple[str, tuple[str, ...], int], ...]:
+    """Return the groups of a year's facts: its era and its releases.
+
+    >>> year_groups("2013"), year_groups("")
+    ((('era', ('2010s',), 1), ('year', ('2013 releases',), 1)), ())
+    """
     if not year:
-        return ""
-    return "before 1900" if year < "1900" else f"{year[:3]}0s"
-
-
-def release_year(year: str) -> str:
-    """Word a year for a skill: `2013 releases`."""
-    return f"{year} releases" if year else ""
+        return ()
+    era = "before 1900" if year < "1900" else f"{year[:3]}0s"
+    return ("era", (era,), 1), ("year", (f"{year} releases",), 1)
 
 
 def description_of(candidate: Candidate) -> str:
@@ -274,85 +273,10 @@ def flatten(text: str) -> str:
     return " ".join(text.lower().translate(_FLAT).split())
 
 
-class Vocabulary:
-    """A closed set of labels, matched by whole keywords, longest first.
-
-    >>> tones = Vocabulary({"funny": "comedy, laugh out loud", "dark": "noir, grim"})
-    >>> tones.find("A grim, laugh-out-loud COMEDY of errors; two comedies really")
-    ['funny', 'dark']
-    >>> tones.find_in(["grim comedy, dark comedy", "noir"])
-    ['dark', 'funny']
-    """
-
-    def __init__(self, keywords: Mapping[str, str]) -> None:
-        self._label_of: Final = {
-            form: label for label, words in keywords.items() for word in words.split(",") for form in _forms(word)
-        }
-        self._longest: Final = max(form.count(" ") + 1 for form in self._label_of)
-        self._rank: Final = {label: rank for rank, label in enumerate(keywords)}
-        self._in_label: Final = lru_cache(maxsize=8_192)(lambda text: frozenset(self._hits(text)))
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """All labels that it can find, in its order."""
-        return tuple(self._rank)
-
-    def without(self, words: str) -> "Vocabulary":
-        """Return the vocabulary without keywords that are ambiguous in prose."""
-        left_out = {form for word in words.split(",") for form in _forms(word)}
-        kept = {form: label for form, label in self._label_of.items() if form not in left_out}
-        return Vocabulary({of: ",".join(f for f, label in kept.items() if label == of) for of in self._rank})
-
-    def find(self, text: str, labels: Iterable[str] = ()) -> list[str]:
-        """Return the labels whose keywords occur in a text or in labels."""
-        return self._ranked(chain(self._hits(text), *map(self._in_label, labels)), 0.0)
-
-    def find_in(self, texts: Iterable[str], floor: float = 0.0) -> list[str]:
-        """Return the labels whose keywords occur in short texts, such as genres.
-
-        Most mentioned first, then in the vocabulary's order; those with less than `floor` times the mentions of the
-        first are left out.
-        """
-        return self._ranked(chain.from_iterable(self._in_label(text[:MAX_LABEL]) for text in texts), floor)
-
-    def __contains__(self, text: str) -> bool:
-        return flatten(text) in self._label_of
-
-    def _hits(self, text: str) -> Iterator[str]:
-        words = flatten(text).split()
-        at = 0
-        while at < len(words):
-            for size in range(min(self._longest, len(words) - at), 0, -1):
-                if label := self._label_of.get(" ".join(words[at : at + size])):
-                    yield label
-                    break
-            at += size
-
-    def _ranked(self, hits: Iterable[str], floor: float) -> list[str]:
-        counts = Counter(hits)
-        least = floor * max(counts.values(), default=0)
-        ranked = sorted(counts, key=lambda label: (-counts[label], self._rank[label]))
-        return [label for label in ranked if counts[label] >= least]
-
-
-def _forms(word: str) -> tuple[str, ...]:
-    flat = flatten(word)
-    if flat.endswith("s") or not flat:
-        return (flat,) if flat else ()
-    if flat.endswith("y") and flat[-2:-1] not in ("a", "e", "o"):
-        return flat, f"{flat[:-1]}ies"
-    return flat, f"{flat}es" if flat.endswith(("ch", "sh", "x")) else f"{flat}s"
-
-
 @lru_cache(maxsize=16_384)
 def _fact(dimension: str, value: str) -> tuple[str, Fact] | None:
     identity = normalise(value)
     return (identity, Fact(dimension=dimension, value=value)) if identity else None
-
-
-def closed_facts(**labels: Iterable[str]) -> tuple[Fact, ...]:
-    """Return the facts of closed vocabularies, by dimension."""
-    return tuple(Fact(dimension=dimension, value=value) for dimension, found in labels.items() for value in found)
 
 
 def facts(*groups: tuple[str, Iterable[str], int]) -> tuple[Fact, ...]:

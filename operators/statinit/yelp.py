@@ -1,11 +1,7 @@
-"""Places: categories, price, city, ambience, meals and rating (paper App. E, Table 6).
+"""Places: categories, price, city, ambience, meals and rating (paper App. E).
 
 `attributes` come in four spellings: a dotted key (`Ambience.casual: "True"`), a dict, a dict written as a string, and
 joined words (`Ambience_casual Ambience_trendy`). They may also stand in the metadata itself.
-
-Dropped: `Restaurants` (on 81 % of the places measured), `Food` (30 %) and `Nightlife` (21 %), which add nothing to
-their children; no measured place has only these. `Bars` (21 %) stays, after the finer ones, like the other roots of
-Yelp's category tree.
 """
 
 import re
@@ -13,48 +9,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from operators.statinit import text
+from operators.statinit.vocabulary import TABLES, closed_facts
 from schemas import Candidate, Fact
 
-# Ambience words, rarest first as measured.
-AMBIENCE: Final[Mapping[str, str]] = {
-    word: word
-    for word in ("divey", "romantic", "intimate", "hipster", "touristy", "upscale", "classy", "trendy", "casual")
-}
-# Meals a place is good for, rarest first as measured.
-MEALS: Final[Mapping[str, str]] = {
-    meal.replace(" ", ""): meal for meal in ("late night", "dessert", "breakfast", "brunch", "dinner", "lunch")
-}
-DROPPED: Final = frozenset({"restaurants", "food", "nightlife"})
-ROOTS: Final = frozenset((
-    "active life", "arts & entertainment", "automotive", "bars", "beauty & spas", "education",
-    "event planning & services", "financial services", "health & medical", "home services", "hotels & travel",
-    "local flavor", "local services", "pets", "professional services", "public services & government",
-    "religious organizations", "shopping", "specialty food",
-))  # fmt: skip
-# Category names with a comma inside, that a comma separated list tears apart.
-REJOINED: Final[Mapping[str, str]] = {
-    "beer": "beer, wine & spirits",
-    "wine & spirits": "beer, wine & spirits",
-    "mags": "books, mags, music & video",
-    "music & video": "books, mags, music & video",
-    "used": "used, vintage & consignment",
-    "vintage & consignment": "used, vintage & consignment",
-}
-# Yelp's most frequent categories of food.
-CUISINES: Final = (
-    "african", "american (new)", "american (traditional)", "asian fusion", "bagels", "bakeries", "barbeque",
-    "breakfast & brunch", "burgers", "cafes", "caribbean", "chinese", "cocktail bars", "coffee & tea", "delis",
-    "desserts", "ethiopian", "falafel", "fast food", "food trucks", "french", "german", "gluten-free", "greek", "halal",
-    "hot dogs", "ice cream & frozen yogurt", "indian", "irish", "italian", "japanese", "juice bars & smoothies",
-    "korean", "lebanese", "mediterranean", "mexican", "middle eastern", "noodles", "pakistani", "persian/iranian",
-    "pizza", "ramen", "salad", "sandwiches", "seafood", "soup", "southern", "spanish", "steakhouses", "sushi bars",
-    "tacos", "tapas bars", "tex-mex", "thai", "turkish", "vegan", "vegetarian", "vietnamese", "wine bars",
-)  # fmt: skip
+_WORDS: Final = TABLES["yelp"]
+_DROPPED, _ROOTS = frozenset(_WORDS["dropped"]), frozenset(_WORDS["roots"])
 # Values that words can name before any item was seen.
-VOCABULARY: Final = text.closed_facts(
-    category=(*CUISINES, *dict.fromkeys(REJOINED.values()), *sorted(ROOTS)),
-    ambience=AMBIENCE.values(),
-    meal=MEALS.values(),
+VOCABULARY: Final = closed_facts(
+    category=(*_WORDS["cuisines"], *dict.fromkeys(_WORDS["rejoined"].values()), *sorted(_ROOTS)),
+    ambience=_WORDS["ambience"],
+    meal=_WORDS["meal"],
 )
 HIGHLY_RATED: Final = 4.0
 TOP_STARS: Final = 5
@@ -78,10 +42,10 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
     return text.facts(
         ("category", _categories(folded), 10),
         ("price", _price(folded, traits), 1),
-        ("city", _city(folded), 1),
+        ("city", [text.name(value) for key in ("city", "state") if isinstance(value := folded.get(key), str)], 1),
         ("area", _areas(folded), 2),
-        ("ambience", _chosen("ambience", AMBIENCE, folded, traits), 4),
-        ("meal", _chosen("meal", MEALS, folded, traits), 4),
+        ("ambience", _chosen("ambience", folded, traits), 4),
+        ("meal", _chosen("meal", folded, traits), 4),
         ("rating", ("highly rated",) if _stars(folded) >= HIGHLY_RATED else (), 1),
     )
 
@@ -97,8 +61,8 @@ def _traits(folded: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _categories(folded: Mapping[str, Any]) -> list[str]:
     labels = [text.label(raw) for raw in text.values_of(folded, "category")]
-    labels = [REJOINED.get(label, label) for label in labels if label not in DROPPED]
-    return sorted(labels, key=ROOTS.__contains__)
+    labels = [_WORDS["rejoined"].get(label, label) for label in labels if label not in _DROPPED]
+    return sorted(labels, key=_ROOTS.__contains__)
 
 
 def _price(folded: Mapping[str, Any], traits: Mapping[str, Any]) -> Iterator[str]:
@@ -111,10 +75,6 @@ def _price(folded: Mapping[str, Any], traits: Mapping[str, Any]) -> Iterator[str
                     yield raw if raw[0] == "$" else "$" * int(raw)
             elif isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_TIER:
                 yield "$" * value
-
-
-def _city(folded: Mapping[str, Any]) -> list[str]:
-    return [text.name(value) for key in ("city", "state") if isinstance(value := folded.get(key), str)]
 
 
 def _areas(folded: Mapping[str, Any]) -> Iterator[str]:
@@ -142,7 +102,7 @@ def _stars(folded: Mapping[str, Any]) -> float:
     return float(value) if isinstance(value, int | float) and 0 <= value <= TOP_STARS else 0.0
 
 
-def _chosen(concept: str, words: Mapping[str, str], folded: Mapping[str, Any], traits: Mapping[str, Any]) -> list[str]:
+def _chosen(concept: str, folded: Mapping[str, Any], traits: Mapping[str, Any]) -> list[str]:
     # Data sets spell the same attribute in four ways.
     keys = text.KEYS[concept]
     found: set[str] = set()
@@ -156,4 +116,4 @@ def _chosen(concept: str, words: Mapping[str, str], folded: Mapping[str, Any], t
                     found.update((part, *(joined.rpartition("_")[2] for joined in part.split())))
             elif text.is_true(value):
                 found.add(word)
-    return [label for word, label in words.items() if word in found or label in found]
+    return [label for label in _WORDS[concept] if label in found or label.replace(" ", "") in found]

@@ -48,7 +48,7 @@ class EvolveOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class EvolveState:
-    """The state of a user in a domain; before the first choice `skill` is the seed."""
+    """A user's state in a domain; `skill` begins as the seed."""
 
     skill: PolicySkill
     receipt: Receipt | None = None
@@ -102,10 +102,7 @@ class VersionBuilder:
         return EvolveEffects(outcome, version.skill, version)
 
     def version(self, state: EvolveState, diff: SkillDiff, *, always: bool = False) -> SkillVersion:
-        """Return the version after a diff, with a changed slim skill.
-
-        The diff is sealed here, and gets the lines of the slim skill if they change.
-        """
+        """Return the version after a diff, sealed, with a changed slim skill."""
         skill = state.skill
         evolved = merge(skill, diff)
         if self.slim_tokens is not None:
@@ -125,7 +122,7 @@ class VersionBuilder:
         return SkillVersion(evolved, diff, self.slim(evolved) if is_news else None)
 
     def unsent(self, state: EvolveState, diff_version: int, slim_version: int, slim_text: str | None) -> SkillVersion:
-        """Return the parts of a version that a crashed worker may have missed."""
+        """Return the parts that a crashed worker may have missed."""
         skill = state.skill
         now = self.slim(skill)
         is_as_before = now is not None and now.text == slim_text and now.session_until is None
@@ -161,13 +158,20 @@ def _is_erased(event: Correction | Abstention | SkillCommand, state: EvolveState
 
 
 def _without_erased(
+    item: ItemFacts,
+    event: Contrast | Interaction | Feedback | Correction | Abstention,
+    state: EvolveState,
+    source: Position | None,
+) -> ItemFacts | None:
+    return without_erased_facts(item, event.user_id, event.domain, state.receipt, *_moments(event, source))
+
+
+def _known_items(
     items: Iterable[ItemFacts], event: Contrast | Correction | Abstention, state: EvolveState, source: Position | None
 ) -> tuple[ItemFacts, ...]:
     if state.receipt is None:
         return tuple(items)
-    moments = _moments(event, source)
-    known = (without_erased_facts(item, event.user_id, event.domain, state.receipt, *moments) for item in items)
-    return tuple(item for item in known if item is not None)
+    return tuple(known for item in items if (known := _without_erased(item, event, state, source)) is not None)
 
 
 @dataclass(frozen=True)
@@ -192,10 +196,7 @@ class EvolveStep(VersionBuilder):
         Later steps trust this filter and apply none of their own.
         """
         chosen, _ = self.privacy.item(contrast.chosen, contrast.domain)
-        known: ItemFacts | None = chosen
-        if state.receipt is not None:
-            moments = _moments(contrast, source)
-            known = without_erased_facts(chosen, contrast.user_id, contrast.domain, state.receipt, *moments)
+        known = chosen if state.receipt is None else _without_erased(chosen, contrast, state, source)
         if known is None:
             return PreparedChoice(None, EvolveOutcome.FORGOTTEN)
         facets = self.privacy.facets(contrast.facets, contrast.domain)
@@ -203,10 +204,10 @@ class EvolveStep(VersionBuilder):
             contrast = contrast.model_copy(update={"chosen": known, "facets": facets})
         if contrast.also:
             others = [self.privacy.item(item, contrast.domain)[0] for item in contrast.also]
-            contrast = contrast.model_copy(update={"also": _without_erased(others, contrast, state, source)})
+            contrast = contrast.model_copy(update={"also": _known_items(others, contrast, state, source)})
         remembered = None
         if self.graph is not None:
-            shown = _without_erased(contrast.unchosen, contrast, state, source)
+            shown = _known_items(contrast.unchosen, contrast, state, source)
             remembered = remember_choice(state.memory, contrast, known, source, now, self.graph, shown)
         return PreparedChoice(contrast, self.fence(state.skill, contrast, source), remembered)
 
@@ -239,8 +240,7 @@ class EvolveStep(VersionBuilder):
     ) -> EvolveEffects:
         """Apply an item taken without a list."""
         skill = state.skill
-        known = without_erased_facts(item, visit.user_id, visit.domain, state.receipt, *_moments(visit, source))
-        if known is None:
+        if (known := _without_erased(item, visit, state, source)) is None:
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         # A skill before its first choice will start with the profile that has this visit.
         if not skill.version or self.mode is not EvolveMode.COUNTS:
@@ -258,10 +258,7 @@ class EvolveStep(VersionBuilder):
     ) -> EvolveEffects:
         """Apply a signal on an item; a skill may begin with it."""
         skill = state.skill
-        known = without_erased_facts(
-            item, feedback.user_id, feedback.domain, state.receipt, *_moments(feedback, source)
-        )
-        if known is None:
+        if (known := _without_erased(item, feedback, state, source)) is None:
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         if (outcome := self.fence(skill, feedback, source)) is not None:
             return EvolveEffects(outcome, skill)
@@ -283,20 +280,20 @@ class EvolveStep(VersionBuilder):
 
         A correction that was not understood, or that concerns another person, makes a version without changes.
         """
-        skill, moments = state.skill, _moments(correction, source)
+        skill = state.skill
         if (outcome := self.skip_outcome(state, correction, source)) is not None:
             return EvolveEffects(outcome, skill)
-        user_id, domain = correction.user_id, correction.domain
-        left_of_it = without_erased_directives(understood, user_id, domain, state.receipt, *moments)
-        if left_of_it is not understood:
-            understood, correction = left_of_it, correction.model_copy(update={"text": ""})
-        if understood.about is TasteOwner.ANOTHER or not understood.is_understood:
-            outcome = (
-                EvolveOutcome.FOR_ANOTHER if understood.about is TasteOwner.ANOTHER else EvolveOutcome.NOT_UNDERSTOOD
-            )
+        remaining = without_erased_directives(
+            understood, correction.user_id, correction.domain, state.receipt, *_moments(correction, source)
+        )
+        if remaining is not understood:
+            understood, correction = remaining, correction.model_copy(update={"text": ""})
+        is_another = understood.about is TasteOwner.ANOTHER
+        if is_another or not understood.is_understood:
+            outcome = EvolveOutcome.FOR_ANOTHER if is_another else EvolveOutcome.NOT_UNDERSTOOD
             diff = resolve_ignored(skill, correction, understood, source, privacy=self.privacy)
             return self.evolved(outcome, state, diff)
-        left = _without_erased(items, correction, state, source)
+        left = _known_items(items, correction, state, source)
         learns = not self.has_stopped(skill)
         diff = resolve_correction(
             skill, correction, left, understood, source, state.usual, self.limits, privacy=self.privacy, learns=learns
@@ -304,12 +301,12 @@ class EvolveStep(VersionBuilder):
         return self.evolved(EvolveOutcome.CORRECTED, state, diff)
 
     def skip_outcome(
-        self, state: EvolveState, correction: Correction, source: Position | None = None
+        self, state: EvolveState, event: Correction | SkillCommand, source: Position | None = None
     ) -> EvolveOutcome | None:
-        """Return the outcome of an erased or repeated correction; None for others."""
-        if _is_erased(correction, state, source):
+        """Return the outcome of an erased or repeated event; None for others."""
+        if _is_erased(event, state, source):
             return EvolveOutcome.FORGOTTEN
-        return EvolveOutcome.REPEATED if has_learned(state.skill, correction.event_id, source) else None
+        return EvolveOutcome.REPEATED if has_learned(state.skill, event.event_id, source) else None
 
     def abstain(self, state: EvolveState, abstention: Abstention, source: Position | None = None) -> EvolveEffects:
         """Apply a list without a choice."""
@@ -318,7 +315,7 @@ class EvolveStep(VersionBuilder):
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         if (outcome := self.fence(skill, abstention, source)) is not None:
             return EvolveEffects(outcome, skill)
-        shown = _without_erased(abstention.shown, abstention, state, source)
+        shown = _known_items(abstention.shown, abstention, state, source)
         if not shown:
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         diff = resolve_abstention(skill, abstention.model_copy(update={"shown": shown}), source, self.limits)
@@ -326,10 +323,8 @@ class EvolveStep(VersionBuilder):
 
     def command(self, state: EvolveState, command: SkillCommand, source: Position | None = None) -> EvolveEffects:
         """Apply a command, unless it is erased or a repeat."""
-        if _is_erased(command, state, source):
-            return EvolveEffects(EvolveOutcome.FORGOTTEN, state.skill)
-        if has_learned(state.skill, command.event_id, source):
-            return EvolveEffects(EvolveOutcome.REPEATED, state.skill)
+        if (outcome := self.skip_outcome(state, command, source)) is not None:
+            return EvolveEffects(outcome, state.skill)
         command = restorable(command, state.skill, state.receipt)
         diff = resolve_command(state.skill, command, source, self.limits, privacy=self.privacy, gate=self.gate)
         return self.evolved(EvolveOutcome.COMMANDED, state, diff)
@@ -338,7 +333,7 @@ class EvolveStep(VersionBuilder):
 async def learn(
     step: EvolveStep, reason: Reason, state: EvolveState, contrast: Contrast, source: Position | None = None
 ) -> EvolveEffects:
-    """Apply a choice in one call, for callers that own all the state.
+    """Apply a choice in one call, for callers with all the state.
 
     Raises:
         ReasonerUnavailable: there is no answer; nothing has changed.

@@ -88,7 +88,7 @@ class SkillStart:
         template: Sequence[Attribute] = (),
         usual: Mapping[str, int] | None = None,
     ) -> tuple[Attribute, ...]:
-        """Return the lines of the user's history; without one, those of the template."""
+        """Return the lines of the history, else of the template."""
         lines: Sequence[Attribute]
         if profile is not None and profile.interactions:
             lines = statinit(profile, usual) if self.from_history else ()
@@ -107,7 +107,7 @@ class SkillStart:
         template: Sequence[Attribute] = (),
         usual: Mapping[str, int] | None = None,
     ) -> PolicySkill:
-        """Return the user's skill before their first choice: the seed, at version 0."""
+        """Return the skill before the first choice: the seed."""
         skill = initial_skill(user_id, domain, self.seed(domain, profile, template, usual), event)
         if profile is None:
             return skill

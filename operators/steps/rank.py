@@ -15,7 +15,7 @@ from operators.rank import facet_weights
 from operators.rank.constraints import NO_CONSTRAINTS, Constraints
 from operators.rank.deterministic import instruction_match, rank_by_features
 from operators.rank.features import ListFeatures
-from operators.slim import SlimResult, extract_slim, relevant_to, selected_lines
+from operators.slim import SlimResult, extract_slim, relevant_to
 from operators.slim.statements import with_session
 from operators.stated import is_doubtful, lasting_statements, live_session, live_statements, without_avoided
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
@@ -25,7 +25,7 @@ from schemas.events import Injected, RankedBy, Ranking, RankRequest
 
 @dataclass(frozen=True)
 class RankState:
-    """The state of a user in a domain, with neighbours of their items."""
+    """The state of a user in a domain, with their neighbours."""
 
     skill: PolicySkill
     memory: Memory | None = None
@@ -49,7 +49,7 @@ class ListStatements:
         return self.fit.model_copy(update={"chances": tuple(chances[name] for name in order)})
 
     def constrain(self, items: Sequence[ItemFacts], order: Sequence[str], instruction: str) -> tuple[str, ...]:
-        """Sort a model's order by the tiers of the ranker without a model."""
+        """Sort a model's order by the constraints' tiers."""
         asked = keywords(instruction)
         wanted = {str(item.item_id): instruction_match(item, asked) for item in items}
         return self.said.apply(order, wanted.__getitem__)
@@ -111,7 +111,8 @@ class RankStep:
             case RankSkill.FULL:
                 return without_avoided(skill.attributes, lasting_statements(skill.stated))
             case RankSkill.SLIM:
-                return selected_lines(skill, short or self.extract(skill, instruction, shares))
+                selected = (short or self.extract(skill, instruction, shares)).attribute_ids
+                return [line for line in skill.attributes if line.attribute_id in selected]
             case RankSkill.NONE:
                 return ()
 
@@ -196,11 +197,11 @@ def answer(request: RankRequest, order: Sequence[str], injected: Injected) -> Ra
         candidates=tuple(by_id[item_id] for item_id in order),
         session_id=request.session_id,
         ranked_by=RankedBy.SAGER,
-        injected=injected.model_copy(update={"facets": tuple(without_pseudonyms(facet) for facet in injected.facets)}),
+        injected=injected.model_copy(update={"facets": tuple(map(_without_pseudonyms, injected.facets))}),
     )
 
 
-def without_pseudonyms(facet: Facet) -> Facet:
-    """Remove other users' pseudonyms from a facet: apps read it."""
+def _without_pseudonyms(facet: Facet) -> Facet:
+    # Apps read facets, and must not see other users.
     items = tuple(name for name in facet.supporting_neighbors if not name.startswith("user:"))
     return facet.model_copy(update={"supporting_neighbors": items})

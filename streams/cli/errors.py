@@ -48,7 +48,7 @@ def report_errors() -> Iterator[None]:
 
 def error_message(error: Exception) -> str | None:
     """Return the message of an expected error; None for a bug."""
-    ours = (("schemas.codec", "SchemaError"), ("operators.statinit.parsers", "UnknownParser"))
+    ours = (("schemas.codec", "SchemaError"), ("operators.statinit", "UnknownParser"))
     if isinstance(error, StreamsError) or any(_is(error, *name) for name in ours):
         return str(error)
     if isinstance(error, OSError):

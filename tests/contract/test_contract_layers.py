@@ -181,7 +181,7 @@ ORDERED = {
     "operators.learning.tiers": {"fit_seed", "resolve_tiers"},
     "operators.learning.update": {"resolve_choice", "resolve_visit"},
     "operators.seals": {"seal_diff"},
-    "operators.slim": {"extract_slim", "select", "selected_lines", "slim"},
+    "operators.slim": {"extract_slim", "select", "slim"},
 }  # fmt: skip
 # It counts all visits before any stream begins, which is no event's step.
 ALLOWED = {"evaluation/community.py": {"operators.learning.prior.observe"}}

@@ -13,8 +13,7 @@ from operators.evolve.proposals import Proposal
 from operators.language.corrections import understand
 from operators.learning.fold import merge
 from operators.signals import SignalWeights
-from operators.statinit import facts_of
-from operators.statinit.parsers import BUILT_IN
+from operators.statinit import BUILT_IN, facts_of
 from operators.steps import EvolveState, EvolveStep
 from operators.steps.rank import RankState, RankStep, answer
 from operators.tokens import count_tokens

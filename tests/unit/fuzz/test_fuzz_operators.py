@@ -23,8 +23,7 @@ from operators.learning.tiers import resolve_tiers
 from operators.prompts import as_data
 from operators.rank.deterministic import rank
 from operators.slim import slim
-from operators.statinit import facts_of
-from operators.statinit.parsers import BUILT_IN
+from operators.statinit import BUILT_IN, facts_of
 from operators.tokens import count_tokens
 from operators.unicode import nfkc
 from schemas import AttributeKind, Candidate, ItemMemory, ItemUpdate, Memory, OpenRankings, Position, Ranking, Selection

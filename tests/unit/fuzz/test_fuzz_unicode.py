@@ -20,8 +20,7 @@ from operators.cards.admission import clean_dimension, clean_value, reject_reaso
 from operators.language.corrections import understand
 from operators.language.output_policy import facet_words, trusted_facet_words
 from operators.rank.deterministic import rank
-from operators.statinit import facts_of
-from operators.statinit.parsers import BUILT_IN
+from operators.statinit import BUILT_IN, facts_of
 from schemas import MAX_FACTS, Candidate, Correction, Facet, ItemFacts, PolicySkill
 from schemas.codec import ModelT
 from streams.language import RULES

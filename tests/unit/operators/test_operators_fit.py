@@ -14,7 +14,7 @@ from operators.fit.acceptance import (
     REPLACED_CHANCE,
     mean_acceptance,
 )
-from operators.fit.model import MIN_ACCEPTANCE, best_question, is_sensitive
+from operators.fit.model import MIN_ACCEPTANCE, best_question
 from operators.stated import statement_id
 from schemas import Evidence, ItemFacts, PolicySkill, Stance, Statement, Tier
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
@@ -151,5 +151,5 @@ def test_no_question_about_sensitive_facts(text):
     dimension = text.split(":")[0]
     items = [item_facts("a", text), item_facts("b", f"{dimension}: of another kind")]
 
-    assert is_sensitive(a_fact(text), privacy=PRIVACY)
+    assert PRIVACY.refuses("", dimension, a_fact(text).value)
     assert best_question(items, knows(), (), privacy=PRIVACY) is None

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from operators.statinit.parsers import Parser
+from operators.statinit import Parser
 from schemas import Candidate
 
 Read = Callable[..., dict[str, list[str]]]
