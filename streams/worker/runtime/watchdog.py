@@ -1,4 +1,4 @@
-"""Ends a worker that has lag and makes no progress, and reports the worker's health.
+"""Ends a worker that has lag without progress, and reports its health.
 
 Faust can stop fetching silently (aiokafka #625, #720, #1187; faust-streaming #175, #594). The watchdog reads the lag
 with its own client, so that it does not depend on the consumer that it watches.
@@ -35,7 +35,7 @@ LOOP_SECONDS = 30.0
 
 
 def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = CONSUMED_TOPICS) -> dict[TopicPartition, int]:
-    """Return the number of uncommitted records per source partition; the keys hold the committed offset."""
+    """Return uncommitted records per source partition; keys hold the committed offset."""
     partitions = [
         TopicPartition(settings.topic(base), partition) for base in sources for partition in range(settings.partitions)
     ]
@@ -51,7 +51,7 @@ def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = CONSUM
 
 
 class OldestRecordProbe:
-    """Reads the first unprocessed record of each late partition, without joining the group."""
+    """Reads the first unprocessed record of late partitions, outside the group."""
 
     def __init__(self, settings: Settings) -> None:
         config = {
@@ -162,7 +162,7 @@ class Watchdog(threading.Thread):
         self._end(EXIT_CODE)
 
     def is_stuck(self) -> bool:
-        """Return true if records have waited on our partitions for too long without progress."""
+        """Return true if records have waited too long without progress."""
         # The time since the last progress does not decide: an idle worker may get its first record in hours.
         before = self._state(), self._progressed()
         try:
@@ -202,7 +202,7 @@ class Watchdog(threading.Thread):
 
 
 def recovery_state(app: Any) -> Hashable:
-    """Return a value that changes with every step of a worker's rebalance or table recovery."""
+    """Return a value that changes while a rebalance or recovery progresses."""
     recovery = getattr(app.tables, "_recovery", None)
     # `list` copies at once: the event loop's thread changes the dictionary meanwhile.
     recovered = sum(list(recovery.active_offsets.values())) if recovery is not None else 0
@@ -215,28 +215,13 @@ class WorkerHealth:
 
     def __init__(self, loop_seconds: float = LOOP_SECONDS) -> None:
         self._loop_seconds = loop_seconds
-        self._activity = "starting"
-        self._is_ending = False
-        self._app: Any = None
-        self._watchdog: threading.Thread | None = None
+        # The current step of the start; empty once the app is about to join its group.
+        self.step = "starting"
+        self.is_ending = False
+        self.app: Any = None
+        self.watchdog: threading.Thread | None = None
         self._beat_at: float | None = None
         self.beats = 0
-
-    def set_activity(self, activity: str) -> None:
-        """Set the worker's activity before it joins its group."""
-        self._activity = activity
-
-    def set_running(self, app: Any) -> None:
-        """Set the app, which is about to join its group."""
-        self._app, self._activity = app, ""
-
-    def set_ending(self) -> None:
-        """Record that shutdown has begun."""
-        self._is_ending = True
-
-    def set_watchdog(self, watchdog: threading.Thread) -> None:
-        """Set the running watchdog, whose end makes the worker unhealthy."""
-        self._watchdog = watchdog
 
     def start_heartbeat(self, loop: asyncio.AbstractEventLoop) -> None:
         """Measure the delay of the event loop every second from now on."""
@@ -252,24 +237,17 @@ class WorkerHealth:
         reasons = []
         if self._beat_at is not None and (still := time.monotonic() - self._beat_at) > self._loop_seconds:
             reasons.append(f"the event loop has not turned for {still:.0f} s")
-        if self._watchdog is not None and not self._watchdog.is_alive():
+        if self.watchdog is not None and not self.watchdog.is_alive():
             reasons.append("the watchdog has ended: the worker is stuck, or the watchdog failed")
         return reasons
 
     def why_not_ready(self) -> list[str]:
         """Return reasons why this worker processes no events."""
-        reasons = self.why_not_live()
-        if self._is_ending:
-            reasons.append("shutting down")
-        if self._activity:
-            reasons.append(self._activity)
-        if self._app is None:
-            return reasons
-        app = self._app
-        if not app.rebalancing_count:
-            reasons.append("waiting to join the group")
-        elif app.rebalancing or not app.tables.actives_ready:
-            reasons.append("the group is rebalancing, or tables are being recovered")
-        if not app.membership.is_sure:
-            reasons.append("the group has not confirmed this worker's membership: does a broker answer?")
-        return reasons
+        app, reasons = self.app, {"shutting down": self.is_ending, self.step: self.step}
+        if app is not None:
+            has_joined, is_member = app.rebalancing_count > 0, app.membership.is_sure
+            is_recovering = has_joined and (app.rebalancing or not app.tables.actives_ready)
+            reasons["waiting to join the group"] = not has_joined
+            reasons["the group is rebalancing, or tables are being recovered"] = is_recovering
+            reasons["the group has not confirmed this worker's membership: does a broker answer?"] = not is_member
+        return [*self.why_not_live(), *(reason for reason, holds in reasons.items() if holds)]
