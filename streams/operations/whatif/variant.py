@@ -15,7 +15,7 @@ from schemas import Attribute, Contrast, GlobalSkill, PolicySkill
 from streams.exceptions import StreamsError
 from streams.settings import ReasonerName, Settings
 from streams.steps import evolve_of, limits_of, rank_of
-from streams.worker.reasoning.llm import variant_reasoner
+from streams.worker.reasoning.llm import reasoner_of
 
 SETTINGS: Final = (
     *("reasoner", "gate", "evolve_mode", "warmup_rounds", "rank_skill", "task_slim", "slim_tokens"),
@@ -90,7 +90,7 @@ def side_of(variant: Variant, published: Mapping[str, GlobalSkill]) -> ReplaySid
     settings = variant.settings
     reason: Reason = without_model(settings.evolve_mode, variant.rules).reason
     if settings.reasoner is ReasonerName.LLM:
-        reason = variant_reasoner(settings, "replay").reason
+        reason = reasoner_of(settings).reason
     usual = {domain: to_fixed_point(skill.usual) for domain, skill in published.items()}
     items = {domain: {str(name): users for name, users in skill.items.items()} for domain, skill in published.items()}
     lines = partial(lines_that_rank, settings, published)
