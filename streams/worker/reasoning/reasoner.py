@@ -5,7 +5,6 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import TypeVar
 
@@ -63,7 +62,7 @@ class Reasoning:
         self.reasoner, self.on_failure, self.touch = reasoner, on_failure, touch
         self.reader, self.listener, self._privacy = reader, listener, privacy
         self._without_model = without_model(mode)
-        self._places = nullcontext() if places is None else asyncio.Semaphore(places)
+        self._places = None if places is None else asyncio.Semaphore(places)
         self._waiting = 0
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
@@ -136,9 +135,7 @@ class Reasoning:
         delay = FIRST_WAIT_SECONDS
         while True:
             try:
-                async with self._places:
-                    _check_partition()  # a rebalance or shutdown may have begun while this waited
-                    return await ask()
+                return await self._limited(ask)
             except ReasonerUnavailable as error:
                 metrics.REASONER_FAILURES.labels(self.on_failure.value).inc()
                 if self.on_failure is OnLlmFailure.DEAD_LETTER:
@@ -158,6 +155,15 @@ class Reasoning:
                         delay = min(2 * delay, LAST_WAIT_SECONDS)
             finally:
                 self._waiting -= 1
+
+    async def _limited(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        if self._places is None:
+            return await ask()
+        has_to_wait = self._places.locked()
+        async with self._places:
+            if has_to_wait:  # a rebalance or shutdown may have begun meanwhile
+                _check_partition()
+            return await ask()
 
     async def _until(self, passable: Callable[[], bool]) -> None:
         # One of the waiting events is the circuit breaker's probe.

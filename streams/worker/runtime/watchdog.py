@@ -28,6 +28,15 @@ from streams.worker import metrics
 logger = logging.getLogger("sager.watchdog")
 
 REQUEST_SECONDS, OLDEST_SECONDS = 10.0, 2.0
+OLDEST_CONFIG = {
+    "auto.offset.reset": "earliest",
+    "allow.auto.create.topics": False,
+    # One record of a partition is enough.
+    "queued.min.messages": 1,
+    "queued.max.messages.kbytes": 1_024,
+    "fetch.message.max.bytes": 16_384,
+    "fetch.wait.max.ms": 50,
+}
 # Interval of the event loop's heartbeat on an idle machine.
 BEAT_SECONDS = 1.0
 # A blocked event loop sends no heartbeat and handles no signal; a long garbage collection takes less.
@@ -48,38 +57,6 @@ def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = CONSUM
         here = TopicPartition(tp.topic, tp.partition, committed)
         waiting[here] = max(0, future.result(REQUEST_SECONDS).offset - committed)
     return waiting
-
-
-class OldestRecordProbe:
-    """Reads the first unprocessed record of late partitions, outside the group."""
-
-    def __init__(self, settings: Settings) -> None:
-        config = {
-            "auto.offset.reset": "earliest",
-            "allow.auto.create.topics": False,
-            # One record of a partition is enough.
-            "queued.min.messages": 1,
-            "queued.max.messages.kbytes": 1_024,
-            "fetch.message.max.bytes": 16_384,
-            "fetch.wait.max.ms": 50,
-        }
-        self._consumer = Consumer(client_config(settings, **no_group("oldest"), **config))
-
-    def timestamps(self, late: Sequence[TopicPartition]) -> dict[tuple[str, int], float]:
-        """Return the available Kafka timestamps at these offsets, in seconds since 1970."""
-        found: dict[tuple[str, int], float] = {}
-        if not late:
-            return found
-        give_up = time.monotonic() + OLDEST_SECONDS
-        self._consumer.assign(list(late))
-        try:
-            while len(found) < len(late) and time.monotonic() < give_up:
-                message = self._consumer.poll(0.1)
-                if message is not None and message.error() is None:
-                    found.setdefault((str(message.topic()), int_of(message.partition())), sent_at_ms(message) / 1_000)
-        finally:
-            self._consumer.unassign()
-        return found
 
 
 class StallDetector:
@@ -145,7 +122,8 @@ class Watchdog(threading.Thread):
         self._client = AdminClient(client_config(settings))
         self._pause = min(10.0, settings.watchdog_seconds / 4)
         self._stall = StallDetector(settings.watchdog_seconds, self._pause)
-        self._oldest = OldestRecordProbe(settings)
+        # It reads the first unprocessed record of late partitions, outside the group.
+        self._consumer = Consumer(client_config(settings, **no_group("oldest"), **OLDEST_CONFIG))
         self._oldest_by_topic: dict[str, float] = {}
         for base in CONSUMED_TOPICS:
             metrics.LAG.labels(base)
@@ -189,12 +167,28 @@ class Watchdog(threading.Thread):
     def _export(self, ours: dict[TopicPartition, int]) -> None:
         for base in CONSUMED_TOPICS:
             metrics.LAG.labels(base).set(sum(n for tp, n in ours.items() if tp.topic == self._settings.topic(base)))
-        stamps = self._oldest.timestamps([tp for tp, records in ours.items() if records])
+        stamps = self._oldest_timestamps([tp for tp, records in ours.items() if records])
         by_topic: dict[str, float] = {}
         for (topic, _), stamp in stamps.items():
             base = topic.removeprefix(self._settings.prefix)
             by_topic[base] = min(stamp, by_topic.get(base, stamp))
         self._oldest_by_topic = by_topic
+
+    def _oldest_timestamps(self, late: Sequence[TopicPartition]) -> dict[tuple[str, int], float]:
+        """Return the available Kafka timestamps at these offsets, in seconds since 1970."""
+        found: dict[tuple[str, int], float] = {}
+        if not late:
+            return found
+        give_up = time.monotonic() + OLDEST_SECONDS
+        self._consumer.assign(list(late))
+        try:
+            while len(found) < len(late) and time.monotonic() < give_up:
+                message = self._consumer.poll(0.1)
+                if message is not None and message.error() is None:
+                    found.setdefault((str(message.topic()), int_of(message.partition())), sent_at_ms(message) / 1_000)
+        finally:
+            self._consumer.unassign()
+        return found
 
     def _oldest_of(self, base: str) -> float:
         now = time.time()

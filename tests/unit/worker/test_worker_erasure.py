@@ -162,18 +162,6 @@ def pseudonym(log: FakeLog) -> bytes:
     return neighbour_of(ANN, secret_of(log.settings)).encode()
 
 
-async def test_a_request_that_is_repeated_changes_nothing(known: FakeDeployment) -> None:
-    worker = known.worker()
-    known.log.put(request())
-    await worker.quiet()
-    done = {base: known.log.compacted(base) for base in (*STATE, "receipts")}
-
-    known.log.put(request(), timestamp_ms=0)
-    await worker.quiet()
-
-    assert {base: known.log.compacted(base) for base in done} == done
-
-
 async def test_a_line_that_is_forgotten_leaves_a_log_that_folds_to_the_skill(known: FakeDeployment) -> None:
     worker = known.worker()
     known.log.put(request(**SCOPES["line"]))

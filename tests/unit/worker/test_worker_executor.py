@@ -165,19 +165,6 @@ def test_one_key_after_another_and_many_keys_at_once(events: list[tuple[int, str
     run(play)
 
 
-async def test_concurrency_stays_within_the_limit() -> None:
-    world = Run(in_flight=2)
-    await world.submit(0, "ann")
-    await world.submit(0, "bob")
-    await world.submit(0, "cem")
-    assert world.begun == [0, 1]
-
-    await world.end(1)
-
-    assert world.begun == [0, 1, 2]
-    assert world.acked[0] == []
-
-
 async def test_a_full_backlog_pauses_fetching_until_it_is_half_empty() -> None:
     """A slow model and ten thousand waiting records: those stay in Kafka, and none is decoded before its time."""
     world = Run(in_flight=4)

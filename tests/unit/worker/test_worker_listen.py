@@ -36,6 +36,7 @@ from streams.worker.agents.listen import ListenAgent
 from streams.worker.reasoning.reasoner import ReasonerFailed
 from tests.builders import a_candidate, a_time
 from tests.fake_log import PARTITIONS, FakeDeployment, FakeLog, FakeWorker, settings_in
+from tests.unit.worker.test_worker_feedback import held
 
 ANN = "ann"
 NOON_MS = round(a_time(600).timestamp() * 1_000)
@@ -265,11 +266,6 @@ async def test_a_silent_conversation_of_a_moved_partition_is_the_next_owners(dep
     await look(other)
     assert lines(log) == {RUNS}
     assert_whole(log)
-
-
-def held(log: FakeLog, text: bytes) -> set[str]:
-    """The topics that hold these bytes, whatever becomes of them in time."""
-    return {record.topic.removeprefix("t.") for record in log.order if text in (record.key or b"") + record.value}
 
 
 async def test_personal_data_in_turns_is_removed_and_counted(

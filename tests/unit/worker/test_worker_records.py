@@ -10,7 +10,6 @@ from schemas import (
     Candidate,
     Contrast,
     DeadLetter,
-    PolicySkill,
     Ranking,
     RankRequest,
     Selection,
@@ -19,7 +18,7 @@ from schemas import (
 from schemas.topics import CONSUMED_TOPICS
 from streams.kafka.clients import partition_of
 from streams.worker.runtime.executor import DEFAULT_IN_FLIGHT
-from tests.builders import a_command, a_time
+from tests.builders import a_time
 from tests.fake_log import PARTITIONS, PREFIX, FakeDeployment, Record, position
 from tests.unit.worker.test_worker_exactly_once import assert_undisturbed, choice, choices, put
 
@@ -143,22 +142,6 @@ async def test_a_handler_that_fails_in_an_unforeseen_way_keeps_its_event(
     [letter] = deployment.log.values(DeadLetter)
     assert (letter.reason, letter.source.topic) == ("internal-error", "t.contrasts")
     assert "a defect of ours" in letter.detail
-
-
-async def test_a_command_is_carried_out_once_and_in_its_users_order(deployment: FakeDeployment) -> None:
-    log = deployment.log
-    worker = deployment.worker()
-    log.put_all(choice(0, "ann"))
-    await worker.quiet()
-    [line, *_] = next(iter(log.newest(PolicySkill).values())).attributes
-    command = a_command(attribute_id=line.attribute_id, user_id="ann", domain="films")
-
-    log.put_all([command, command])
-    await worker.quiet()
-
-    assert [diff.version for diff in log.diffs] == [1, 2]
-    [skill] = log.newest(PolicySkill).values()
-    assert next(each for each in skill.attributes if each.attribute_id == line.attribute_id).pinned
 
 
 async def test_a_rank_request_is_answered_for_its_user(deployment: FakeDeployment) -> None:

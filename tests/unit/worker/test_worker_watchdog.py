@@ -43,17 +43,6 @@ def test_a_process_that_was_not_scheduled_has_had_no_chance() -> None:
     assert not patience.has_expired("the same", 1_200, 1), "nor has its event loop"
 
 
-class Unhurried:
-    """What stands for the reading of the oldest records."""
-
-    def __init__(self, _: Settings) -> None:
-        """Nothing to connect to."""
-
-    def timestamps(self, late: list[TopicPartition]) -> dict[tuple[str, int], float]:
-        """None came in time."""
-        return {}
-
-
 class World:
     """A broker's answer about lag, and a worker that does nothing about it unless a test says so."""
 
@@ -63,7 +52,7 @@ class World:
         self.where = (settings.topic("forget-requests"), 1)
         self.assigned = {self.where}
         patch.setattr(watchdog, "lag", self.lag)
-        patch.setattr(watchdog, "OldestRecordProbe", Unhurried)
+        patch.setattr(watchdog.Watchdog, "_oldest_timestamps", lambda *_: {})
         clock = SimpleNamespace(monotonic=lambda: self.now, time=time.time)
         patch.setattr("streams.worker.runtime.watchdog.time", clock)
         more = settings.model_copy(update={"watchdog_seconds": MINUTES})
