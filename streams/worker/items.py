@@ -9,6 +9,7 @@ import threading
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Collection, Sequence
+from itertools import islice
 from typing import Any
 
 from confluent_kafka import Message
@@ -63,14 +64,8 @@ class ItemStore:
 
     def oldest(self, partition: int, limit: int, exclude: Collection[bytes]) -> list[bytes]:
         """Return the first `limit` keys that are not in `exclude`."""
-        found: list[bytes] = []
         with self._lock:
-            for key in self._shares[partition]:
-                if len(found) >= limit:
-                    break
-                if key not in exclude:
-                    found.append(key)
-        return found
+            return list(islice((key for key in self._shares[partition] if key not in exclude), limit))
 
     def count(self, partition: int) -> int:
         """Return the number of items of a partition."""
