@@ -10,6 +10,7 @@ of the log first.
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -22,7 +23,7 @@ from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of, producer_config
 from streams.settings import Compression, Settings
 from streams.worker import metrics
-from streams.worker.runtime.fence import PartitionRevoked
+from streams.worker.runtime.fence import CLOCK, Membership, PartitionRevoked
 
 logger = logging.getLogger("sager.producer")
 
@@ -215,8 +216,10 @@ class Producer:
         """
         delay = FIRST_RETRY_SECONDS
         while True:
-            may_send = await self._app.membership.wait_confirmed()
-            if not may_send or event.generation_id != self._app.consumer_generation_id:
+            member: Membership = self._app.membership
+            if time.clock_gettime(CLOCK) >= member.send_until and not await member.wait_confirmed():
+                raise PartitionRevoked
+            if event.generation_id != self._app.consumer_generation_id:
                 raise PartitionRevoked
             try:
                 return await attempt()
