@@ -16,7 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -40,7 +40,6 @@ from streams.worker import metrics
 from streams.worker.agents.contrast import count as count_contrast
 from streams.worker.deps import Deps
 from streams.worker.skills import count as count_version
-from streams.worker.tables import Tables
 
 WARM_ROUNDS = 2
 CONVERSIONS = ("validate_json", "validate_python", "to_json", "to_python")
@@ -71,22 +70,11 @@ class Meter:
         return statistics.median(choice[part] for choice in self.choices) / 1000
 
 
-class _Absent:
-    """A part of the worker that talks to Kafka; none of that is measured."""
-
-    def __getattr__(self, name: str) -> "_Absent":
-        return self
-
-    def __call__(self, *_: object) -> None:
-        pass
-
-
 class Worker:
     """The pure part of a worker: what it calls for a choice, in its order, over states in memory."""
 
     def __init__(self, settings: Settings, meter: Meter) -> None:
         self._deps = Deps(settings)
-        self._tables = Tables(defaultdict(_Absent), _Absent())  # type: ignore[arg-type]
         self._meter = meter
         self._step: EvolveStep = replace(evolve_of(settings), chain_key=settings.chain_key_bytes)
         self._rules = CountsReasoner()
@@ -108,10 +96,8 @@ class Worker:
         made = cast("Contrast", opened.contrast)
         raw = run("encode contrast", encode, made)
         self.sizes["contrast"] += len(raw)
-        self._tables.prime_cache(raw, made)
         run("metrics: contrast", count_contrast, made)
-        # As it comes back from Kafka: other bytes than those that were sent.
-        contrast = run("decode contrast", self._tables.decode, Contrast, bytes(bytearray(raw)))
+        contrast = run("decode contrast", decode, Contrast, raw)
         run("admit", self._admit, contrast)
         self._evolve(contrast)
 

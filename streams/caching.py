@@ -1,7 +1,7 @@
 """A bounded LRU cache, and compression of cached values."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from cramjam import snappy
@@ -38,11 +38,6 @@ class LruCache(Generic[KeyT, ValueT]):
     def drop(self, key: KeyT) -> None:
         """Evict a value, if present."""
         self._values.pop(key, None)
-
-    def drop_where(self, matches: Callable[[KeyT], bool]) -> None:
-        """Evict all values whose key matches."""
-        for key in [key for key in self._values if matches(key)]:
-            del self._values[key]
 
 
 def compressed(value: bytes) -> bytes:

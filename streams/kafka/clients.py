@@ -1,6 +1,7 @@
-"""Common settings of Kafka clients, reaching a cluster, and the partition of a user (invariant 11)."""
+"""Common settings of Kafka clients, their security, and reaching a cluster."""
 
 import logging
+import ssl
 import time
 from typing import Any
 
@@ -8,9 +9,8 @@ from aiokafka.partitioner import murmur2
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
-from streams.exceptions import KafkaRefused, KafkaUnreachable
-from streams.kafka.security import librdkafka_security
-from streams.settings import Settings
+from streams.exceptions import KafkaRefused, KafkaUnreachable, SecurityMisconfigured
+from streams.settings import SecurityProtocol, Settings
 
 # librdkafka's name for Java's partitioner; its own default, CRC32, would break the joins.
 PARTITIONER = "murmur2_random"
@@ -28,7 +28,7 @@ logger = logging.getLogger("sager.kafka")
 
 
 def partition_of(user_id: str, partitions: int) -> int:
-    """Return the partition of all of a user's events, as every murmur2 client finds it.
+    """Return the partition of a user's events, by murmur2 (invariant 11).
 
     >>> partition_of("ann", 4)
     2
@@ -37,7 +37,7 @@ def partition_of(user_id: str, partitions: int) -> int:
 
 
 def client_config(settings: Settings, **more: Any) -> dict[str, Any]:
-    """Return librdkafka settings shared by all clients, and `more`. They contain secrets: never log them."""
+    """Return the shared librdkafka settings, and `more`; they contain secrets."""
     return {
         "bootstrap.servers": settings.bootstrap,
         "socket.keepalive.enable": True,
@@ -48,7 +48,7 @@ def client_config(settings: Settings, **more: Any) -> dict[str, Any]:
 
 
 def unused_group(name: str) -> str:
-    """Return the group name that librdkafka requires of a consumer that joins no group."""
+    """Return the group name of a consumer that joins no group."""
     return f"sager-{name}-unused"
 
 
@@ -98,7 +98,7 @@ def _unreachable(settings: Settings, why: KafkaError, seconds: float) -> KafkaUn
 
 
 def producer_config(settings: Settings, **more: Any) -> dict[str, Any]:
-    """Return settings of a producer that neither loses nor repeats records, and partitions by murmur2."""
+    """Return settings of a producer that neither loses nor repeats records."""
     # One request in flight per broker: otherwise a first request that meets a new leader is retried behind the second,
     # which a broker before KAFKA-15591 takes for the first; the retry counts as a duplicate and is lost.
     own = {
@@ -117,3 +117,71 @@ def _log_refusal(error: KafkaError) -> None:
     """Log why brokers refuse the connection, because the producer only retries."""
     if error.code() in REFUSALS:
         logger.error("Kafka refuses the connection: %s. What to do: %s", error.str(), REFUSALS[error.code()])
+
+
+def protocol_of(settings: Settings) -> SecurityProtocol:
+    """Return the protocol; the embedded broker has neither TLS nor SASL."""
+    return SecurityProtocol.PLAINTEXT if settings.embedded else settings.kafka_security_protocol
+
+
+def librdkafka_security(settings: Settings) -> dict[str, Any]:
+    """Return librdkafka's settings of TLS and SASL."""
+    protocol = protocol_of(settings)
+    found: dict[str, Any] = {}
+    if protocol.tls:
+        tls_context(settings)  # so that all commands report an invalid file in the same words
+        key_password = settings.kafka_ssl_key_password
+        found = {
+            "ssl.ca.location": settings.kafka_ssl_ca,
+            "ssl.certificate.location": settings.kafka_ssl_certificate,
+            "ssl.key.location": settings.kafka_ssl_key,
+            "ssl.key.password": key_password.get_secret_value() if key_password else None,
+            "ssl.endpoint.identification.algorithm": "https" if settings.kafka_ssl_verify_hostname else "none",
+        }
+    if protocol.sasl:
+        password = settings.kafka_sasl_password
+        found |= {
+            "sasl.mechanism": settings.kafka_sasl_mechanism.value,
+            "sasl.username": settings.kafka_sasl_username,
+            "sasl.password": password.get_secret_value() if password else None,
+        }
+    if found:
+        found["security.protocol"] = protocol.value
+    return {name: str(value) for name, value in found.items() if value is not None}
+
+
+def tls_context(settings: Settings) -> ssl.SSLContext | None:
+    """Return the TLS settings for Faust's client; None without TLS."""
+    if not protocol_of(settings).tls:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=settings.kafka_ssl_ca)
+    except OSError as error:  # ssl.SSLError is one
+        raise SecurityMisconfigured(
+            f"SAGER_KAFKA_SSL_CA names {settings.kafka_ssl_ca}, which holds no certificates that can be read "
+            f"({_reason(error)}): it must be the PEM file of the authorities that signed the brokers' certificates"
+        ) from error
+    context.check_hostname = settings.kafka_ssl_verify_hostname
+    if settings.kafka_ssl_certificate is not None:
+        _load_certificate(context, settings)
+    return context
+
+
+def _load_certificate(context: ssl.SSLContext, settings: Settings) -> None:
+    password = settings.kafka_ssl_key_password
+    # Never None: OpenSSL would prompt for the password on the terminal.
+    known = password.get_secret_value() if password else ""
+    try:
+        context.load_cert_chain(str(settings.kafka_ssl_certificate), settings.kafka_ssl_key, lambda: known)
+    except (OSError, ValueError) as error:  # a password longer than OpenSSL takes is a ValueError
+        raise SecurityMisconfigured(
+            f"SAGER_KAFKA_SSL_CERTIFICATE ({settings.kafka_ssl_certificate}) and SAGER_KAFKA_SSL_KEY "
+            f"({settings.kafka_ssl_key}) cannot be used ({_reason(error)}): they must be PEM files that belong "
+            "together, and SAGER_KAFKA_SSL_KEY_PASSWORD the key's password if it has one"
+        ) from error
+
+
+def _reason(error: OSError | ValueError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return (error.reason or "wrong password, or no PEM").replace("_", " ").lower()
+    return (error.strerror if isinstance(error, OSError) else None) or "wrong password"

@@ -15,7 +15,7 @@ WITHOUT_MEMBERS = (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD, ConsumerGr
 
 
 def members(settings: Settings, client: AdminClient | None = None) -> int | None:
-    """Return the number of workers; None if unknown, as the embedded broker keeps members that did not leave."""
+    """Return the number of workers; None if the broker does not know."""
     client = client or admin(settings)
     try:
         described = client.describe_consumer_groups([settings.app_id], request_timeout=REQUEST_SECONDS)
@@ -26,11 +26,12 @@ def members(settings: Settings, client: AdminClient | None = None) -> int | None
         raise KafkaUnreachable(f"the group {settings.app_id} cannot be read: {error.args[0].str()}") from error
     except TimeoutError as error:
         raise KafkaUnreachable(f"{settings.bootstrap} does not describe the group {settings.app_id}") from error
+    # The embedded broker keeps members that did not leave, and does not list them.
     return len(group.members) or (0 if group.state in WITHOUT_MEMBERS else None)
 
 
 def committed(settings: Settings, partitions: Sequence[TopicPartition]) -> dict[tuple[str, int], int]:
-    """Return the workers' committed offsets by topic and partition; 0 without a commit."""
+    """Return the workers' committed offsets, or 0, by topic and partition."""
     # Not with an admin client: if the coordinator has just moved, librdkafka 2.16 dereferences a null pointer (#5040).
     consumer = Consumer(client_config(settings, **{"group.id": settings.app_id, "enable.auto.commit": False}))
     try:

@@ -1,4 +1,4 @@
-"""Follows a compacted topic in a thread, for a local copy of the newest value per key."""
+"""Follows a compacted topic in a thread, for a local copy."""
 
 import logging
 import threading
@@ -23,7 +23,7 @@ MOST_AT_ONCE = 2_000
 
 
 class Follower:
-    """Reads a topic and follows it without a consumer group; its thread calls `take` with every record."""
+    """Reads and follows a topic; its thread calls `take` with every record."""
 
     def __init__(self, settings: Settings, base: str, take: Callable[[Message], None]) -> None:
         self._settings, self._base, self._take = settings, base, take
@@ -56,7 +56,7 @@ class Follower:
             self._thread.join(10)
 
     def reach_end(self, partition: int) -> threading.Event:
-        """Return an event that is set once all current records of a partition were read."""
+        """Return an event that is set once a partition's records were read."""
         reached = threading.Event()
         self._requested.put((partition, reached))
         return reached
@@ -93,7 +93,7 @@ class Follower:
         return TopicPartition(self._name, partition, self._next.get(partition, OFFSET_BEGINNING))
 
     def _seek_requested(self, consumer: Consumer) -> None:
-        """Seek requested partitions to their position: a client reports an end once per seek."""
+        """Seek requested partitions: a client reports an end once per seek."""
         again = []
         while not self._requested.empty():  # no other thread takes from it
             partition, reached = self._requested.get()

@@ -1,4 +1,4 @@
-"""Producers of our own processes: `send` blocks while the queue is full, `flush` raises delivery errors."""
+"""Producers of commands: `send` blocks while full, `flush` raises delivery errors."""
 
 import uuid
 from datetime import datetime
@@ -29,7 +29,7 @@ class RecordWriter:
         self._counts: dict[str, int] | None = None
 
     def send(self, topic: str, key: bytes | None, value: bytes | None, partition: int = BY_KEY) -> None:
-        """Produce a record, or a tombstone, on the topic of this full name."""
+        """Produce a record or a tombstone on the topic of this name."""
         if partition != BY_KEY:
             self._check(topic)
         while True:
@@ -61,7 +61,7 @@ class RecordWriter:
             )
 
     def flush(self, seconds: float, what: str) -> None:
-        """Wait until the broker has acknowledged every record; `what` names them in the error."""
+        """Wait until the broker has every record; `what` names them in errors."""
         left = self._producer.flush(seconds)
         if left or self._refused:
             first = f"; the first: {self._refused[0]}" if self._refused else ""
@@ -78,7 +78,7 @@ def envelope(at: datetime) -> dict[str, Any]:
 
 
 class EventWriter:
-    """Produces events on their topics; as a context manager, it flushes at the end."""
+    """Produces events on their topics; the context manager flushes."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -1,4 +1,4 @@
-"""Reads topics in bulk, from given offsets to their end, without a consumer group."""
+"""Reads topics in bulk, to their end, without a consumer group."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ class NoSuchTopic(StreamsError, LookupError):
 
 
 class Scanner:
-    """Reads any part of a deployment's topics. Use it as a context manager."""
+    """Reads any part of a deployment's topics; a context manager."""
 
     def __init__(self, settings: Settings, silent_seconds: float = SILENT_SECONDS) -> None:
         self._settings, self._silent_seconds = settings, silent_seconds
@@ -62,7 +62,7 @@ class Scanner:
             return list(where)  # callers check the records' time stamps too
 
     def size(self, where: Iterable[TopicPartition]) -> int:
-        """Estimate the number of records after these offsets; the embedded broker reports too few."""
+        """Estimate the records after these offsets; the embedded broker reports too few."""
         total = 0
         for each in where:
             low, high = self._bounds(each)
@@ -70,11 +70,11 @@ class Scanner:
         return total
 
     def end(self, where: TopicPartition) -> int:
-        """Return the offset behind a partition's last record; too low on the embedded broker."""
+        """Return a partition's end offset; too low on the embedded broker."""
         return self._bounds(where)[1]
 
     def read(self, where: Sequence[TopicPartition], on_progress: OnProgress | None = None) -> Iterator[Message]:
-        """Yield all records from these offsets to the current end of each partition."""
+        """Yield all records from these offsets to each partition's current end."""
         if not where:
             return
         # The size is a question to the broker for each partition.
@@ -118,5 +118,5 @@ def int_of(value: Any) -> int:
 
 
 def sent_at_ms(message: Message) -> int:
-    """Return when a record was sent, in milliseconds since 1970; 0 if unknown."""
+    """Return a record's time in milliseconds since 1970; 0 if unknown."""
     return max(0, int_of(message.timestamp()[1]))

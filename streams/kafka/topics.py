@@ -36,7 +36,7 @@ _SILENCE = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.REQUEST_TIM
 
 @dataclass(frozen=True)
 class TopicState:
-    """A topic on the broker compared with the registry; `partitions` is None if it is missing."""
+    """A topic compared with the registry; `partitions` is None if missing."""
 
     topic: Topic
     name: str
@@ -88,13 +88,23 @@ def _cleanup_policies(client: AdminClient, names: Sequence[str]) -> dict[str, st
 
 
 def ensure(settings: Settings) -> list[str]:
-    """Create missing topics, wait until they can be used, and return their names."""
+    """Create missing topics, wait for them, and return their names."""
     states = inspect(settings)
     if wrong := [state for state in states if state.differs]:
         raise TopicsDiffer(_advice(settings, wrong))
     missing = [state for state in states if state.partitions is None]
-    if missing:
-        _create(settings, missing)
+    durability = {"min.insync.replicas": str(SAFE_IN_SYNC)} if settings.replication >= SAFE_REPLICATION else {}
+    wanted = [
+        NewTopic(
+            state.name,
+            num_partitions=state.topic.partitions(settings.partitions),
+            replication_factor=settings.replication,
+            config=state.topic.config() | durability,
+        )
+        for state in missing
+    ]
+    if wanted:
+        create(settings, wanted)
     return [state.name for state in missing]
 
 
@@ -116,22 +126,8 @@ def _advice(settings: Settings, wrong: Sequence[TopicState]) -> str:
     return f"these topics differ from what this release needs: {found}. What to do: {'; '.join(advice)}"
 
 
-def _create(settings: Settings, missing: Sequence[TopicState]) -> None:
-    durability = {"min.insync.replicas": str(SAFE_IN_SYNC)} if settings.replication >= SAFE_REPLICATION else {}
-    wanted = [
-        NewTopic(
-            state.name,
-            num_partitions=state.topic.partitions(settings.partitions),
-            replication_factor=settings.replication,
-            config=state.topic.config() | durability,
-        )
-        for state in missing
-    ]
-    create(settings, wanted)
-
-
 def create(settings: Settings, wanted: Sequence[NewTopic]) -> None:
-    """Create topics that do not exist, and wait until they can be used."""
+    """Create topics that do not exist, and wait for them."""
     client = admin(settings)  # a reference keeps its futures alive
     futures = client.create_topics(wanted, operation_timeout=TIMEOUT_SECONDS, request_timeout=TIMEOUT_SECONDS)
     for name, future in futures.items():
@@ -155,7 +151,7 @@ def _raise_unless_exists(name: str, error: Exception) -> None:
 
 
 def _wait_for_leaders(client: AdminClient, made: Sequence[NewTopic]) -> None:
-    """Wait until all partitions of new topics have a leader; without one they refuse records."""
+    """Wait for the leaders of new partitions, which refuse records before."""
     left = {TopicPartition(topic.topic, number) for topic in made for number in range(topic.num_partitions)}
     give_up = time.monotonic() + LEADERS_SECONDS
     while left:

@@ -27,7 +27,7 @@ from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.operations.global_skills import read_published
 from streams.settings import ReasonerName, Settings
 from streams.steps import evolve_of, limits_of, rank_of
-from streams.worker.reasoning.llm import close_clients, variant_reasoner
+from streams.worker.reasoning.llm import close_clients, reasoner_of
 
 # The settings that a replay may change; the start of skills and the privacy filter are fixed.
 SETTINGS: Final = (
@@ -120,7 +120,7 @@ def side_of(settings: Settings, published: Mapping[str, GlobalSkill]) -> ReplayS
     # Without a fallback to rules: choices of a failed model must count as unavailable.
     reason: Reason = without_model(settings.evolve_mode).reason
     if settings.reasoner is ReasonerName.LLM:
-        reason = variant_reasoner(settings, "replay").reason
+        reason = reasoner_of(settings).reason
     usual = {domain: to_fixed_point(skill.usual) for domain, skill in published.items()}
     items = {domain: {str(name): users for name, users in skill.items.items()} for domain, skill in published.items()}
     lines = partial(lines_that_rank, settings, published)

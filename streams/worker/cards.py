@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from operators.cards.fold import CardOutOfOrder, drop_stale_quotations, fold_cards, redact_card_log
+from operators.cards.fold import drop_stale_quotations, fold_cards, redact_card_log
 from operators.erasure import with_lines
 from operators.seals import reseal_receipt
 from operators.steps.listen import erasing_changes, with_sealed_diff
@@ -13,14 +13,14 @@ from streams.worker import metrics
 from streams.worker.runtime.dispatch import BatchReader
 from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
-from streams.worker.writer import LogIncomplete, VersionedWriter
+from streams.worker.writer import VersionedWriter
 
 
 class CardWriter(VersionedWriter[Card, CardDiff]):
     """Reads cards and writes their versions; callers hold the user's lock."""
 
     def __init__(self, reader: BatchReader, tables: Tables, producer: Producer, settings: Settings) -> None:
-        super().__init__(reader, tables.cards, producer, settings, CardDiff)
+        super().__init__(reader, tables.cards, producer, settings, CardDiff, fold_cards)
         self._tables = tables
 
     def read(self, user_id: str) -> Card | None:
@@ -51,7 +51,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         count(diff)
 
     async def complete(self, event: Any, user_id: str, pending: Collection[str] = ()) -> None:
-        """Send the newest version if a dead worker may not have sent it.
+        """Send the newest version that a dead worker may have left.
 
         `pending` holds the ids of unfinished chunks, whose events are acknowledged already.
         """
@@ -69,7 +69,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
             await self._erase(event, card, [compound_key(user_id, version) for version in range(1, card.version + 1)])
 
     async def record_erased_lines(self, event: Any, user_id: str, lines: Sequence[str], scope: ErasedScope) -> None:
-        """Write a receipt of erased lines, so that earlier words cannot add them again."""
+        """Write a receipt of lines, which earlier words cannot add again."""
         if not lines:
             return
         known = self._tables.receipt(user_id)
@@ -89,21 +89,9 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
             changed = redact_card_log(changed, line_id)
         return await self._rewrite(event, log, changed, diff.version)
 
-    def _key(self, value: Card) -> bytes:
-        return value.user_id.encode()
-
-    def _name(self, value: Card) -> bytes:
-        return key_prefix(value.user_id)
-
-    def _fold(self, log: Sequence[CardDiff]) -> Card | None:
-        try:
-            return next(iter(fold_cards(log).values()), None)
-        except CardOutOfOrder as error:
-            raise LogIncomplete(str(error)) from error
-
 
 def count(diff: CardDiff) -> None:
-    """Count the changes of a version, and the private data that it omits."""
+    """Count the changes and the omitted private data of a version."""
     for change in diff.changes:
         metrics.labelled(metrics.CARD_CHANGES, change.kind.value).inc()
     for each in diff.not_kept:

@@ -16,7 +16,7 @@ from schemas.topics import TOPICS
 from streams import permissions, shutdown
 from streams.exceptions import MissingExtra
 from streams.kafka import topics
-from streams.kafka.security import protocol_of, tls_context
+from streams.kafka.clients import protocol_of, tls_context
 from streams.pseudonyms import FILE, is_shared
 from streams.settings import RankerName, ReasonerName, Settings, SlimAuthor, Store
 from streams.worker import metrics
@@ -139,9 +139,9 @@ def _table(app: faust.App, settings: Settings, base: str) -> LogFirstTable:
 
 
 def prepare(app: Any, deps: Deps) -> None:
-    """Create topics, read followed topics and warm up, before the worker joins its group; blocks."""
+    """Create topics, read followed topics and warm up; blocks."""
     health = app.health
-    health.set_activity("checking the topics")
+    health.step = "checking the topics"
     if created := topics.ensure(deps.settings):
         logger.info("created %s", ", ".join(created))
     if not is_shared(deps.settings):
@@ -150,15 +150,15 @@ def prepare(app: Any, deps: Deps) -> None:
             "several pseudonyms in the graph",
             deps.settings.data_dir / FILE,
         )
-    health.set_activity("reading the global skills")
+    health.step = "reading the global skills"
     deps.global_skills.start()
-    health.set_activity("reading the weights")
+    health.step = "reading the weights"
     deps.learned_weights.start()
-    health.set_activity("reading the items of the graph")
+    health.step = "reading the items of the graph"
     deps.items.start()
     # The tokenizer takes half a second to load on first use. The group must not wait for that.
     count_tokens("")
-    health.set_running(app)
+    health.app, health.step = app, ""
 
 
 def max_model_seconds(settings: Settings) -> float:
@@ -173,7 +173,7 @@ def max_model_seconds(settings: Settings) -> float:
 
 
 def add_tasks(app: Any, tables: Tables, deps: Deps) -> None:
-    """Add the tasks that start with the app: watchdog, state metrics, garbage collection."""
+    """Add the tasks: watchdog, state metrics, garbage collection."""
     metrics.LLM_BUDGET.set(deps.settings.llm_daily_budget)
 
     def assigned() -> set[tuple[str, int]]:
@@ -187,7 +187,7 @@ def add_tasks(app: Any, tables: Tables, deps: Deps) -> None:
         state, beats = partial(recovery_state, app), lambda: app.health.beats
         watchdog = Watchdog(patient, lambda: app.reader.progressed, assigned, state=state, beats=beats)
         watchdog.start()
-        app.health.set_watchdog(watchdog)
+        app.health.watchdog = watchdog
         logger.info("watching for lag without progress for %.0f s", patience)
 
     async def measure_state() -> None:
@@ -214,7 +214,7 @@ def add_tasks(app: Any, tables: Tables, deps: Deps) -> None:
 
 
 class GracefulWorker(faust.Worker):
-    """A Faust worker that ends in time after a signal, even without a broker."""
+    """A Faust worker that ends in time, even without a broker."""
 
     async def on_first_start(self) -> None:
         """Start the heartbeat of the event loop."""
@@ -228,7 +228,7 @@ class GracefulWorker(faust.Worker):
 
     def _schedule_shutdown(self, signal: Any) -> None:
         seconds = self.app.settings.shutdown_seconds
-        self.app.health.set_ending()
+        self.app.health.is_ending = True
         shutdown.start(seconds)
         logger.info("%s: finishing events in flight, for at most %.0f s", signal.name, seconds)
         super()._schedule_shutdown(signal)

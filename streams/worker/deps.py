@@ -79,8 +79,8 @@ class Deps:
         """
         closed = vocabulary_for(domain, self.settings.parsers)
         shared = await self.items.tastes(domain) if self.graph is not None else ()
-        population = self.global_skills.vocabulary(domain)
-        return joined_vocabulary((*_shown_to(tables, user_id, domain), *closed), population, shared)
+        population = self.global_skills.of(domain)
+        return joined_vocabulary((*_shown_to(tables, user_id, domain), *closed), population.vocabulary, shared)
 
 
 class Worker(NamedTuple):
@@ -93,7 +93,7 @@ class Worker(NamedTuple):
 
 
 def _shown_to(tables: Tables, user_id: str, domain: str) -> tuple[Fact, ...]:
-    """Return the facts of the items that a user saw and took, newest first."""
+    """Return the facts of items a user saw or took, newest first."""
     rings = (tables.open_rankings.read(compound_key(user_id, slot)) for slot in range(SLOTS))
     waiting = (each for ring in rings if ring is not None for each in ring.rankings if each.domain == domain)
     shown = (fact for ranking in waiting for item in ranking.candidates for fact in item.facts)

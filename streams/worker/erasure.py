@@ -1,4 +1,4 @@
-"""Erases a user, a domain or a line from a worker's state and topics.
+"""Erases a user, a domain or a line from state and topics.
 
 The receipt is written first, so that no earlier event is learned from, in whatever order events come. It is marked as
 done last: after a crash in between, the request comes again and is completed.
@@ -61,7 +61,8 @@ class ErasureHandler:
         stored = await self._stored(request)
         read = moment_of(self._reader.newest_ms)
         until = stored.moment(median_clock(kafka_time(position), max(stored.newest or read, read), datetime.now(UTC)))
-        versions = await self._count_versions(request)
+        counted = (skill for skill in stored.skills if request.line is None or request.event_id not in skill.recent)
+        versions = sum(skill.version for skill in counted)
         if last is not None:
             until = max(until, last.until)
             if last.event_id == request.event_id and not last.done:
@@ -108,10 +109,6 @@ class ErasureHandler:
             domain=request.domain,
         )
 
-    async def _count_versions(self, request: ForgetRequest) -> int:
-        skills = _values(self._tables.skills, await self._keys(self._tables.skills, request))
-        return sum(skill.version for skill in skills if request.line is None or request.event_id not in skill.recent)
-
     async def _erase_scope(self, event: Any, request: ForgetRequest) -> None:
         for key in await self._keys(self._tables.skills, request):
             await self._skills.erase(event, key)
@@ -124,7 +121,7 @@ class ErasureHandler:
         await self._erase_from_items(event, request)
 
     async def _erase_conversations(self, event: Any, request: ForgetRequest) -> None:
-        """Forget conversations and the card; of one domain or line, the parts about it."""
+        """Forget conversations and the card, or their parts about the scope."""
         listener, user_id = self._listener, request.user_id
         if request.domain is None:
             await listener.conversations.forget(event, user_id)

@@ -1,4 +1,4 @@
-"""The item graph in a worker: a copy of all items, and updates.
+"""The item graph in a worker: its items and their updates.
 
 A follower reads the topic `item-memories` into the store. Agents read the store, and send updates to the owners.
 """
@@ -9,6 +9,7 @@ import threading
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Collection, Sequence
+from itertools import islice
 from typing import Any
 
 from confluent_kafka import Message
@@ -40,7 +41,7 @@ TASTES_SECONDS, TASTES_ITEMS, MAX_TASTES, MAX_DOMAINS = 60.0, 2_000, 512, 64
 
 
 class ItemStore:
-    """A copy of `item-memories`: compressed items by partition and key, the least recently written first.
+    """A copy of `item-memories`: compressed items, the least recently written first.
 
     The follower's thread writes; the event loop reads.
     """
@@ -63,21 +64,15 @@ class ItemStore:
 
     def oldest(self, partition: int, limit: int, exclude: Collection[bytes]) -> list[bytes]:
         """Return the first `limit` keys that are not in `exclude`."""
-        found: list[bytes] = []
         with self._lock:
-            for key in self._shares[partition]:
-                if len(found) >= limit:
-                    break
-                if key not in exclude:
-                    found.append(key)
-        return found
+            return list(islice((key for key in self._shares[partition] if key not in exclude), limit))
 
     def count(self, partition: int) -> int:
         """Return the number of items of a partition."""
         return len(self._shares[partition])
 
     def size(self) -> tuple[int, int]:
-        """Return the number of entries, and the bytes of their keys and values."""
+        """Return the number of entries, and their bytes."""
         return sum(map(len, list(self._shares.values()))), self._bytes
 
     def position(self, partition: int) -> int:
@@ -123,7 +118,7 @@ class ItemGraph:
     # --- for agents, in the event loop
 
     def read(self, key: bytes, partition: int) -> ItemSummary | None:
-        """Return an item from the store; None if there is no valid one."""
+        """Return an item from the store; None without a valid one."""
         raw = self.store.get(partition, key)
         if raw is None:
             return None
@@ -141,7 +136,7 @@ class ItemGraph:
         return found
 
     async def tastes(self, domain: str) -> tuple[Fact, ...]:
-        """Return tastes that enough takers of a domain's items share, the most shared first.
+        """Return tastes that enough takers share, the most shared first.
 
         A thread counts them at most once a minute, over the items that changed last.
         """
@@ -168,7 +163,7 @@ class ItemGraph:
         return facts_of_ids((), shared[:MAX_TASTES])
 
     def epochs(self, memory: Memory | None) -> tuple[int, ...]:
-        """Return the epochs of the items in a memory, a cache key of its neighbourhood."""
+        """Return the epochs of a memory's items, to cache its neighbourhood."""
         return tuple(epoch_of(self.store.get(*where) or b"") for where in self._keys_of(memory))
 
     def neighbourhood(self, memory: Memory | None) -> Neighbourhood:
@@ -256,7 +251,7 @@ async def remember(tables: Tables, producer: Producer, event: Any, remembered: M
 
 
 async def send_touches(producer: Producer, event: Any, touch: ItemUpdate) -> None:
-    """Send an update to the owners of its items, one record per partition."""
+    """Send an update to its items' owners, one record per partition."""
     parts = split_by_partition(touch, lambda item_id: partition_of(item_id, producer.partitions))
     await asyncio.gather(*(send_touch(producer, event, part, partition) for partition, part in parts.items()))
 

@@ -1,4 +1,4 @@
-"""Prometheus metrics of a worker. Labels never hold a user or an id."""
+"""Prometheus metrics of a worker, without users or ids in labels."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -55,10 +55,10 @@ STALE = Counter("sager_stale", "Events abandoned because their partition moved t
 EXPIRED = Counter("sager_rankings_expired", "Rankings that a user's ring dropped without a selection.")
 HELD_BACK = Counter("sager_held_back", "Events that waited for the other topic to catch up, by stage.", ["stage"])
 STAGE_SECONDS = Histogram(
-    "sager_stage_seconds", "From taking an event to the delivery of its results.", ["stage"], buckets=_LATENCY
+    "sager_stage_seconds", "From an event to the delivery of its results.", ["stage"], buckets=_LATENCY
 )
 END_TO_END_SECONDS = Histogram(
-    "sager_end_to_end_seconds", "From a selection's occurred_at to its skill's delivery.", buckets=_LATENCY
+    "sager_end_to_end_seconds", "From a selection to its skill's delivery.", buckets=_LATENCY
 )
 
 # --- utilisation and saturation: per stage and process
@@ -66,9 +66,7 @@ END_TO_END_SECONDS = Histogram(
 IN_FLIGHT = Gauge("sager_in_flight", "Events that a stage processes now.", ["stage"])
 IN_FLIGHT_LIMIT = Gauge("sager_in_flight_limit", "Limit of events that a stage processes at once.", ["stage"])
 QUEUED = Gauge("sager_queued", "Events that wait for a free slot, or for an earlier event of their user.", ["stage"])
-UNACKED = Gauge(
-    "sager_unacked", "Events taken and not acknowledged yet, also finished ones behind a slow one.", ["stage"]
-)
+UNACKED = Gauge("sager_unacked", "Events taken and not acknowledged, also finished ones behind a slow one.", ["stage"])
 LAG = Gauge("sager_lag_records", "Records on this worker's partitions that it has not committed yet.", ["topic"])
 OLDEST = Gauge(
     "sager_oldest_unprocessed_timestamp_seconds",
@@ -81,9 +79,7 @@ LOOP_DELAY = Histogram(
     buckets=(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30),
 )
 STATE_ENTRIES = Gauge("sager_state_entries", "Entries in this worker's share of a table.", ["table"])
-STATE_BYTES = Gauge(
-    "sager_state_bytes", "Their keys and values: estimated from a sample in memory, on disk with RocksDB.", ["table"]
-)
+STATE_BYTES = Gauge("sager_state_bytes", "Their keys and values: a sample's estimate, or RocksDB's.", ["table"])
 RECOVERY_SECONDS = Histogram(
     "sager_recovery_seconds",
     "From the assignment of partitions to the end of their tables' recovery.",
@@ -96,13 +92,9 @@ PROGRESS = Gauge("sager_progress_timestamp_seconds", "When this worker last fini
 
 WEIGHT = Gauge("sager_weight", "Learned weight of a part of the ranking score, by domain.", ["domain", "part"])
 CHANGES = Counter("sager_skill_changes", "Changes merged into skills, by kind.", ["kind"])
-TIER_CHANGES = Counter(
-    "sager_tier_changes", "Changes that moved a line to another tier, by kind.", ["kind", "before", "after"]
-)
+TIER_CHANGES = Counter("sager_tier_changes", "Changes that moved a line to another tier.", ["kind", "before", "after"])
 PRIVATE = Counter("sager_private", "Values that the privacy filter removed, by kind.", ["kind"])
-UNVOUCHED = Counter(
-    "sager_unvouched", "New skill lines that the output policy withholds from models, by reason.", ["why"]
-)
+UNVOUCHED = Counter("sager_unvouched", "New skill lines that the output policy withholds from models.", ["why"])
 FORGOTTEN = Counter("sager_forgotten", "Erasures carried out, by scope.", ["scope"])
 REFUSED = Counter("sager_proposals_refused", "Proposals that the merge or the validation refused, by reason.", ["why"])
 SKILL_CHARACTERS = Histogram(
@@ -110,50 +102,28 @@ SKILL_CHARACTERS = Histogram(
     "Length of written skills, as people read them.",
     buckets=(100, 250, 500, 750, 1_000, 1_250, 1_400, 1_500),
 )
-SLIM_TOKENS = Histogram(
-    "sager_slim_tokens", "Length of the slim skills that were sent.", buckets=(0, 5, 10, 15, 20, 25, 30, 50)
-)
+SLIM_TOKENS = Histogram("sager_slim_tokens", "Length of sent slim skills.", buckets=(0, 5, 10, 15, 20, 25, 30, 50))
 SELECTION_RANK = Histogram(
     "sager_selection_rank",
     "Rank of the chosen item; the share up to k is Hit@k.",
     ["domain", "arm"],
     buckets=(1, 2, 3, 4, 5, 10, 20, 50),
 )
-NDCG = Counter(
-    "sager_selection_ndcg", "Sum of NDCG@3 and NDCG@5 over selections, by domain and arm.", ["domain", "arm", "at"]
-)
-SEVERAL_TAKEN = Counter(
-    "sager_several_taken", "Selections of more than one item of a list, by domain and arm.", ["domain", "arm"]
-)
-ABSTENTIONS = Counter(
-    "sager_abstentions", "Lists that apps report without a selection, by domain and arm.", ["domain", "arm"]
-)
+NDCG = Counter("sager_selection_ndcg", "Sum of NDCG@3 and NDCG@5 over selections.", ["domain", "arm", "at"])
+SEVERAL_TAKEN = Counter("sager_several_taken", "Selections of more than one item of a list.", ["domain", "arm"])
+ABSTENTIONS = Counter("sager_abstentions", "Lists that apps report without a selection.", ["domain", "arm"])
 SIGNALS = Counter("sager_signals", "Signals about items, by domain, kind and outcome.", ["domain", "signal", "outcome"])
-CORRECTIONS = Counter(
-    "sager_corrections", "Corrections of rankings or items, by domain and outcome.",
-    ["domain", "outcome"],
-)  # fmt: skip
-STATEMENTS = Counter(
-    "sager_statements", "Statements added to skills or removed, by domain, stance and change.",
-    ["domain", "stance", "change"],
-)  # fmt: skip
-SHIFTS = Counter(
-    "sager_shifts",
-    "Changes of taste, by domain and evidence: stated, observed, overtaken or faded.",
-    ["domain", "kind"],
-)  # fmt: skip
+CORRECTIONS = Counter("sager_corrections", "Corrections of rankings or items.", ["domain", "outcome"])
+STATEMENTS = Counter("sager_statements", "Statements added to skills or removed.", ["domain", "stance", "change"])
+SHIFTS = Counter("sager_shifts", "Changes of taste: stated, observed, overtaken or faded.", ["domain", "kind"])
 CHUNKS = Counter("sager_chunks", "Closed chunks of conversations, by reason.", ["reason"])
 WAITING_TURNS = Gauge("sager_waiting_turns", "Conversation turns that wait for processing.")
 CARD_CHANGES = Counter("sager_card_changes", "Changes of card lines, by kind.", ["kind"])
 NOT_KEPT = Counter("sager_card_not_kept", "Statements in conversations that no card stores, by reason.", ["kind"])
 QUESTIONS = Counter("sager_questions", "Rankings with a clarifying question, by domain.", ["domain"])
-NOTHING_SUITS = Counter(
-    "sager_nothing_suits", "Rankings whose items probably all fit the user badly, by domain.", ["domain"]
-)
+NOTHING_SUITS = Counter("sager_nothing_suits", "Rankings whose items probably all fit the user badly.", ["domain"])
 FACETS_DROPPED = Counter("sager_facets_dropped", "Facets that the quality filter refused, by reason.", ["why"])
-RANK_FALLBACKS = Counter(
-    "sager_rank_fallbacks", "Parts of rankings without an answer of the LLM: slim or rank.", ["part"]
-)
+RANK_FALLBACKS = Counter("sager_rank_fallbacks", "Parts of rankings without an answer of the LLM.", ["part"])
 RANK_REPAIRS = Counter("sager_rank_repairs", "Item ids that a model omitted from a ranking, invented or repeated.")
 
 # --- the LLM endpoint
@@ -163,24 +133,18 @@ LLM_TOKENS = Counter("sager_llm_tokens", "Tokens sent and received, by prompt.",
 LLM_COST = Counter("sager_llm_cost_dollars", "Cost of the calls at the configured prices, by prompt.", ["prompt"])
 LLM_BUDGET = Gauge("sager_llm_budget_dollars", "Daily budget of all workers; 0: no budget.")
 LLM_SECONDS = Histogram("sager_llm_seconds", "Duration of one call, by prompt.", ["prompt"], buckets=_LATENCY)
-LLM_CIRCUIT = Gauge(
-    "sager_llm_circuit_state", "State of the circuit breaker: 0 closed, calls go out; 1 half-open; 2 open."
-)
-LLM_OPENINGS = Counter(
-    "sager_llm_circuit_openings", "Openings of the circuit breaker, by the failure that caused them.", ["outcome"]
-)
+LLM_CIRCUIT = Gauge("sager_llm_circuit_state", "State of the circuit breaker: 0 closed, 1 half-open, 2 open.")
+LLM_OPENINGS = Counter("sager_llm_circuit_openings", "Openings of the circuit breaker.", ["outcome"])
 LLM_WAITING = Gauge("sager_llm_waiting", "Contrasts that wait for the LLM endpoint to recover.")
 GATED = Counter("sager_llm_gated", "Choices without an LLM call, because no proposal could follow from them.")
-REASONER_FAILURES = Counter(
-    "sager_reasoner_failures", "Contrasts without an answer of the reasoner, by the action taken.", ["action"]
-)
+REASONER_FAILURES = Counter("sager_reasoner_failures", "Contrasts without an answer of the reasoner.", ["action"])
 
 MAX_LABELS = 20
 OTHER = "other"
 
 
 class BoundedLabels(dict[str, str]):
-    """Label values that users choose: the first ones keep their names, the rest share `other`."""
+    """Label values that users choose; beyond the first, all are `other`."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         super().__init__((name, name) for name in known)

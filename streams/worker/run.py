@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections.abc import Callable
 
 from streams.settings import Settings
 from streams.worker.create import GracefulWorker, create
@@ -24,32 +23,23 @@ def run(settings: Settings, health: WorkerHealth) -> None:
     for name in ("faust", "mode", "aiokafka", "streams.worker.runtime.recovery"):
         logging.getLogger(name).setLevel(logging.WARNING)
     for handler in logging.getLogger().handlers:
-        handler.addFilter(RateLimitFilter(REPETITIVE))
+        handler.addFilter(RateLimitFilter())
     worker.execute_from_commandline()
 
 
 class RateLimitFilter(logging.Filter):
-    """Passes each message of these loggers once per `seconds`, and counts the others."""
+    """Passes a message of these loggers once per ten seconds."""
 
-    def __init__(
-        self, names: tuple[str, ...], seconds: float = REPEAT_SECONDS, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._names, self._seconds, self._clock = names, seconds, clock
         self._logged: dict[tuple[str, str], float] = {}
-        self._held: dict[tuple[str, str], int] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return true to log the record, with the number of suppressed ones like it."""
-        if record.exc_info or not any(
-            record.name == name or record.name.startswith(f"{name}.") for name in self._names
-        ):
+        """Return true to log the record."""
+        if record.exc_info or not record.name.startswith(REPETITIVE):
             return True
-        message, now = (record.name, str(record.msg)), self._clock()
-        if now - self._logged.get(message, float("-inf")) < self._seconds:
-            self._held[message] = self._held.get(message, 0) + 1
+        message, now = (record.name, str(record.msg)), time.monotonic()
+        if now - self._logged.get(message, float("-inf")) < REPEAT_SECONDS:
             return False
         self._logged[message] = now
-        if held := self._held.pop(message, 0):
-            record.msg, record.args = f"{record.getMessage()} (and {held} more like it)", ()
         return True

@@ -1,11 +1,11 @@
 """Reads skills, and writes all their versions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from operators.language.output_policy import OutputGate
-from operators.learning.fold import OutOfOrder, document_length, fold, next_diff
+from operators.learning.fold import document_length, fold, next_diff
 from operators.redaction import placeholder, redact_skill_log, was_about
 from operators.steps import EvolveStep
 from operators.steps.evolve import EvolveEffects, EvolveOutcome, EvolveState, SkillVersion
@@ -24,35 +24,35 @@ from streams.worker.deps import Deps
 from streams.worker.runtime.dispatch import BatchReader
 from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
-from streams.worker.writer import LogIncomplete, VersionedWriter
+from streams.worker.writer import VersionedWriter
 
 # Events that lead to a version of a skill, besides erasures.
 Answered = Contrast | Interaction | Feedback | Correction | Abstention | SkillCommand
 
 
 def current_skill(tables: Tables, deps: Deps, record: Answered | RankRequest) -> PolicySkill:
-    """Return the user's skill in a domain; at first the seed, version 0."""
+    """Return a user's skill in a domain; at first version 0."""
     user_id, domain = record.user_id, record.domain
     key = compound_key(user_id, domain)
     skill = tables.skills.read(key)
     if skill is not None:
         return skill
-    profile, population = tables.profiles.read(key), deps.global_skills
-    return deps.start.skill(user_id, domain, record, profile, population.template(domain), population.usual(domain))
+    profile, population = tables.profiles.read(key), deps.global_skills.of(domain)
+    return deps.start.skill(user_id, domain, record, profile, population.template, population.usual)
 
 
 class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
     """Reads skills and writes their versions; callers hold the user's lock."""
 
     def __init__(self, reader: BatchReader, tables: Tables, producer: Producer, deps: Deps, step: EvolveStep) -> None:
-        super().__init__(reader, tables.skills, producer, deps.settings, SkillDiff)
+        super().__init__(reader, tables.skills, producer, deps.settings, SkillDiff, fold)
         self._tables, self._deps, self._step = tables, deps, step
 
     def read(self, record: Answered, receipt: Receipt | None = None, memory: Memory | None = None) -> EvolveState:
-        """Return the input of a step: the user's newest skill, and the domain's population."""
-        population, domain = self._deps.global_skills, record.domain
+        """Return a step's input: the newest skill, and the domain's population."""
+        population = self._deps.global_skills.of(record.domain)
         known = current_skill(self._tables, self._deps, record), receipt, memory
-        return EvolveState(*known, population.shares(domain), population.usual(domain), population.popularity(domain))
+        return EvolveState(*known, population.shares, population.usual, population.popularity)
 
     async def apply_step(
         self, event: Any, record: Answered, act: Callable[[EvolveState], EvolveEffects]
@@ -76,7 +76,7 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
             count(version.diff, version.skill, self._step.gate)
 
     async def complete(self, event: Any, state: EvolveState) -> None:
-        """Send records of the newest version that a dead worker may not have sent."""
+        """Send the newest version's records that a dead worker may have left."""
         topics = (SkillDiff.TOPIC, SlimSkill.TOPIC)
         if found := await self._unsent(event, state.skill, (), *topics):
             diff, slim = found
@@ -91,7 +91,7 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
             await self._erase(event, skill, diffs, (SlimSkill.TOPIC, key))
 
     async def erase_line(self, event: Any, request: ForgetRequest, position: Position, skill: PolicySkill) -> None:
-        """Rewrite a skill's log without a line, then write a version that removes the line.
+        """Rewrite a skill's log without a line, then remove the line.
 
         Raises LogIncomplete, with nothing changed, if the log has gaps.
         """
@@ -114,19 +114,8 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
             reasoned_by=Provenance(reasoner=f"command by {request.actor}"),
             source=position,
         )
-        state = EvolveState(again, shares=self._deps.global_skills.shares(skill.domain))
+        state = EvolveState(again, shares=self._deps.global_skills.of(skill.domain).shares)
         await self.apply(event, self._step.version(state, diff, always=True))
-
-    def _key(self, value: PolicySkill) -> bytes:
-        return compound_key(value.user_id, value.domain)
-
-    _name = _key
-
-    def _fold(self, log: Sequence[SkillDiff]) -> PolicySkill | None:
-        try:
-            return next(iter(fold(log).values()), None)
-        except OutOfOrder as error:
-            raise LogIncomplete(str(error)) from error
 
 
 def _records(version: SkillVersion) -> list[SkillDiff | SlimSkill]:
@@ -136,7 +125,7 @@ def _records(version: SkillVersion) -> list[SkillDiff | SlimSkill]:
 
 
 def count(diff: SkillDiff, evolved: PolicySkill, gate: OutputGate) -> None:
-    """Count the changes of a version, and observe the length of its skill."""
+    """Count the changes of a version, and its skill's length."""
     metrics.SKILL_CHARACTERS.observe(document_length(evolved.attributes, evolved.strategy))
     for line in diff.seed or ():
         metrics.labelled(metrics.CHANGES, metrics.SEEDED).inc()
@@ -151,19 +140,10 @@ def count(diff: SkillDiff, evolved: PolicySkill, gate: OutputGate) -> None:
         metrics.labelled(metrics.UNVOUCHED, held).inc()
     for refused in diff.refused:
         metrics.labelled(metrics.REFUSED, refused.why).inc()
-    if diff.stated or diff.shifted or any(change.kind in _SHIFTS for change in diff.changes):
-        _count_taste(diff)
-
-
-_SHIFTS = (SkillChangeKind.SHIFTED, SkillChangeKind.FADED, SkillChangeKind.OVERTAKEN)
-_STANCES = frozenset(Stance)
-
-
-def _count_taste(diff: SkillDiff) -> None:
     domain = metrics.DOMAINS[diff.domain]
     for each in diff.stated:
         stance = each.statement_id.partition(":")[0] if each.statement is None else each.statement.stance
-        known = stance if stance in _STANCES else metrics.OTHER
+        known = stance if stance in frozenset(Stance) else metrics.OTHER
         metrics.labelled(metrics.STATEMENTS, domain, known, each.kind).inc()
     for kind in filter(None, map(partial(_shift, diff), diff.changes)):
         metrics.labelled(metrics.SHIFTS, domain, kind).inc()

@@ -1,7 +1,7 @@
 """A worker's tables as decoded values, and the locks for sharing them."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Generic
 from weakref import WeakValueDictionary
 
@@ -17,7 +17,7 @@ from streams.caching import LruCache
 from streams.worker.runtime.producer import MessageSizeTooLarge, Producer, RecordPosition
 from streams.worker.runtime.state import LogFirstTable
 
-DECODED_VALUES, PRIMED_RECORDS = 4_000, 1_000
+DECODED_VALUES = 4_000
 
 _Decoded = LruCache[tuple[str, bytes], tuple[bytes, Model]]
 
@@ -27,16 +27,9 @@ class StateTable(Generic[ModelT]):
 
     # Decoding costs more than the rest of a stage's work.
 
-    def __init__(
-        self,
-        table: LogFirstTable,
-        model: type[ModelT],
-        producer: Producer,
-        decoded: _Decoded,
-        on_delete: Callable[[], None],
-    ) -> None:
+    def __init__(self, table: LogFirstTable, model: type[ModelT], producer: Producer, decoded: _Decoded) -> None:
         self.table, self.name = table, str(table.name)
-        self._model, self._producer, self._decoded, self._on_delete = model, producer, decoded, on_delete
+        self._model, self._producer, self._decoded = model, producer, decoded
         self._locks: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
     def lock(self, key: bytes) -> asyncio.Lock:
@@ -56,7 +49,7 @@ class StateTable(Generic[ModelT]):
         return value
 
     async def write(self, event: Any, key: bytes, value: ModelT) -> None:
-        """Set a value once the changelog has it; raise PartitionRevoked if its partition has moved."""
+        """Set a value once the changelog has it, or raise PartitionRevoked."""
         raw, before = encode(value), self.table.stored_bytes(key)
         sent = await self._send(event, key, raw)
         # After a rebalance, recovery may have set a newer value from the changelog already.
@@ -66,20 +59,19 @@ class StateTable(Generic[ModelT]):
                 self._decoded.put((self.name, key), (stored, value))
 
     async def delete(self, event: Any, key: bytes) -> None:
-        """Remove a value, if any, once the changelog has the tombstone; raises as `write` does."""
+        """Remove a value once the changelog has it; raises as `write` does."""
         sent = await self._send(event, key, None)
         if event.generation_id == self._producer.generation():
             self.table.store_value(key, None, sent)
         self._decoded.drop((self.name, key))
-        self._on_delete()
 
     async def _send(self, event: Any, key: bytes, raw: bytes | None) -> RecordPosition:
-        partition = event.partition
-        self.table.begin_write(partition, key)
+        writes = self.table.writes[event.partition]
+        writes.begin(key)
         try:
-            return await self._producer.send(event, self.name, key, raw, partition)
+            return await self._producer.send(event, self.name, key, raw, event.partition)
         except MessageSizeTooLarge:
-            self.table.cancel_write(partition, key)
+            writes.cancel(key)
             raise
 
 
@@ -89,11 +81,10 @@ class Tables:
     def __init__(self, faust_tables: Mapping[str, LogFirstTable], producer: Producer) -> None:
         self.by_name = faust_tables
         decoded: _Decoded = LruCache(DECODED_VALUES)
-        self._primed: LruCache[bytes, Model] = LruCache(PRIMED_RECORDS)
         self._user_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
         def table(base: str, model: type[ModelT]) -> StateTable[ModelT]:
-            return StateTable(faust_tables[base], model, producer, decoded, self._clear_primed)
+            return StateTable(faust_tables[base], model, producer, decoded)
 
         self.skills = table("skills", PolicySkill)
         self.profiles = table("profiles", Profile)
@@ -105,7 +96,7 @@ class Tables:
         self.weights = table("weights", Weights)
 
     def user_lock(self, user_id: str) -> asyncio.Lock:
-        """Return the lock of a user's skills and card; holders call no model."""
+        """Return the lock of a user's state; holders call no model."""
         return self._user_locks.setdefault(user_id, asyncio.Lock())
 
     def receipt(self, user_id: str) -> Receipt | None:
@@ -116,19 +107,3 @@ class Tables:
         """Return a cache-busting token that changes after any erasure for this user."""
         raw = self.receipts.table.stored_bytes(subject_digest(user_id).encode())
         return "" if raw is None else str(hash(raw))
-
-    def prime_cache(self, raw: bytes, record: Model) -> None:
-        """Cache a record that this worker sends and will read, for `decode`."""
-        self._primed.put(raw, record)
-
-    def decode(self, model: type[ModelT], value: bytes | None) -> ModelT:
-        """Return the event in these bytes; raise BadRecord if invalid."""
-        made = None if value is None else self._primed.get(value)
-        if value is None or not isinstance(made, model):
-            return decode(model, value)
-        self._primed.drop(value)
-        return made
-
-    def _clear_primed(self) -> None:
-        # A deleted value may be part of an erasure, and primed records may hold the same data.
-        self._primed.drop_where(lambda _: True)

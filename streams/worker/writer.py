@@ -1,4 +1,4 @@
-"""Writes versions of skills and cards: the table first, then the log, each version once.
+"""Writes versions of skills and cards, each once: table, then log.
 
 1. The value is written to its table, with its newest diff inside.
 2. The diff is sent to the log, and the slim skill to its topic.
@@ -11,14 +11,15 @@ event is not acknowledged yet.
 import asyncio
 import logging
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 
+from operators.cards.fold import CardOutOfOrder
+from operators.learning.fold import OutOfOrder
 from operators.seals import seal_log
 from schemas import (
     TOPICS,
@@ -32,7 +33,6 @@ from schemas import (
     compound_key,
     decode,
     encode,
-    key_prefix,
 )
 from streams.caching import LruCache
 from streams.kafka.scanner import Scanner
@@ -57,7 +57,7 @@ DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
 
 
 class NewestVersion(NamedTuple):
-    """The newest version on a topic, with the text of a slim skill."""
+    """The newest version on a topic; for slim skills, its text."""
 
     version: int
     text: str = ""
@@ -74,32 +74,19 @@ class _TailRead(NamedTuple):
 
 
 class OutputTail:
-    """Reads the ends of skill-diffs, slim-skills, card-diffs and outcomes, again after each rebalance."""
+    """Reads the ends of output topics, again after each rebalance."""
 
     def __init__(self, settings: Settings, generation: Callable[[], int]) -> None:
         self._settings, self._generation = settings, generation
         self._of_generation = -1
         self._tails: dict[tuple[str, int], _TailRead] = {}
-        self._here: LruCache[bytes, int] = LruCache(MAX_MARKS)
-
-    def mark_sent(self, key: bytes, version: int) -> None:
-        """Record that this process has sent all records of a version."""
-        self._here.put(key, version)
-
-    def is_sent(self, key: bytes, version: int) -> bool:
-        """Return true if this process has sent the version or a newer one."""
-        return (self._here.get(key) or 0) >= version
-
-    def forget(self, key: bytes) -> None:
-        """Drop an erased skill or card, whose versions start again at 1."""
-        self._here.drop(key)
 
     async def newest(
         self, topic: str, partition: int, key: bytes, from_ms: int, since: float | None = None
     ) -> NewestVersion | None:
         """Return the newest version at the end of a partition, if any.
 
-        The key of a skill is `["user","domain"]`, of a card the start `["user",`, of an outcome its id. Versions sent
+        `key` is that of the skill or card in its table, or the id of the outcome. Versions sent
         before `from_ms` may be missed. An end that was read before `since` (monotonic seconds) is read again.
         """
         if self._generation() != self._of_generation:
@@ -145,8 +132,8 @@ def _add(tail: Tail, base: str, key: bytes, value: bytes | None) -> None:
     if value is None:  # erased: versions start again at 1
         try:
             owner, domain, *_ = orjson.loads(key)
-            tail.pop(key_prefix(owner) if base == CardDiff.TOPIC else compound_key(owner, domain), None)
-        except (ValueError, TypeError):
+            tail.pop(owner.encode() if base == CardDiff.TOPIC else compound_key(owner, domain), None)
+        except (ValueError, TypeError, AttributeError):
             pass
         return
     try:
@@ -165,14 +152,14 @@ def _entry(base: str, value: bytes) -> tuple[bytes, NewestVersion]:
         case SlimSkill() as slim:
             return compound_key(slim.user_id, slim.domain), NewestVersion(slim.skill_version, slim.text)
         case CardDiff() as card_diff:
-            return key_prefix(card_diff.user_id), NewestVersion(card_diff.version)
+            return card_diff.user_id.encode(), NewestVersion(card_diff.version)
         case RankingOutcome() as outcome:
             return outcome.event_id.encode(), NewestVersion(1)
     raise AssertionError(f"the end of {base} is not needed")
 
 
 def read_versions(settings: Settings, model: type[DiffT], partition: int, start: bytes) -> list[DiffT]:
-    """Return all versions under keys with this start, in order; the newest record per key."""
+    """Return all versions under keys with this start, in order."""
     found: dict[bytes, DiffT] = {}
     with Scanner(settings) as scanner:
         where = TopicPartition(settings.topic(model.TOPIC), partition, OFFSET_BEGINNING)
@@ -192,31 +179,31 @@ ValueT = TypeVar("ValueT", PolicySkill, Card)
 
 
 class LogIncomplete(Exception):
-    """The log of a skill or card has gaps, so it cannot be rewritten."""
+    """A log has gaps, so it cannot be rewritten."""
 
 
-class VersionedWriter(ABC, Generic[ValueT, DiffT]):
+class VersionedWriter(Generic[ValueT, DiffT]):
     """Writes versions of one kind of value; callers hold the user's lock."""
 
     def __init__(
-        self, reader: BatchReader, table: StateTable[ValueT], producer: Producer, settings: Settings, diff: type[DiffT]
+        self,
+        reader: BatchReader,
+        table: StateTable[ValueT],
+        producer: Producer,
+        settings: Settings,
+        diff: type[DiffT],
+        fold: Callable[[Sequence[DiffT]], Mapping[Any, ValueT]],
     ) -> None:
         self._reader, self._producer, self._settings = reader, producer, settings
         self._table: StateTable[ValueT] = table
         self._diff: type[DiffT] = diff
+        self._fold: Callable[[Sequence[DiffT]], Mapping[Any, ValueT]] = fold
         self._tail = OutputTail(settings, producer.generation)
+        # The newest version with all records sent by this process, by key.
+        self._sent: LruCache[bytes, int] = LruCache(MAX_MARKS)
 
-    @abstractmethod
     def _key(self, value: ValueT) -> bytes:
-        """Return the value's key in its table."""
-
-    @abstractmethod
-    def _name(self, value: ValueT) -> bytes:
-        """Return the value's key in `OutputTail`."""
-
-    @abstractmethod
-    def _fold(self, log: Sequence[DiffT]) -> ValueT | None:
-        """Return the value that a log folds to; raise LogIncomplete if the log has gaps."""
+        return TOPICS[self._table.name].key_of(value)
 
     async def write(self, event: Any, value: ValueT, records: Sequence[DiffT | SlimSkill]) -> None:
         """Write a version, then send its records."""
@@ -225,8 +212,8 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
 
     async def send(self, event: Any, value: ValueT, records: Sequence[DiffT | SlimSkill]) -> None:
         """Send the records of a version that is in its table."""
-        await asyncio.gather(*(self._send(event, record, self._name(value)) for record in records))
-        self._tail.mark_sent(self._name(value), value.version)
+        await asyncio.gather(*(self._send(event, record, self._key(value)) for record in records))
+        self._sent.put(self._key(value), value.version)
 
     async def _send(self, event: Any, record: DiffT | SlimSkill, name: bytes) -> None:
         topic, partition = TOPICS[record.TOPIC], event.partition
@@ -247,12 +234,12 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
         `pending` holds the ids of events that are acknowledged but unfinished.
         """
         last = value.last_diff
-        if last is None or self._tail.is_sent(self._name(value), value.version):
+        if last is None or (self._sent.get(self._key(value)) or 0) >= value.version:
             return []
         if last.event_id not in pending and (last.source is None or self._reader.is_acknowledged(last.source)):
             return []
         # Concurrently, as the first choice after a takeover waits for them.
-        where = event.partition, self._name(value), _answered_ms(last)
+        where = event.partition, self._key(value), _answered_ms(last)
         asks = [(f"reading the end of {topic}", partial(self._tail.newest, topic, *where)) for topic in topics]
         return await asyncio.gather(*(self._producer.retry(event, *ask) for ask in asks))
 
@@ -261,7 +248,7 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
         await self._send_all(event, [(topic, key, None) for topic, key in others])
         # Last: a repeated request reads from it which versions to remove.
         await self._table.delete(event, self._key(value))
-        self._tail.forget(self._name(value))
+        self._sent.drop(self._key(value))  # its versions start again at 1
 
     async def _log(self, event: Any, start: bytes, version: int) -> list[DiffT]:
         ask = partial(asyncio.to_thread, read_versions, self._settings, self._diff, event.partition, start)
@@ -277,7 +264,10 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
         the result is not at this version.
         """
         sealed = seal_log(changed, self._settings.chain_key_bytes)
-        value = self._fold(sealed)
+        try:
+            value = next(iter(self._fold(sealed).values()), None)
+        except (OutOfOrder, CardOutOfOrder) as error:
+            raise LogIncomplete(str(error)) from error
         if value is None or value.version != version:
             raise LogIncomplete(f"the log is at version {value.version if value else 0}, not at {version}")
         key_of = TOPICS[self._diff.TOPIC].key_of
@@ -292,5 +282,5 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
 
 
 def _answered_ms(diff: DiffT) -> int:
-    """Return when Kafka logged the event of a version, which cannot have been sent before."""
+    """Return when Kafka logged a version's event, before its diff."""
     return 0 if diff.source is None else diff.source.timestamp_ms

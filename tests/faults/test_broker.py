@@ -17,7 +17,7 @@ from streams.settings import Settings
 from streams.worker.runtime.watchdog import Watchdog
 from tests.conftest import APACHE
 from tests.faults.load import Load
-from tests.faults.oracle import Run, assert_the_graph_knows_each_choice_once, assert_undisturbed, times
+from tests.faults.oracle import Run, times
 from tests.faults.test_kills import BROKER
 from tests.harness import Harness
 
@@ -86,8 +86,7 @@ def test_a_broker_is_killed_and_restarts(on: Callable[[int], tuple[Kafka, Harnes
             run.recovery_seconds.append(wait_for_every_partition(harness, max(killed, time.time() - 1)))
             run.recovery_seconds[-1] = time.time() - killed
 
-    outputs = assert_undisturbed(harness, run, load.rankings, load.selections, may_be_resent=True)
-    assert_the_graph_knows_each_choice_once(outputs, load.choices)
+    load.assert_undisturbed(harness, run, may_be_resent=True)
 
 
 def test_a_broker_that_is_absent_for_long(on: Callable[[int], tuple[Kafka, Harness]]) -> None:
@@ -104,8 +103,7 @@ def test_a_broker_that_is_absent_for_long(on: Callable[[int], tuple[Kafka, Harne
             kafka.start()
             run.recovery_seconds.append(wait_for_every_partition(harness, time.time()))
 
-    outputs = assert_undisturbed(harness, run, load.rankings, load.selections, may_be_resent=True)
-    assert_the_graph_knows_each_choice_once(outputs, load.choices)
+    load.assert_undisturbed(harness, run, may_be_resent=True)
 
 
 @pytest.mark.seldom
@@ -131,8 +129,7 @@ def test_a_cluster_that_loses_one_of_three_brokers(on: Callable[[int], tuple[Kaf
                 kafka.start()
                 wait_until_in_sync(harness, admin)
 
-    outputs = assert_undisturbed(harness, run, load.rankings, load.selections, may_be_resent=True)
-    assert_the_graph_knows_each_choice_once(outputs, load.choices)
+    load.assert_undisturbed(harness, run, may_be_resent=True)
 
 
 def impatient_watchdog(settings: Settings) -> Watchdog:

@@ -24,7 +24,6 @@ from tests.faults.oracle import (
     Run,
     assert_heard,
     assert_one_version_each,
-    assert_the_graph_knows_each_choice_once,
     assert_undisturbed,
     times,
 )
@@ -68,8 +67,7 @@ def test_kill_9_of_the_only_worker(harness: Harness) -> None:
                 shutil.rmtree(harness.settings.data_dir / "worker" / "worker", ignore_errors=True)
             worker = harness.worker(store=STORE)
 
-    outputs = assert_undisturbed(harness, run, load.rankings, load.selections)
-    assert_the_graph_knows_each_choice_once(outputs, load.choices)
+    load.assert_undisturbed(harness, run)
 
 
 @pytest.mark.thorough
@@ -107,8 +105,7 @@ def test_kill_9_among_three_workers(harness: Harness) -> None:
             workers[name] = harness.peer(name)
         run.recovery_seconds.append(wait_for_a_new_diff(harness))
 
-    outputs = assert_undisturbed(harness, run, load.rankings, load.selections)
-    assert_the_graph_knows_each_choice_once(outputs, load.choices)
+    load.assert_undisturbed(harness, run)
 
 
 @pytest.mark.thorough
@@ -128,8 +125,7 @@ def test_kill_9_with_llm_calls_in_flight(harness: Harness) -> None:
                 harness.kill(worker)
                 worker = harness.worker(**llm)
 
-        outputs = assert_undisturbed(harness, run, load.rankings, load.selections, by_rules=False)
-    assert_the_graph_knows_each_choice_once(outputs, load.choices)
+        outputs = load.assert_undisturbed(harness, run, by_rules=False)
     assert {diff.reasoned_by.reasoner for diff in outputs.diffs} == {"llm"}
 
 
@@ -170,8 +166,7 @@ def test_workers_join_leave_and_die(harness: Harness) -> None:
             harness.kill(working.pop(dies))
             run.recovery_seconds.append(wait_for_a_new_diff(harness))
 
-    outputs = assert_undisturbed(harness, run, load.rankings, load.selections)
-    assert_the_graph_knows_each_choice_once(outputs, load.choices)
+    load.assert_undisturbed(harness, run)
 
 
 @pytest.mark.thorough
@@ -194,8 +189,7 @@ def test_a_frozen_worker_that_resumes_writes_nothing_stale(harness: Harness) -> 
                 frozen.send_signal(signal.SIGCONT)
             time.sleep(6)
 
-    outputs = assert_undisturbed(harness, run, load.rankings, load.selections, may_arrive_late=True)
-    assert_the_graph_knows_each_choice_once(outputs, load.choices)
+    load.assert_undisturbed(harness, run, may_arrive_late=True)
 
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

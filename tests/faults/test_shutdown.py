@@ -16,7 +16,7 @@ from streams.settings import Settings
 from streams.shutdown import EXIT_CODE
 from tests.builders import slate
 from tests.faults.load import Load
-from tests.faults.oracle import Run, assert_the_graph_knows_each_choice_once, assert_undisturbed, times
+from tests.faults.oracle import Run, assert_undisturbed, times
 from tests.faults.test_kills import BROKER, wait_for_a_new_diff
 from tests.harness import Harness
 from tests.openai_server import Act, OpenAiServer, threaded
@@ -73,8 +73,7 @@ def test_events_in_flight_are_finished_and_not_repeated(harness: Harness) -> Non
                 harness.processes.remove(worker)
                 assert server.in_flight == 0, "it hung up on a call"
 
-        outputs = assert_undisturbed(harness, run, load.rankings, load.selections, by_rules=False)
-        assert_the_graph_knows_each_choice_once(outputs, load.choices)
+        load.assert_undisturbed(harness, run, by_rules=False)
         # Of each choice the endpoint was asked once, by whoever had it in flight.
         assert len(server.times) == len(load.selections)
     assert metric(ports[-1], "sager_events_total", outcome="evolved") > 0
@@ -113,8 +112,7 @@ def test_events_not_finished_in_time_come_again(
             harness.worker("successor", **with_calls(server))
             run.recovery_seconds.append(wait_for_a_new_diff(harness))
 
-        outputs = assert_undisturbed(harness, run, load.rankings, load.selections, by_rules=False)
-    assert_the_graph_knows_each_choice_once(outputs, load.choices)
+        load.assert_undisturbed(harness, run, by_rules=False)
 
 
 @pytest.mark.thorough

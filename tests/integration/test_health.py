@@ -114,7 +114,7 @@ def test_the_watchdogs_verdict_is_that_the_worker_is_dead(harness: Harness) -> N
     health, may_end, progressed = WorkerHealth(), threading.Event(), time.monotonic()
     watchdog = Watchdog(impatient, lambda: progressed, lambda: ours if may_end.is_set() else set(), print)
     watchdog.start()
-    health.set_watchdog(watchdog)
+    health.watchdog = watchdog
     assert health.why_not_live() == []
 
     may_end.set()

@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from infra.kafka.secured import OpensslUnavailable, Secured, authority
 from streams.cli.errors import error_message
 from streams.exceptions import SecurityMisconfigured
-from streams.kafka.clients import client_config, producer_config
-from streams.kafka.security import tls_context
+from streams.kafka.clients import client_config, producer_config, tls_context
 from streams.settings import Settings
 from streams.worker.create import credentials
 

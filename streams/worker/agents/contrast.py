@@ -1,4 +1,4 @@
-"""Agent `contrast`: joins rankings and selections, in any order, to contrasts and abstentions (paper 2.5).
+"""Agent `contrast`: joins rankings and selections in any order (paper 2.5).
 
 It is two Faust agents over one table, so that one topic can wait while the other catches up.
 """
@@ -24,8 +24,8 @@ from operators.seals import without_unproven_fields
 from schemas import Abstention, Contrast, Position, Ranking, Selection, compound_key, encode
 from streams.worker import metrics
 from streams.worker.deps import Worker
-from streams.worker.runtime.dispatch import RecordBatch
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
+from streams.worker.runtime.dispatch import Batches, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
 
 STAGE = "contrast"
 CATCH_UP_SECONDS, POLL_SECONDS = 30.0, 0.02
@@ -38,14 +38,17 @@ def define(worker: Worker) -> None:
     of_rankings = defaultdict[int, KeyedExecutor](lambda: KeyedExecutor(contrasts.rankings))
     of_selections = defaultdict[int, KeyedExecutor](lambda: KeyedExecutor(contrasts.selections))
 
-    def join_rankings(batch: RecordBatch) -> None:
-        of_rankings[batch[0].partition].submit(batch)
+    @app.agent(batches_of(app, Ranking), name="contrast-rankings")
+    async def join_rankings(batches: Batches) -> None:
+        """Keeps rankings until they are answered."""
+        async for batch in batches:
+            of_rankings[batch[0].partition].submit(batch)
 
-    def join_selections(batch: RecordBatch) -> None:
-        of_selections[batch[0].partition].submit(batch)
-
-    define_agent(app, "contrast-rankings", [Ranking], join_rankings, "Keeps rankings until they are answered.")
-    define_agent(app, "contrast-selections", [Selection], join_selections, "Joins selections to their rankings.")
+    @app.agent(batches_of(app, Selection), name="contrast-selections")
+    async def join_selections(batches: Batches) -> None:
+        """Joins selections to their rankings."""
+        async for batch in batches:
+            of_selections[batch[0].partition].submit(batch)
 
 
 class ContrastAgent:
@@ -54,8 +57,8 @@ class ContrastAgent:
     def __init__(self, worker: Worker) -> None:
         app, self._tables, self._producer, self._deps = worker
         self._reader = app.reader
-        self.rankings = RecordDispatcher(worker, STAGE, self._on_ranking, Ranking)
-        self.selections = RecordDispatcher(worker, STAGE, self._on_selection, Selection)
+        self.rankings = RecordDispatcher(worker, STAGE, {Ranking: self._on_ranking})
+        self.selections = RecordDispatcher(worker, STAGE, {Selection: self._on_selection})
 
     async def _on_ranking(self, event: Any, ranking: Ranking, position: Position) -> str:
         ranking = without_unproven_fields(ranking, self._deps.ranking_key)
@@ -105,9 +108,7 @@ class ContrastAgent:
         # Send before the rings are written: a crash in between sends the same record again, and it is recognized.
         answer = step.abstention if step.contrast is None else step.contrast
         if answer is not None:
-            raw = encode(answer)
-            self._tables.prime_cache(raw, answer)
-            await self._producer.send(event, answer.TOPIC, step.state.user_id.encode(), raw)
+            await self._producer.send(event, answer.TOPIC, step.state.user_id.encode(), encode(answer))
         for waiting, outcome in step.refused:
             taken = ", ".join(waiting.selection.taken) or "none"
             detail = f"ranking {waiting.selection.ranking_id}, item {taken}"

@@ -17,7 +17,7 @@ from operators.language.ports import Interpretation
 from operators.steps.evolve import EvolveOutcome, EvolveState
 from operators.weights import outcome_of
 from schemas import RankingOutcome as ChoiceOutcome
-from schemas.base import Model, Position
+from schemas.base import Event, Position
 from schemas.codec import encode
 from schemas.commands import SkillCommand
 from schemas.corrections import Correction
@@ -36,11 +36,11 @@ from streams.worker.deps import Worker
 from streams.worker.erasure import ErasureHandler
 from streams.worker.items import remember
 from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
+from streams.worker.runtime.dispatch import Batches, batches_of
+from streams.worker.runtime.executor import Handler, KeyedExecutor, RecordDispatcher
 from streams.worker.skills import SkillWriter
 from streams.worker.writer import LogIncomplete, OutputTail
 
-READS = (Contrast, Feedback, Correction, Abstention, SkillCommand, ForgetRequest)
 # Extra events in flight, as a share: without them a slot of the model idles while results are written.
 QUEUED_SHARE = 0.5
 
@@ -49,12 +49,18 @@ def define(worker: Worker, reasoning: Reasoning, listener: ListenAgent) -> "Evol
     """Define the agent; `listener` writes the cards."""
     agent = EvolveAgent(worker, reasoning, listener)
     executor = KeyedExecutor(agent.records, in_flight_limit(worker.deps.settings))
-    define_agent(worker.app, "evolve", READS, executor.submit, "Writes skills; no other agent does.")
+
+    @worker.app.agent(batches_of(worker.app, *agent.records.models), name="evolve")
+    async def evolve(batches: Batches) -> None:
+        """Writes skills; no other agent does."""
+        async for batch in batches:
+            executor.submit(batch)
+
     return agent
 
 
 def in_flight_limit(settings: Settings) -> int:
-    """Return the limit of concurrent events: with a model, more than its concurrent calls."""
+    """Return the limit of concurrent events, which exceeds that of model calls."""
     uses_model = settings.reasoner is ReasonerName.LLM
     return settings.in_flight + (math.ceil(settings.in_flight * QUEUED_SHARE) if uses_model else 0)
 
@@ -72,30 +78,24 @@ class EvolveAgent:
         self._skills = SkillWriter(app.reader, tables, producer, deps, self._step)
         self._outcomes_tail = OutputTail(settings, producer.generation)
         self._forgetting = ErasureHandler(worker, self._skills, listener)
-        self.records = RecordDispatcher(worker, "evolve", self._handle, *READS)
+        handlers: dict[type[Event], Handler] = {
+            Contrast: self._on_contrast,
+            Feedback: self._on_feedback,
+            Correction: self._on_correction,
+            Abstention: self._on_abstention,
+            SkillCommand: self._on_command,
+            ForgetRequest: self._on_forget_request,
+        }
+        self.records = RecordDispatcher(worker, "evolve", handlers)
 
-    async def _handle(self, event: Any, record: Model, position: Position) -> str:
-        match record:
-            case Contrast():
-                return await self._on_contrast(event, record, position)
-            case Feedback():
-                return await self._on_feedback(event, record, position)
-            case Correction():
-                return await self._on_correction(event, record, position)
-            case Abstention():
-                return await self._skills.apply_step(
-                    event, record, lambda now: self._step.abstain(now, record, position)
-                )
-            case SkillCommand():
-                return await self._skills.apply_step(
-                    event, record, lambda now: self._step.command(now, record, position)
-                )
-            case ForgetRequest():
-                return await self._on_forget_request(event, record, position)
-        raise TypeError(type(record))
+    async def _on_abstention(self, event: Any, record: Abstention, position: Position) -> str:
+        return await self._skills.apply_step(event, record, lambda now: self._step.abstain(now, record, position))
+
+    async def _on_command(self, event: Any, record: SkillCommand, position: Position) -> str:
+        return await self._skills.apply_step(event, record, lambda now: self._step.command(now, record, position))
 
     async def visit(self, event: Any, visit: Interaction, item: ItemFacts, position: Position) -> None:
-        """Apply an interaction to a skill that exists already, for the agent `prior`."""
+        """Apply an interaction to an existing skill, for the agent `prior`."""
         await self._skills.apply_step(event, visit, lambda state: self._step.visit(state, visit, item, position))
 
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
@@ -200,7 +200,7 @@ class EvolveAgent:
             if request.domain is not None:
                 skill = self._tables.skills.read(compound_key(request.user_id, request.domain))
                 if skill is not None:
-                    state = EvolveState(skill, shares=self._deps.global_skills.shares(skill.domain))
+                    state = EvolveState(skill, shares=self._deps.global_skills.of(skill.domain).shares)
                     await self._skills.complete(event, state)
             try:
                 return await self._forgetting.on_request(event, request, position)

@@ -1,7 +1,8 @@
-"""Agent `listen`: turns conversations into cards, corrections and erasure requests; the only writer of cards.
+"""Agent `listen`: turns conversations into cards, corrections and erasure requests.
 
-Turns wait in the table `conversations` until their chunk is closed. The effects of a chunk are computed once, stored
-with it, applied, and then the chunk is removed. After a crash, a successor applies the stored effects.
+It is the only writer of cards. Turns wait in the table `conversations` until their chunk is closed. The effects of a
+chunk are computed once, stored with it, applied, and then the chunk is removed. After a crash, a successor applies the
+stored effects.
 """
 
 import asyncio
@@ -38,7 +39,7 @@ from operators.steps.listen import (
     has_result,
     needs_storing,
 )
-from schemas.base import Model, Position
+from schemas.base import Position
 from schemas.cards import MAX_OPEN, Card, CardAction, CardCommand, Chunk, ChunkEffects, PendingConversations, Turn
 from schemas.codec import DeadLetter, derived_id, encode
 from schemas.corrections import Utterance
@@ -51,15 +52,14 @@ from streams.worker.cards import CardWriter
 from streams.worker.conversations import Conversations
 from streams.worker.deps import Worker
 from streams.worker.reasoning.reasoner import ReasonerFailed
-from streams.worker.runtime.dispatch import ConsumedRecord, PartitionProgress
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
+from streams.worker.runtime.dispatch import Batches, ConsumedRecord, PartitionProgress, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 from streams.worker.writer import LogIncomplete
 
 logger = logging.getLogger("sager.listen")
 
 STAGE = "listen"
-READS = (Utterance, CardCommand)
 # Extracts a chunk's statements about the user; raises ReasonerFailed.
 ExtractStatements = Callable[[Sequence[Turn], Card | None, Callable[[str], Sequence[Fact]]], Awaitable[Extraction]]
 # Checks for silent conversations per silence limit: a conversation ends at most a tenth late.
@@ -73,7 +73,13 @@ def define(worker: Worker, understands: ExtractStatements) -> "ListenAgent":
     """Define the agent and its timer for silent conversations."""
     agent = ListenAgent(worker, understands)
     executor = KeyedExecutor(agent.records, worker.deps.settings.in_flight)
-    define_agent(worker.app, STAGE, READS, executor.submit, "Writes cards from conversations; no other agent does.")
+
+    @worker.app.agent(batches_of(worker.app, Utterance, CardCommand), name=STAGE)
+    async def listen(batches: Batches) -> None:
+        """Writes cards from conversations; no other agent does."""
+        async for batch in batches:
+            executor.submit(batch)
+
     worker.app.task(agent.watch_silence)
     return agent
 
@@ -88,16 +94,8 @@ class ListenAgent:
         self._step = ListenStep(settings.listen_tokens, silence_ms, privacy=deps.privacy, extractor=RULES)
         self.cards = CardWriter(app.reader, tables, producer, settings)
         self.conversations = Conversations(app, tables.conversations, settings, self._step)
-        self.records = RecordDispatcher(worker, STAGE, self._handle, *READS)
+        self.records = RecordDispatcher(worker, STAGE, {Utterance: self._on_utterance, CardCommand: self._on_command})
         self._chunk_slots = asyncio.Semaphore(settings.in_flight)
-
-    async def _handle(self, event: Any, record: Model, position: Position) -> str:
-        match record:
-            case Utterance():
-                return await self._on_utterance(event, record, position)
-            case CardCommand():
-                return await self._on_command(event, record, position)
-        raise TypeError(type(record))
 
     async def _on_utterance(self, event: Any, utterance: Utterance, position: Position) -> str:
         user_id = utterance.user_id
@@ -135,7 +133,7 @@ class ListenAgent:
         return outcome.value
 
     async def erase_lines(self, event: Any, user_id: str, erased: Mapping[str, str], scope: ErasedScope) -> None:
-        """Erase lines of a card from waiting turns, and ignore earlier words about them.
+        """Erase lines of a card from waiting turns, and ignore earlier words.
 
         Callers hold the user's lock. `erased` maps the ids of the lines to their words, or to "" if unknown.
         """

@@ -1,4 +1,4 @@
-"""Agent `prior`: counts interactions in profiles, from which StatInit seeds skills (paper 2.3)."""
+"""Agent `prior`: counts interactions, from which StatInit seeds skills (paper 2.3)."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -8,7 +8,8 @@ from schemas import Interaction, Position, compound_key
 from streams.worker.agents.evolve import EvolveAgent
 from streams.worker.deps import Worker
 from streams.worker.items import remember
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
+from streams.worker.runtime.dispatch import Batches, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
 
 
 def define(worker: Worker, evolve: EvolveAgent) -> None:
@@ -33,5 +34,10 @@ def define(worker: Worker, evolve: EvolveAgent) -> None:
             await evolve.visit(event, interaction, item, position)
         return effects.outcome.value
 
-    executor = KeyedExecutor(RecordDispatcher(worker, "prior", on_interaction, Interaction))
-    define_agent(app, "prior", [Interaction], executor.submit, "Counts interactions in users' profiles.")
+    executor = KeyedExecutor(RecordDispatcher(worker, "prior", {Interaction: on_interaction}))
+
+    @app.agent(batches_of(app, Interaction), name="prior")
+    async def prior(batches: Batches) -> None:
+        """Counts interactions in users' profiles."""
+        async for batch in batches:
+            executor.submit(batch)

@@ -1,4 +1,4 @@
-"""Agent `propagate`: adds takers to items, and writes changed items at intervals (paper 2.2).
+"""Agent `propagate`: adds takers to items (paper 2.2).
 
 An update is acknowledged when its items are on the log. After a crash the others come again. They hold states, so
 applying them twice changes nothing.
@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from pydantic_core import to_json
@@ -17,12 +17,12 @@ from operators.graph.items import NO_REPLY, add_taker, forget_taker, split_by_pa
 from schemas import BadRecord, ItemMemory, ItemUpdate, compound_key, decode, encode
 from streams.kafka.clients import partition_of
 from streams.worker import metrics
-from streams.worker.deps import Deps, Worker
+from streams.worker.deps import Worker
 from streams.worker.items import ERASURE_KEY, send_touch
-from streams.worker.runtime.dispatch import BatchReader, ConsumedRecord, RecordBatch, batches_of
+from streams.worker.runtime.dispatch import Batches, ConsumedRecord, RecordBatch, batches_of
 from streams.worker.runtime.executor import DeadLetterWriter
 from streams.worker.runtime.fence import PartitionRevoked
-from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
+from streams.worker.runtime.producer import MessageSizeTooLarge
 
 logger = logging.getLogger("sager.worker")
 
@@ -41,7 +41,7 @@ def define(worker: Worker) -> None:
     agent = PropagateAgent(worker)
 
     @worker.app.agent(batches_of(worker.app, ItemUpdate), name=STAGE)
-    async def propagate(batches: AsyncIterable[RecordBatch]) -> None:
+    async def propagate(batches: Batches) -> None:
         """Adds takers to items, and writes changed items at intervals."""
         async for batch in batches:
             await agent.apply(batch)
@@ -51,6 +51,7 @@ class PropagateAgent:
     """Routes updates to an `ItemPartition` for each of this worker's partitions."""
 
     def __init__(self, worker: Worker) -> None:
+        self._worker = worker
         self._reader, self._producer, self._deps = worker.app.reader, worker.producer, worker.deps
         self._letters = DeadLetterWriter(worker.producer, worker.deps.settings, STAGE)
         self._owners: dict[int, ItemPartition] = {}
@@ -101,7 +102,7 @@ class PropagateAgent:
         self._give_up(partition)
         if self._flushing is not None:  # sends of the previous owner
             await asyncio.wait([self._flushing])
-        owner = ItemPartition(self._reader, self._producer, self._deps, partition, generation, self._acknowledge)
+        owner = ItemPartition(self._worker, partition, generation)
         # Otherwise it would overwrite the last items of the previous owner.
         await self._deps.items.reach_end(partition)
         if generation != self._producer.generation():
@@ -126,7 +127,7 @@ class PropagateAgent:
         return "dead-lettered"
 
     async def _apply(self, owner: "ItemPartition", event: ConsumedRecord, touch: ItemUpdate) -> str:
-        """Apply the partition's part of an update, and forward the rest to their partitions."""
+        """Apply the partition's part of an update, and forward the rest."""
         parts = split_by_partition(touch, lambda item_id: partition_of(item_id, self._deps.settings.partitions))
         here = parts.pop(owner.partition, None)
         for partition, part in parts.items():
@@ -136,10 +137,6 @@ class PropagateAgent:
             owner.add(event)
             return "rerouted"
         return owner.take(event, here)
-
-    def _acknowledge(self, event: ConsumedRecord) -> None:
-        event.is_done = True
-        self._reader.end(event)
 
     def _flush_soon(self) -> None:
         self._unacked.set(sum(len(owner.events) for owner in self._owners.values()))
@@ -168,23 +165,12 @@ class PropagateAgent:
 
 
 class ItemPartition:
-    """The items of one partition in one consumer generation.
+    """The items of one partition in one consumer generation."""
 
-    `acknowledge` is called with each event, in order, when its items are on the log.
-    """
-
-    def __init__(
-        self,
-        reader: BatchReader,
-        producer: Producer,
-        deps: Deps,
-        partition: int,
-        generation: int,
-        acknowledge: Callable[[ConsumedRecord], None],
-    ) -> None:
+    def __init__(self, worker: Worker, partition: int, generation: int) -> None:
+        app, _, self._producer, deps = worker
         self.generation, self.partition = generation, partition
-        self._reader, self._producer, self._settings, self._items = reader, producer, deps.settings, deps.items
-        self._acknowledge = acknowledge
+        self._reader, self._settings, self._items = app.reader, deps.settings, deps.items
         # Items newer than the log that this worker has read; None if removed.
         self._newer: dict[bytes, ItemMemory | None] = {}
         self._dirty: set[bytes] = set()
@@ -245,8 +231,8 @@ class ItemPartition:
                 return
             for event in done:
                 self.events.popleft()
-                self._acknowledge(event)
-            self._reader.touch()
+                event.is_done = True
+                self._reader.end(event)
 
     async def _write(self, event: ConsumedRecord) -> None:
         self._drop_read_back()

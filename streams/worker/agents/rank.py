@@ -1,4 +1,4 @@
-"""Agent `rank`: answers rank requests from local state: retrieve, extract, reason (paper 2.2 to 2.4).
+"""Agent `rank`: answers rank requests from local state (paper 2.2 to 2.4).
 
 An app waits for the answer. So it never waits for evolutions, and rules replace a model that has no answer.
 """
@@ -20,7 +20,8 @@ from streams.steps import rank_of
 from streams.worker import metrics
 from streams.worker.deps import Deps, Worker
 from streams.worker.reasoning.llm import Models
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
+from streams.worker.runtime.dispatch import Batches, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
 from streams.worker.skills import current_skill
 from streams.worker.tables import Tables
 
@@ -42,8 +43,13 @@ def define(worker: Worker, models: Models) -> None:
         count(ranking)
         return "ranked"
 
-    executor = KeyedExecutor(RecordDispatcher(worker, "rank", on_request, RankRequest), deps.settings.in_flight)
-    define_agent(app, "rank", [RankRequest], executor.submit, "Answers rank requests from local state.")
+    executor = KeyedExecutor(RecordDispatcher(worker, "rank", {RankRequest: on_request}), deps.settings.in_flight)
+
+    @app.agent(batches_of(app, RankRequest), name="rank")
+    async def rank(batches: Batches) -> None:
+        """Answers rank requests from local state."""
+        async for batch in batches:
+            executor.submit(batch)
 
 
 def count(ranking: Ranking) -> None:
@@ -68,7 +74,7 @@ class RankingPipeline:
         self._slims: LruCache[tuple[str, ...], tuple[SlimResult, Provenance | None]] = LruCache(CACHED_ENTRIES)
 
     async def rank(self, request: RankRequest) -> tuple[tuple[str, ...], Injected]:
-        """Return the ids of the candidates in order, and the inputs of the decision."""
+        """Return the candidates' ids in order, and the inputs of the decision."""
         state = self._read(request)
         # Read together with the state, so that the cache never returns an answer from before an erasure.
         epoch = self._tables.erasure_epoch(request.user_id)
@@ -107,13 +113,13 @@ class RankingPipeline:
 
     def _read(self, request: RankRequest) -> RankState:
         key = compound_key(request.user_id, request.domain)
-        population = self._deps.global_skills
+        population = self._deps.global_skills.of(request.domain)
         return RankState(
             current_skill(self._tables, self._deps, request),
             self._tables.memories.read(key) if self._step.retrieves else None,
             None,
-            population.shares(request.domain),
-            population.popularity(request.domain),
+            population.shares,
+            population.popularity,
         )
 
     def _retrieve(self, request: RankRequest, state: RankState, epoch: str) -> Retrieved:
@@ -141,8 +147,10 @@ class RankingPipeline:
         skill, step = state.skill, self._step
         instruction = request.instruction if step.task_slim else ""
         name = (request.user_id, epoch, request.domain, str(skill.version), instruction)
-        model = self._models.extract if self._slim_ranks else None
-        if model is None or skill.version == 0:
+        # Without an LLM ranker, only the ranking by the slim skill depends on it.
+        is_used = step.by is RankSkill.SLIM or (self._models.rank is not None and step.by is not RankSkill.NONE)
+        model = self._models.extract
+        if model is None or not is_used or skill.version == 0:
             return step.extract(skill, instruction, state.shares), None
         if (known := self._slims.get(name)) is not None:
             no_calls = {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "latency_ms": 0}
@@ -157,12 +165,6 @@ class RankingPipeline:
         self._slims.put(name, found)
         return found
 
-    @property
-    def _slim_ranks(self) -> bool:
-        """True if the order depends on the slim skill."""
-        llm = self._models.rank is not None
-        return self._step.by is RankSkill.SLIM or (llm and self._step.by is not RankSkill.NONE)
-
     async def _reason(
         self,
         task: RankTask,
@@ -174,7 +176,7 @@ class RankingPipeline:
         *,
         asks: bool,
     ) -> tuple[LlmRanking, Features | None]:
-        """Return the order, by the configured or else the deterministic ranker, which adds features."""
+        """Return the order; the deterministic ranker adds features."""
         fallback = None if asks or self._models.rank is None else "the model did not answer the previous call"
         if self._models.rank is not None and asks:
             try:

@@ -12,18 +12,16 @@ from typing import Any
 
 from operators.seals import seal_record
 from operators.weights import apply_command, apply_outcome, initial_weights, rank_weights
-from schemas import Mix, Model, Position, RankingOutcome, WeightCommand, Weights
+from schemas import Mix, Position, RankingOutcome, WeightCommand, Weights
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.deps import Worker
 from streams.worker.reasoning.domains import verified_weights
-from streams.worker.runtime.dispatch import BatchReader
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
+from streams.worker.runtime.dispatch import Batches, BatchReader, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
 from streams.worker.runtime.fence import PartitionRevoked
 from streams.worker.tables import StateTable
 
-STAGE = "weigh"
-READS = (RankingOutcome, WeightCommand)
 # Limit of outcomes that wait for a write; half of them start one.
 MAX_WAITING = 512
 POLL_SECONDS = 0.1
@@ -32,7 +30,12 @@ POLL_SECONDS = 0.1
 def define(worker: Worker) -> None:
     """Define the agent."""
     executor = KeyedExecutor(WeighAgent(worker).records, MAX_WAITING)
-    define_agent(worker.app, STAGE, READS, executor.submit, "Learns ranking weights; no other agent writes them.")
+
+    @worker.app.agent(batches_of(worker.app, RankingOutcome, WeightCommand), name="weigh")
+    async def weigh(batches: Batches) -> None:
+        """Learns ranking weights; no other agent writes them."""
+        async for batch in batches:
+            executor.submit(batch)
 
 
 class WeighAgent:
@@ -41,24 +44,22 @@ class WeighAgent:
     def __init__(self, worker: Worker) -> None:
         self._reader, self._table, self._settings = worker.app.reader, worker.tables.weights, worker.deps.settings
         self._learners: dict[str, DomainLearner] = {}
-        self.records = RecordDispatcher(worker, STAGE, self._handle, *READS, by_owner=False)
+        self.records = RecordDispatcher(
+            worker, "weigh", {RankingOutcome: self._on_outcome, WeightCommand: self._on_command}, by_owner=False
+        )
 
-    async def _handle(self, event: Any, record: Model, position: Position) -> str:
-        match record:
-            case RankingOutcome():
-                was_frozen, is_new = await self._apply(event, record, lambda now: apply_outcome(now, record, position))
-                outcome = "frozen" if was_frozen else "learned"
-            case WeightCommand():
-                _, is_new = await self._apply(event, record, lambda now: apply_command(now, record, position))
-                outcome = record.action.value
-            case _:
-                raise TypeError(type(record))
-        return outcome if is_new else "repeated"
+    async def _on_outcome(self, event: Any, outcome: RankingOutcome, position: Position) -> str:
+        was_frozen, is_new = await self._apply(event, outcome, lambda now: apply_outcome(now, outcome, position))
+        return "repeated" if not is_new else "frozen" if was_frozen else "learned"
+
+    async def _on_command(self, event: Any, command: WeightCommand, position: Position) -> str:
+        _, is_new = await self._apply(event, command, lambda now: apply_command(now, command, position))
+        return command.action.value if is_new else "repeated"
 
     async def _apply(
         self, event: Any, record: RankingOutcome | WeightCommand, step: Callable[[Weights], Weights]
     ) -> tuple[bool, bool]:
-        """Apply a record at once, and wait until it is on the log."""
+        """Apply a record, and wait until it is on the log."""
         learner = self._learners.get(record.domain)
         if learner is None or learner.generation != event.generation_id or learner.is_closed:
             learner = self._learners[record.domain] = DomainLearner(
@@ -75,17 +76,17 @@ class WeighAgent:
 
 
 class DomainLearner:
-    """The weights of one domain in one consumer generation; unusable once it `is_closed`."""
+    """The weights of one domain in one consumer generation."""
 
     def __init__(
         self, reader: BatchReader, table: StateTable[Weights], settings: Settings, event: Any, weights: Weights
     ) -> None:
         self.generation: int = event.generation_id
+        # True after a failed write: the agent continues with the stored weights.
         self.is_closed = False
         self._reader, self._table, self._settings = reader, table, settings
         self._weights = self._written = weights
-        self._waiting: list[asyncio.Future[None]] = []
-        self._full = asyncio.Event()
+        self._waiting, self._full = 0, asyncio.Event()
         self._writing: asyncio.Task[None] | None = None
         self._is_stale = False
 
@@ -102,41 +103,33 @@ class DomainLearner:
         is_new = self._weights is not before
         # A repeat waits too, as the first one may not be on the log yet.
         if self._weights is not self._written:
-            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiting)
-            if len(self._waiting) >= MAX_WAITING // 2:
+            self._waiting += 1
+            if self._waiting >= MAX_WAITING // 2:
                 self._full.set()
-            if self._writing is None or self._writing.done():
+            if self._writing is None or self._waiting == 1:
                 # Created here, so that the task inherits Faust's current event, which has the partition.
-                self._writing = asyncio.create_task(self._write(event))
-            await waiting
+                self._writing = asyncio.create_task(self._write_after(self._writing, event))
+            # Shielded, as others await the same write. An error makes them come again, or dead-letters them.
+            await asyncio.shield(self._writing)
         return before.frozen, is_new
 
-    async def _write(self, event: Any) -> None:
-        while self._waiting:
-            await self._pause()
-            waiting, self._waiting = self._waiting, []
-            self._full.clear()
-            weights = self._weights
-            try:
-                if weights is not self._written:
-                    record = seal_record(weights, self._settings.chain_key_bytes)
-                    await self._table.write(event, weights.domain.encode(), record)
-            except Exception as error:
-                self._give_up([*waiting, *self._waiting], error)
-                return
-            self._written = weights
-            count(weights)
-            for each in waiting:
-                _resolve(each)
-
-    def _give_up(self, waiting: list["asyncio.Future[None]"], error: Exception) -> None:
-        """Fail all waiting events: they come again, or are dead-lettered."""
-        self._waiting = []
-        self._is_stale = isinstance(error, PartitionRevoked)
-        self.is_closed = not self._is_stale
-        for each in waiting:
-            _resolve(each, error)
+    async def _write_after(self, previous: "asyncio.Task[None] | None", event: Any) -> None:
+        if previous is not None:
+            await previous
+        await self._pause()
+        self._waiting = 0
+        self._full.clear()
+        weights = self._weights
+        try:
+            if weights is not self._written:
+                record = seal_record(weights, self._settings.chain_key_bytes)
+                await self._table.write(event, weights.domain.encode(), record)
+        except Exception as error:
+            self._is_stale = isinstance(error, PartitionRevoked)
+            self.is_closed = not self._is_stale
+            raise
+        self._written = weights
+        count(weights)
 
     async def _pause(self) -> None:
         # Collect more outcomes, but not while a rebalance or shutdown waits for unacknowledged events.
@@ -147,15 +140,6 @@ class DomainLearner:
                     await self._full.wait()
             except TimeoutError:
                 continue
-
-
-def _resolve(waiting: "asyncio.Future[None]", error: Exception | None = None) -> None:
-    if waiting.done():
-        return
-    if error is None:
-        waiting.set_result(None)
-    else:
-        waiting.set_exception(error)
 
 
 def count(weights: Weights) -> None:

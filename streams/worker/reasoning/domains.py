@@ -1,4 +1,4 @@
-"""Global skills and ranking weights of the domains, followed on their compacted topics.
+"""Global skills and ranking weights, followed on their compacted topics.
 
 They are no Faust GlobalTables: with tables of another partition count, Faust 0.15.3's assignor does not terminate, and
 a GlobalTable is recovered at every rebalance.
@@ -6,6 +6,7 @@ a GlobalTable is recovered at every rebalance.
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from operators.attributes import facts_of_ids
@@ -19,58 +20,53 @@ from streams.settings import Settings
 logger = logging.getLogger("sager.worker")
 
 
+@dataclass(frozen=True)
+class KnownPopulation:
+    """A domain's global skill in the forms that steps read."""
+
+    # The lines that users without history start from (paper 2.3).
+    template: tuple[Attribute, ...] = ()
+    # The share of the domain's users per attribute id.
+    shares: Mapping[str, float] = field(default_factory=dict)
+    # Each fact's share of taken items, in 1/1024, by attribute id.
+    usual: Mapping[str, int] = field(default_factory=dict)
+    # How many users took each of the most popular items lately.
+    popularity: Mapping[str, int] = field(default_factory=dict)
+    # The facts of the template, and of the lines and items of its users.
+    vocabulary: tuple[Fact, ...] = ()
+
+
 class GlobalSkills(Follower):
     """The newest global skill per domain; empty until `start`."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, GlobalSkill.TOPIC, lambda message: self.take(message.key() or b"", message.value()))
-        self._held: dict[bytes, GlobalSkill] = {}
-        self._usual: dict[bytes, dict[str, int]] = {}
-        self._vocabulary: dict[bytes, tuple[Fact, ...]] = {}
+        self._held: dict[bytes, KnownPopulation] = {}
 
     def take(self, key: bytes, value: bytes | None) -> None:
         """Apply a record of the topic; the materializer reports invalid ones."""
-        self._vocabulary.pop(key, None)
         if value is None:
             self._held.pop(key, None)
-            self._usual.pop(key, None)
             return
         try:
             skill = decode(GlobalSkill, value)
         except BadRecord:
             return
         if skill.domain.encode() == key:
-            self._held[key] = skill
-            self._usual[key] = to_fixed_point(skill.usual)
+            self._held[key] = KnownPopulation(
+                tuple(map(_as_template, skill.attributes)),
+                skill.shares,
+                to_fixed_point(skill.usual),
+                cast("Mapping[str, int]", skill.items),
+                facts_of_ids(skill.attributes, skill.shares, skill.usual),
+            )
 
-    def template(self, domain: str) -> tuple[Attribute, ...]:
-        """Return the lines that users without history start from (paper 2.3)."""
-        skill = self._held.get(domain.encode())
-        return tuple(_as_template(line) for line in skill.attributes) if skill else ()
+    def of(self, domain: str) -> KnownPopulation:
+        """Return the population of a domain."""
+        return self._held.get(domain.encode(), NO_POPULATION)
 
-    def shares(self, domain: str) -> Mapping[str, float]:
-        """Return the share of the domain's users that hold each attribute, by its id."""
-        skill = self._held.get(domain.encode())
-        return skill.shares if skill else {}
 
-    def usual(self, domain: str) -> Mapping[str, int]:
-        """Return each fact's share of taken items, in 1/1024, by attribute id."""
-        return self._usual.get(domain.encode(), {})
-
-    def popularity(self, domain: str) -> Mapping[str, int]:
-        """Return the number of users who took an item lately, for the most popular items."""
-        skill = self._held.get(domain.encode())
-        return cast("Mapping[str, int]", skill.items) if skill else {}
-
-    def vocabulary(self, domain: str) -> tuple[Fact, ...]:
-        """Return the facts of the template, and of the lines and items of its users."""
-        key = domain.encode()
-        skill = self._held.get(key)
-        if skill is None:
-            return ()
-        if key not in self._vocabulary:
-            self._vocabulary[key] = facts_of_ids(skill.attributes, skill.shares, skill.usual)
-        return self._vocabulary[key]
+NO_POPULATION = KnownPopulation()
 
 
 def _as_template(line: Attribute) -> Attribute:
@@ -124,7 +120,7 @@ class LearnedWeights(Follower):
 
 
 def verified_weights(value: bytes, key: bytes) -> Weights | None:
-    """Return the weights in a record; None if they or their seal are invalid."""
+    """Return a record's weights; None if they or their seal are invalid."""
     try:
         weights = decode(Weights, value)
     except BadRecord as error:

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
-from weakref import WeakSet, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 from operators.evolve.llm import LlmReasoner
 from operators.evolve.proposals import GatedReasoner, Reasoner, without_model
@@ -33,13 +33,11 @@ CONFIGURATION_HINT = (
 )
 
 _clients: "WeakValueDictionary[tuple[object, ...], LlmClient]" = WeakValueDictionary()
-_open_clients: "WeakSet[LlmClient]" = WeakSet()
-_limits: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
 
 
 @dataclass(frozen=True)
 class Models:
-    """The models of a ranking (paper eq. 3 and 4); None without one."""
+    """The models of a ranking (paper eq. 3 and 4)."""
 
     extract: LlmExtract | None = None
     rank: ListwiseRanker | None = None
@@ -53,20 +51,14 @@ def reasoner_of(settings: Settings) -> Reasoner:
     return GatedReasoner(reasoner, metrics.GATED.inc) if settings.gate else reasoner
 
 
-def variant_reasoner(settings: Settings, purpose: str) -> Reasoner:
-    """Return a reasoner for a what-if variant, with its own client and circuit breaker."""
-    reasoner = LlmReasoner(llm_client(settings, purpose), gate=output_gate(settings))
-    return GatedReasoner(reasoner) if settings.gate else reasoner
-
-
 def correction_reader(settings: Settings) -> LlmCorrectionReader | None:
-    """Return the model that reads corrections after the rules; None without a model."""
+    """Return the model that reads corrections after the rules, if any."""
     asks = settings.reasoner is ReasonerName.LLM
     return LlmCorrectionReader(shared_client(settings), gate=output_gate(settings)) if asks else None
 
 
 def conversation_reader(settings: Settings) -> LlmExtractor | None:
-    """Return the model that reads conversations besides the rules; None without a model."""
+    """Return the model that reads conversations besides the rules, if any."""
     if settings.reasoner is ReasonerName.RULES:
         return None
     return LlmExtractor(shared_client(settings), gate=output_gate(settings), extractor=RULES)
@@ -85,27 +77,22 @@ def models_of(settings: Settings) -> Models:
 
 
 def shared_client(settings: Settings) -> "LlmClient":
-    """Return the client of these settings, whose connections and circuit breaker all models share."""
-    name = tuple(getattr(settings, field) for field in sorted(Settings.model_fields) if field.startswith("llm_"))
-    client = _clients.get(name)
+    """Return the client of these settings, which all models share."""
+    names = sorted(name for name in Settings.model_fields if name.startswith("llm_"))
+    key = (settings.in_flight, *(getattr(settings, name) for name in names))
+    client = _clients.get(key)
     if client is None:
-        client = _clients[name] = llm_client(settings)
+        client = _clients[key] = _client(settings)
     return client
 
 
-def llm_client(settings: Settings, purpose: str = "") -> "LlmClient":
-    """Return a new client of the configured endpoint, with metrics.
-
-    A `purpose` other than the live path prefixes the prompt in the metrics, and hides the state of the circuit.
-    """
+def _client(settings: Settings) -> "LlmClient":
     from streams.llm.client import LlmClient  # noqa: PLC0415 - the openai package takes half a second
 
     key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
     for outcome in set(Outcome) - {Outcome.OK, Outcome.CIRCUIT_OPEN}:
         metrics.LLM_OPENINGS.labels(outcome.value)  # at 0, so that the first outage is seen as an increase
-    # Limits the concurrent calls of all clients in this process.
-    limit = _limits.setdefault(settings.in_flight, asyncio.Semaphore(settings.in_flight))
-    client = LlmClient(
+    return LlmClient(
         base_url=settings.llm_base_url or OPENAI_URL,
         api_key=key,
         model=settings.llm_model,
@@ -113,29 +100,27 @@ def llm_client(settings: Settings, purpose: str = "") -> "LlmClient":
         attempts=settings.llm_attempts,
         max_retry_seconds=settings.llm_retry_seconds,
         sizes_in_schema=settings.llm_sizes_in_schema,
-        on_call=partial(_count, settings, purpose),
-        limit=limit,
+        on_call=partial(_count, settings),
+        limit=asyncio.Semaphore(settings.in_flight),
         breaker=CircuitBreaker(
             failures=settings.llm_breaker_failures,
             pause_seconds=settings.llm_breaker_seconds,
             max_pause_seconds=max(settings.llm_breaker_seconds, settings.llm_breaker_max_seconds),
             clock=time.monotonic,
             chance=random.random,
-            on_change=(lambda _: None) if purpose else _report_breaker,
+            on_change=_report_breaker,
         ),
     )
-    _open_clients.add(client)
-    return client
 
 
 async def close_clients() -> None:
     """Close the connections of all clients, in their event loop."""
-    for client in list(_open_clients):
+    for client in list(_clients.values()):
         await client.aclose()
 
 
-def _count(settings: Settings, purpose: str, call: CallRecord) -> None:
-    name = f"{purpose}:{call.name}" if purpose else call.name
+def _count(settings: Settings, call: CallRecord) -> None:
+    name = call.name
     metrics.LLM_CALLS.labels(name, call.outcome.value).inc()
     metrics.LLM_TOKENS.labels(name, "prompt").inc(call.prompt_tokens)
     metrics.LLM_TOKENS.labels(name, "completion").inc(call.completion_tokens)

@@ -1,11 +1,10 @@
-"""Calls the configured reasoner; without an answer, uses the rules, waits, or fails."""
+"""Calls the configured reasoner; without an answer uses rules, waits, or fails."""
 
 import asyncio
 import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import TypeVar
 
@@ -39,29 +38,14 @@ _Answer = TypeVar("_Answer")
 
 
 class ReasonerFailed(Exception):
-    """No reasoner has an answer for this contrast or chunk, so it is dead-lettered."""
-
-
-class LazyInit:
-    """Runs `make` once in a thread, on first use: it takes a second of CPU."""
-
-    def __init__(self, make: Callable[[], None]) -> None:
-        self._make = make
-        self._making: asyncio.Task[None] | None = None
-
-    async def wait(self) -> None:
-        """Wait until `make` has run."""
-        if self._making is None:
-            self._making = asyncio.create_task(asyncio.to_thread(self._make))
-        # Shielded, as the cancellation of one waiter must not cancel it for the others.
-        await asyncio.shield(self._making)
+    """No reasoner has an answer, so the contrast or chunk is dead-lettered."""
 
 
 class Reasoning:
     """The configured reasoner with the rules of `mode` as its fallback.
 
     `reader` reads corrections that the rules do not understand, `listener` reads conversations besides the rules.
-    `places` limits concurrent calls.
+    `places` limits concurrent calls, in order of arrival.
     """
 
     def __init__(
@@ -78,13 +62,11 @@ class Reasoning:
         self.reasoner, self.on_failure, self.touch = reasoner, on_failure, touch
         self.reader, self.listener, self._privacy = reader, listener, privacy
         self._without_model = without_model(mode)
-        self._corrections = LazyInit(language.warm_corrections)
-        self._conversations = LazyInit(language.warm_conversations)
-        self._places = nullcontext() if places is None else ConcurrencyLimit(places)
+        self._places = None if places is None else asyncio.Semaphore(places)
         self._waiting = 0
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """Return a proposal of the reasoner or its fallback; raises as `_retry` does."""
+        """Return a proposal of the reasoner or its fallback."""
 
         def by_rules(told: Provenance) -> Proposal:
             return replace(self._without_model.propose(contrast, skill), reasoned_by=told)
@@ -99,12 +81,13 @@ class Reasoning:
         vocabulary: Sequence[Fact],
         as_said: str = "",
     ) -> Interpretation:
-        """Read a correction by rules, or by a model if the rules find nothing.
+        """Read a correction by rules, or else by a model.
 
         The user waits, so an unavailable model is not retried. `vocabulary` holds facts, besides those of the items,
         that the words can name; `as_said` is the text before the privacy filter, which only the rules may read.
         """
-        await self._corrections.wait()
+        # The first call compiles the patterns, which would block the event loop for a second.
+        await asyncio.to_thread(language.warm_corrections)
         read = understand(correction, items, skill, vocabulary, as_said, reader=language.RULES, privacy=self._privacy)
         if self.reader is None or not needs_model(correction, read, language.RULES):
             return read
@@ -123,7 +106,7 @@ class Reasoning:
 
         `vocabulary` returns the facts of a domain that the words can name. Raises as `_retry` does.
         """
-        await self._conversations.wait()
+        await asyncio.to_thread(language.warm_conversations)
         by_rules = language.RULES.extract(turns, card, vocabulary)
         if (listener := self.listener) is None:
             return by_rules
@@ -152,8 +135,7 @@ class Reasoning:
         delay = FIRST_WAIT_SECONDS
         while True:
             try:
-                async with self._places:
-                    return await ask()
+                return await self._limited(ask)
             except ReasonerUnavailable as error:
                 metrics.REASONER_FAILURES.labels(self.on_failure.value).inc()
                 if self.on_failure is OnLlmFailure.DEAD_LETTER:
@@ -174,6 +156,15 @@ class Reasoning:
             finally:
                 self._waiting -= 1
 
+    async def _limited(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        if self._places is None:
+            return await ask()
+        has_to_wait = self._places.locked()
+        async with self._places:
+            if has_to_wait:  # a rebalance or shutdown may have begun meanwhile
+                _check_partition()
+            return await ask()
+
     async def _until(self, passable: Callable[[], bool]) -> None:
         # One of the waiting events is the circuit breaker's probe.
         while True:
@@ -192,31 +183,8 @@ class Reasoning:
             _check_partition()
 
 
-class ConcurrencyLimit:
-    """Limits concurrent model calls (FIFO).
-
-    Raises PartitionRevoked or Interrupted if a rebalance or shutdown began while an event waited.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._room = asyncio.Semaphore(count)
-
-    async def __aenter__(self) -> None:
-        has_to_wait = self._room.locked()
-        await self._room.acquire()
-        try:
-            if has_to_wait:
-                _check_partition()
-        except BaseException:
-            self._room.release()
-            raise
-
-    async def __aexit__(self, *error: object) -> None:
-        self._room.release()
-
-
 def _check_partition() -> None:
-    """Raise PartitionRevoked if the event's partition has moved, Interrupted if a rebalance or shutdown waits."""
+    """Raise PartitionRevoked if the partition has moved, Interrupted if a rebalance waits."""
     event = current_event()
     if event is None:
         return

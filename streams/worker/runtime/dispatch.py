@@ -1,4 +1,4 @@
-"""Dispatches fetched records to agents in batches, and tracks the offsets to commit.
+"""Dispatches fetched records in batches, and tracks the offsets to commit.
 
 A Faust stream costs 0.3 CPU ms per element, so an element is a batch: all records of one partition in one fetch.
 `BatchConsumer` passes them to the `BatchReader`, which queues them on the `BatchTopic` of their agent. Faust still does
@@ -8,7 +8,7 @@ the group, the assignment, the fetching, the tables and the commits.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
 from typing import Any
 
 import faust
@@ -46,7 +46,7 @@ class PartitionProgress:
 
 
 class ConsumedRecord:
-    """A Faust event and its message in one; `timestamp` is in seconds since 1970."""
+    """A Faust event and its message; `timestamp` is in seconds since 1970."""
 
     __slots__ = (
         "__weakref__",
@@ -88,6 +88,8 @@ class ConsumedRecord:
 
 # Records of one partition, in order.
 RecordBatch = list[ConsumedRecord]
+# The stream of an agent.
+Batches = AsyncIterable[RecordBatch]
 
 
 class RegisteredTopic(faust.Topic):
@@ -103,7 +105,7 @@ class RegisteredTopic(faust.Topic):
 
 
 class BatchTopic(RegisteredTopic):
-    """The channel of an agent whose stream elements are batches; the reader acknowledges their records."""
+    """The channel of an agent whose stream elements are batches."""
 
     _queue: ThrowableQueue | None
 
@@ -123,21 +125,21 @@ class BatchTopic(RegisteredTopic):
         return ", ".join(self.topics)
 
     async def send(self, **record: Any) -> Any:
-        """Send a record to the only topic; raise ValueError if there are several."""
+        """Send a record to the only topic, or raise ValueError."""
         if len(self.topics) > 1:
             raise ValueError(f"the agent reads {self}: send to one of these topics by its name")
         return await super().send(**record)
 
 
 def batches_of(app: Any, *models: type[Event | ItemUpdate]) -> BatchTopic:
-    """Return the channel of an agent that reads the topics of these models."""
+    """Return the channel of an agent that reads these models' topics."""
     topic = BatchTopic(app, topics=[app.settings.topic(model.TOPIC) for model in models])
     app.reader.channels.update(dict.fromkeys(topic.topics, topic))
     return topic
 
 
 class BatchReader:
-    """Dispatches fetched records to the channels of their topics, and tracks finished events.
+    """Dispatches fetched records to their channels, and tracks finished events.
 
     `progressed` is when an event was last finished (monotonic seconds). `newest_ms` is the newest Kafka timestamp of
     all events read, except erasure requests.
@@ -154,7 +156,7 @@ class BatchReader:
         self.newest_ms = 0
 
     def dispatch(self, where: tuple[str, int], records: Iterable[Any]) -> None:
-        """Queue the fetched records of a partition for its agent, each once per generation."""
+        """Queue fetched records for their agent, each once per generation."""
         if batch := self.batch(TP(*where), records):
             self.channels[where[0]].queue.put_nowait(batch)
 
@@ -177,7 +179,7 @@ class BatchReader:
 
     @property
     def flows(self) -> bool:
-        """True if events may begin: no rebalance, recovery or shutdown is in progress."""
+        """True if events may begin, without rebalance, recovery or shutdown."""
         return bool(self.app.flow_control.is_active())
 
     def begin(self, event: ConsumedRecord) -> bool:
@@ -195,7 +197,7 @@ class BatchReader:
         return True
 
     def end(self, event: ConsumedRecord) -> int:
-        """Count an event as finished or cancelled; return how many events leave the pending queue."""
+        """Count an event as ended; return how many leave the pending queue."""
         self.touch()
         self._unfinished -= 1
         if not self._unfinished:
@@ -254,7 +256,7 @@ class BatchReader:
 
 
 class BatchConsumer(driver.Consumer):
-    """A Faust consumer that passes records to the reader and commits the reader's offsets."""
+    """A Faust consumer that dispatches by the reader, and commits its offsets."""
 
     async def _wait_next_records(self, timeout: float) -> Any:  # noqa: ASYNC109 - Faust's own name
         records, active = await super()._wait_next_records(timeout)
@@ -268,7 +270,7 @@ class BatchConsumer(driver.Consumer):
         return records, active
 
     async def wait_empty(self) -> None:
-        """Wait for running events, then commit; Faust calls this before partitions move and at shutdown."""
+        """Wait for running events, then commit, before partitions move."""
         await self.app.reader.wait_empty()
         await super().wait_empty()
 

@@ -12,7 +12,7 @@ import logging
 import time
 import weakref
 from collections import deque
-from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 from faust.streams import _current_event
 
 from operators.admission import TOLERANCE, RejectReason, event_id_of, reject_reason
-from schemas import BadRecord, DeadLetter, Event, ForgetRequest, Model, Position, encode
+from schemas import BadRecord, DeadLetter, Event, ForgetRequest, Model, Position, decode, encode
 from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of
 from streams.metrics import CLOCK_SKEW, DEAD_LETTERS, FROM_THE_FUTURE
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.deps import Worker
-from streams.worker.runtime.dispatch import BatchReader, ConsumedRecord, RecordBatch, batches_of
+from streams.worker.runtime.dispatch import BatchReader, ConsumedRecord, RecordBatch
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
 
@@ -79,44 +79,46 @@ class DeadLetterWriter:
 
 
 class RecordDispatcher(DeadLetterWriter):
-    """Decodes and checks the records of one agent, and routes them to its handler.
+    """Decodes and checks an agent's records, and routes them to its handlers.
 
     `stage` names the agent in metrics and dead letters. Without `by_owner`, an owner's events may overlap.
     """
 
     def __init__(
-        self, worker: Worker, stage: str, handle: Handler, *models: type[Event], by_owner: bool = True
+        self, worker: Worker, stage: str, handlers: Mapping[type[Event], Handler], *, by_owner: bool = True
     ) -> None:
         settings = worker.deps.settings
         super().__init__(worker.producer, settings, stage)
         self.reader: BatchReader = worker.app.reader
-        self._tables, self._handler, self._by_owner = worker.tables, handle, by_owner
+        self.models, self._tables, self._by_owner = tuple(handlers), worker.tables, by_owner
         self._event_key = settings.event_key_bytes
-        self._topics = {settings.topic(model.TOPIC): TOPICS[model.TOPIC] for model in models}
+        self._routes = {
+            settings.topic(model.TOPIC): (TOPICS[model.TOPIC], handler) for model, handler in handlers.items()
+        }
 
     def route(self, event: ConsumedRecord) -> RoutedEvent:
-        """Return the handler to run for a record, with the owner of its event."""
-        topic = self._topics[event.topic]
+        """Return the handler for a record, and the owner of its event."""
+        topic, handler = self._routes[event.topic]
         position = event.position
         if topic.model is not ForgetRequest:
             self.reader.newest_ms = max(self.reader.newest_ms, position.timestamp_ms)
         metrics.labelled(metrics.TAKEN, topic.base).inc()
         try:
-            record = self._tables.decode(topic.model, event.value)
+            record = decode(topic.model, event.value)
         except BadRecord as error:
             return RoutedEvent(None, partial(self.dead_letter, event, position, error.reason, error.detail))
         owner = topic.owner_of(record)
         right = partition_of(owner, self._settings.partitions)
         if right != position.partition:
             return RoutedEvent(owner, partial(self._reroute, event, topic.base, owner, right))
-        return RoutedEvent(owner if self._by_owner else None, partial(self._handle, event, record, position))
+        return RoutedEvent(owner if self._by_owner else None, partial(self._handle, handler, event, record, position))
 
-    async def _handle(self, event: Any, record: Model, position: Position) -> None:
+    async def _handle(self, handler: Handler, event: Any, record: Model, position: Position) -> None:
         why = self._reject_reason(record, position)
         if why is RejectReason.FROM_THE_FUTURE:
             await self.dead_letter(event, position, why.value, AHEAD_DETAIL)
             return
-        outcome = why.value if why else await self._handler(event, record, position)
+        outcome = why.value if why else await handler(event, record, position)
         metrics.labelled(metrics.EVENTS, self.stage, outcome).inc()
 
     def _reject_reason(self, record: Model, position: Position) -> RejectReason | None:
@@ -142,11 +144,8 @@ class RecordDispatcher(DeadLetterWriter):
 
     async def on_error(self, event: Any, error: Exception) -> None:
         """Dead-letter an event whose handler failed unexpectedly."""
-        detail = f"{type(error).__name__}: {error}"
-        try:
-            await self.dead_letter(event, event.position, "internal-error", detail)
-        except PartitionRevoked:
-            metrics.STALE.labels(self.stage).inc()
+        logger.error("%s: %s/%s@%s", self.stage, event.topic, event.partition, event.offset, exc_info=error)
+        await self.dead_letter(event, event.position, "internal-error", f"{type(error).__name__}: {error}")
 
 
 class KeyedExecutor:
@@ -166,7 +165,7 @@ class KeyedExecutor:
         self._seconds = metrics.STAGE_SECONDS.labels(stage)
 
     def submit(self, batch: RecordBatch) -> None:
-        """Queue events of a partition, and start as many as the limit allows."""
+        """Queue events of a partition, and start up to the limit."""
         self._backlog.extend(batch)
         self._queued.inc(len(batch))
         self._start_ready()
@@ -187,7 +186,10 @@ class KeyedExecutor:
         if not self._reader.begin(event):
             self._queued.dec()
             return
-        task = self._route(event)
+        try:
+            task = self._records.route(event)
+        except Exception as error:
+            task = RoutedEvent(None, partial(self._records.on_error, event, error))
         self._in_flight += 1
         self._unacked.inc()
         queue = None if task.key is None else self._queues.get(task.key)
@@ -200,12 +202,6 @@ class KeyedExecutor:
         serving = asyncio.create_task(self._serve(task.key, queue))
         self._tasks.add(serving)
         serving.add_done_callback(self._tasks.discard)
-
-    def _route(self, event: ConsumedRecord) -> RoutedEvent:
-        try:
-            return self._records.route(event)
-        except Exception as error:
-            return RoutedEvent(None, partial(_fail, error))
 
     def _schedule_start(self, seconds: float) -> None:
         if self._is_scheduled:
@@ -250,28 +246,13 @@ class KeyedExecutor:
                 raise PartitionRevoked
             if event.progress.abandoned_at is not None:
                 raise Interrupted
-            await task.handle()
+            try:
+                await task.handle()
+            except (PartitionRevoked, Interrupted):
+                raise
+            except Exception as error:
+                await self._records.on_error(event, error)
         except (PartitionRevoked, Interrupted):
             # Also if the partition has not moved yet: a commit in this generation would lose the unfinished event.
             self._stale.inc()
             event.progress.abandon(event)
-        except Exception as error:
-            logger.exception("%s: %s/%s@%s", self._records.stage, event.topic, event.partition, event.offset)
-            await self._records.on_error(event, error)
-
-
-async def _fail(error: Exception) -> None:
-    raise error
-
-
-def define_agent(
-    app: Any, name: str, topics: Sequence[type[Event]], take: Callable[[RecordBatch], None], about: str
-) -> None:
-    """Define a Faust agent that passes batches of these topics to `take`."""
-
-    async def agent(batches: AsyncIterable[RecordBatch]) -> None:
-        async for batch in batches:
-            take(batch)
-
-    agent.__doc__ = about
-    app.agent(batches_of(app, *topics), name=name)(agent)

@@ -1,4 +1,4 @@
-"""Fences writes by group membership, so that a frozen worker that resumes writes nothing stale.
+"""Fences writes by group membership: a worker that froze writes nothing stale.
 
 A worker that froze for longer than its session has been replaced without knowing it. Kafka refuses its commits but
 accepts its records. So the worker writes only if the group confirmed its membership within the session; otherwise it
@@ -20,7 +20,7 @@ CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class PartitionRevoked(Exception):
-    """The event's partition has moved to another worker, so this one must not write."""
+    """The event's partition has moved, so this worker must not write."""
 
 
 class Interrupted(Exception):
@@ -40,7 +40,7 @@ class Membership:
         self._lost = False
 
     def confirm(self, asked_at: float, *, rebalancing: bool = False) -> None:
-        """Record that the group confirmed a request that was sent at this time."""
+        """Record that the group confirmed a request sent at this time."""
         self._confirmed_at, self._lost = asked_at, False
         if not rebalancing:
             self._settled_at = asked_at
@@ -57,7 +57,7 @@ class Membership:
 
     @property
     def may_send(self) -> bool:
-        """True if no other worker can own our partitions before a send arrives or expires."""
+        """True if no other worker owns our partitions until a send ends."""
         return now() < self.send_until
 
     @property

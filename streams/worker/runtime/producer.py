@@ -1,4 +1,4 @@
-"""Sends a worker's records, including the changelogs of its tables, behind the fence.
+"""Sends a worker's records and the changelogs of its tables.
 
 Faust's producer costs 1.5 CPU ms per choice: a buffer, a task and a wake-up per record. This one is librdkafka's with a
 future per record, which the event loop polls while any is open. Agents and tables of users keep Faust's producer.
@@ -57,7 +57,7 @@ class RecordPosition(NamedTuple):
 
 
 class DeliveryFailed(Exception):
-    """A record was refused or not acknowledged in time; it may be sent again."""
+    """A record was refused or not acknowledged; it may be sent again."""
 
 
 class MessageSizeTooLarge(Exception):
@@ -96,7 +96,7 @@ class KafkaProducer:
         self._polls = False
 
     def producer_of(self, topic: str) -> confluent_kafka.Producer:
-        """Return the librdkafka producer for the codec of this topic, created on first use."""
+        """Return the librdkafka producer for this topic's codec."""
         codec = self._codecs.get(topic, self._settings.compression)
         if codec not in self._producers:
             level = FASTEST_LEVEL if codec is Compression.GZIP else DEFAULT_LEVEL
@@ -155,7 +155,7 @@ class KafkaProducer:
             future.set_result(RecordPosition(TP(topic, message.partition()), message.offset() or 0))
 
     def _failure(self, producer: confluent_kafka.Producer, error: KafkaError) -> Exception:
-        """Return our exception for an error, and replace a producer that it breaks."""
+        """Return the exception for an error; replace a broken producer."""
         if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
             return MessageSizeTooLarge(error.str())
         if producer not in self._retired and (error.fatal() or error.code() in FATAL_CODES):
@@ -210,7 +210,7 @@ class Producer:
         return sent
 
     async def retry(self, event: Any, purpose: str, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
-        """Repeat an attempt that needs the broker until it succeeds, and return its result.
+        """Repeat an attempt until it succeeds, and return its result.
 
         Raises PartitionRevoked if the event's partition has moved, and MessageSizeTooLarge.
         """

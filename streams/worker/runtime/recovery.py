@@ -73,7 +73,7 @@ class BatchRecovery(Recovery):
         super()._set_recovery_started()
 
     async def apply_changelog(self, changes: Records) -> None:
-        """Apply changelog records of this worker's partitions to the stores, each offset once."""
+        """Apply changelog records of our partitions, each offset once."""
         if not self._applied:
             self._first_at = time.monotonic()
         for tp, records in changes.items():
@@ -102,7 +102,7 @@ class BatchRecovery(Recovery):
             self.tables.on_standbys_ready()
 
     async def on_recovery_completed(self, generation_id: int = 0) -> None:
-        """Stop the flow (repair 1), then let Faust resume it at the committed offsets."""
+        """Stop the flow (repair 1), then let Faust resume it."""
         if self._applied:
             seconds = time.monotonic() - self._first_at
             logger.info("tables recovered: %s records in %.1f s", f"{self._applied:,}", seconds)
@@ -135,7 +135,7 @@ class BatchTableManager(TableManager):
 
 
 class ChangelogConsumer(driver.Consumer):
-    """A consumer that passes changelog records of our tables from a fetch to the recovery."""
+    """A consumer that passes changelog records to the recovery."""
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Records:  # noqa: ASYNC109 - Faust's
         records: Records = await super()._getmany(active_partitions, timeout)
@@ -150,7 +150,7 @@ class ChangelogConsumer(driver.Consumer):
 
 
 class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
-    """Repair 3: reads a partition without a committed offset from its beginning. Repair 6."""
+    """Repairs 3 and 6: reads partitions without a commit from their beginning."""
 
     async def on_start(self) -> None:
         """Start the consumer and watch its group membership."""
@@ -158,7 +158,7 @@ class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
         watch(self._consumer, self.app.membership)
 
     async def seek_to_committed(self) -> Mapping[Any, int]:
-        """Seek every partition to its committed offset, or to its beginning without one."""
+        """Seek every partition to its committed offset or its beginning."""
         consumer = self._ensure_consumer()
         committed: Mapping[Any, int] = await self.call_thread(consumer.seek_to_committed)
         fresh = [tp for tp, offset in committed.items() if not offset and not self.consumer._is_changelog_tp(tp)]
@@ -173,23 +173,8 @@ class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
         """Do nothing (repair 6)."""
 
 
-class SeekingConsumer(BatchConsumer, ChangelogConsumer):
-    """The consumer of Apache Kafka."""
-
-    thread = SeekingConsumerThread
-
-    def _new_consumer_thread(self) -> SeekingConsumerThread:
-        return self.thread(self, loop=self.loop, beacon=self.beacon)
-
-
-class SeekingTransport(driver.Transport):
-    """The transport to Apache Kafka."""
-
-    Consumer = SeekingConsumer
-
-
 class PacedFetches:
-    """Replaces aiokafka's `_proc_fetch_request`: pauses after each fetch from the embedded broker without records.
+    """Replaces aiokafka's `_proc_fetch_request`, and pauses after empty fetches.
 
     The broker polls its partitions until a fetch's wait is over, which takes a fifth of a core. So a fetch waits only
     1 ms. A busy broker may not reach a partition with records within 1 ms: then the next fetch waits twice as long.
@@ -201,7 +186,7 @@ class PacedFetches:
         fetcher._fetch_max_wait_ms = SHORTEST_WAIT_MS
 
     async def __call__(self, assignment: Any, node_id: int, request: Any) -> bool:
-        """Fetch, pause if there was no record, and return true if there was one."""
+        """Return true if a fetch had a record; otherwise pause first."""
         if await self._fetch(assignment, node_id, request):
             self._pause = SHORTEST_PAUSE_SECONDS
             return True
@@ -256,20 +241,22 @@ class EmbeddedConsumerThread(SeekingConsumerThread):
         return {tp: max(end, seen.get((tp.topic, tp.partition), 0)) for tp, end in claimed.items()}
 
 
-class EmbeddedConsumer(SeekingConsumer):
-    """The consumer of the embedded broker."""
+class WorkerConsumer(BatchConsumer, ChangelogConsumer):
+    """The consumer of Apache Kafka or of the embedded broker."""
 
-    thread = EmbeddedConsumerThread
+    def _new_consumer_thread(self) -> SeekingConsumerThread:
+        thread = EmbeddedConsumerThread if self.app.settings.embedded else SeekingConsumerThread
+        return thread(self, loop=self.loop, beacon=self.beacon)
 
 
-class EmbeddedTransport(SeekingTransport):
-    """The transport to the embedded broker."""
+class WorkerTransport(driver.Transport):
+    """The transport of this app's consumer."""
 
-    Consumer = EmbeddedConsumer
+    Consumer = WorkerConsumer
 
 
 class WorkerApp(faust.App):
-    """The Faust app of a worker; `prepare` runs before it joins its group."""
+    """The Faust app; `prepare` runs before it joins its group."""
 
     prepare: Callable[[], None]
 
@@ -288,5 +275,4 @@ class WorkerApp(faust.App):
             await asyncio.to_thread(self.prepare)
 
     def _new_transport(self) -> driver.Transport:
-        transport = EmbeddedTransport if self.settings.embedded else SeekingTransport
-        return transport(self.conf.broker_consumer, self)
+        return WorkerTransport(self.conf.broker_consumer, self)

@@ -25,7 +25,7 @@ KEYS_PER_TURN = 20_000
 
 
 class MemoryStore(memory.Store[bytes, bytes]):
-    """Compressed values in a dictionary. Standby partitions have their own, which no agent reads."""
+    """Compressed values in a dictionary, and apart, those of standby partitions."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -63,7 +63,7 @@ class MemoryStore(memory.Store[bytes, bytes]):
         return entries, round(entries * sum(sample) / len(sample)) if sample else 0
 
     def store_value(self, tp: TP, key: bytes, value: bytes | None, reached: int | None) -> None:
-        """Set or drop a value, and the offset up to which the partition is complete."""
+        """Set or drop a value, and set the offset reached."""
         keys = self._keys.setdefault(tp.partition, set())
         if value is None:
             self.data.pop(key, None)
@@ -193,7 +193,8 @@ class LogFirstTable(faust.Table):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._writes: defaultdict[int, InflightWrites] = defaultdict(InflightWrites)
+        # Writes in flight to the changelog, by partition.
+        self.writes: defaultdict[int, InflightWrites] = defaultdict(InflightWrites)
         self._lost: set[int] = set()
         self._standby: set[int] = set()
 
@@ -211,45 +212,37 @@ class LogFirstTable(faust.Table):
         )
 
     async def on_rebalance(self, assigned: Any, revoked: Any, newly_assigned: Any, generation_id: int = 0) -> None:
-        """Keep the values of this worker's partitions; recovery reads writes in flight that arrived."""
+        """Keep the values of this worker's partitions."""
         active, standby = (
             {tp.partition for tp in tps if tp.topic == self.changelog_topic_name}
             for tps in (self.app.assignor.assigned_actives(), self.app.assignor.assigned_standbys())
         )
-        self._writes.clear()
+        self.writes.clear()  # recovery reads those that arrived
         self._lost = set(range(self.partitions)) - active - standby
         self._standby = standby
         self.data.assign(active, standby)
         await super().on_rebalance(assigned, revoked, newly_assigned, generation_id)
 
     def apply_changelog(self, tp: TP, records: Sequence[Any]) -> bool:
-        """Apply records of the changelog; return false if another worker owns the partition."""
+        """Apply changelog records; return false if the partition is not ours."""
         if tp.partition in self._lost:
             return False
         self.data.apply_changelog(tp, records)
         return True
 
     def stored_bytes(self, key: bytes) -> bytes | None:
-        """Return the stored form of a value, to see if it has changed."""
+        """Return the stored form of a value, to detect changes."""
         found: bytes | None = self.data.stored_bytes(key)
         return found
 
-    def begin_write(self, partition: int, key: bytes) -> None:
-        """Record that a value or a tombstone is about to be sent to the changelog."""
-        self._writes[partition].begin(key)
-
-    def cancel_write(self, partition: int, key: bytes) -> None:
-        """Drop a write that the broker refused for its size."""
-        self._writes[partition].cancel(key)
-
     def store_value(self, key: bytes, value: bytes | None, sent: RecordPosition) -> None:
-        """Set or drop a value of the changelog, if its partition is active."""
+        """Set or drop a changelog's value, if its partition is active."""
         tp, offset = sent
         if tp.partition not in self._lost and tp.partition not in self._standby:
-            self.data.store_value(tp, key, value, self._writes[tp.partition].complete(key, offset))
+            self.data.store_value(tp, key, value, self.writes[tp.partition].complete(key, offset))
 
     async def keys_of(self, owner: str) -> list[bytes]:
-        """Return the keys `[owner, ...]`, by a scan, as tables have no index."""
+        """Return the keys `[owner, ...]`, by a scan without index."""
         start, found = key_prefix(owner), []
         for number, key in enumerate(tuple(self.data), 1):
             if key.startswith(start):

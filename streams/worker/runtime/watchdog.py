@@ -1,4 +1,4 @@
-"""Ends a worker that has lag and makes no progress, and reports the worker's health.
+"""Ends a worker that has lag without progress, and reports its health.
 
 Faust can stop fetching silently (aiokafka #625, #720, #1187; faust-streaming #175, #594). The watchdog reads the lag
 with its own client, so that it does not depend on the consumer that it watches.
@@ -28,6 +28,15 @@ from streams.worker import metrics
 logger = logging.getLogger("sager.watchdog")
 
 REQUEST_SECONDS, OLDEST_SECONDS = 10.0, 2.0
+OLDEST_CONFIG = {
+    "auto.offset.reset": "earliest",
+    "allow.auto.create.topics": False,
+    # One record of a partition is enough.
+    "queued.min.messages": 1,
+    "queued.max.messages.kbytes": 1_024,
+    "fetch.message.max.bytes": 16_384,
+    "fetch.wait.max.ms": 50,
+}
 # Interval of the event loop's heartbeat on an idle machine.
 BEAT_SECONDS = 1.0
 # A blocked event loop sends no heartbeat and handles no signal; a long garbage collection takes less.
@@ -35,7 +44,7 @@ LOOP_SECONDS = 30.0
 
 
 def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = CONSUMED_TOPICS) -> dict[TopicPartition, int]:
-    """Return the number of uncommitted records per source partition; the keys hold the committed offset."""
+    """Return uncommitted records per source partition; keys hold the committed offset."""
     partitions = [
         TopicPartition(settings.topic(base), partition) for base in sources for partition in range(settings.partitions)
     ]
@@ -48,38 +57,6 @@ def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = CONSUM
         here = TopicPartition(tp.topic, tp.partition, committed)
         waiting[here] = max(0, future.result(REQUEST_SECONDS).offset - committed)
     return waiting
-
-
-class OldestRecordProbe:
-    """Reads the first unprocessed record of each late partition, without joining the group."""
-
-    def __init__(self, settings: Settings) -> None:
-        config = {
-            "auto.offset.reset": "earliest",
-            "allow.auto.create.topics": False,
-            # One record of a partition is enough.
-            "queued.min.messages": 1,
-            "queued.max.messages.kbytes": 1_024,
-            "fetch.message.max.bytes": 16_384,
-            "fetch.wait.max.ms": 50,
-        }
-        self._consumer = Consumer(client_config(settings, **no_group("oldest"), **config))
-
-    def timestamps(self, late: Sequence[TopicPartition]) -> dict[tuple[str, int], float]:
-        """Return the available Kafka timestamps at these offsets, in seconds since 1970."""
-        found: dict[tuple[str, int], float] = {}
-        if not late:
-            return found
-        give_up = time.monotonic() + OLDEST_SECONDS
-        self._consumer.assign(list(late))
-        try:
-            while len(found) < len(late) and time.monotonic() < give_up:
-                message = self._consumer.poll(0.1)
-                if message is not None and message.error() is None:
-                    found.setdefault((str(message.topic()), int_of(message.partition())), sent_at_ms(message) / 1_000)
-        finally:
-            self._consumer.unassign()
-        return found
 
 
 class StallDetector:
@@ -145,7 +122,8 @@ class Watchdog(threading.Thread):
         self._client = AdminClient(client_config(settings))
         self._pause = min(10.0, settings.watchdog_seconds / 4)
         self._stall = StallDetector(settings.watchdog_seconds, self._pause)
-        self._oldest = OldestRecordProbe(settings)
+        # It reads the first unprocessed record of late partitions, outside the group.
+        self._consumer = Consumer(client_config(settings, **no_group("oldest"), **OLDEST_CONFIG))
         self._oldest_by_topic: dict[str, float] = {}
         for base in CONSUMED_TOPICS:
             metrics.LAG.labels(base)
@@ -162,7 +140,7 @@ class Watchdog(threading.Thread):
         self._end(EXIT_CODE)
 
     def is_stuck(self) -> bool:
-        """Return true if records have waited on our partitions for too long without progress."""
+        """Return true if records have waited too long without progress."""
         # The time since the last progress does not decide: an idle worker may get its first record in hours.
         before = self._state(), self._progressed()
         try:
@@ -189,12 +167,28 @@ class Watchdog(threading.Thread):
     def _export(self, ours: dict[TopicPartition, int]) -> None:
         for base in CONSUMED_TOPICS:
             metrics.LAG.labels(base).set(sum(n for tp, n in ours.items() if tp.topic == self._settings.topic(base)))
-        stamps = self._oldest.timestamps([tp for tp, records in ours.items() if records])
+        stamps = self._oldest_timestamps([tp for tp, records in ours.items() if records])
         by_topic: dict[str, float] = {}
         for (topic, _), stamp in stamps.items():
             base = topic.removeprefix(self._settings.prefix)
             by_topic[base] = min(stamp, by_topic.get(base, stamp))
         self._oldest_by_topic = by_topic
+
+    def _oldest_timestamps(self, late: Sequence[TopicPartition]) -> dict[tuple[str, int], float]:
+        """Return the available Kafka timestamps at these offsets, in seconds since 1970."""
+        found: dict[tuple[str, int], float] = {}
+        if not late:
+            return found
+        give_up = time.monotonic() + OLDEST_SECONDS
+        self._consumer.assign(list(late))
+        try:
+            while len(found) < len(late) and time.monotonic() < give_up:
+                message = self._consumer.poll(0.1)
+                if message is not None and message.error() is None:
+                    found.setdefault((str(message.topic()), int_of(message.partition())), sent_at_ms(message) / 1_000)
+        finally:
+            self._consumer.unassign()
+        return found
 
     def _oldest_of(self, base: str) -> float:
         now = time.time()
@@ -202,7 +196,7 @@ class Watchdog(threading.Thread):
 
 
 def recovery_state(app: Any) -> Hashable:
-    """Return a value that changes with every step of a worker's rebalance or table recovery."""
+    """Return a value that changes while a rebalance or recovery progresses."""
     recovery = getattr(app.tables, "_recovery", None)
     # `list` copies at once: the event loop's thread changes the dictionary meanwhile.
     recovered = sum(list(recovery.active_offsets.values())) if recovery is not None else 0
@@ -215,28 +209,13 @@ class WorkerHealth:
 
     def __init__(self, loop_seconds: float = LOOP_SECONDS) -> None:
         self._loop_seconds = loop_seconds
-        self._activity = "starting"
-        self._is_ending = False
-        self._app: Any = None
-        self._watchdog: threading.Thread | None = None
+        # The current step of the start; empty once the app is about to join its group.
+        self.step = "starting"
+        self.is_ending = False
+        self.app: Any = None
+        self.watchdog: threading.Thread | None = None
         self._beat_at: float | None = None
         self.beats = 0
-
-    def set_activity(self, activity: str) -> None:
-        """Set the worker's activity before it joins its group."""
-        self._activity = activity
-
-    def set_running(self, app: Any) -> None:
-        """Set the app, which is about to join its group."""
-        self._app, self._activity = app, ""
-
-    def set_ending(self) -> None:
-        """Record that shutdown has begun."""
-        self._is_ending = True
-
-    def set_watchdog(self, watchdog: threading.Thread) -> None:
-        """Set the running watchdog, whose end makes the worker unhealthy."""
-        self._watchdog = watchdog
 
     def start_heartbeat(self, loop: asyncio.AbstractEventLoop) -> None:
         """Measure the delay of the event loop every second from now on."""
@@ -252,24 +231,17 @@ class WorkerHealth:
         reasons = []
         if self._beat_at is not None and (still := time.monotonic() - self._beat_at) > self._loop_seconds:
             reasons.append(f"the event loop has not turned for {still:.0f} s")
-        if self._watchdog is not None and not self._watchdog.is_alive():
+        if self.watchdog is not None and not self.watchdog.is_alive():
             reasons.append("the watchdog has ended: the worker is stuck, or the watchdog failed")
         return reasons
 
     def why_not_ready(self) -> list[str]:
         """Return reasons why this worker processes no events."""
-        reasons = self.why_not_live()
-        if self._is_ending:
-            reasons.append("shutting down")
-        if self._activity:
-            reasons.append(self._activity)
-        if self._app is None:
-            return reasons
-        app = self._app
-        if not app.rebalancing_count:
-            reasons.append("waiting to join the group")
-        elif app.rebalancing or not app.tables.actives_ready:
-            reasons.append("the group is rebalancing, or tables are being recovered")
-        if not app.membership.is_sure:
-            reasons.append("the group has not confirmed this worker's membership: does a broker answer?")
-        return reasons
+        app, reasons = self.app, {"shutting down": self.is_ending, self.step: self.step}
+        if app is not None:
+            has_joined, is_member = app.rebalancing_count > 0, app.membership.is_sure
+            is_recovering = has_joined and (app.rebalancing or not app.tables.actives_ready)
+            reasons["waiting to join the group"] = not has_joined
+            reasons["the group is rebalancing, or tables are being recovered"] = is_recovering
+            reasons["the group has not confirmed this worker's membership: does a broker answer?"] = not is_member
+        return [*self.why_not_live(), *(reason for reason, holds in reasons.items() if holds)]

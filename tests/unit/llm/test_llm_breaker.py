@@ -21,7 +21,7 @@ from streams.llm.client import LlmClient
 from streams.settings import OnLlmFailure, RankerName, ReasonerName, Settings
 from streams.worker import metrics
 from streams.worker.reasoning import reasoner as reasoning
-from streams.worker.reasoning.llm import llm_client, models_of, reasoner_of, shared_client
+from streams.worker.reasoning.llm import models_of, reasoner_of, shared_client
 from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning
 from streams.worker.runtime.fence import PartitionRevoked
 from tests.builders import a_contrast, a_skill, an_attribute
@@ -177,8 +177,8 @@ class TestInClient:
 async def test_all_clients_of_a_worker_share_one_concurrency_limit() -> None:
     async with OpenAiServer(always=Act(delay=0.05)) as server:
         settings = Settings(llm_base_url=server.base_url, llm_model="m", in_flight=4)
-        live, arm = shared_client(settings), llm_client(settings, "shadow")
-        clients = [live, shared_client(settings), arm]
+        live = shared_client(settings)
+        clients = [live, shared_client(settings)]
         names = ("evolve", "facets", "rank", "listen")
 
         await asyncio.gather(
@@ -190,7 +190,6 @@ async def test_all_clients_of_a_worker_share_one_concurrency_limit() -> None:
             )
         )
         await live.aclose()
-        await arm.aclose()
 
     assert server.peak == 4
     assert len(server.bodies) == len(clients) * len(names) * 3

@@ -104,26 +104,33 @@ def hers(log: FakeLog) -> list[SkillDiff]:
     return sorted(found, key=lambda diff: diff.version)
 
 
+COMMITS = pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
+
+
 @pytest.mark.parametrize("scope", SCOPES)
-@pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
+@COMMITS
 async def test_a_death_at_any_step_of_an_erasure_changes_nothing(
     known: FakeDeployment, scope: str, commits: bool
 ) -> None:
-    """The receipt of its successor says how many versions there were, not how many it found."""
-    before = known.log
-    before.put(request(**SCOPES[scope]))
-    known.log = before.copy()
-    await known.worker().quiet()
-    undisturbed = known.log
-    [told] = scopes(undisturbed)
-    assert (told.done, told.versions) == (True, 5)
+    await assert_deaths_change_nothing(known, scope, commits, versions=5)
 
-    known.log = before
-    async for _ in known.successors(deaths=10, commits=commits):
-        assert scopes(known.log) == [told]
-        assert state(known.log) == state(undisturbed)
-        assert chain_breaks(hers(known.log)) == []
-        assert scope != "person" or traces(known.log) == []
+
+async def assert_deaths_change_nothing(running: FakeDeployment, scope: str, commits: bool, versions: int) -> None:
+    """The successor's receipt has the number of versions before the erasure, not of those that it found."""
+    before = running.log
+    before.put(request(**SCOPES[scope]))
+    running.log = before.copy()
+    await running.worker().quiet()
+    undisturbed = running.log
+    [told] = scopes(undisturbed)
+    assert (told.done, told.versions) == (True, versions)
+
+    running.log = before
+    async for _ in running.successors(deaths=10, commits=commits):
+        assert scopes(running.log) == [told]
+        assert state(running.log) == state(undisturbed)
+        assert chain_breaks(hers(running.log)) == []
+        assert scope != "person" or traces(running.log) == []
 
 
 async def test_an_erasure_leaves_only_a_receipt(known: FakeDeployment) -> None:
@@ -153,45 +160,6 @@ def traces(log: FakeLog) -> list[str]:
 def pseudonym(log: FakeLog) -> bytes:
     """Hers, as items hold it."""
     return neighbour_of(ANN, secret_of(log.settings)).encode()
-
-
-async def test_erased_events_are_not_learned_and_later_ones_start_afresh(
-    known: FakeDeployment,
-) -> None:
-    worker = known.worker()
-    known.log.put(request())
-    await worker.quiet()
-    so_far = len(known.log.diffs)
-
-    # Sent late, or once more: it happened before.
-    put(known.log, [choice(0), choice(50, ANN)])
-    known.log.put(an_interaction(a_candidate("film-1"), user_id=ANN, domain="films"))
-    await worker.quiet()
-    assert len(known.log.diffs) == so_far
-    assert ANN not in {profile.user_id for profile in known.log.newest(Profile).values()}
-    assert ANN not in {memory.user_id for memory in known.log.newest(Memory).values()}
-
-    later = datetime.now(UTC) + timedelta(seconds=1)
-    ranking, selection = choice(60, ANN)
-    at = {"occurred_at": later}
-    stamp = int(later.timestamp() * 1_000)
-    for event in (ranking.model_copy(update=at), selection.model_copy(update=at)):
-        known.log.put(event, timestamp_ms=stamp)
-    await worker.until(lambda: len(known.log.diffs) > so_far, "a new skill")
-    [new] = known.log.diffs[so_far:]
-    assert (new.version, new.seed) == (1, ())
-
-
-async def test_a_request_that_is_repeated_changes_nothing(known: FakeDeployment) -> None:
-    worker = known.worker()
-    known.log.put(request())
-    await worker.quiet()
-    done = {base: known.log.compacted(base) for base in (*STATE, "receipts")}
-
-    known.log.put(request(), timestamp_ms=0)
-    await worker.quiet()
-
-    assert {base: known.log.compacted(base) for base in done} == done
 
 
 async def test_a_line_that_is_forgotten_leaves_a_log_that_folds_to_the_skill(known: FakeDeployment) -> None:
@@ -567,24 +535,11 @@ def quoted(log: FakeLog, words: bytes = b"zyxquill") -> set[str]:
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-@pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
+@COMMITS
 async def test_a_death_at_any_step_of_erasing_statements_changes_nothing(
     outspoken: FakeDeployment, scope: str, commits: bool
 ) -> None:
-    before = outspoken.log
-    before.put(request(**SCOPES[scope]))
-    outspoken.log = before.copy()
-    await outspoken.worker().quiet()
-    undisturbed = outspoken.log
-    [told] = scopes(undisturbed)
-    assert (told.done, told.versions) == (True, 7)
-
-    outspoken.log = before
-    async for _ in outspoken.successors(deaths=10, commits=commits):
-        assert scopes(outspoken.log) == [told]
-        assert state(outspoken.log) == state(undisturbed)
-        assert chain_breaks(hers(outspoken.log)) == []
-        assert scope != "person" or traces(outspoken.log) == []
+    await assert_deaths_change_nothing(outspoken, scope, commits, versions=7)
 
 
 async def test_erasing_a_line_erases_its_statements_and_words(
@@ -631,16 +586,3 @@ async def test_a_line_is_not_stated_again_by_words_from_before(outspoken: FakeDe
     outspoken.log.put(said("again", datetime.now(UTC)))
     await worker.quiet()
     assert f"avoids:{LINE}" in {each.statement_id for each in outspoken.log.newest(PolicySkill)[KEY].stated}
-
-
-async def test_feedback_from_before_an_erasure_is_not_applied(outspoken: FakeDeployment) -> None:
-    worker = outspoken.worker()
-    outspoken.log.put(request())
-    await worker.quiet()
-    so_far = len(outspoken.log.diffs)
-
-    outspoken.log.put_all([said(), hidden(), said("late"), hidden("late"), *nothing_taken(51), *nothing_taken(60)])
-    await worker.quiet()
-
-    assert len(outspoken.log.diffs) == so_far
-    assert traces(outspoken.log) == []

@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import threading
-from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -37,6 +36,7 @@ from streams.worker.agents.listen import ListenAgent
 from streams.worker.reasoning.reasoner import ReasonerFailed
 from tests.builders import a_candidate, a_time
 from tests.fake_log import PARTITIONS, FakeDeployment, FakeLog, FakeWorker, settings_in
+from tests.unit.worker.test_worker_feedback import held
 
 ANN = "ann"
 NOON_MS = round(a_time(600).timestamp() * 1_000)
@@ -268,11 +268,6 @@ async def test_a_silent_conversation_of_a_moved_partition_is_the_next_owners(dep
     assert_whole(log)
 
 
-def held(log: FakeLog, text: bytes) -> set[str]:
-    """The topics that hold these bytes, whatever becomes of them in time."""
-    return {record.topic.removeprefix("t.") for record in log.order if text in (record.key or b"") + record.value}
-
-
 async def test_personal_data_in_turns_is_removed_and_counted(
     deployment: FakeDeployment,
 ) -> None:
@@ -297,29 +292,32 @@ async def test_off_the_record_turns_are_not_stored(deployment: FakeDeployment) -
     assert log.values(CardDiff) == []
 
 
-async def test_an_unreadable_chunk_is_dead_lettered_and_the_next_is_processed(
-    deployment: FakeDeployment,
+@pytest.mark.parametrize(
+    ("error", "reason"), [(ValueError("what?"), "internal-error"), (ReasonerFailed("no"), "reasoner-unavailable")]
+)
+async def test_a_chunk_without_an_answer_is_dead_lettered_and_can_be_replayed(
+    deployment: FakeDeployment, error: Exception, reason: str
 ) -> None:
     log, worker = deployment.log, deployment.worker()
-    agent, times = listener(worker), Counter[str]()
+    agent = listener(worker)
     understands = agent._extract_statements
 
-    async def fails_once(*what: Any) -> Any:
-        times["asked"] += 1
-        if times["asked"] == 1:
-            raise ValueError("what is this?")
-        return await understands(*what)
+    async def fails(*_: Any) -> Any:
+        raise error
 
-    agent._extract_statements = fails_once
-    log.put_all(talk("c1", "I love morning runs."))
+    agent._extract_statements = fails
+    log.put_all(talk("c1", "I love morning runs.", "Write to anna@example.org."))
     await worker.quiet()
     letters = log.values(DeadLetter)
-    assert [letter.reason for letter in letters] == ["internal-error"]
+    assert [letter.reason for letter in letters] == [reason] * 2
+    assert all(b"anna@" not in (letter.value or b"") for letter in letters)
     assert waiting(log) == []
 
-    log.put_bytes("utterances", letters[0].value or b"", ANN.encode(), partition_of(ANN, PARTITIONS))
+    agent._extract_statements = understands
+    for letter in letters:
+        log.put_bytes("utterances", letter.value or b"", ANN.encode(), partition_of(ANN, PARTITIONS))
     await worker.quiet()
-    assert lines(log) == {RUNS}, "what is replayed is heard"
+    assert lines(log) == {RUNS}
 
 
 @pytest.mark.parametrize("cannot", ["be understood", "be dead-lettered"])
@@ -396,48 +394,3 @@ async def test_a_chunk_causes_one_model_call_despite_new_turns(deployment: FakeD
     await worker.quiet()
     assert lines(log) == {RUNS}
     assert waiting(log) == [["I love green tea.", "I hate rain."]]
-
-
-async def test_a_chunk_without_an_answer_is_dead_lettered_if_configured(deployment: FakeDeployment) -> None:
-    """As utterances that can be replayed, whose personal parts are gone already."""
-    log, worker = deployment.log, deployment.worker()
-    agent = listener(worker)
-    understands = agent._extract_statements
-
-    async def gives_up(*_: Any) -> Any:
-        raise ReasonerFailed("no answer")
-
-    agent._extract_statements = gives_up
-    log.put_all(talk("c1", "I love morning runs.", "Write to anna@example.org."))
-    await worker.quiet()
-    letters = log.values(DeadLetter)
-    assert [letter.reason for letter in letters] == ["reasoner-unavailable"] * 2
-    assert all(b"anna@" not in (letter.value or b"") for letter in letters)
-    assert waiting(log) == []
-
-    agent._extract_statements = understands
-    for letter in letters:
-        log.put_bytes("utterances", letter.value or b"", ANN.encode(), letter.source.partition)
-    await worker.quiet()
-    assert lines(log) == {RUNS}
-
-
-async def test_a_chunk_that_waits_for_an_answer_is_the_next_workers_where_the_partition_moves(
-    deployment: FakeDeployment,
-) -> None:
-    log, one = deployment.log, deployment.worker()
-    asked = asyncio.Event()
-
-    async def never(*_: Any) -> Any:
-        asked.set()
-        await asyncio.Event().wait()
-
-    listener(one)._extract_statements = never
-    log.put_all(talk("c1", "I love morning runs."))
-    await one.until(asked.is_set, "a question")
-    await one.kill()
-
-    await deployment.worker(1).quiet()
-
-    assert lines(log) == {RUNS}
-    assert_whole(log)

@@ -104,19 +104,6 @@ async def test_a_death_at_any_step_of_erasing_a_line_changes_nothing(
         assert_folds(known.log)
 
 
-async def test_turns_from_before_an_erasure_restore_nothing(known: FakeDeployment) -> None:
-    """Late, or in a conversation that still waits."""
-    worker = known.worker()
-    known.log.put(remove())
-    await worker.quiet()
-
-    known.log.put_all(talk("c3", "I love zyxquill waltzes."))
-    await worker.quiet()
-
-    assert lines(known.log) == {RUNS, OF_FILMS}
-    assert traces(known.log) == []
-
-
 @pytest.mark.parametrize("how", FORGETS)
 @pytest.mark.parametrize(
     "words",

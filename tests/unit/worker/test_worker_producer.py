@@ -111,14 +111,6 @@ def joined(clock: Clock, session: float = 10.0, rebalance: float = 60.0) -> Memb
     return member
 
 
-async def test_it_is_certain_within_the_session(clock: Clock) -> None:
-    member = joined(clock)
-    clock.at += 9.9
-
-    assert member.is_sure
-    assert await member.wait_confirmed()
-
-
 async def test_after_a_pause_the_next_heartbeat_is_waited_for(clock: Clock) -> None:
     member = joined(clock)
     clock.at += 10.1

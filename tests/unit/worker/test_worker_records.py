@@ -1,6 +1,5 @@
 """Every record's way in: what no agent can take, what comes on the wrong partition, early, late, twice or never."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -8,22 +7,18 @@ from faust.types import TP
 
 from operators.contrast import SLOTS, RingLimits
 from schemas import (
-    BadRecord,
     Candidate,
     Contrast,
     DeadLetter,
-    ForgetRequest,
-    PolicySkill,
     Ranking,
     RankRequest,
     Selection,
-    SkillDiff,
     encode,
 )
 from schemas.topics import CONSUMED_TOPICS
 from streams.kafka.clients import partition_of
 from streams.worker.runtime.executor import DEFAULT_IN_FLIGHT
-from tests.builders import a_command, a_contrast, a_time
+from tests.builders import a_time
 from tests.fake_log import PARTITIONS, PREFIX, FakeDeployment, Record, position
 from tests.unit.worker.test_worker_exactly_once import assert_undisturbed, choice, choices, put
 
@@ -139,7 +134,7 @@ async def test_a_handler_that_fails_in_an_unforeseen_way_keeps_its_event(
         raise RuntimeError("a defect of ours")
 
     worker = deployment.worker()
-    monkeypatch.setattr(worker.parts.deps.global_skills, "template", broken)
+    monkeypatch.setattr(worker.parts.deps.global_skills, "of", broken)
     put(deployment.log, [choice(1)])
 
     await worker.quiet()
@@ -147,22 +142,6 @@ async def test_a_handler_that_fails_in_an_unforeseen_way_keeps_its_event(
     [letter] = deployment.log.values(DeadLetter)
     assert (letter.reason, letter.source.topic) == ("internal-error", "t.contrasts")
     assert "a defect of ours" in letter.detail
-
-
-async def test_a_command_is_carried_out_once_and_in_its_users_order(deployment: FakeDeployment) -> None:
-    log = deployment.log
-    worker = deployment.worker()
-    log.put_all(choice(0, "ann"))
-    await worker.quiet()
-    [line, *_] = next(iter(log.newest(PolicySkill).values())).attributes
-    command = a_command(attribute_id=line.attribute_id, user_id="ann", domain="films")
-
-    log.put_all([command, command])
-    await worker.quiet()
-
-    assert [diff.version for diff in log.diffs] == [1, 2]
-    [skill] = log.newest(PolicySkill).values()
-    assert next(each for each in skill.attributes if each.attribute_id == line.attribute_id).pinned
 
 
 async def test_a_rank_request_is_answered_for_its_user(deployment: FakeDeployment) -> None:
@@ -180,25 +159,6 @@ async def test_a_rank_request_is_answered_for_its_user(deployment: FakeDeploymen
     assert {item.item_id for item in rankings[0].candidates} == {"i0", "i1", "i2", "i3"}
     assert encode(rankings[0]) == encode(rankings[1]), "the same request has the same answer"
     assert {record.partition for record in log.of("rankings")} == {partition_of("kim", PARTITIONS)}
-
-
-async def test_a_selection_of_a_forgotten_past_is_not_learned_from(deployment: FakeDeployment) -> None:
-    """A clock in the future does not bring it back: the log's own time counts too."""
-    from schemas import ForgetRequest  # noqa: PLC0415
-
-    log, worker = deployment.log, deployment.worker()
-    put(log, [choice(0, "ann")])
-    log.put(ForgetRequest(event_id="f", occurred_at=a_time(), user_id="ann", actor="ann"))
-    await worker.quiet()
-    so_far = len(log.values(SkillDiff))
-    ranking, selection = choice(1, "ann")
-    future = {"occurred_at": datetime(9_000, 1, 1, tzinfo=UTC)}
-    for event in (ranking, selection):
-        log.put(event.model_copy(update=future), timestamp_ms=1_000)
-    await worker.quiet()
-
-    assert len(log.values(SkillDiff)) == so_far
-    assert len(log.values(Selection)) == 2
 
 
 ENOUGH = SLOTS * max(RingLimits.rankings, RingLimits.waiting) + DEFAULT_IN_FLIGHT + 50
@@ -225,33 +185,3 @@ async def test_partitions_that_are_ahead_in_different_topics_catch_up(
 
     assert len(deployment.log.values(Contrast)) == len(made)
     assert deployment.log.of("dead-letters") == []
-
-
-async def test_only_the_very_same_bytes_are_known_and_only_once(deployment: FakeDeployment) -> None:
-    tables = deployment.worker().parts.tables
-    made = a_contrast(["genre: noir"], [["genre: saga"]])
-    raw, other = encode(made), encode(made).replace(b"noir", b"rion")
-
-    tables.prime_cache(raw, made)
-
-    assert tables.decode(Contrast, other) is not made
-    assert tables.decode(Contrast, other) != made
-    with pytest.raises(BadRecord):
-        tables.decode(Ranking, raw)
-    assert tables.decode(Contrast, bytes(bytearray(raw))) is made
-    again = tables.decode(Contrast, raw)
-    assert again == made
-    assert again is not made
-
-
-async def test_nothing_that_was_handed_over_outlives_a_request_to_forget(deployment: FakeDeployment) -> None:
-    worker = deployment.worker()
-    put(deployment.log, [choice(1, "ann")])
-    await worker.quiet()
-    made = a_contrast(["genre: noir"], user_id="ann")
-
-    worker.parts.tables.prime_cache(encode(made), made)
-    deployment.log.put(ForgetRequest(event_id="please", occurred_at=a_time(60), user_id="ann", actor="ann"))
-    await worker.quiet()
-
-    assert worker.parts.tables.decode(Contrast, encode(made)) is not made
