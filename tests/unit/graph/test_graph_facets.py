@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from operators.graph import FacetDropReason, Retrieved, facets, retrieve
 from operators.graph.neighbours import Neighbourhood
 from operators.graph.prune import cite_item
-from operators.rank.question import render_prompt
-from operators.rank.ranking import RankTask
+from operators.rank.listwise import RankTask, render_prompt
 from schemas import Facet, ItemFacts, Memory
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.unit.graph.graph_builders import (
@@ -162,7 +161,7 @@ def test_rejected_value_reaches_no_facet_or_prompt(value: str) -> None:
     found = retrieve(taking, None, "books", NOW, gate=OUTPUT_GATE)
     shown = [ItemFacts(item_id=f"c{n}", title=f"Candidate {n}") for n in range(2)]
     task = RankTask(shown, facets=(*found.facets, Facet(facet=f"drawn to {value} (tag)", confidence=1.0)))
-    prompt = render_prompt("rank-listwise.v1", task, shown, max_tokens=9_000, gate=OUTPUT_GATE)
+    prompt = render_prompt(task, shown, max_tokens=9_000, gate=OUTPUT_GATE)
 
     assert [facet.facet for facet in found.facets] == ["drawn to noir (genre)"]
     assert value not in prompt
