@@ -1,4 +1,4 @@
-"""Erases a line from a skill's log, leaving a placeholder with its digest."""
+"""Replaces a line in a skill's log by a placeholder."""
 
 from collections.abc import Callable, Sequence
 
@@ -28,7 +28,7 @@ def is_placeholder(attribute_id: str) -> bool:
 
 
 def redact_skill_log(diffs: Sequence[SkillDiff], line: str) -> list[SkillDiff]:
-    """Return one skill's log without a line's words; all other lines fold as before.
+    """Return a skill's log without a line's words; others fold as before.
 
     Reasons, quotations and models' free analyses are removed; counts stay under the digest. The log's writer must seal
     it again.

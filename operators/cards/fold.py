@@ -1,4 +1,4 @@
-"""The log of a card: its fold (invariant 1), and the erasure of a line from it."""
+"""A card's log: its fold (invariant 1) and a line's erasure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ def fold_cards(diffs: Iterable[CardDiff]) -> dict[str, Card]:
 
 
 def apply_diff(card: Card | None, diff: CardDiff) -> Card:
-    """Return the card after the next diff; the oldest past lines are evicted."""
+    """Return the card after the next diff; evict the oldest past lines."""
     before = 0 if card is None else card.version
     if diff.version != before + 1:
         raise CardOutOfOrder(f"version {diff.version} of a card follows version {before}")
@@ -90,7 +90,7 @@ def redact_card_log(diffs: Sequence[CardDiff], line_id: str) -> list[CardDiff]:
 
 
 def drop_stale_quotations(diffs: Sequence[CardDiff]) -> list[CardDiff]:
-    """Remove quotations that a later version of the log removed from their line."""
+    """Remove quotations that a later version has removed from their line."""
     stripped: set[str] = set()
     rewritten: list[CardDiff] = []
     for diff in reversed(diffs):

@@ -1,4 +1,4 @@
-"""A card's lines: ids, words, certainty, and the lines that a text refers to."""
+"""A card's lines: ids, words, certainty, and references in texts."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -43,7 +43,7 @@ def line_id(stance: Stance, dimension: str, value: str, domain: str | None = Non
 
 
 def describe(line: CardLine) -> str:
-    """Return a line as text, such as `does not like horror (genre) in films`."""
+    """Return a line as text: `does not like horror (genre) in films`."""
     text = f"{'does not like' if line.stance is Stance.AVOIDS else 'likes'} {line.value}"
     about = "" if line.dimension == FREE else f" ({line.dimension.replace('_', ' ')})"
     where = f" in {line.domain}" if line.domain else ""
@@ -53,7 +53,7 @@ def describe(line: CardLine) -> str:
 
 
 def descriptions(card: Card | None) -> dict[str, str]:
-    """Return a card's lines as text, by id and by the id's placeholder in redacted logs."""
+    """Return a card's lines as text, by id and by placeholder."""
     if card is None:
         return {}
     said = {line.line_id: describe(line) for line in (*card.past, *card.lines)}
@@ -70,7 +70,7 @@ def describe_rejection(kind: str) -> str:
 
 
 def certainty(line: CardLine, at: datetime) -> float:
-    """Return a line's certainty from 0 to 1: its share of the weights, halved every half-life.
+    """Return a line's share of the weights, halved every half-life.
 
     Avoidances last twice as long, because forgetting one costs more. Each doubling of the repetitions lengthens the
     half-life. Pinned and set lines do not fade.
@@ -97,7 +97,7 @@ def faded_lines(lines: Iterable[CardLine], at: datetime) -> list[CardLine]:
 
 
 def may_overlap(domain: str | None, dimension: str, line: CardLine) -> bool:
-    """Return True if a value of this domain and dimension may be about a line's subject.
+    """Return True if a value of this dimension may concern a line.
 
     Free words may be about any dimension, and values without a domain about any domain.
     """
@@ -107,7 +107,7 @@ def may_overlap(domain: str | None, dimension: str, line: CardLine) -> bool:
 
 
 def covers_domain(domain: str | None, line: CardLine) -> bool:
-    """Return True if a statement of this domain holds wherever a line does."""
+    """Return True if a statement of this domain covers a line's."""
     return domain in (None, line.domain)
 
 
@@ -117,7 +117,7 @@ def same_subject(one: CardLine, other: CardLine) -> bool:
 
 
 def match_lines(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
-    """Return the lines with the same keywords as a text, else the one that shares most."""
+    """Return the lines with a text's keywords, else the closest one."""
     spoken = plain_words(text)
     found = [(line, plain_words(line.value)) for line in lines]
     if same := [line for line, known in found if known == spoken]:
@@ -131,7 +131,7 @@ def match_lines(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
 
 
 def lines_to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
-    """Return all lines that a request to forget may mean; in doubt a line is included.
+    """Return all lines that a request to forget may mean.
 
     These are lines with all words of the request. Users paraphrase, so without one, the lines that share most words, at
     least half of either side. Quotations count last, and need two shared words.

@@ -1,12 +1,20 @@
-"""Merges findings and commands into a card as one diff, by rule and never by a model."""
+"""Merges findings and commands into a card as one diff."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from operators.cards.admission import UNREADABLE, clean_dimension, clean_value, reject_reason, safe_quotation
-from operators.cards.draft import FORGOTTEN, CardDraft, merged_line
+from operators.cards.draft import (
+    FORGOTTEN,
+    UNREADABLE,
+    CardDraft,
+    clean_dimension,
+    clean_value,
+    merged_line,
+    reject_reason,
+    safe_quotation,
+)
 from operators.cards.lines import (
     MAX_WEIGHT,
     WEIGHTS,
@@ -58,7 +66,7 @@ def merge_extraction(
     redacted: Mapping[str, int] | None = None,
     unquoted_until: datetime | None = None,
 ) -> CardDiff | None:
-    """Return the diff of a chunk's findings; None if there is nothing to record.
+    """Return the diff of a chunk's findings; None without an effect.
 
     Findings apply in the order of their sentences; those for now or a session are ignored. `redacted` counts personal
     data removed from the turns. Sentences up to `unquoted_until`, an erasure, are not quoted, because a receipt does
@@ -147,7 +155,7 @@ class _CardMerge:
         self._replace(finding, now)
 
     def _merge_into(self, line: CardLine, alike: list[CardLine]) -> CardLine:
-        """Return the line that holds the statement from now on, after absorbing the others."""
+        """Return the statement's line, after merging the others into it."""
         known = self._card.live.get(line.line_id)
         covering = [each for each in alike if covers_domain(each.domain, line)]
         target = known or max((*covering, line), key=_precedence)
@@ -167,7 +175,7 @@ class _CardMerge:
         return result
 
     def _replace(self, finding: PreferenceFinding, now: CardLine | None) -> None:
-        """End the lines that an update replaces; without a successor they are withdrawn."""
+        """End or, without a successor, withdraw the lines that an update replaces."""
         if finding.effect is not Effect.UPDATES or not finding.replaces:
             return
         lines = [line for line in self._live(finding) if now is None or line.line_id != now.line_id]
@@ -190,7 +198,7 @@ class _CardMerge:
         self._card.put(CardChangeKind.CONTRADICTED, line.model_copy(update={"against": against}), HINT_AGAINST)
 
     def _is_over(self, line: CardLine, finding: PreferenceFinding) -> bool:
-        """Return True if the statement was withdrawn or contradicted later than it was made."""
+        """Return True if the statement was later withdrawn or contradicted."""
         return any(
             each.stance is line.stance
             and each.overtaken_at is not None
@@ -251,7 +259,7 @@ def _outranks(line: CardLine, finding: PreferenceFinding) -> bool:
 
 
 def _yields(line: CardLine, finding: PreferenceFinding) -> bool:
-    """Return True if a line gives way to its opposite: at once, or to hints of its weight."""
+    """Return True if a line yields to its opposite or enough hints."""
     if _outranks(line, finding):
         return False
     if finding.strength is not Strength.IMPLIED or finding.effect is Effect.UPDATES:
@@ -260,7 +268,7 @@ def _yields(line: CardLine, finding: PreferenceFinding) -> bool:
 
 
 def _precedence(line: CardLine) -> tuple[bool, bool]:
-    """Order lines about the same: a set or pinned one stays, then one of a vocabulary."""
+    """Prefer set or pinned lines, then those of a vocabulary."""
     return _is_protected(line), line.dimension != FREE
 
 

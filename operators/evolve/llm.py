@@ -31,7 +31,7 @@ MAX_JUDGED = 24
 
 @dataclass(frozen=True)
 class EvolveQuestion:
-    """A question to the model; lines by answer key, facts by their quotation."""
+    """A question; lines by answer key, facts by their quotation."""
 
     prompt: str
     schema: Mapping[str, Any]
@@ -52,7 +52,7 @@ class EvolveQuestion:
 def build_question(
     contrast: Contrast, skill: PolicySkill, *, max_tokens: int, gate: OutputGate
 ) -> EvolveQuestion | None:
-    """Ask about the lines on the chosen item's dimensions; None if there is nothing to judge.
+    """Ask about the lines on the chosen item's dimensions, if any.
 
     The surest and newest lines come first. Code counts habits, so they are left out. `max_tokens` includes a corrective
     retry.
@@ -83,7 +83,7 @@ def build_question(
 
 
 def _keyed(attributes: Iterable[Attribute], quote: Quote) -> dict[str, Attribute]:
-    """Key each line by its own words, because small models follow words better than numbers."""
+    """Key each line by its own words, which small models follow best."""
     keyed: dict[str, Attribute] = {}
     for number, attribute in enumerate(attributes, 1):
         dimension, _, value = quote(attribute.dimension, attribute.value).partition(": ")
@@ -116,7 +116,7 @@ def _schema(attributes: Iterable[str], facts: Iterable[str], new: Iterable[str])
 
 @dataclass(frozen=True)
 class LlmReasoner:
-    """Asks a model to judge the lines of a skill against a choice."""
+    """Asks a model to judge a skill's lines against a choice."""
 
     client: ModelClient
     gate: OutputGate

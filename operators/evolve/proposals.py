@@ -1,4 +1,4 @@
-"""Reasoners without a model, their proposals, and the one validation of proposals (invariant 8)."""
+"""Reasoners without a model, and the validation of proposals (invariant 8)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ from schemas import (
 
 @dataclass(frozen=True)
 class Proposal:
-    """The outcome of the three phases (paper 2.5), the most informative discovery first.
+    """The three phases' outcome (paper 2.5), the most informative discovery first.
 
     `reasons` are by attribute id. No code uses the `analysis`.
     """
@@ -68,20 +68,7 @@ class Reasoner(Protocol):
 
 
 # Dimensions in which a single choice says most, best first; the others follow.
-INFORMATIVE = (
-    "genre",
-    "category",
-    "director",
-    "author",
-    "mood",
-    "ambience",
-    "qualifier",
-    "price",
-    "meal",
-    "rating",
-    "era",
-)
-_INFORMATIVE_RANK = {dimension: place for place, dimension in enumerate(INFORMATIVE)}
+_INFORMATIVE = "genre category director author mood ambience qualifier price meal rating era".split()  # noqa: SIM905
 # More offered facts make small models discover common ones.
 MAX_OFFERED = 12
 # A fact that more of the unchosen items have does not explain the choice.
@@ -120,7 +107,8 @@ class CountedContrast:
         """Sort the chosen item's facts by dimension, then community facets, then rarity."""
 
         def key(name: str) -> tuple[int, bool, float]:
-            place = _INFORMATIVE_RANK.get(self.facts[name].dimension, len(_INFORMATIVE_RANK))
+            dimension = self.facts[name].dimension
+            place = _INFORMATIVE.index(dimension) if dimension in _INFORMATIVE else len(_INFORMATIVE)
             return place, name not in self.spoken, self.share[name]
 
         return sorted(self.facts, key=key)
@@ -130,7 +118,7 @@ class CountedContrast:
         return self.most_informative()[:MAX_OFFERED]
 
     def new_facts(self, skill: PolicySkill) -> list[str]:
-        """Return the offered facts that no line covers and most unchosen items lack."""
+        """Return the offered facts without a line that most unchosen items lack."""
         known_ids = {attribute.attribute_id for attribute in skill.attributes}
         return [name for name in self.offered() if name not in known_ids and self.share[name] <= COMMON_SHARE]
 

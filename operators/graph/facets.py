@@ -31,7 +31,7 @@ _DIGITS = 4
 
 
 class FacetDropReason(StrEnum):
-    """Why a facet was dropped, a metric label (QualityFilter, Algorithm 1 line 5)."""
+    """The reason to drop a facet (QualityFilter, Algorithm 1 line 5)."""
 
     # The gate rejects its value.
     UNVOUCHED = "unvouched"
@@ -147,7 +147,7 @@ def _common(signals: Sequence[ItemSignal]) -> dict[str, float]:
 
 
 def co_taken(signals: Sequence[ItemSignal], taken: set[str], popularity: Mapping[str, int]) -> dict[str, float]:
-    """Score how often takers of the user's items took another item; the largest is 1.
+    """Score how often takers of the user's items took another item.
 
     Every taken item counts, because a candidate is rarely the companion of more than two. The score is a cosine where
     the other item's popularity is known, else a share.

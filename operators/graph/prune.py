@@ -147,7 +147,7 @@ def _share(part: int, whole: int) -> float:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A taken item, or another user under a pseudonym; larger scores are closer."""
+    """A taken item or a pseudonymous user; larger scores are closer."""
 
     name: str
     score: float
@@ -164,7 +164,7 @@ class Neighbours:
 
 
 def domain_prune(memory: Memory, neighbourhood: Neighbourhood, domain: str, now: datetime) -> Neighbours:
-    """Return the best 4 users, the best 6 items, and the best others up to 16."""
+    """Return the best 4 users, 6 items, and others up to 16."""
     rule = rule_for(domain)
     graph = UserGraph(memory, neighbourhood, now)
     items = [
@@ -185,7 +185,7 @@ def _best_first(one: Neighbour) -> tuple[float, str]:
 
 
 def cite_item(item_id: str) -> str:
-    """Return the name by which facets cite an item; long ids become a digest.
+    """Return the name by which facets cite an item, or its digest.
 
     >>> cite_item("b1"), len(cite_item("b" * 256))
     ('item:b1', 21)

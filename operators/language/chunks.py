@@ -1,4 +1,4 @@
-"""Chunks of conversations: how they grow, close, lose erased text, and lead to events."""
+"""Chunks of conversations: growth, closing, erasure, and derived events."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -64,7 +64,7 @@ def with_result(
 
 
 def replayable_utterances(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:
-    """Return a chunk as utterances that a replay can send again, for a dead letter."""
+    """Return a chunk as utterances that a replay can send again."""
     spoken = [turn for turn in chunk.turns if turn.text.strip()]
     last = len(spoken) - 1
     return tuple(
@@ -86,7 +86,7 @@ def replayable_utterances(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:
 
 
 def waiting_turn(utterance: Utterance, text: str, heard_at: datetime | None = None) -> Turn:
-    """Return an utterance as a waiting turn, dated at most at Kafka's time.
+    """Return an utterance as a waiting turn, dated by Kafka at most.
 
     A turn that an app's clock dates ahead would outlive a request to forget.
     """
@@ -191,7 +191,7 @@ def derived_corrections(
     findings: Sequence[PreferenceFinding],
     vocabulary: Callable[[str], Sequence[Fact]],
 ) -> tuple[Correction, ...]:
-    """Return a correction for each finding about a known fact that no later one forgets."""
+    """Return a correction for each lasting finding about a known fact."""
     found = []
     for place, finding in enumerate(findings):
         if finding.effect is Effect.FORGETS or finding.domain is None or finding.dimension == FREE:
@@ -226,7 +226,7 @@ def derived_corrections(
 def derived_forget_requests(
     user_id: str, name: str, findings: Sequence[PreferenceFinding]
 ) -> tuple[ForgetRequest, ...]:
-    """Return one request for each line of a skill that the findings name."""
+    """Return one request for each skill line that the findings name."""
     found: dict[str, ForgetRequest] = {}
     for finding in findings:
         if finding.domain is None or finding.dimension == FREE:

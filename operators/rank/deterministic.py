@@ -24,7 +24,7 @@ _SCOPES = (Scope.NOW, Scope.SESSION, Scope.ALWAYS)
 
 @dataclass(frozen=True)
 class Constraints:
-    """The person's statements, applied to one list: avoided ones last, preferred ones first.
+    """The person's statements about one list: avoided ones last, preferred ones first.
 
     `prefers` has sort keys by item id, the least first; `suits` the summand for the chance that a candidate suits.
     """
@@ -65,7 +65,7 @@ NO_CONSTRAINTS = Constraints()
 
 
 def _preference(item: ItemFacts, statements: Sequence[Statement]) -> tuple[int, ...]:
-    """Count statements for and against a candidate by scope; the newest breaks ties."""
+    """Count statements about a candidate by scope; the newest breaks ties."""
     spoken = statements_for(item, statements)
     by_scope = [-sum(sign for said, sign in spoken if said.scope is scope) for scope in _SCOPES]
     return (*by_scope, -max((said.since for said, sign in spoken if sign > 0), default=0))

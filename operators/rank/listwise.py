@@ -101,7 +101,7 @@ def by_mean_rank(orders: Sequence[Sequence[str]], seed: str) -> tuple[str, ...]:
 
 
 def total_cost(calls: Sequence[Provenance]) -> Provenance:
-    """Merge the records of calls: costs add up, the first prompt is kept."""
+    """Merge the records of calls: add costs, keep the first prompt."""
     costs = ("prompt_tokens", "completion_tokens", "calls", "latency_ms")
     return calls[0].model_copy(update={name: sum(getattr(call, name) for call in calls) for name in costs})
 
