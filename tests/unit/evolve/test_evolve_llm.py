@@ -1,12 +1,11 @@
 """M_collab in the evolution (paper 2.5, eq. 5): context that a reasoner may weigh and can never quote."""
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,7 +31,6 @@ from schemas import (
     Verdict,
 )
 from streams.llm.client import LlmClient
-from streams.policies import DEFAULT_GATE
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import (
@@ -48,7 +46,6 @@ from tests.builders import (
     item_facts,
 )
 from tests.openai_server import Act, OpenAiServer
-from tests.unit.llm.llm_builders import client_of
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -78,7 +75,7 @@ FACETS = (
 
 
 def asked(
-    contrast: Contrast, skill: PolicySkill = READER, budget: int = 1_500, gate: OutputGate = DEFAULT_GATE
+    contrast: Contrast, skill: PolicySkill = READER, budget: int = 1_500, gate: OutputGate = OUTPUT_GATE
 ) -> EvolveQuestion:
     found = build_question(contrast, skill, max_tokens=budget, gate=gate)
     assert found is not None
@@ -154,19 +151,6 @@ def test_facets_only_reorder_discoveries(chosen: list[str], about: list[str]) ->
 
 RATING = "criterion:rating:highly-rated"
 INDIAN, TOBACCO = "preference:category:indian", "preference:category:tobacco-shops"
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[OpenAiServer]:
-    async with OpenAiServer() as running:
-        yield running
-
-
-@pytest.fixture
-async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
-    made = client_of(server)
-    yield made
-    await made.aclose()
 
 
 def item(domain: str, item_id: str, title: str, description: str = "", **metadata: Any) -> ItemFacts:

@@ -35,9 +35,6 @@ def proposed(*ones: Any) -> dict[str, Facet]:
     return {facet.attribute_id or "": facet for facet in facets.propose_facets(neighbours(*ones), ())}
 
 
-# --- nobody to be like ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("held", [None, memory(version=4)])
 def test_user_without_memory_gets_nothing(held: Memory | None) -> None:
     heard = neighbourhood(signal("b1", member("x"), companions={"b2": 3}, tastes=(taste(NOIR, "x"),)), epoch=5)
@@ -54,9 +51,6 @@ def test_user_without_signals_gets_facets_of_own_items() -> None:
     assert [(f.facet, f.attribute_id) for f in found.facets] == [("drawn to noir (genre)", NOIR)]
     assert found.facets[0].confidence == pytest.approx(2 / 3, abs=1e-4)  # all of it, from two neighbours
     assert (found.companions, found.memory_version, found.graph_epoch) == ({}, 2, 0)
-
-
-# --- confidence -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -84,18 +78,12 @@ def test_confidence_is_the_weighted_share_with_shrinkage(
     assert proposed(*ones)[NOIR].confidence == pytest.approx(confidence, abs=1e-4)
 
 
-# --- words and supporters -------------------------------------------------------------------------------------------
-
-
 def test_rejected_facets_are_dropped_and_counted() -> None:
     held = memory(taken("b1", "mood: never again", "mood: wry"), taken("b2", "mood: wry"))
     found = retrieve(held, None, "books", NOW, gate=OUTPUT_GATE)
 
     assert [f.attribute_id for f in found.facets] == [WRY]
     assert found.dropped == {FacetDropReason.UNVOUCHED: 1}
-
-
-# --- companions -----------------------------------------------------------------------------------------------------
 
 
 def companions(
@@ -128,9 +116,6 @@ def test_companions_use_every_signal() -> None:
         signal("b1", takers=5, companions={"b2": 5, "old": 5, "c1": 5}), signal("old", takers=5, companions={"c9": 5})
     )
     assert retrieve(held, heard, "books", NOW, gate=OUTPUT_GATE).companions == {"c1": 1.0, "c9": 1.0}
-
-
-# --- anything -------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

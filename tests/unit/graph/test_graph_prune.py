@@ -92,9 +92,6 @@ def test_user_pool_keeps_the_fifty_with_most_overlap() -> None:
     assert names[12] == "user:once10-00"  # and of equal ones the first by id
 
 
-# --- selection ------------------------------------------------------------------------------------------------------
-
-
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(MEMORIES, NEIGHBOURHOODS, st.sampled_from(["books", "goodreads", "movietv", "yelp", "x"]))
 def test_pruning_is_bounded_and_order_independent(held: Memory, heard: Neighbourhood, domain: str) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -172,19 +171,6 @@ def client_of(server: OpenAiServer) -> LlmClient:
 
 
 BEST_FIRST = ("i-dune", "i-solaris", "i-sleep", "i-emma")
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[OpenAiServer]:
-    async with OpenAiServer() as running:
-        yield running
-
-
-@pytest.fixture
-async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
-    made = client_of(server)
-    yield made
-    await made.aclose()
 
 
 def listwise(client: LlmClient, orders: int = 1) -> ListwiseRanker:
