@@ -50,15 +50,11 @@ class StoredState:
             found += [derive(ring.user_id, name) for name in names for derive in (contrast_id, abstention_id)]
         for profile in self.profiles:
             found += profile.recent_ids
+        for each in (*self.memories, *self.skills, *self.cards, *self.conversations):
+            found += each.recent
         # Utterances have no domain here, so an erasure of any domain covers them all.
-        for memory in self.memories:
-            found += memory.recent
-        for skill in self.skills:
-            found += skill.recent
-        for card in self.cards:
-            found += card.recent
         for pending in self.conversations:
-            found += (*pending.recent, *(turn.event_id for chunk in pending.chunks for turn in chunk.turns))
+            found += [turn.event_id for chunk in pending.chunks for turn in chunk.turns]
         return tuple(dict.fromkeys(found))
 
     @property
@@ -67,8 +63,7 @@ class StoredState:
         return (
             all(each.interactions <= len(each.recent_ids) for each in self.profiles)
             and all(each.interactions <= len(each.recent) for each in self.memories)
-            and all(each.version <= len(each.recent) for each in self.skills)
-            and all(each.version <= len(each.recent) for each in self.cards)
+            and all(each.version <= len(each.recent) for each in (*self.skills, *self.cards))
             and all(len(each.answered) < self.limits.answered for each in self.rings)
             and all(len(each.recent) < MAX_PENDING for each in self.conversations)
             and len(self.ids) < MAX_KNOWN
@@ -109,9 +104,7 @@ def with_scope(receipt: Receipt, request: ForgetRequest, scope: ErasedScope) -> 
     if request.line is not None:
         return with_lines(receipt, {request.line: scope})
     if request.domain is not None:
-        domains = dict(receipt.domains)
-        domains[request.domain] = scope
-        return _bounded(receipt, receipt.person, domains, receipt.lines)
+        return _bounded(receipt, receipt.person, {**receipt.domains, request.domain: scope}, receipt.lines)
     return _bounded(receipt, scope, receipt.domains, receipt.lines)
 
 
@@ -250,10 +243,8 @@ def scrub_profile(profile: Profile, line: str) -> Profile:
         return line_digest(profile.user_id, profile.domain, fact_id(fact)) == line
 
     older = {
-        dimension: {
-            value: count for value, count in values.items() if not is_meant(Fact(dimension=dimension, value=value))
-        }
-        for dimension, values in profile.older.items()
+        name: {value: n for value, n in values.items() if not is_meant(Fact(dimension=name, value=value))}
+        for name, values in profile.older.items()
     }
     recent = tuple(tuple(fact for fact in facts if not is_meant(fact)) for facts in profile.recent)
     return profile.model_copy(update={"older": older, "recent": recent})

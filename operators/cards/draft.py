@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from operators.attributes import normalise
-from operators.cards.lines import certainty, faded_lines, reveals
+from operators.cards.lines import MAX_WEIGHT, certainty, faded_lines, reveals
 from operators.language.privacy import Privacy
 from operators.prompts import visible
 from schemas.base import UserId
@@ -65,14 +65,11 @@ def reject_reason(dimension: str, value: str, words: str, privacy: Privacy) -> s
         return kind
     if dimension == FREE:
         found = strict.redact_about_person(value, "", MAX_VALUE).found
-        if found:
-            return next(iter(found))
-        if (kind := privacy.routine_kind(value)) is not None:
+        if kind := next(iter(found), None) or privacy.routine_kind(value):
             return kind
-    redacted = strict.redact(words, "")
-    if redacted.found and normalise(value) in normalise(words) and normalise(value) not in normalise(redacted.text):
-        return next(iter(redacted.found))
-    return None
+    redacted, name = strict.redact(words, ""), normalise(value)
+    is_repeated = name in normalise(words) and name not in normalise(redacted.text)
+    return next(iter(redacted.found), None) if is_repeated else None
 
 
 def safe_quotation(words: str, privacy: Privacy) -> str:
@@ -113,6 +110,7 @@ class CardDraft:
         """Move a line to the past ones, with any successor (`by`)."""
         over = line.model_copy(update={"overtaken_at": at or self.at, "overtaken_by": by, "pinned": False})
         self.live.pop(line.line_id, None)
+        # Pop first, because the newest past line must be last.
         self.past.pop(line.line_id, None)
         self.past[line.line_id] = over
         self._note(kind, over, reason)
@@ -120,9 +118,8 @@ class CardDraft:
     def forget(self, lines: Iterable[CardLine], kind: CardChangeKind, reason: str = FORGET_REQUESTED) -> None:
         """Erase lines, and the references and quotations of them in other lines."""
         for erased in lines:
-            self.live.pop(erased.line_id, None)
-            self.past.pop(erased.line_id, None)
-            self._changes.pop(erased.line_id, None)
+            for known in (self.live, self.past, self._changes):
+                known.pop(erased.line_id, None)
             if erased.line_id in self._held:
                 self._changes[erased.line_id] = CardChange(kind=kind, line_id=erased.line_id, reason=reason)
             else:
@@ -182,13 +179,13 @@ def without_references(line: CardLine, value: str, erased: CardLine | None = Non
     return line.model_copy(update=update) if update else line
 
 
-def merged_line(line: CardLine, other: CardLine, most: int) -> CardLine:
-    """Merge the evidence of two equal lines, up to weight `most`."""
+def merged_line(line: CardLine, other: CardLine) -> CardLine:
+    """Merge the evidence of two equal lines."""
     first, last = sorted((line, other), key=lambda each: each.confirmed_at)
     events = dict.fromkeys([*first.evidence, *last.evidence])
     return line.model_copy(
         update={
-            "weight": max(line.weight, min(line.weight + other.weight, most)),
+            "weight": max(line.weight, min(line.weight + other.weight, MAX_WEIGHT)),
             "against": max(line.against, other.against),
             "times": min(line.times + other.times, 1_000_000),
             "since": min(line.since, other.since),

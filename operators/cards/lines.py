@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from operators.attributes import bounded_id, normalise
-from operators.language.words import all_words, has_word, keywords, plain_words
+from operators.language.words import WordSet, all_words, has_word, keywords, plain_words
 from operators.redaction import placeholder
 from schemas import ONE, derived_id, line_digest
 from schemas.cards import FREE, Card, CardLine, Strength
@@ -29,6 +29,8 @@ DOUBT: Final = ONE // 4
 # The certainty at which a line fades.
 FLOOR: Final = 0.1
 _MOST_REPEATS: Final = 15
+# A request shares at least two words with a quotation, twice counted here.
+_QUOTED_WORDS: Final = 4
 _DAY_SECONDS: Final = 86_400.0
 
 
@@ -137,31 +139,27 @@ def lines_to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
     least half of either side. Quotations count last, and need two shared words.
     """
     spoken = plain_words(text)
-    with_context = [
-        (
-            line,
-            plain_words(line.value)
-            | keywords(f"{'' if line.dimension == FREE else line.dimension} {line.domain or ''}"),
-        )
-        for line in lines
-    ]
     if not spoken:
         return []
-    if complete := [line for line, known in with_context if all(has_word(known, word) for word in spoken)]:
-        return complete
-    values = [(line, known, 1) for line, known in with_context]
-    quotations = [(line, plain_words(line.words), 2) for line, _ in with_context if line.words]
-    for candidates in (values, quotations):
-        shared = [
-            (count, line)
-            for line, known, least in candidates
-            if (count := sum(has_word(known, word) for word in spoken)) >= least
-            and 2 * count >= (min(len(spoken), len(known)) if least == 1 else len(spoken))
-        ]
-        if shared:
-            most = max(count for count, _ in shared)
-            return [line for count, line in shared if count == most]
+
+    def shared(known: WordSet) -> int:
+        return sum(has_word(known, word) for word in spoken)
+
+    values = [(line, plain_words(line.value) | context_words(line)) for line in lines]
+    quotations = [(line, plain_words(line.words)) for line, _ in values if line.words]
+    by_value = [(shared(known), line) for line, known in values if 2 * shared(known) >= min(len(spoken), len(known))]
+    by_quotation = [
+        (shared(known), line) for line, known in quotations if 2 * shared(known) >= max(_QUOTED_WORDS, len(spoken))
+    ]
+    for found in (by_value, by_quotation):
+        if most := max((count for count, _ in found), default=0):
+            return [line for count, line in found if count == most]
     return []
+
+
+def context_words(line: CardLine) -> WordSet:
+    """Return the keywords of a line's dimension and domain."""
+    return keywords(f"{'' if line.dimension == FREE else line.dimension} {line.domain or ''}")
 
 
 def reveals(quotation: str, value: str) -> bool:

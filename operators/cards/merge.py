@@ -161,14 +161,11 @@ class _CardMerge:
         target = known or max((*covering, line), key=_precedence)
         if target is not line and line.evidence[-1] in target.evidence:
             return target  # the same utterance, heard again
-        result = line if target is line else merged_line(target, line, MAX_WEIGHT)
-        others = [
-            each
-            for each in alike
-            if each.line_id != target.line_id and not _is_protected(each) and _may_replace(result, each)
-        ]
+        result = line if target is line else merged_line(target, line)
+        loose = [each for each in alike if each.line_id != target.line_id and not _is_protected(each)]
+        others = [each for each in loose if _may_replace(result, each)]
         for each in others:
-            result = merged_line(result, each, MAX_WEIGHT)
+            result = merged_line(result, each)
         self._card.put(CardChangeKind.ADDED if target is line else CardChangeKind.CONFIRMED, result)
         for each in others:
             self._card.end(CardChangeKind.MERGED, each, DUPLICATE, by=result.line_id)
@@ -180,12 +177,11 @@ class _CardMerge:
             return
         lines = [line for line in self._live(finding) if now is None or line.line_id != now.line_id]
         for line in match_lines(finding.replaces, lines):
-            if now is not None and line.stance is now.stance and same_subject(now, line):
+            is_restated = now is not None and line.stance is now.stance and same_subject(now, line)
+            # "tea instead of coffee" does not end "avoids coffee".
+            is_opposite = line.stance is Stance.AVOIDS and finding.stance is Stance.PREFERS
+            if is_restated or is_opposite or line.confirmed_at > finding.stated_at:
                 continue
-            if line.confirmed_at > finding.stated_at:
-                continue
-            if line.stance is Stance.AVOIDS and finding.stance is Stance.PREFERS:
-                continue  # "tea instead of coffee" does not end "avoids coffee"
             if _outranks(line, finding):
                 self._contradict(line, finding)
             elif now is None:
@@ -287,21 +283,19 @@ def apply_command(
         _set(draft, command, command.line, privacy)
     else:
         _change_line(draft, command)
-    if not draft.is_changed:
-        return None
-    return draft.diff(command.event_id, command.user_id, source=source)
+    return draft.diff(command.event_id, command.user_id, source=source) if draft.is_changed else None
 
 
 def is_confirmation_only(card: Card | None, diff: CardDiff) -> bool:
     """Return True if a command only confirms lines."""
     held = {} if card is None else {line.line_id: line for line in card.lines}
-    for change in diff.changes:
-        known, line = held.get(change.line_id), change.line
+
+    def confirms(known: CardLine | None, line: CardLine | None) -> bool:
         if known is None or line is None:
             return False
-        if line != known.model_copy(update={"confirmed_at": line.confirmed_at, "evidence": line.evidence}):
-            return False
-    return True
+        return line == known.model_copy(update={"confirmed_at": line.confirmed_at, "evidence": line.evidence})
+
+    return all(confirms(held.get(change.line_id), change.line) for change in diff.changes)
 
 
 def _set(draft: CardDraft, command: CardCommand, stated: CardLineInput, privacy: Privacy) -> None:
