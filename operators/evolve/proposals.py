@@ -143,16 +143,13 @@ class RulesReasoner:
         """Propose changes without an event loop."""
         choice = CountedContrast.of(contrast)
         known_ids = {attribute.attribute_id for attribute in skill.attributes}
+        rare = [name for name in choice.facts if choice.share[name] <= self.common_share]
 
-        reinforced = [name for name in choice.facts if name in known_ids and choice.share[name] <= self.common_share]
+        reinforced = [name for name in rare if name in known_ids]
         weakened = list(self._weaken(contrast, skill, choice))
         reasons = {name: f"chosen, and {choice.share[name]:.0%} of the others have it" for name in reinforced}
         reasons |= {name: f"passed over {choice.seen[name]} times in this ranking" for name in weakened}
-        fresh = [
-            name
-            for name in choice.most_informative()
-            if name not in known_ids and choice.share[name] <= self.common_share
-        ]
+        fresh = [name for name in choice.most_informative() if name in rare and name not in known_ids]
         return Proposal(
             reinforced=tuple(reinforced),
             discovered=tuple(choice.facts[name] for name in fresh[: self.discoveries]),
@@ -166,15 +163,11 @@ class RulesReasoner:
         loyal = {a.dimension for a in skill.attributes if a.attribute_id in choice.facts}
         at_stake = (answered & CONTRADICTABLE) - loyal
         near_miss_facts = {fact_id(fact) for item in contrast.unchosen[-self.near_misses :] for fact in item.facts}
+        offered_often = {name for name in near_miss_facts if choice.seen[name] >= self.offers}
         for attribute in skill.attributes:
-            name, is_sure = attribute.attribute_id, attribute.tier >= Tier.MEDIUM
-            if (
-                attribute.dimension in at_stake
-                and is_sure
-                and choice.seen.get(name, 0) >= self.offers
-                and name in near_miss_facts
-            ):
-                yield name
+            is_sure = attribute.dimension in at_stake and attribute.tier >= Tier.MEDIUM
+            if is_sure and attribute.attribute_id in offered_often:
+                yield attribute.attribute_id
 
 
 @dataclass(frozen=True)
@@ -230,9 +223,8 @@ class GatedReasoner:
         if not is_repetition(contrast, skill):
             return await self.inner.reason(contrast, skill)
         self.on_gated()
-        choice = CountedContrast.of(contrast)
         known_ids = {line.attribute_id for line in skill.attributes}
-        repeated = tuple(name for name in choice.facts if name in known_ids)
+        repeated = tuple(name for name in CountedContrast.of(contrast).facts if name in known_ids)
         return Proposal(
             reinforced=repeated,
             reasons=dict.fromkeys(repeated, "the chosen item has it, and nothing that is new"),
@@ -282,11 +274,9 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     def refuse(attribute_id: str, proposed: SkillChangeKind, why: RefusalReason) -> None:
         refused.append(refused_change(attribute_id, proposed, why, private_kind(attribute_id, domain, privacy)))
 
-    reinforced: list[str] = []
+    reinforced = [name for name in dict.fromkeys(proposal.reinforced) if name in known]
     for name in dict.fromkeys(proposal.reinforced):
-        if name in known:
-            reinforced.append(name)
-        else:
+        if name not in known:
             refuse(name, SkillChangeKind.REINFORCED, RefusalReason.UNKNOWN)
     discovered: dict[str, Fact] = {}
     for fact in proposal.discovered:

@@ -155,8 +155,6 @@ def split_by_partition(touch: ItemUpdate, partition_of: Callable[[str], int]) ->
     parts: dict[int, list[TouchedItem]] = {}
     for each in touch.items:
         parts.setdefault(partition_of(each.item_id), []).append(each)
-    if len(parts) == 1:
-        return dict.fromkeys(parts, touch)
     return {partition: touch.model_copy(update={"items": tuple(items)}) for partition, items in parts.items()}
 
 
@@ -215,9 +213,8 @@ def add_touch(
     held = next((taker for taker in item.takers if taker.neighbour == arrived.neighbour), None)
     if held is not None and held.version >= arrived.version:
         return None
-    takers = [taker for taker in item.takers if taker is not held]
     arrived = merge_taker(held, arrived)
-    kept = sample_takers(item_id, [*takers, arrived])
+    kept = sample_takers(item_id, [*(taker for taker in item.takers if taker is not held), arrived])
     if all(taker is not arrived for taker in reversed(kept)):
         return None
     return item.model_copy(update={"epoch": (item.epoch + 1) % EPOCHS, "takers": kept})
@@ -250,8 +247,7 @@ def merge_taker(held: Taker | None, arrived: Taker) -> Taker:
     """Merge an item's state of a taker with a newer one."""
     if held is None:
         return arrived
-    others = tuple(dict.fromkeys((*arrived.others, *held.others)))[:MAX_OTHERS]
-    return arrived if others == arrived.others else replace(arrived, others=others)
+    return replace(arrived, others=tuple(dict.fromkeys((*arrived.others, *held.others)))[:MAX_OTHERS])
 
 
 def neighbour_of(user_id: str, secret: bytes = b"") -> str:
