@@ -50,11 +50,15 @@ class StoredState:
             found += [derive(ring.user_id, name) for name in names for derive in (contrast_id, abstention_id)]
         for profile in self.profiles:
             found += profile.recent_ids
-        for each in (*self.memories, *self.skills, *self.cards, *self.conversations):
-            found += each.recent
+        for memory in self.memories:
+            found += memory.recent
+        for skill in self.skills:
+            found += skill.recent
         # Utterances have no domain here, so an erasure of any domain covers them all.
+        for card in self.cards:
+            found += card.recent
         for pending in self.conversations:
-            found += [turn.event_id for chunk in pending.chunks for turn in chunk.turns]
+            found += (*pending.recent, *(turn.event_id for chunk in pending.chunks for turn in chunk.turns))
         return tuple(dict.fromkeys(found))
 
     @property
@@ -63,7 +67,8 @@ class StoredState:
         return (
             all(each.interactions <= len(each.recent_ids) for each in self.profiles)
             and all(each.interactions <= len(each.recent) for each in self.memories)
-            and all(each.version <= len(each.recent) for each in (*self.skills, *self.cards))
+            and all(each.version <= len(each.recent) for each in self.skills)
+            and all(each.version <= len(each.recent) for each in self.cards)
             and all(len(each.answered) < self.limits.answered for each in self.rings)
             and all(len(each.recent) < MAX_PENDING for each in self.conversations)
             and len(self.ids) < MAX_KNOWN

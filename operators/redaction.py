@@ -46,9 +46,11 @@ def redact_skill_log(diffs: Sequence[SkillDiff], line: str) -> list[SkillDiff]:
 
 def names_line(diff: SkillDiff, line: str) -> bool:
     """Return True if a diff names a line in more than counts."""
-    session = diff.session.lines if diff.session is not None else ()
-    parts = (*(diff.seed or ()), *diff.changes, *diff.refused, *diff.judged, *session)
-    named = [each.attribute_id for each in parts]
+    named = [a.attribute_id for a in diff.seed or ()]
+    named += [c.attribute_id for c in diff.changes]
+    named += [r.attribute_id for r in diff.refused]
+    named += [judgement.attribute_id for judgement in diff.judged]
+    named += [each.attribute_id for each in diff.session.lines] if diff.session is not None else []
     named += [fact_id(statement.quoted) for statement in diff.judged if statement.quoted is not None]
     named += [name for each in diff.stated for name in _names_of(each)]
 

@@ -70,7 +70,7 @@ def retrieve(
         return Retrieved(memory_version=memory.version if memory else 0, graph_epoch=neighbourhood.epoch)
     signals = neighbourhood.signals
     facets, dropped = _filtered(propose_facets(domain_prune(memory, neighbourhood, domain, now), signals), gate)
-    taken: set[str] = {one.item_id for one in (*memory.taken, *signals)}
+    taken: set[str] = {one.item_id for one in memory.taken} | {signal.item_id for signal in signals}
     companions = co_taken(signals, taken, popularity or {})
     return Retrieved(facets, companions, memory.version, neighbourhood.epoch, dropped)
 
