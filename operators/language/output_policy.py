@@ -106,9 +106,15 @@ class OutputGate:
         """Return the reason to reject a value with this many items."""
         if is_built_in(dimension, value) or (why := self.policy.rejection(dimension, value)) is None:
             return None
-        rejection, name = Rejection(why), normalise(value)
-        is_listed = not self.allow_list.isdisjoint((name, f"{normalise(dimension)}: {name}"))
-        return None if is_listed or (items >= MIN_ITEMS and rejection not in _FINAL) else rejection
+        rejection = Rejection(why)
+        if items >= MIN_ITEMS and rejection not in _FINAL:
+            return None
+        # Most deployments have no list: do not normalise for them.
+        if self.allow_list and not self.allow_list.isdisjoint(
+            (name := normalise(value), f"{normalise(dimension)}: {name}")
+        ):
+            return None
+        return rejection
 
     def line_rejection(self, line: Attribute) -> Rejection | None:
         """Return the reason to reject a line with its evidence."""
