@@ -1,4 +1,4 @@
-"""The draft of a card's next version, and the checks of its values."""
+"""A card's draft, and the checks of its values."""
 
 from collections import Counter
 from collections.abc import Iterable

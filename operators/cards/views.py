@@ -1,4 +1,4 @@
-"""Selects a card's lines for a request, and writes them for a prompt."""
+"""Selects a card's lines for a request or a prompt."""
 
 import re
 from dataclasses import dataclass
