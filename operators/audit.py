@@ -1,4 +1,4 @@
-"""Audits of a log, of a skill or a card, against its state."""
+"""Audits of a skill's or a card's log against its state."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -131,7 +131,7 @@ def _state_faults(
 
 
 def _broken(diffs: Sequence[Diff], key: bytes) -> list[Fault]:
-    """Return the breaks of the chain, with consecutive versions of the same kind as one fault."""
+    """Return the breaks of the chain, consecutive versions of one kind together."""
     found: list[Fault] = []
     breaks = enumerate(chain_breaks(diffs, key))
     # Consecutive versions have the same distance to their index.

@@ -27,7 +27,7 @@ _Name = TypeVar("_Name", bound=str)
 
 @dataclass(frozen=True)
 class StoredState:
-    """A worker's state of a person, or of one domain, at a request to forget."""
+    """A worker's state of a person or domain before an erasure."""
 
     profiles: Sequence[Profile] = ()
     memories: Sequence[Memory] = ()
@@ -50,11 +50,11 @@ class StoredState:
             found += [derive(ring.user_id, name) for name in names for derive in (contrast_id, abstention_id)]
         for profile in self.profiles:
             found += profile.recent_ids
-        # Utterances have no domain here, so an erasure of any domain covers them all.
         for memory in self.memories:
             found += memory.recent
         for skill in self.skills:
             found += skill.recent
+        # Utterances have no domain here, so an erasure of any domain covers them all.
         for card in self.cards:
             found += card.recent
         for pending in self.conversations:
@@ -93,7 +93,7 @@ class StoredState:
 
 
 def with_known(receipt: Receipt, known: Iterable[str]) -> Receipt:
-    """Add event digests to a receipt; beyond its bound the oldest drop out."""
+    """Add event digests to a receipt; drop the oldest beyond its bound."""
     added = dict.fromkeys(known)
     kept = (*(each for each in receipt.known if each not in added), *added)
     return receipt.model_copy(update={"known": kept[-MAX_KNOWN:]})
@@ -109,9 +109,7 @@ def with_scope(receipt: Receipt, request: ForgetRequest, scope: ErasedScope) -> 
     if request.line is not None:
         return with_lines(receipt, {request.line: scope})
     if request.domain is not None:
-        domains = dict(receipt.domains)
-        domains[request.domain] = scope
-        return _bounded(receipt, receipt.person, domains, receipt.lines)
+        return _bounded(receipt, receipt.person, {**receipt.domains, request.domain: scope}, receipt.lines)
     return _bounded(receipt, scope, receipt.domains, receipt.lines)
 
 
@@ -142,7 +140,7 @@ def _newest(scopes: Mapping[_Name, ErasedScope], most: int) -> tuple[dict[_Name,
 def without_erased_facts(
     item: ItemFacts, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
 ) -> ItemFacts | None:
-    """Return a chosen item without erased facts; None if the choice is erased."""
+    """Return a chosen item without erased facts; None if erased itself."""
     if receipt is None:
         return item
     if receipt.covers(domain, *moments):
@@ -198,12 +196,12 @@ def card_line_digest(user_id: str, line_id: str) -> str:
 
 
 def words_digest(user_id: str, words: WordSet) -> str:
-    """Return the digest of all lines with these words, in any stance or order."""
+    """Return the digest of lines with these words, whatever their stance."""
     return line_digest(user_id, "", f"about {' '.join(sorted({word[:SAME_LETTERS] for word in words}))}")
 
 
 def erased_digests(user_id: str, line_id: str, value: str = "") -> tuple[str, str]:
-    """Return the digests of an erased card line: of its id and of its words."""
+    """Return the digests of an erased card line's id and words."""
     return card_line_digest(user_id, line_id), words_digest(user_id, plain_words(value_of_line(line_id, value)))
 
 
@@ -223,7 +221,7 @@ def line_digests(user_id: str, line: CardLine) -> tuple[str, ...]:
 
 
 def lines_in_scope(card: Card, domain: str | None, line: str | None) -> tuple[str, ...]:
-    """Return the ids of a card's live and past lines in a request's scope."""
+    """Return the ids of a card's lines in a request's scope."""
     return tuple(
         each.line_id
         for each in (*card.lines, *card.past)
@@ -250,10 +248,8 @@ def scrub_profile(profile: Profile, line: str) -> Profile:
         return line_digest(profile.user_id, profile.domain, fact_id(fact)) == line
 
     older = {
-        dimension: {
-            value: count for value, count in values.items() if not is_meant(Fact(dimension=dimension, value=value))
-        }
-        for dimension, values in profile.older.items()
+        name: {value: n for value, n in values.items() if not is_meant(Fact(dimension=name, value=value))}
+        for name, values in profile.older.items()
     }
     recent = tuple(tuple(fact for fact in facts if not is_meant(fact)) for facts in profile.recent)
     return profile.model_copy(update={"older": older, "recent": recent})

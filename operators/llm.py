@@ -1,14 +1,16 @@
-"""The model client that operators need, as protocols; `streams.llm.LlmClient` implements them."""
+"""The model client that operators need; `streams.llm.LlmClient` implements it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import orjson
 
 from operators.tokens import count_tokens
 from schemas import Provenance
+from schemas.statements import Stance
 
+EntryT = TypeVar("EntryT")
 # Tokens reserved in every prompt for the message of a corrective retry.
 CORRECTION_TOKENS = 100
 # The limit of every prompt but that about a conversation, a corrective retry included.
@@ -16,7 +18,7 @@ MAX_PROMPT_TOKENS = 1_500
 
 
 def reply_tokens(longest_answer: str) -> int:
-    """Return the token limit of a reply, with room for other tokenizers and indentation."""
+    """Return a reply's token limit, with room for other tokenizers and indentation."""
     return 64 + 2 * count_tokens(longest_answer)
 
 
@@ -28,6 +30,14 @@ def prompt_hash(prompt: str, schema: Mapping[str, object]) -> str:
 def strict_object(properties: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of an object with exactly these properties, all required."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def without_contradictions(entries: Iterable[tuple[object, Stance, EntryT]]) -> tuple[EntryT, ...]:
+    """Return each subject's first entry, unless its entries disagree."""
+    by_subject: dict[object, list[tuple[Stance, EntryT]]] = {}
+    for subject, stance, entry in entries:
+        by_subject.setdefault(subject, []).append((stance, entry))
+    return tuple(found[0][1] for found in by_subject.values() if len({stance for stance, _ in found}) == 1)
 
 
 class ModelAnswer(Protocol):

@@ -1,4 +1,4 @@
-"""Erases a line from a skill's log, leaving a placeholder with its digest."""
+"""Replaces a line in a skill's log by a placeholder."""
 
 from collections.abc import Callable, Sequence
 
@@ -28,24 +28,20 @@ def is_placeholder(attribute_id: str) -> bool:
 
 
 def redact_skill_log(diffs: Sequence[SkillDiff], line: str) -> list[SkillDiff]:
-    """Return one skill's log without a line's words; all other lines fold as before.
+    """Return a skill's log without a line's words; others fold as before.
 
     Reasons, quotations and models' free analyses are removed; counts stay under the digest. The log's writer must seal
     it again.
     """
     times = max((diff.rewritten for diff in diffs), default=0) + 1
-    stated = _stated_of(diffs, line)
-    return [_without(diff, line, stated).model_copy(update={"rewritten": times, "chain": None}) for diff in diffs]
-
-
-def _stated_of(diffs: Sequence[SkillDiff], line: str) -> frozenset[str]:
     # A long statement's id is cut, so its digest differs from the line's.
-    return frozenset(
+    about = frozenset(
         each.statement_id
         for diff in diffs
         for each in diff.stated
         if each.statement is not None and line_digest(diff.user_id, diff.domain, each.statement.attribute_id) == line
     )
+    return [_without(diff, line, about).model_copy(update={"rewritten": times, "chain": None}) for diff in diffs]
 
 
 def names_line(diff: SkillDiff, line: str) -> bool:
@@ -53,10 +49,11 @@ def names_line(diff: SkillDiff, line: str) -> bool:
     named = [a.attribute_id for a in diff.seed or ()]
     named += [c.attribute_id for c in diff.changes]
     named += [r.attribute_id for r in diff.refused]
-    named += [statement.attribute_id for statement in diff.judged]
+    named += [judgement.attribute_id for judgement in diff.judged]
+    named += [each.attribute_id for each in diff.session.lines] if diff.session is not None else []
     named += [fact_id(statement.quoted) for statement in diff.judged if statement.quoted is not None]
     named += [name for each in diff.stated for name in _names_of(each)]
-    named += [each.attribute_id for each in diff.session.lines] if diff.session is not None else []
+
     named += diff.slim_lines or ()
     return any(line_digest(diff.user_id, diff.domain, name) == line for name in named)
 

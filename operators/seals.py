@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
@@ -19,7 +19,6 @@ DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
 Diff = SkillDiff | CardDiff
 Sealed = Ranking | SlimSkill | Receipt | Weights
 SealedT = TypeVar("SealedT", Ranking, SlimSkill, Receipt, Weights)
-_SEAL: Final = {"chain"}
 
 _NOTHING = Injected()
 # Fields of `Injected` that only our ranker sets, with their defaults. An app may set the others.
@@ -66,10 +65,10 @@ def without_unproven_fields(ranking: Ranking, key: bytes | None) -> Ranking:
             return ranking
         return ranking.model_copy(update={"ranked_by": RankedBy.APP, "injected": _NOTHING, "seal": None})
     stated = ranking.injected
-    if any(getattr(stated, name) != default for name, default in _OUR_FIELDS.items()):
-        stated = stated.model_copy(update=_OUR_FIELDS)
-    if stated is ranking.injected and ranking.seal is None:
+    is_clean = all(getattr(stated, name) == default for name, default in _OUR_FIELDS.items())
+    if is_clean and ranking.seal is None:
         return ranking
+    stated = stated if is_clean else stated.model_copy(update=_OUR_FIELDS)
     return ranking.model_copy(update={"injected": stated, "seal": None})
 
 
@@ -134,10 +133,10 @@ def seal_diff(diff: DiffT, before: str | None, key: bytes = b"") -> DiffT:
 
 def seal_log(diffs: Sequence[DiffT], key: bytes = b"") -> list[DiffT]:
     """Seal all diffs of a rewritten log."""
-    seal_record: list[DiffT] = []
+    sealed: list[DiffT] = []
     for diff in diffs:
-        seal_record.append(seal_diff(diff, seal_record[-1].chain if seal_record else None, key))
-    return seal_record
+        sealed.append(seal_diff(diff, sealed[-1].chain if sealed else None, key))
+    return sealed
 
 
 def is_sealed(diff: Diff, before: str | None, key: bytes = b"") -> bool:
@@ -149,6 +148,6 @@ def _chained(diff: Diff, before: str | None, key: bytes) -> str:
     if isinstance(diff, CardDiff):
         key = derived_key(key, diff.TOPIC)  # the seal of a skill's version is never one of a card's
     # Without defaults: a field added by a later release does not break existing seals.
-    plain = diff.model_dump(mode="json", exclude=_SEAL, exclude_defaults=True)
+    plain = diff.model_dump(mode="json", exclude={"chain"}, exclude_defaults=True)
     canonical = orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)
     return hmac.digest(key, f"{before or ''}\n".encode() + canonical, "sha256").hex()

@@ -34,22 +34,17 @@ HOW_TO_USE = (
 )
 _MARKUP = re.compile(r"([\\*_#~!&$^@=])")
 _BARE = frozenset(" ._-,()+:'")
-_LATIN = 0xFF
-_BASIC = 0xFFFF
 
 
 def skill_document(skill: PolicySkill, gate: OutputGate) -> str:
-    """Return the document, with the lines that the gate allows.
-
-    The front matter is YAML of strings and integers; the description has at most 1,024 characters.
-    """
+    """Return the document, with the lines that the gate allows."""
     lines = gate.allowed_lines(without_avoided(skill.attributes, lasting_statements(skill.stated)))
     shown = skill.model_copy(update={"attributes": tuple(lines)})
     return "\n".join([*_front_matter(shown), "", *_body(shown, _safe_statements(skill, gate))]) + "\n"
 
 
 def skill_name(user_id: str, domain: str) -> str:
-    """Return a name of at most 64 characters out of `a-z0-9-`, unique for each id.
+    """Return a unique name of at most 64 characters out of `a-z0-9-`.
 
     >>> skill_name("ann", "films"), skill_name("Ann!", "films")
     ('films-of-ann', 'films-of-ann-083c4725bab969db')
@@ -65,9 +60,9 @@ def yaml_string(text: str) -> str:
     r"""Return a text as a double-quoted YAML scalar on one line.
 
     >>> yaml_string('a: "b"\n'), yaml_string("Amélie")
-    ('"a: \\x22b\\x22\\x0A"', '"Amélie"')
+    ('"a: \\U00000022b\\U00000022\\U0000000A"', '"Amélie"')
     """
-    return '"' + "".join(c if c.isalnum() or c in _BARE else _escaped(ord(c)) for c in text) + '"'
+    return '"' + "".join(c if c.isalnum() or c in _BARE else f"\\U{ord(c):08X}" for c in text) + '"'
 
 
 def markdown_line(text: str, most: int = MAX_VALUE_CHARS) -> str:
@@ -78,12 +73,6 @@ def markdown_line(text: str, most: int = MAX_VALUE_CHARS) -> str:
     """
     plain = _MARKUP.sub(r"\\\1", as_data(text, most))
     return plain.replace("://", ":\\//").replace("www.", "www\\.") or "?"
-
-
-def _escaped(code: int) -> str:
-    if code <= _LATIN:
-        return f"\\x{code:02X}"
-    return f"\\u{code:04X}" if code <= _BASIC else f"\\U{code:08X}"
 
 
 def _front_matter(skill: PolicySkill) -> list[str]:
@@ -106,7 +95,7 @@ def _front_matter(skill: PolicySkill) -> list[str]:
 
 
 def _safe_statements(skill: PolicySkill, gate: OutputGate) -> list[Statement]:
-    """Return the lasting statements about facts: a document has no clock and no session."""
+    """Return the lasting statements about facts."""
     return [
         statement
         for statement in skill.stated
@@ -114,20 +103,20 @@ def _safe_statements(skill: PolicySkill, gate: OutputGate) -> list[Statement]:
         and statement.session_id is None
         and statement.item_id is None
         and not is_doubtful(skill, statement)
-        and not any(
-            gate.rejection(statement.dimension, value) for value in (statement.value, *_replaced_values(statement))
-        )
+        and gate.rejection(statement.dimension, statement.value) is None
+        and gate.rejection(statement.dimension, _replaced_value(statement) or statement.value) is None
     ]
 
 
-def _replaced_values(statement: Statement) -> tuple[str, ...]:
+def _replaced_value(statement: Statement) -> str:
     # An attribute's id ends with its value.
-    return () if statement.over is None else (statement.over.split(":", 2)[-1],)
+    return (statement.over or "").split(":", 2)[-1]
 
 
 def _statement_line(statement: Statement) -> str:
     wants = "does not want" if statement.stance is Stance.AVOIDS else "wants"
-    instead = "".join(f" rather than **{markdown_line(value)}**" for value in _replaced_values(statement))
+    replaced = _replaced_value(statement)
+    instead = f" rather than **{markdown_line(replaced)}**" if replaced else ""
     return f"- {wants} **{markdown_line(statement.value)}**{instead} ({markdown_line(statement.dimension, 40)})"
 
 
@@ -154,11 +143,7 @@ def _by_tier(skill: PolicySkill) -> list[str]:
 
 
 def _line(line: Attribute) -> str:
-    parts_of_line = [
-        markdown_line(line.dimension, 40),
-        KIND_WORDS[line.kind],
-        f"{line.support} for it" + (f", {line.contradictions} against" if line.contradictions else ""),
-        SOURCE_WORDS[line.source],
-        *(["pinned"] if line.pinned else []),
-    ]
-    return f"- **{markdown_line(line.value)}** ({'; '.join(parts_of_line)})"
+    against = f", {line.contradictions} against" if line.contradictions else ""
+    about = f"{markdown_line(line.dimension, 40)}; {KIND_WORDS[line.kind]}; {line.support} for it{against}"
+    pinned = "; pinned" if line.pinned else ""
+    return f"- **{markdown_line(line.value)}** ({about}; {SOURCE_WORDS[line.source]}{pinned})"

@@ -1,1 +1,1 @@
-"""A person's card: folded from diffs, merged by rule, faded by age, selected for a request."""
+"""A person's card: its fold, merge, fading and selection."""

@@ -1,13 +1,17 @@
-"""A card's draft, which collects the changes of one event into a diff."""
+"""A card's draft, and the checks of its values."""
 
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
-from operators.cards.lines import certainty, faded_lines, reveals
+from operators.attributes import normalise
+from operators.cards.lines import MAX_WEIGHT, certainty, faded_lines, reveals
+from operators.language.privacy import Privacy
+from operators.prompts import visible
 from schemas.base import UserId
 from schemas.cards import (
+    FREE,
     MAX_CARD_LINES,
     MAX_LINE_EVIDENCE,
     Card,
@@ -18,7 +22,11 @@ from schemas.cards import (
     NotKept,
     Strength,
 )
+from schemas.statements import MAX_WORDS
 
+MAX_VALUE: Final = 100
+UNREADABLE: Final = "unreadable"
+_MAX_DIMENSION: Final = 40
 NO_ROOM: Final = "the card is full, and this line is the least certain"
 NOT_CONFIRMED: Final = "it was not confirmed for a long time"
 FORGET_REQUESTED: Final = "the person asked to forget it"
@@ -33,8 +41,47 @@ _KEEPS_EARLIER_KIND: Final = frozenset(
 )
 
 
+def clean_value(text: str) -> str:
+    """Return a value on one line; empty if unusable."""
+    shown = " ".join(visible(text).split())
+    return shown if len(shown) <= MAX_VALUE and normalise(shown) else ""
+
+
+def clean_dimension(name: str) -> str:
+    """Return a dimension, or `FREE` for an invalid name."""
+    return name if 0 < len(name) <= _MAX_DIMENSION and name.isprintable() else FREE
+
+
+def reject_reason(dimension: str, value: str, words: str, privacy: Privacy) -> str | None:
+    """Return the reason, such as private data, not to keep a value.
+
+    A value is rejected too if it repeats personal data from the `words` that it was found in. The exceptions of single
+    domains do not apply, because a card is read in all domains.
+    """
+    if not value:
+        return UNREADABLE
+    strict = privacy.strict
+    if (kind := strict.refuses("", dimension, value)) is not None:
+        return kind
+    if dimension == FREE:
+        found = strict.redact_about_person(value, "", MAX_VALUE).found
+        if kind := next(iter(found), None) or privacy.routine_kind(value):
+            return kind
+    redacted, name = strict.redact(words, ""), normalise(value)
+    is_repeated = name in normalise(words) and name not in normalise(redacted.text)
+    return next(iter(redacted.found), None) if is_repeated else None
+
+
+def safe_quotation(words: str, privacy: Privacy) -> str:
+    """Return a quotation; empty if any of it is private."""
+    shown = " ".join(visible(words).split())[:MAX_WORDS].rstrip()
+    if privacy.routine_kind(shown) is not None:
+        return ""
+    return shown if privacy.strict.redact_about_person(shown, "", MAX_WORDS).text == shown else ""
+
+
 class CardDraft:
-    """A card's lines during one event; the last change of each line counts."""
+    """A card's lines during one event; each line's last change counts."""
 
     def __init__(self, card: Card | None, at: datetime) -> None:
         """Start from the card before the event, at the event's own time."""
@@ -60,9 +107,10 @@ class CardDraft:
     def end(
         self, kind: CardChangeKind, line: CardLine, reason: str, at: datetime | None = None, by: str | None = None
     ) -> None:
-        """Move a line to the past ones, with its successor (`by`) if there is one."""
+        """Move a line to the past ones, with any successor (`by`)."""
         over = line.model_copy(update={"overtaken_at": at or self.at, "overtaken_by": by, "pinned": False})
         self.live.pop(line.line_id, None)
+        # Pop first, because the newest past line must be last.
         self.past.pop(line.line_id, None)
         self.past[line.line_id] = over
         self._note(kind, over, reason)
@@ -70,9 +118,8 @@ class CardDraft:
     def forget(self, lines: Iterable[CardLine], kind: CardChangeKind, reason: str = FORGET_REQUESTED) -> None:
         """Erase lines, and the references and quotations of them in other lines."""
         for erased in lines:
-            self.live.pop(erased.line_id, None)
-            self.past.pop(erased.line_id, None)
-            self._changes.pop(erased.line_id, None)
+            for known in (self.live, self.past, self._changes):
+                known.pop(erased.line_id, None)
             if erased.line_id in self._held:
                 self._changes[erased.line_id] = CardChange(kind=kind, line_id=erased.line_id, reason=reason)
             else:
@@ -123,7 +170,7 @@ class CardDraft:
 
 
 def without_references(line: CardLine, value: str, erased: CardLine | None = None) -> CardLine:
-    """Return a line without quotations of a value and without an erased successor."""
+    """Return a line without quotations of a value and erased successors."""
     update: dict[str, object] = {}
     if erased is not None and line.overtaken_by == erased.line_id:
         update["overtaken_by"] = None
@@ -132,13 +179,13 @@ def without_references(line: CardLine, value: str, erased: CardLine | None = Non
     return line.model_copy(update=update) if update else line
 
 
-def merged_line(line: CardLine, other: CardLine, most: int) -> CardLine:
-    """Merge the evidence of two lines about the same, up to a weight of `most`."""
+def merged_line(line: CardLine, other: CardLine) -> CardLine:
+    """Merge the evidence of two equal lines."""
     first, last = sorted((line, other), key=lambda each: each.confirmed_at)
     events = dict.fromkeys([*first.evidence, *last.evidence])
     return line.model_copy(
         update={
-            "weight": max(line.weight, min(line.weight + other.weight, most)),
+            "weight": max(line.weight, min(line.weight + other.weight, MAX_WEIGHT)),
             "against": max(line.against, other.against),
             "times": min(line.times + other.times, 1_000_000),
             "since": min(line.since, other.since),

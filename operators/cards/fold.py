@@ -1,4 +1,4 @@
-"""The log of a card: its fold (invariant 1), and the erasure of a line from it."""
+"""A card's log: its fold (invariant 1) and a line's erasure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ def fold_cards(diffs: Iterable[CardDiff]) -> dict[str, Card]:
 
 
 def apply_diff(card: Card | None, diff: CardDiff) -> Card:
-    """Return the card after the next diff; the oldest past lines are evicted."""
+    """Return the card after the next diff; evict the oldest past lines."""
     before = 0 if card is None else card.version
     if diff.version != before + 1:
         raise CardOutOfOrder(f"version {diff.version} of a card follows version {before}")
@@ -34,13 +34,12 @@ def apply_diff(card: Card | None, diff: CardDiff) -> Card:
     past: dict[str, CardLine] = {} if card is None else {line.line_id: line for line in card.past}
     for change in diff.changes:
         past.pop(change.line_id, None)
-        if change.line is None:
-            lines.pop(change.line_id, None)
-        elif change.line.overtaken_at is not None:
-            lines.pop(change.line_id, None)
-            past[change.line_id] = change.line  # the newest is last
-        else:
+        if change.line is not None and change.line.overtaken_at is None:
             lines[change.line_id] = change.line
+            continue
+        lines.pop(change.line_id, None)
+        if change.line is not None:
+            past[change.line_id] = change.line  # the newest is last
     return Card(
         event_id=diff.event_id,
         occurred_at=diff.occurred_at,
@@ -68,12 +67,9 @@ class _ErasedLine:
     words: frozenset[str]
 
     def is_revealed_by(self, text: str) -> bool:
-        if not text:
-            return False
-        slug_text = f"-{normalise(text)}-"
-        return (
-            any(reveals(text, value) or f"-{normalise(value)}-" in slug_text for value in self.values)
-            or text in self.words
+        slug = f"-{normalise(text)}-"
+        return bool(text) and (
+            text in self.words or any(reveals(text, value) or f"-{normalise(value)}-" in slug for value in self.values)
         )
 
 
@@ -85,29 +81,33 @@ def redact_card_log(diffs: Sequence[CardDiff], line_id: str) -> list[CardDiff]:
     """
     if not diffs or is_placeholder(line_id):
         return list(diffs)
-    erased = _erased_line([diff.changes for diff in diffs], diffs[0].user_id, line_id)
+    erased = _erased_line([change for diff in diffs for change in diff.changes], diffs[0].user_id, line_id)
     return _as_crowded(diffs, drop_stale_quotations([_without(diff, erased) for diff in diffs]))
 
 
 def drop_stale_quotations(diffs: Sequence[CardDiff]) -> list[CardDiff]:
-    """Remove quotations that a later version of the log removed from their line."""
+    """Remove quotations that a later version has removed from their line."""
     stripped: set[str] = set()
     rewritten: list[CardDiff] = []
+
+    def unquoted(change: CardChange) -> CardChange:
+        if change.line is None or change.line_id not in stripped:
+            return change
+        return change.model_copy(update={"line": change.line.model_copy(update={"words": ""})})
+
     for diff in reversed(diffs):
-        kept = tuple(_unquoted(change, stripped) for change in diff.changes)
-        rewritten.append(diff if kept == diff.changes else diff.model_copy(update={"changes": kept}))
+        rewritten.append(_with_changes(diff, map(unquoted, diff.changes)))
         stripped |= {each.line_id for each in diff.changes if each.line is not None and not each.line.words}
     return rewritten[::-1]
 
 
-def _unquoted(change: CardChange, stripped: set[str]) -> CardChange:
-    if change.line is None or change.line_id not in stripped or not change.line.words:
-        return change
-    return change.model_copy(update={"line": change.line.model_copy(update={"words": ""})})
+def _with_changes(diff: CardDiff, changes: Iterable[CardChange]) -> CardDiff:
+    kept = tuple(changes)
+    return diff if kept == diff.changes else diff.model_copy(update={"changes": kept})
 
 
-def _erased_line(changes: Sequence[Sequence[CardChange]], user_id: str, line_id: str) -> _ErasedLine:
-    lines = [each.line for some in changes for each in some if each.line is not None and each.line_id == line_id]
+def _erased_line(changes: Sequence[CardChange], user_id: str, line_id: str) -> _ErasedLine:
+    lines = [each.line for each in changes if each.line is not None and each.line_id == line_id]
     # A partly redacted log has the value only in the id.
     slug = line_id.rsplit(":", 1)[-1].replace("-", " ")
     values = {line.value for line in lines} | ({slug} if len(slug) >= _SHORTEST or not lines else set())
@@ -121,8 +121,7 @@ def _erased_line(changes: Sequence[Sequence[CardChange]], user_id: str, line_id:
 
 def _without(diff: CardDiff, erased: _ErasedLine) -> CardDiff:
     is_named = any(each.line_id == erased.line_id for each in diff.changes)
-    changes = tuple(_change(each, erased, is_named=is_named) for each in diff.changes)
-    return diff if changes == diff.changes else diff.model_copy(update={"changes": changes})
+    return _with_changes(diff, (_change(each, erased, is_named=is_named) for each in diff.changes))
 
 
 def _change(change: CardChange, erased: _ErasedLine, *, is_named: bool) -> CardChange:

@@ -1,11 +1,11 @@
-"""A card's lines: ids, words, certainty, and the lines that a text refers to."""
+"""A card's lines: ids, words, certainty, and references in texts."""
 
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
 from operators.attributes import bounded_id, normalise
-from operators.language.words import all_words, has_word, keywords, plain_words
+from operators.language.words import WordSet, all_words, has_word, keywords, plain_words
 from operators.redaction import placeholder
 from schemas import ONE, derived_id, line_digest
 from schemas.cards import FREE, Card, CardLine, Strength
@@ -29,6 +29,8 @@ DOUBT: Final = ONE // 4
 # The certainty at which a line fades.
 FLOOR: Final = 0.1
 _MOST_REPEATS: Final = 15
+# A request shares at least two words with a quotation, twice counted here.
+_QUOTED_WORDS: Final = 4
 _DAY_SECONDS: Final = 86_400.0
 
 
@@ -43,7 +45,7 @@ def line_id(stance: Stance, dimension: str, value: str, domain: str | None = Non
 
 
 def describe(line: CardLine) -> str:
-    """Return a line as text, such as `does not like horror (genre) in films`."""
+    """Return a line as text: `does not like horror (genre) in films`."""
     text = f"{'does not like' if line.stance is Stance.AVOIDS else 'likes'} {line.value}"
     about = "" if line.dimension == FREE else f" ({line.dimension.replace('_', ' ')})"
     where = f" in {line.domain}" if line.domain else ""
@@ -53,7 +55,7 @@ def describe(line: CardLine) -> str:
 
 
 def descriptions(card: Card | None) -> dict[str, str]:
-    """Return a card's lines as text, by id and by the id's placeholder in redacted logs."""
+    """Return a card's lines as text, by id and by placeholder."""
     if card is None:
         return {}
     said = {line.line_id: describe(line) for line in (*card.past, *card.lines)}
@@ -70,7 +72,7 @@ def describe_rejection(kind: str) -> str:
 
 
 def certainty(line: CardLine, at: datetime) -> float:
-    """Return a line's certainty from 0 to 1: its share of the weights, halved every half-life.
+    """Return a line's share of the weights, halved every half-life.
 
     Avoidances last twice as long, because forgetting one costs more. Each doubling of the repetitions lengthens the
     half-life. Pinned and set lines do not fade.
@@ -97,7 +99,7 @@ def faded_lines(lines: Iterable[CardLine], at: datetime) -> list[CardLine]:
 
 
 def may_overlap(domain: str | None, dimension: str, line: CardLine) -> bool:
-    """Return True if a value of this domain and dimension may be about a line's subject.
+    """Return True if a value of this dimension may concern a line.
 
     Free words may be about any dimension, and values without a domain about any domain.
     """
@@ -107,7 +109,7 @@ def may_overlap(domain: str | None, dimension: str, line: CardLine) -> bool:
 
 
 def covers_domain(domain: str | None, line: CardLine) -> bool:
-    """Return True if a statement of this domain holds wherever a line does."""
+    """Return True if a statement of this domain covers a line's."""
     return domain in (None, line.domain)
 
 
@@ -117,7 +119,7 @@ def same_subject(one: CardLine, other: CardLine) -> bool:
 
 
 def match_lines(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
-    """Return the lines with the same keywords as a text, else the one that shares most."""
+    """Return the lines with a text's keywords, else the closest one."""
     spoken = plain_words(text)
     found = [(line, plain_words(line.value)) for line in lines]
     if same := [line for line, known in found if known == spoken]:
@@ -131,37 +133,33 @@ def match_lines(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
 
 
 def lines_to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
-    """Return all lines that a request to forget may mean; in doubt a line is included.
+    """Return all lines that a request to forget may mean.
 
     These are lines with all words of the request. Users paraphrase, so without one, the lines that share most words, at
     least half of either side. Quotations count last, and need two shared words.
     """
     spoken = plain_words(text)
-    with_context = [
-        (
-            line,
-            plain_words(line.value)
-            | keywords(f"{'' if line.dimension == FREE else line.dimension} {line.domain or ''}"),
-        )
-        for line in lines
-    ]
     if not spoken:
         return []
-    if complete := [line for line, known in with_context if all(has_word(known, word) for word in spoken)]:
-        return complete
-    values = [(line, known, 1) for line, known in with_context]
-    quotations = [(line, plain_words(line.words), 2) for line, _ in with_context if line.words]
-    for candidates in (values, quotations):
-        shared = [
-            (count, line)
-            for line, known, least in candidates
-            if (count := sum(has_word(known, word) for word in spoken)) >= least
-            and 2 * count >= (min(len(spoken), len(known)) if least == 1 else len(spoken))
-        ]
-        if shared:
-            most = max(count for count, _ in shared)
-            return [line for count, line in shared if count == most]
+
+    def shared(known: WordSet) -> int:
+        return sum(has_word(known, word) for word in spoken)
+
+    values = [(line, plain_words(line.value) | context_words(line)) for line in lines]
+    quotations = [(line, plain_words(line.words)) for line, _ in values if line.words]
+    by_value = [(shared(known), line) for line, known in values if 2 * shared(known) >= min(len(spoken), len(known))]
+    by_quotation = [
+        (shared(known), line) for line, known in quotations if 2 * shared(known) >= max(_QUOTED_WORDS, len(spoken))
+    ]
+    for found in (by_value, by_quotation):
+        if most := max((count for count, _ in found), default=0):
+            return [line for count, line in found if count == most]
     return []
+
+
+def context_words(line: CardLine) -> WordSet:
+    """Return the keywords of a line's dimension and domain."""
+    return keywords(f"{'' if line.dimension == FREE else line.dimension} {line.domain or ''}")
 
 
 def reveals(quotation: str, value: str) -> bool:

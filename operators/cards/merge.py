@@ -1,12 +1,20 @@
-"""Merges findings and commands into a card as one diff, by rule and never by a model."""
+"""Merges findings and commands into a card as one diff."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from operators.cards.admission import UNREADABLE, clean_dimension, clean_value, reject_reason, safe_quotation
-from operators.cards.draft import FORGOTTEN, CardDraft, merged_line
+from operators.cards.draft import (
+    FORGOTTEN,
+    UNREADABLE,
+    CardDraft,
+    clean_dimension,
+    clean_value,
+    merged_line,
+    reject_reason,
+    safe_quotation,
+)
 from operators.cards.lines import (
     MAX_WEIGHT,
     WEIGHTS,
@@ -58,7 +66,7 @@ def merge_extraction(
     redacted: Mapping[str, int] | None = None,
     unquoted_until: datetime | None = None,
 ) -> CardDiff | None:
-    """Return the diff of a chunk's findings; None if there is nothing to record.
+    """Return the diff of a chunk's findings; None without an effect.
 
     Findings apply in the order of their sentences; those for now or a session are ignored. `redacted` counts personal
     data removed from the turns. Sentences up to `unquoted_until`, an erasure, are not quoted, because a receipt does
@@ -147,37 +155,33 @@ class _CardMerge:
         self._replace(finding, now)
 
     def _merge_into(self, line: CardLine, alike: list[CardLine]) -> CardLine:
-        """Return the line that holds the statement from now on, after absorbing the others."""
+        """Return the statement's line, after merging the others into it."""
         known = self._card.live.get(line.line_id)
         covering = [each for each in alike if covers_domain(each.domain, line)]
         target = known or max((*covering, line), key=_precedence)
         if target is not line and line.evidence[-1] in target.evidence:
             return target  # the same utterance, heard again
-        result = line if target is line else merged_line(target, line, MAX_WEIGHT)
-        others = [
-            each
-            for each in alike
-            if each.line_id != target.line_id and not _is_protected(each) and _may_replace(result, each)
-        ]
+        result = line if target is line else merged_line(target, line)
+        loose = [each for each in alike if each.line_id != target.line_id and not _is_protected(each)]
+        others = [each for each in loose if _may_replace(result, each)]
         for each in others:
-            result = merged_line(result, each, MAX_WEIGHT)
+            result = merged_line(result, each)
         self._card.put(CardChangeKind.ADDED if target is line else CardChangeKind.CONFIRMED, result)
         for each in others:
             self._card.end(CardChangeKind.MERGED, each, DUPLICATE, by=result.line_id)
         return result
 
     def _replace(self, finding: PreferenceFinding, now: CardLine | None) -> None:
-        """End the lines that an update replaces; without a successor they are withdrawn."""
+        """End or, without a successor, withdraw the lines that an update replaces."""
         if finding.effect is not Effect.UPDATES or not finding.replaces:
             return
         lines = [line for line in self._live(finding) if now is None or line.line_id != now.line_id]
         for line in match_lines(finding.replaces, lines):
-            if now is not None and line.stance is now.stance and same_subject(now, line):
+            is_restated = now is not None and line.stance is now.stance and same_subject(now, line)
+            # "tea instead of coffee" does not end "avoids coffee".
+            is_opposite = line.stance is Stance.AVOIDS and finding.stance is Stance.PREFERS
+            if is_restated or is_opposite or line.confirmed_at > finding.stated_at:
                 continue
-            if line.confirmed_at > finding.stated_at:
-                continue
-            if line.stance is Stance.AVOIDS and finding.stance is Stance.PREFERS:
-                continue  # "tea instead of coffee" does not end "avoids coffee"
             if _outranks(line, finding):
                 self._contradict(line, finding)
             elif now is None:
@@ -190,7 +194,7 @@ class _CardMerge:
         self._card.put(CardChangeKind.CONTRADICTED, line.model_copy(update={"against": against}), HINT_AGAINST)
 
     def _is_over(self, line: CardLine, finding: PreferenceFinding) -> bool:
-        """Return True if the statement was withdrawn or contradicted later than it was made."""
+        """Return True if the statement was later withdrawn or contradicted."""
         return any(
             each.stance is line.stance
             and each.overtaken_at is not None
@@ -251,7 +255,7 @@ def _outranks(line: CardLine, finding: PreferenceFinding) -> bool:
 
 
 def _yields(line: CardLine, finding: PreferenceFinding) -> bool:
-    """Return True if a line gives way to its opposite: at once, or to hints of its weight."""
+    """Return True if a line yields to its opposite or enough hints."""
     if _outranks(line, finding):
         return False
     if finding.strength is not Strength.IMPLIED or finding.effect is Effect.UPDATES:
@@ -260,7 +264,7 @@ def _yields(line: CardLine, finding: PreferenceFinding) -> bool:
 
 
 def _precedence(line: CardLine) -> tuple[bool, bool]:
-    """Order lines about the same: a set or pinned one stays, then one of a vocabulary."""
+    """Prefer set or pinned lines, then those of a vocabulary."""
     return _is_protected(line), line.dimension != FREE
 
 
@@ -279,21 +283,19 @@ def apply_command(
         _set(draft, command, command.line, privacy)
     else:
         _change_line(draft, command)
-    if not draft.is_changed:
-        return None
-    return draft.diff(command.event_id, command.user_id, source=source)
+    return draft.diff(command.event_id, command.user_id, source=source) if draft.is_changed else None
 
 
 def is_confirmation_only(card: Card | None, diff: CardDiff) -> bool:
     """Return True if a command only confirms lines."""
     held = {} if card is None else {line.line_id: line for line in card.lines}
-    for change in diff.changes:
-        known, line = held.get(change.line_id), change.line
+
+    def confirms(known: CardLine | None, line: CardLine | None) -> bool:
         if known is None or line is None:
             return False
-        if line != known.model_copy(update={"confirmed_at": line.confirmed_at, "evidence": line.evidence}):
-            return False
-    return True
+        return line == known.model_copy(update={"confirmed_at": line.confirmed_at, "evidence": line.evidence})
+
+    return all(confirms(held.get(change.line_id), change.line) for change in diff.changes)
 
 
 def _set(draft: CardDraft, command: CardCommand, stated: CardLineInput, privacy: Privacy) -> None:

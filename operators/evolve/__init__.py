@@ -1,1 +1,1 @@
-"""Evolve (paper 2.5, C.1): a reasoner proposes changes for a contrast; one function validates them."""
+"""Evolve (paper 2.5, C.1): proposals for a contrast, and their validation."""

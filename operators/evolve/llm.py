@@ -6,7 +6,7 @@ to both.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
@@ -31,7 +31,7 @@ MAX_JUDGED = 24
 
 @dataclass(frozen=True)
 class EvolveQuestion:
-    """A question to the model; lines by answer key, facts by their quotation."""
+    """A question; lines by answer key, facts by their quotation."""
 
     prompt: str
     schema: Mapping[str, Any]
@@ -52,7 +52,7 @@ class EvolveQuestion:
 def build_question(
     contrast: Contrast, skill: PolicySkill, *, max_tokens: int, gate: OutputGate
 ) -> EvolveQuestion | None:
-    """Ask about the lines on the chosen item's dimensions; None if there is nothing to judge.
+    """Ask about the lines on the chosen item's dimensions, if any.
 
     The surest and newest lines come first. Code counts habits, so they are left out. `max_tokens` includes a corrective
     retry.
@@ -72,9 +72,8 @@ def build_question(
         if not draft.facts or not (draft.attributes or new()):
             return ""
         known = (f"- {key} | {quote(a.dimension, a.value)} | {a.tier}" for key, a in draft.attributes.items())
-        return template(PROMPT).substitute(
-            draft.blocks, profile=block_of(known), new=block_of(f"- {quoted}" for quoted in new())
-        )
+        offered = (f"- {quoted}" for quoted in new())
+        return template(PROMPT).substitute(draft.blocks, profile=block_of(known), new=block_of(offered))
 
     prompt = draft.fit(write, max_tokens)
     if prompt is None:
@@ -83,7 +82,7 @@ def build_question(
 
 
 def _keyed(attributes: Iterable[Attribute], quote: Quote) -> dict[str, Attribute]:
-    """Key each line by its own words, because small models follow words better than numbers."""
+    """Key each line by its own words, which small models follow best."""
     keyed: dict[str, Attribute] = {}
     for number, attribute in enumerate(attributes, 1):
         dimension, _, value = quote(attribute.dimension, attribute.value).partition(": ")
@@ -99,34 +98,31 @@ def _ascii(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
 
 
-def _schema(attributes: Iterable[str], facts: Iterable[str], new: Iterable[str]) -> dict[str, Any]:
+def _schema(attributes: Collection[str], facts: Iterable[str], new: Collection[str]) -> dict[str, Any]:
     properties: dict[str, Any] = {"analysis": {"type": "string", "maxLength": MAX_ANALYSIS_CHARS}}
     properties |= {key: {"$ref": "#/$defs/judgement"} for key in attributes}
-    if quotable := list(new):
-        entry = {"type": "string", "enum": quotable}
+    if new:
+        entry = {"type": "string", "enum": list(new)}
         properties["discovered"] = {"type": "array", "items": entry, "maxItems": MAX_DISCOVERED}
-    verdict = {"type": "string", "enum": [str(each) for each in Verdict]}
-    judgement = {"fact": {"$ref": "#/$defs/fact"}, "verdict": verdict}
     schema = strict_object(properties)
-    if any(True for _ in attributes):
+    if attributes:
         fact = {"type": "string", "enum": [*facts, NONE]}
-        schema["$defs"] = {"fact": fact, "judgement": strict_object(judgement)}
+        verdict = {"type": "string", "enum": [str(each) for each in Verdict]}
+        judgement = strict_object({"fact": {"$ref": "#/$defs/fact"}, "verdict": verdict})
+        schema["$defs"] = {"fact": fact, "judgement": judgement}
     return schema
 
 
 @dataclass(frozen=True)
 class LlmReasoner:
-    """Asks a model to judge the lines of a skill against a choice."""
+    """Asks a model to judge a skill's lines against a choice."""
 
     client: ModelClient
     gate: OutputGate
     name: str = "llm"
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """Propose changes; without anything to judge there is no call.
-
-        Raises ReasonerUnavailable if there is no usable answer.
-        """
+        """Propose changes by at most one call, or raise ReasonerUnavailable."""
         question = build_question(contrast, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
         if question is None:
             return Proposal(reasoned_by=Provenance(reasoner=self.name))
@@ -151,12 +147,13 @@ def parse_answer(question: EvolveQuestion, answer: Mapping[str, Any], reasoned_b
         judged.append(Judgement(attribute_id=attribute.attribute_id, verdict=verdict, quoted=fact))
         if fact is None or verdict is Verdict.UNRELATED:
             continue
+        name, reason = attribute.attribute_id, f"the chosen item has {quote_fact(fact.dimension, fact.value)}"
         if verdict is Verdict.SUPPORTS:
-            reinforced.append(attribute.attribute_id)
-            reasons[attribute.attribute_id] = f"the chosen item has {quote_fact(fact.dimension, fact.value)}"
-        elif fact.dimension == attribute.dimension and attribute.attribute_id not in stated:
-            weakened.append(attribute.attribute_id)
-            reasons[attribute.attribute_id] = f"the chosen item has {quote_fact(fact.dimension, fact.value)} instead"
+            reinforced.append(name)
+            reasons[name] = reason
+        elif fact.dimension == attribute.dimension and name not in stated:
+            weakened.append(name)
+            reasons[name] = f"{reason} instead"
     discovered = dict.fromkeys(answer.get("discovered", ()))
     return Proposal(
         reinforced=tuple(reinforced),

@@ -1,4 +1,4 @@
-"""The parts of a prompt about a choice, cut until it fits its budget."""
+"""The parts of a prompt about a choice, cut to its budget."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -66,13 +66,11 @@ class PromptDraft:
             "request": self.request or "(none)",
             "community": block_of(self.community),
             "left": block_of(self.left),
-            "chosen": "\n".join(
-                [f"title: {self.title or '(none)'}", *(f"- {quote_fact}" for quote_fact in self.facts)]
-            ),
+            "chosen": "\n".join([f"title: {self.title or '(none)'}", *(f"- {quoted}" for quoted in self.facts)]),
         }
 
     def fit(self, write: Callable[[], str], max_tokens: int) -> str | None:
-        """Cut parts until the prompt fits; None if nothing is left to ask."""
+        """Cut parts until the prompt fits; None without anything to ask."""
         while prompt := write():
             if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
                 return prompt
@@ -150,7 +148,7 @@ def block_of(lines: Iterable[str]) -> str:
 def _community(facets: Iterable[Facet], gate: OutputGate) -> list[str]:
     surest = sorted(facets, key=lambda facet: -facet.confidence)
     worded = ((facet_words(facet, gate), facet.confidence) for facet in surest)
-    lines = (f"- {as_data(quote_fact, _FACET_CHARS)} | {sure:.0%} sure" for quote_fact, sure in worded if quote_fact)
+    lines = (f"- {as_data(words, _FACET_CHARS)} | {sure:.0%} sure" for words, sure in worded if words)
     return list(dict.fromkeys(lines))[:MAX_COMMUNITY]
 
 

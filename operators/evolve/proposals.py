@@ -1,4 +1,4 @@
-"""Reasoners without a model, their proposals, and the one validation of proposals (invariant 8)."""
+"""Reasoners without a model, and the validation of proposals (invariant 8)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ from schemas import (
 
 @dataclass(frozen=True)
 class Proposal:
-    """The outcome of the three phases (paper 2.5), the most informative discovery first.
+    """The three phases' outcome (paper 2.5), the most informative discovery first.
 
     `reasons` are by attribute id. No code uses the `analysis`.
     """
@@ -68,20 +68,7 @@ class Reasoner(Protocol):
 
 
 # Dimensions in which a single choice says most, best first; the others follow.
-INFORMATIVE = (
-    "genre",
-    "category",
-    "director",
-    "author",
-    "mood",
-    "ambience",
-    "qualifier",
-    "price",
-    "meal",
-    "rating",
-    "era",
-)
-_INFORMATIVE_RANK = {dimension: place for place, dimension in enumerate(INFORMATIVE)}
+_INFORMATIVE = "genre category director author mood ambience qualifier price meal rating era".split()  # noqa: SIM905
 # More offered facts make small models discover common ones.
 MAX_OFFERED = 12
 # A fact that more of the unchosen items have does not explain the choice.
@@ -120,7 +107,8 @@ class CountedContrast:
         """Sort the chosen item's facts by dimension, then community facets, then rarity."""
 
         def key(name: str) -> tuple[int, bool, float]:
-            place = _INFORMATIVE_RANK.get(self.facts[name].dimension, len(_INFORMATIVE_RANK))
+            dimension = self.facts[name].dimension
+            place = _INFORMATIVE.index(dimension) if dimension in _INFORMATIVE else len(_INFORMATIVE)
             return place, name not in self.spoken, self.share[name]
 
         return sorted(self.facts, key=key)
@@ -130,7 +118,7 @@ class CountedContrast:
         return self.most_informative()[:MAX_OFFERED]
 
     def new_facts(self, skill: PolicySkill) -> list[str]:
-        """Return the offered facts that no line covers and most unchosen items lack."""
+        """Return the offered facts without a line that most unchosen items lack."""
         known_ids = {attribute.attribute_id for attribute in skill.attributes}
         return [name for name in self.offered() if name not in known_ids and self.share[name] <= COMMON_SHARE]
 
@@ -155,16 +143,13 @@ class RulesReasoner:
         """Propose changes without an event loop."""
         choice = CountedContrast.of(contrast)
         known_ids = {attribute.attribute_id for attribute in skill.attributes}
+        rare = [name for name in choice.facts if choice.share[name] <= self.common_share]
 
-        reinforced = [name for name in choice.facts if name in known_ids and choice.share[name] <= self.common_share]
+        reinforced = [name for name in rare if name in known_ids]
         weakened = list(self._weaken(contrast, skill, choice))
         reasons = {name: f"chosen, and {choice.share[name]:.0%} of the others have it" for name in reinforced}
         reasons |= {name: f"passed over {choice.seen[name]} times in this ranking" for name in weakened}
-        fresh = [
-            name
-            for name in choice.most_informative()
-            if name not in known_ids and choice.share[name] <= self.common_share
-        ]
+        fresh = [name for name in choice.most_informative() if name in rare and name not in known_ids]
         return Proposal(
             reinforced=tuple(reinforced),
             discovered=tuple(choice.facts[name] for name in fresh[: self.discoveries]),
@@ -178,15 +163,11 @@ class RulesReasoner:
         loyal = {a.dimension for a in skill.attributes if a.attribute_id in choice.facts}
         at_stake = (answered & CONTRADICTABLE) - loyal
         near_miss_facts = {fact_id(fact) for item in contrast.unchosen[-self.near_misses :] for fact in item.facts}
+        offered_often = {name for name in near_miss_facts if choice.seen[name] >= self.offers}
         for attribute in skill.attributes:
-            name, is_sure = attribute.attribute_id, attribute.tier >= Tier.MEDIUM
-            if (
-                attribute.dimension in at_stake
-                and is_sure
-                and choice.seen.get(name, 0) >= self.offers
-                and name in near_miss_facts
-            ):
-                yield name
+            is_sure = attribute.dimension in at_stake and attribute.tier >= Tier.MEDIUM
+            if is_sure and attribute.attribute_id in offered_often:
+                yield attribute.attribute_id
 
 
 @dataclass(frozen=True)
@@ -242,9 +223,8 @@ class GatedReasoner:
         if not is_repetition(contrast, skill):
             return await self.inner.reason(contrast, skill)
         self.on_gated()
-        choice = CountedContrast.of(contrast)
         known_ids = {line.attribute_id for line in skill.attributes}
-        repeated = tuple(name for name in choice.facts if name in known_ids)
+        repeated = tuple(name for name in CountedContrast.of(contrast).facts if name in known_ids)
         return Proposal(
             reinforced=repeated,
             reasons=dict.fromkeys(repeated, "the chosen item has it, and nothing that is new"),
@@ -294,11 +274,9 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     def refuse(attribute_id: str, proposed: SkillChangeKind, why: RefusalReason) -> None:
         refused.append(refused_change(attribute_id, proposed, why, private_kind(attribute_id, domain, privacy)))
 
-    reinforced: list[str] = []
+    reinforced = [name for name in dict.fromkeys(proposal.reinforced) if name in known]
     for name in dict.fromkeys(proposal.reinforced):
-        if name in known:
-            reinforced.append(name)
-        else:
+        if name not in known:
             refuse(name, SkillChangeKind.REINFORCED, RefusalReason.UNKNOWN)
     discovered: dict[str, Fact] = {}
     for fact in proposal.discovered:

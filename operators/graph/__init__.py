@@ -1,4 +1,4 @@
-"""Retrieve (paper 2.2, Algorithm 1 lines 4-5): a user's neighbours, and the facets they share."""
+"""Retrieve (paper 2.2, Algorithm 1 lines 4-5): neighbours and shared facets."""
 
 from operators.graph.facets import FacetDropReason, Retrieved, retrieve
 

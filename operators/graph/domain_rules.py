@@ -12,7 +12,7 @@ from operators.statinit import ALIASES
 
 @dataclass(frozen=True)
 class PruneSignals:
-    """A rule's input for a taken item or another user; shares from 0 to 1.
+    """A rule's input for a taken item or another user.
 
     `metadata` is the overlap with the user's tastes, `co_count` the number of other takers or of shared items, `days`
     the edge's age. Only `generic` reads `degree`, a share of the largest of its kind.
@@ -31,7 +31,7 @@ Rule = Callable[[PruneSignals], float]
 
 
 def books(s: PruneSignals) -> float:
-    """Decay slowly; count shared authors and genres most, texts where many took it."""
+    """Decay slowly; count shared authors and genres most, then popular texts."""
     score = s.edge
     if s.metadata > 0.6:
         score *= 2.5
@@ -93,7 +93,7 @@ RULES: Final[Mapping[str, Rule]] = {rule.__name__: rule for rule in (books, good
 
 
 def rule_for(domain: str) -> Rule:
-    """Return the rule of a domain, by name or by its parser's alias.
+    """Return a domain's rule, by name or by its parser's alias.
 
     >>> rule_for("goodreads") is goodreads, rule_for("films") is movietv, rule_for("recipes") is generic
     (True, True, True)

@@ -31,7 +31,7 @@ _DIGITS = 4
 
 
 class FacetDropReason(StrEnum):
-    """Why a facet was dropped, a metric label (QualityFilter, Algorithm 1 line 5)."""
+    """The reason to drop a facet (QualityFilter, Algorithm 1 line 5)."""
 
     # The gate rejects its value.
     UNVOUCHED = "unvouched"
@@ -65,14 +65,14 @@ def retrieve(
     gate: OutputGate,
 ) -> Retrieved:
     """Return one user's facets and companions, whatever the candidates are."""
-    version, epoch = memory.version if memory else 0, neighbourhood.epoch if neighbourhood else 0
+    neighbourhood = neighbourhood or Neighbourhood()
     if memory is None or not memory.taken:
-        return Retrieved(memory_version=version, graph_epoch=epoch)
-    of_users = neighbourhood or Neighbourhood()
-    proposed = propose_facets(domain_prune(memory, of_users, domain, now), of_users.signals)
-    facets, dropped = _filtered(proposed, gate)
-    taken: set[str] = {one.item_id for one in memory.taken} | {signal.item_id for signal in of_users.signals}
-    return Retrieved(facets, co_taken(of_users.signals, taken, popularity or {}), version, epoch, dropped)
+        return Retrieved(memory_version=memory.version if memory else 0, graph_epoch=neighbourhood.epoch)
+    signals = neighbourhood.signals
+    facets, dropped = _filtered(propose_facets(domain_prune(memory, neighbourhood, domain, now), signals), gate)
+    taken: set[str] = {one.item_id for one in memory.taken} | {signal.item_id for signal in signals}
+    companions = co_taken(signals, taken, popularity or {})
+    return Retrieved(facets, companions, memory.version, neighbourhood.epoch, dropped)
 
 
 def propose_facets(neighbours: Neighbours, signals: Sequence[ItemSignal]) -> Iterable[Facet]:
@@ -140,14 +140,13 @@ def _common(signals: Sequence[ItemSignal]) -> dict[str, float]:
     """Return the share of all takers that have each attribute."""
     takers = sum(signal.takers for signal in signals)
     supporters: Counter[str] = Counter()
-    for signal in signals:
-        for taste in signal.tastes:
-            supporters[taste.attribute_id] += taste.supporters
+    for taste in (taste for signal in signals for taste in signal.tastes):
+        supporters[taste.attribute_id] += taste.supporters
     return {name: min(1.0, count / takers) for name, count in supporters.items() if takers}
 
 
 def co_taken(signals: Sequence[ItemSignal], taken: set[str], popularity: Mapping[str, int]) -> dict[str, float]:
-    """Score how often takers of the user's items took another item; the largest is 1.
+    """Score how often takers of the user's items took another item.
 
     Every taken item counts, because a candidate is rarely the companion of more than two. The score is a cosine where
     the other item's popularity is known, else a share.

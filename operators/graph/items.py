@@ -1,4 +1,4 @@
-"""Propagate (paper 2.2, Algorithm 1 line 11): a choice updates the user's memory and items.
+"""Propagate (paper 2.2, Algorithm 1 line 11): choices update memories and items.
 
 Each choice touches its item and some older ones with a small state of its taker; a repeated or late touch changes
 nothing. A taker is a pseudonym, keyed by the deployment's secret, with figures and item ids but no words.
@@ -13,7 +13,6 @@ from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
-from operator import attrgetter
 
 from operators.admission import is_applied, kafka_time, with_applied, with_recent
 from operators.attributes import fact_ids
@@ -38,7 +37,7 @@ MAX_TITLE_CHARS = 80
 MAX_SEEN_WORDS = 4
 # An account counts fully after this many active days, because an attacker can create forty accounts in an evening.
 TRUSTED_DAYS = 4
-_OLDEST_FIRST = attrgetter("at", "neighbour")
+
 # Epochs wrap around at this number, to keep their stored size fixed.
 EPOCHS = 2**32
 
@@ -64,7 +63,7 @@ def add_taken(
     source: Position | None = None,
     shown: Iterable[ItemFacts] = (),
 ) -> Memory:
-    """Add a taken item to the memory; a known event only moves the fence.
+    """Add a taken item to the memory; known events move the fence.
 
     An item taken again moves to the newest place. Late events keep their place by their own time.
     """
@@ -81,7 +80,7 @@ def add_taken(
         at=max(at, before.at) if before else at,
         times=before.times + 1 if before else 1,
     )
-    others = [other for other in memory.taken if other.item_id != item.item_id]
+    others = [other for other in memory.taken if other is not before]
     newest_last = sorted([*others, taken], key=lambda one: one.at)
     return memory.model_copy(
         update={
@@ -115,7 +114,7 @@ def _with_seen(seen: Sequence[Fact], items: Iterable[ItemFacts]) -> tuple[Fact, 
 
 
 def tastes(taken: Iterable[TakenItem]) -> tuple[str, ...]:
-    """Return the attributes of at least two items in memory, the most frequent first."""
+    """Return the attributes of several items in memory, the most frequent first."""
     counts = Counter(chain.from_iterable([set(fact_ids(item.facts)) for item in taken]))
     common = [name for name in counts if counts[name] > 1]
     return tuple(sorted(common, key=lambda name: (-counts[name], name))[:MAX_TASTES])
@@ -174,15 +173,17 @@ NO_REPLY = "-"
 
 
 def forgotten_touch(neighbour: str, domain: str | None, request: str) -> ItemUpdate:
-    """Return a touch that removes a neighbour from all items of a partition."""
+    """Return a touch that removes a neighbour from a partition's items."""
     return ItemUpdate(
         domain=domain or "every", taker=neighbour, version=0, degree=0, forgotten=request, every_domain=domain is None
     )
 
 
-def without_taker(item: ItemMemory, neighbour: str) -> ItemMemory | None:
-    """Remove a neighbour from an item; None if it is not a taker."""
-    return _with_takers(item, tuple(taker for taker in item.takers if taker.neighbour != neighbour))
+def forget_taker(item: ItemMemory, touch: ItemUpdate) -> ItemMemory | None:
+    """Remove the taker of a forgotten touch; None if nothing changes."""
+    if not (touch.every_domain or item.domain == touch.domain):
+        return None
+    return _with_takers(item, tuple(taker for taker in item.takers if taker.neighbour != touch.taker))
 
 
 def without_foreign(item: ItemMemory, secret: bytes) -> ItemMemory | None:
@@ -203,7 +204,7 @@ def _with_takers(item: ItemMemory, kept: tuple[Taker, ...]) -> ItemMemory | None
 def add_touch(
     item: ItemMemory | None, domain: str, item_id: str, arrived: Taker, now: datetime | None = None
 ) -> ItemMemory | None:
-    """Add a taker to an item; None if it already has this or a newer state.
+    """Add a taker to an item; None without a newer state.
 
     A touch from after `now` counts as one of now: a fast clock must not displace all others for years.
     """
@@ -214,9 +215,8 @@ def add_touch(
     held = next((taker for taker in item.takers if taker.neighbour == arrived.neighbour), None)
     if held is not None and held.version >= arrived.version:
         return None
-    takers = [taker for taker in item.takers if taker is not held]
     arrived = merge_taker(held, arrived)
-    kept = sample_takers(item_id, [*takers, arrived])
+    kept = sample_takers(item_id, [*(taker for taker in item.takers if taker is not held), arrived])
     if all(taker is not arrived for taker in reversed(kept)):
         return None
     return item.model_copy(update={"epoch": (item.epoch + 1) % EPOCHS, "takers": kept})
@@ -231,7 +231,7 @@ def sample_takers(item_id: str, takers: Sequence[Taker]) -> tuple[Taker, ...]:
     """
     if len(takers) > MAX_TAKERS:
         takers = sorted(takers, key=lambda taker: _priority(item_id, taker))[-MAX_TAKERS:]
-    return tuple(sorted(takers, key=_OLDEST_FIRST))
+    return tuple(sorted(takers, key=lambda taker: (taker.at, taker.neighbour)))
 
 
 def _priority(item_id: str, taker: Taker) -> tuple[int, str]:
@@ -246,11 +246,10 @@ def _draw(item_id: str, neighbour: str, draws: int) -> int:
 
 
 def merge_taker(held: Taker | None, arrived: Taker) -> Taker:
-    """Merge an item's state of a taker with a newer one, keeping older companions that fit."""
+    """Merge an item's state of a taker with a newer one."""
     if held is None:
         return arrived
-    others = tuple(dict.fromkeys((*arrived.others, *held.others)))[:MAX_OTHERS]
-    return arrived if others == arrived.others else replace(arrived, others=others)
+    return replace(arrived, others=tuple(dict.fromkeys((*arrived.others, *held.others)))[:MAX_OTHERS])
 
 
 def neighbour_of(user_id: str, secret: bytes = b"") -> str:
@@ -288,7 +287,7 @@ def remember_choice(
     limits: GraphLimits,
     shown: Iterable[ItemFacts] = (),
 ) -> MemoryUpdate | None:
-    """Add a taken item to a memory; None if this record is already applied.
+    """Add a taken item to a memory; None if already applied.
 
     A known event id moves the fence without a touch.
     """
@@ -308,10 +307,3 @@ def add_taker(
     """Add a touch's taker to its items; return the changed items."""
     updated = (add_touch(held(item_id, touch.domain), touch.domain, item_id, t, now) for item_id, t in takers_of(touch))
     return tuple(item for item in updated if item is not None)
-
-
-def forget_taker(item: ItemMemory, touch: ItemUpdate) -> ItemMemory | None:
-    """Remove the taker of a forgotten touch; None if nothing changes."""
-    if not (touch.every_domain or item.domain == touch.domain):
-        return None
-    return without_taker(item, touch.taker)

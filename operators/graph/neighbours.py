@@ -1,4 +1,4 @@
-"""Other takers of a user's items, and their shared facts, per ranking (paper 2.2).
+"""Other takers of a user's items, and their shared tastes (paper 2.2).
 
 Nothing is shown that fewer than `floor` other takers support.
 """
@@ -18,7 +18,7 @@ FULL_CHOICES = 64
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """One of an item's takers as other users see them, with a day instead of a time."""
+    """An item's taker as other users see them, dated by day."""
 
     neighbour: str
     degree: int
@@ -53,7 +53,7 @@ class ItemSignal:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The signals of the items in a user's memory, without items of too few takers.
+    """The signals of a user's items with enough takers.
 
     `epoch` changes with any of the items.
     """

@@ -37,16 +37,11 @@ _LITTLE_WORDS = frozenset(
 
 @dataclass
 class CoTaker:
-    """Another taker, collected over all shared items."""
+    """Another taker, collected over all `shared` items."""
 
-    name: str
-    seen: list[Crowd] = field(default_factory=list)
+    latest: Crowd
+    shared: int = 0
     tastes: set[str] = field(default_factory=set)
-
-    @property
-    def latest(self) -> Crowd:
-        """The newest state of this taker that an item has."""
-        return max(self.seen, key=lambda one: (one.at, one.degree))
 
 
 class UserGraph:
@@ -59,7 +54,7 @@ class UserGraph:
             newest[one.item_id] = one
         self.taken = taken = tuple(newest.values())
         by_item = {signal.item_id: signal for signal in sorted(neighbourhood.signals, key=lambda one: one.epoch)}
-        self._takers = {item_id: signal.takers for item_id, signal in by_item.items()}
+        self._takers = Counter({item_id: signal.takers for item_id, signal in by_item.items()})
         self._now = now
         self.facts = {one.item_id: frozenset(fact_id(fact) for fact in one.facts) for one in taken}
         self.members = _members(by_item.values())
@@ -77,10 +72,10 @@ class UserGraph:
                 is_item=True,
                 edge=edges[place] / max(edges),
                 metadata=self._item_overlap(one),
-                co_count=self._takers.get(one.item_id, 0),
+                co_count=self._takers[one.item_id],
                 similarity=self._title_similarity(place),
                 days=self._days(one.at),
-                degree=_share(self._takers.get(one.item_id, 0), self._largest_crowd),
+                degree=_share(self._takers[one.item_id], self._largest_crowd),
             )
             for place, one in enumerate(self.taken)
         ]
@@ -91,9 +86,9 @@ class UserGraph:
         return PruneSignals(
             is_item=False,
             # A stored degree is bounded like a memory, so it may be smaller than the overlap.
-            edge=len(member.seen) / max(degree, len(member.seen)),
+            edge=member.shared / max(degree, member.shared),
             metadata=self._user_overlap(member.tastes),
-            co_count=len(member.seen),
+            co_count=member.shared,
             similarity=self._taste_similarity(member.tastes),
             days=self._days(member.latest.at),
             degree=_share(degree, self._largest_degree),
@@ -131,10 +126,11 @@ def _members(signals: Iterable[ItemSignal]) -> list[CoTaker]:
                 supported.setdefault(name, set()).add(taste.attribute_id)
         crowd = {one.neighbour: one for one in signal.crowd if one.neighbour.startswith("user:")}
         for name, one in crowd.items():
-            member = members.setdefault(name, CoTaker(name))
-            member.seen.append(one)
+            member = members.setdefault(name, CoTaker(one))
+            member.latest = max(member.latest, one, key=lambda each: (each.at, each.degree))
+            member.shared += 1
             member.tastes |= supported.get(name, set())
-    return sorted(members.values(), key=lambda member: (-len(member.seen), member.name))[:MAX_USER_POOL]
+    return sorted(members.values(), key=lambda member: (-member.shared, member.latest.neighbour))[:MAX_USER_POOL]
 
 
 def _cosine(one: frozenset[str], other: frozenset[str]) -> float:
@@ -147,7 +143,7 @@ def _share(part: int, whole: int) -> float:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A taken item, or another user under a pseudonym; larger scores are closer."""
+    """A taken item or a pseudonymous user; larger scores are closer."""
 
     name: str
     score: float
@@ -164,28 +160,29 @@ class Neighbours:
 
 
 def domain_prune(memory: Memory, neighbourhood: Neighbourhood, domain: str, now: datetime) -> Neighbours:
-    """Return the best 4 users, the best 6 items, and the best others up to 16."""
+    """Return the best 4 users, 6 items, and others up to 16."""
     rule = rule_for(domain)
     graph = UserGraph(memory, neighbourhood, now)
     items = [
         Neighbour(cite_item(one.item_id), rule(signals), graph.facts[one.item_id], one.facts)
         for one, signals in zip(graph.taken, graph.item_signals(), strict=True)
     ]
-    users = [Neighbour(one.name, rule(graph.user_signals(one)), frozenset(one.tastes)) for one in graph.members]
-    items.sort(key=_best_first)
-    users.sort(key=_best_first)
+    users = [
+        Neighbour(one.latest.neighbour, rule(graph.user_signals(one)), frozenset(one.tastes)) for one in graph.members
+    ]
+
+    def best_first(ones: Iterable[Neighbour]) -> list[Neighbour]:
+        return sorted(ones, key=lambda one: (-one.score, one.name))
+
+    items, users = best_first(items), best_first(users)
     guaranteed = [*users[:MIN_USERS], *items[:MIN_ITEMS]]
-    others = sorted([*users[MIN_USERS:], *items[MIN_ITEMS:]], key=_best_first)
+    others = best_first([*users[MIN_USERS:], *items[MIN_ITEMS:]])
     kept = {one.name for one in (*guaranteed, *others[: MAX_NEIGHBOURS - len(guaranteed)])}
     return Neighbours(tuple(one for one in items if one.name in kept), tuple(one for one in users if one.name in kept))
 
 
-def _best_first(one: Neighbour) -> tuple[float, str]:
-    return -one.score, one.name
-
-
 def cite_item(item_id: str) -> str:
-    """Return the name by which facets cite an item; long ids become a digest.
+    """Return the name by which facets cite an item, or its digest.
 
     >>> cite_item("b1"), len(cite_item("b" * 256))
     ('item:b1', 21)

@@ -1,4 +1,4 @@
-"""Chunks of conversations: how they grow, close, lose erased text, and lead to events."""
+"""Chunks of conversations: growth, closing, erasure, and derived events."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -55,16 +55,16 @@ def without_chunk(listening: PendingConversations, chunk: Chunk) -> PendingConve
 
 
 def with_result(
-    listening: PendingConversations, chunk: Chunk, thought: ChunkEffects
+    listening: PendingConversations, chunk: Chunk, result: ChunkEffects
 ) -> tuple[PendingConversations, Chunk]:
     """Store a chunk's result in it; return the chunk too."""
-    newer = chunk.model_copy(update={"effects": thought})
+    newer = chunk.model_copy(update={"effects": result})
     chunks = tuple(newer if each == chunk else each for each in listening.chunks)
     return listening.model_copy(update={"chunks": chunks}), newer
 
 
 def replayable_utterances(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:
-    """Return a chunk as utterances that a replay can send again, for a dead letter."""
+    """Return a chunk as utterances that a replay can send again."""
     spoken = [turn for turn in chunk.turns if turn.text.strip()]
     last = len(spoken) - 1
     return tuple(
@@ -86,7 +86,7 @@ def replayable_utterances(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:
 
 
 def waiting_turn(utterance: Utterance, text: str, heard_at: datetime | None = None) -> Turn:
-    """Return an utterance as a waiting turn, dated at most at Kafka's time.
+    """Return an utterance as a waiting turn, dated by Kafka at most.
 
     A turn that an app's clock dates ahead would outlive a request to forget.
     """
@@ -144,23 +144,19 @@ def scrub_pending(
     erased = [(words, value.casefold()) for value in values if (words := plain_words(value))]
     if not erased:
         return listening
-    chunks = [
-        each if each == but or each.effects is not None else _chunk(each, erased, until) for each in listening.chunks
-    ]
-    return listening.model_copy(update={"chunks": tuple(each for each in chunks if each.turns)})
 
+    def scrub(chunk: Chunk) -> Chunk:
+        if chunk == but or chunk.effects is not None:
+            return chunk
+        turns = [turn if until is not None and turn.stated_at > until else _turn(turn, erased) for turn in chunk.turns]
+        changed = [(old, new) for old, new in zip(chunk.turns, turns, strict=True) if old != new]
+        if not changed:
+            return chunk
+        removed = sum(count_tokens(old.text) - count_tokens(new.text) for old, new in changed)
+        kept = tuple(turn for turn in turns if turn.text.strip())
+        return chunk.model_copy(update={"turns": kept, "tokens": max(chunk.tokens - removed, 0)})
 
-def _chunk(chunk: Chunk, erased: Collection[tuple[WordSet, str]], until: datetime | None) -> Chunk:
-    turns = tuple(turn if until is not None and turn.stated_at > until else _turn(turn, erased) for turn in chunk.turns)
-    if turns == chunk.turns:
-        return chunk
-    removed_tokens = sum(
-        count_tokens(before.text) - count_tokens(after.text)
-        for before, after in zip(chunk.turns, turns, strict=True)
-        if before is not after
-    )
-    kept = tuple(turn for turn in turns if turn.text.strip())
-    return chunk.model_copy(update={"turns": kept, "tokens": max(chunk.tokens - removed_tokens, 0)})
+    return listening.model_copy(update={"chunks": tuple(each for each in map(scrub, listening.chunks) if each.turns)})
 
 
 def _turn(turn: Turn, erased: Collection[tuple[WordSet, str]]) -> Turn:
@@ -191,7 +187,7 @@ def derived_corrections(
     findings: Sequence[PreferenceFinding],
     vocabulary: Callable[[str], Sequence[Fact]],
 ) -> tuple[Correction, ...]:
-    """Return a correction for each finding about a known fact that no later one forgets."""
+    """Return a correction for each lasting finding about a known fact."""
     found = []
     for place, finding in enumerate(findings):
         if finding.effect is Effect.FORGETS or finding.domain is None or finding.dimension == FREE:
@@ -209,24 +205,25 @@ def derived_corrections(
             value=fact.value,
             changed=withdrawn or finding.effect is Effect.UPDATES,
         )
-        correction = Correction(
-            event_id=derived_id("says", name, str(place)),
-            occurred_at=finding.stated_at,
-            user_id=user_id,
-            domain=finding.domain,
-            text=finding.words,
-            directives=(directive,),
-            scope=finding.scope,
-            ranking_id=next((turn.ranking_id for turn in chunk.turns if turn.event_id == finding.event_id), None),
+        found.append(
+            Correction(
+                event_id=derived_id("says", name, str(place)),
+                occurred_at=finding.stated_at,
+                user_id=user_id,
+                domain=finding.domain,
+                text=finding.words,
+                directives=(directive,),
+                scope=finding.scope,
+                ranking_id=next((turn.ranking_id for turn in chunk.turns if turn.event_id == finding.event_id), None),
+            )
         )
-        found.append(correction)
     return tuple(found)
 
 
 def derived_forget_requests(
     user_id: str, name: str, findings: Sequence[PreferenceFinding]
 ) -> tuple[ForgetRequest, ...]:
-    """Return one request for each line of a skill that the findings name."""
+    """Return one request for each skill line that the findings name."""
     found: dict[str, ForgetRequest] = {}
     for finding in findings:
         if finding.domain is None or finding.dimension == FREE:

@@ -1,4 +1,4 @@
-"""Reads corrections with a model, which may only quote the person and choose offered things."""
+"""Reads corrections with a model, which quotes and chooses offered things."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,14 @@ import orjson
 from operators.language.corrections import known_facts
 from operators.language.output_policy import OutputGate
 from operators.language.ports import Interpretation, ReadDirective, TasteOwner
-from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, ModelClient, ask, strict_object
+from operators.llm import (
+    CORRECTION_TOKENS,
+    MAX_PROMPT_TOKENS,
+    ModelClient,
+    ask,
+    strict_object,
+    without_contradictions,
+)
 from operators.prompts import as_data, template
 from operators.tokens import count_tokens
 from schemas import Correction, Directive, Fact, ItemFacts, NotUnderstood, PolicySkill, Scope, Stance
@@ -30,7 +37,7 @@ MIN_QUOTE_CHARS: Final = 2
 
 @dataclass(frozen=True)
 class CorrectionQuestion:
-    """A question; `facts` and item ids in `items` by their names in the prompt."""
+    """A question; `facts` and `items` (ids) by their names in the prompt."""
 
     prompt: str
     schema: Mapping[str, Any]
@@ -50,10 +57,10 @@ class CorrectionQuestion:
 def build_question(
     correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill, *, max_tokens: int, gate: OutputGate
 ) -> CorrectionQuestion | None:
-    """Return the question about a correction; None without any fact or item to name."""
+    """Return the question about a correction; None without anything to name."""
     said = as_data(correction.text, MAX_SAID_CHARS)
     shown = list(gate.filter_items(items[:MAX_SHOWN]))
-    facts = dict(_worded(shown, skill, gate))
+    facts = _worded(shown, skill, gate)
     named = {f"item {place}": item.item_id for place, item in enumerate(shown, 1)}
     while facts or named:
         prompt = template(PROMPT).substitute(
@@ -69,41 +76,37 @@ def build_question(
     return None
 
 
-def _worded(shown: Sequence[ItemFacts], skill: PolicySkill, gate: OutputGate) -> Iterator[tuple[str, Fact]]:
+def _worded(shown: Sequence[ItemFacts], skill: PolicySkill, gate: OutputGate) -> dict[str, Fact]:
     of_shown = {fact for item in shown for fact in item.facts}
     worded: dict[str, Fact] = {}
     for fact in known_facts(shown, skill, ()):
         # Facts of shown items have passed the gate; a line of the skill has not.
         if fact in of_shown or gate.rejection(fact.dimension, fact.value) is None:
             worded.setdefault(as_data(f"{fact.dimension}: {fact.value}", _FACT_CHARS), fact)
-    yield from list(worded.items())[:MAX_KNOWN]
+    return dict(list(worded.items())[:MAX_KNOWN])
 
 
 def _shown_lines(
     named: Mapping[str, str], shown: Sequence[ItemFacts], facts: Mapping[str, Fact], about: str | None
 ) -> Iterator[str]:
-    by_id: dict[str, ItemFacts] = {item.item_id: item for item in shown}
     words_of = {fact: words for words, fact in facts.items()}
-    for name, item_id in named.items():
-        item = by_id[item_id]
+    # The last items may be cut from `named`.
+    for name, item in zip(named, shown, strict=False):
         has = "; ".join(words_of[fact] for fact in item.facts if fact in words_of)
-        this = " | this is what they speak of" if item_id == about else ""
+        this = " | this is what they speak of" if item.item_id == about else ""
         yield f"- {name} | {as_data(item.title, _TITLE_CHARS) or '(no title)'} | {has or '(nothing known)'}{this}"
 
 
 def _schema(things: Iterable[str]) -> dict[str, Any]:
-    def one_of(*words: str) -> dict[str, Any]:
-        return {"type": "string", "enum": list(words)}
-
-    entry = strict_object(
-        {
-            "words": {"type": "string", "maxLength": MAX_QUOTE_CHARS},
-            "whose": one_of(THE_PERSON, ANOTHER_PERSON),
-            "thing": one_of(*things),
-            "stance": one_of(WANTS, DOES_NOT_WANT, WOULD_DO),
-            "scope": one_of(*(scope.value for scope in Scope), NO_SCOPE),
-        }
-    )
+    choices = {
+        "whose": [THE_PERSON, ANOTHER_PERSON],
+        "thing": list(things),
+        "stance": [WANTS, DOES_NOT_WANT, WOULD_DO],
+        "scope": [*(scope.value for scope in Scope), NO_SCOPE],
+    }
+    properties: dict[str, Any] = {"words": {"type": "string", "maxLength": MAX_QUOTE_CHARS}}
+    properties |= {name: {"type": "string", "enum": words} for name, words in choices.items()}
+    entry = strict_object(properties)
     return strict_object({"says": {"type": "array", "items": entry, "maxItems": MAX_SAYS}})
 
 
@@ -117,10 +120,7 @@ class LlmCorrectionReader:
     async def understand(
         self, correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill
     ) -> Interpretation:
-        """Return the meaning by at most one call.
-
-        Raises ReasonerUnavailable if there is no usable answer.
-        """
+        """Return the meaning by at most one call, or raise ReasonerUnavailable."""
         question = build_question(correction, items, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
         if question is None:
             return Interpretation(acceptable=tuple(correction.acceptable))
@@ -129,10 +129,7 @@ class LlmCorrectionReader:
 
 
 def parse_answer(question: CorrectionQuestion, answer: Mapping[str, Any], correction: Correction) -> Interpretation:
-    """Return the meaning of an answer.
-
-    An entry counts only if it quotes the correction exactly and is about the person's own taste.
-    """
+    """Return the meaning of an answer's exact quotations about own taste."""
     entries = [
         entry
         for entry in answer["says"]
@@ -146,7 +143,11 @@ def parse_answer(question: CorrectionQuestion, answer: Mapping[str, Any], correc
     is_about_another = bool(entries) and not own
     about = TasteOwner.ANOTHER if is_about_another else TasteOwner.THE_PERSON
     why = NotUnderstood.FOR_ANOTHER if is_about_another else None
-    return Interpretation(_consistent(directives), suits, correction.language or "", about, why)
+    kept = without_contradictions(
+        ((each.directive.dimension, each.directive.value, each.directive.item_id), each.directive.stance, each)
+        for each in directives
+    )
+    return Interpretation(kept, suits, correction.language or "", about, why)
 
 
 def _read(entry: Mapping[str, str], question: CorrectionQuestion, correction: Correction) -> ReadDirective | None:
@@ -162,13 +163,3 @@ def _read(entry: Mapping[str, str], question: CorrectionQuestion, correction: Co
         return None
     scope = None if entry["scope"] == NO_SCOPE else Scope(entry["scope"])
     return ReadDirective(directive, entry["words"].strip(), correction.scope or scope, MODEL)
-
-
-def _consistent(directives: Iterable[ReadDirective]) -> tuple[ReadDirective, ...]:
-    stances: dict[tuple[str | None, ...], set[Stance]] = {}
-    first: dict[tuple[str | None, ...], ReadDirective] = {}
-    for read in directives:
-        about = (read.directive.dimension, read.directive.value, read.directive.item_id)
-        stances.setdefault(about, set()).add(read.directive.stance)
-        first.setdefault(about, read)
-    return tuple(read for about, read in first.items() if len(stances[about]) == 1)

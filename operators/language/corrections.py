@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Final
 
 from operators.attributes import normalise
@@ -33,26 +32,19 @@ _HEALTH = "health"
 
 
 def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]) -> tuple[Fact, ...]:
-    """Return the facts of the items, the skill and the vocabulary, each once."""
+    """Return the distinct facts of the items, the skill and the vocabulary."""
     shown = (fact for item in items for fact in item.facts)
     learned = [(line.dimension, line.value) for line in skill.attributes if not is_habit(line)]
-    stated = [
-        (statement.dimension, statement.value)
-        for statement in skill.stated
-        if statement.item_id is None and statement.bound is None
-    ]
-    named = (
-        Fact(dimension=dimension, value=value)
-        for dimension, value in (*learned, *stated)
-        if _DIMENSION.fullmatch(dimension)
-    )
+    stated = [(said.dimension, said.value) for said in skill.stated if said.item_id is None and said.bound is None]
+    pairs = [pair for pair in (*learned, *stated) if _DIMENSION.fullmatch(pair[0])]
+    named = (Fact(dimension=dimension, value=value) for dimension, value in pairs)
     return tuple(dict.fromkeys((*shown, *named, *vocabulary)))
 
 
 def example_facts(facts: Iterable[Fact], is_understood: Callable[[str], bool]) -> tuple[Fact, ...]:
-    """Return a few facts that the rules understand, at most one per dimension."""
+    """Return a few facts of different dimensions that the rules understand."""
     found: dict[str, Fact] = {}
-    for fact in islice((fact for fact in facts if len(fact.value) <= MAX_EXAMPLE_CHARS), MAX_TRIED):
+    for fact in [fact for fact in facts if len(fact.value) <= MAX_EXAMPLE_CHARS][:MAX_TRIED]:
         if fact.dimension not in found and all(map(is_understood, example_sentences(fact))):
             found[fact.dimension] = fact
     return tuple(found.values())[:MAX_EXAMPLES]
@@ -68,7 +60,7 @@ def example_sentences(fact: Fact) -> tuple[str, str]:
 
 
 def read_form(correction: Correction, facts: Sequence[Fact]) -> tuple[ReadDirective, ...]:
-    """Read a form, with values as facts spell them; impossible dimensions are dropped."""
+    """Read a form, with values as facts spell them, without impossible dimensions."""
     reads = []
     for statement in correction.directives:
         if statement.dimension is not None and statement.value is not None:
@@ -82,7 +74,7 @@ def read_form(correction: Correction, facts: Sequence[Fact]) -> tuple[ReadDirect
 
 
 def dimension_name(key: str) -> str:
-    """Return a metadata key as a dimension; empty if no fact can have it.
+    """Return a metadata key as a dimension; empty if it is impossible.
 
     >>> dimension_name("primary connectivity mode"), dimension_name("Genres"), dimension_name("!")
     ('primary_connectivity_mode', 'genre', '')
@@ -99,7 +91,7 @@ def _spelt(dimension: str, value: str, facts: Iterable[Fact]) -> str:
 
 
 def explanation(understood: Interpretation, not_kept: Sequence[str], domain: str, effect: str = "") -> str:
-    """Explain to the person what was not understood or kept, in at most three sentences.
+    """Explain a correction's failures to the person, in at most three sentences.
 
     >>> horror = Fact(dimension="genre", value="horror")
     >>> explanation(Interpretation(why=NotUnderstood.NO_WISH, examples=(horror,)), (), "films")
@@ -137,7 +129,7 @@ def understand(  # noqa: PLR0911 - one return for each kind of correction
     reader: CorrectionReader,
     privacy: Privacy,
 ) -> Interpretation:
-    """Return what a person wants and does not want.
+    """Return the person's wishes.
 
     A form counts as it is, unless the text beside it is about another person. `items` are those that the person sees.
     From `as_said`, the text before redaction, only a health reason is read: "allergic to tofu" avoids tofu, and neither
@@ -170,44 +162,29 @@ def understand(  # noqa: PLR0911 - one return for each kind of correction
         found = replace(found, why=NotUnderstood.NOT_KEPT)
 
     def is_understood(wish: str) -> bool:
-        reads = read(wish).directives
-        return bool(reads) and not any(_is_private(each, privacy) for each in reads)
+        read_wishes = [each.directive for each in read(wish).directives]
+        return bool(read_wishes) and not any(
+            each.value is not None and privacy.refuses("", each.dimension or "", each.value) for each in read_wishes
+        )
 
     facts = found.examples or known_facts(items, skill, vocabulary)
     return replace(found, examples=example_facts(facts, is_understood))
 
 
 def needs_model(correction: Correction, read: Interpretation, reader: CorrectionReader) -> bool:
-    """Return True if a model may read words that the rules did not understand.
+    """Return True if a model may read words beyond the rules.
 
     It never reads about other people's taste, orders to a machine, or irony.
     """
-    if (
-        read.is_understood
-        or read.about is not TasteOwner.THE_PERSON
-        or correction.directives
-        or not correction.text.strip()
-    ):
-        return False
-    return not reader.is_unread(correction.text)
+    is_open = not read.is_understood and read.about is TasteOwner.THE_PERSON
+    is_text = not correction.directives and bool(correction.text.strip())
+    return is_open and is_text and not reader.is_unread(correction.text)
 
 
 def _with_form_fields(found: Interpretation, correction: Correction) -> Interpretation:
     wanted = {read.directive.item_id for read in found.directives}
     suits = tuple(dict.fromkeys((*correction.acceptable, *(item for item in found.acceptable if item not in wanted))))
-    says = found.directives
-    if correction.scope is not None:
-        says = tuple(replace(read, scope=correction.scope) for read in says)
-    is_understood = bool(says or suits)
-    return replace(
-        found,
-        directives=says,
-        acceptable=suits,
-        why=None if is_understood else found.why,
-        examples=() if is_understood else found.examples,
-    )
-
-
-def _is_private(read: ReadDirective, privacy: Privacy) -> bool:
-    statement = read.directive
-    return statement.value is not None and privacy.refuses("", statement.dimension or "", statement.value) is not None
+    says = tuple(replace(read, scope=correction.scope or read.scope) for read in found.directives)
+    if says or suits:
+        return replace(found, directives=says, acceptable=suits, why=None, examples=())
+    return found

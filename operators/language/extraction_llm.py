@@ -15,7 +15,7 @@ from operators.attributes import normalise
 from operators.language.output_policy import OutputGate
 from operators.language.ports import Effect, Extraction, Extractor, PreferenceFinding, SentenceAbout, UserSentence
 from operators.language.words import keywords, mentions_all, mentions_any, taste_words
-from operators.llm import CORRECTION_TOKENS, ModelClient, ask, strict_object
+from operators.llm import CORRECTION_TOKENS, ModelClient, ask, strict_object, without_contradictions
 from operators.prompts import as_data, template
 from operators.tokens import count_tokens
 from schemas import Fact
@@ -92,7 +92,7 @@ class _PromptLine:
 def build_question(
     turns: Sequence[Turn], vocabulary: Vocabulary, *, max_tokens: int, gate: OutputGate, extractor: Extractor
 ) -> ExtractionQuestion | None:
-    """Return the question about a chunk; None without a usable sentence of the user."""
+    """Return the question about a chunk; None without a usable sentence."""
     lines, of_others = _lines(turns, extractor)
     text = " ".join(line.sentence.text for line in lines if line.sentence is not None)
     if len(text.split()) < MIN_WORDS:
@@ -158,11 +158,9 @@ def _numbered(lines: Iterable[_PromptLine]) -> Iterator[str]:
 
 
 def _shown(facts: Mapping[str, Sequence[Fact]]) -> str:
-    every = tuple(dict.fromkeys(fact for named in facts.values() for fact in named))[:MAX_VOCABULARY]
-    if not every:
-        return ""
-    listed = (as_data(f"{fact.dimension}: {fact.value}", _FACT_CHARS) for fact in every)
-    return "\n".join(("<vocabulary>", *(f"- {line}" for line in listed), "</vocabulary>"))
+    every = list(dict.fromkeys(fact for named in facts.values() for fact in named))[:MAX_VOCABULARY]
+    listed = [f"- {as_data(f'{fact.dimension}: {fact.value}', _FACT_CHARS)}" for fact in every]
+    return "\n".join(("<vocabulary>", *listed, "</vocabulary>")) if listed else ""
 
 
 def _named(vocabulary: Sequence[Fact], text: str, gate: OutputGate) -> list[Fact]:
@@ -183,10 +181,7 @@ class LlmExtractor:
     gate: OutputGate
 
     async def listen(self, turns: Sequence[Turn], card: Card | None, vocabulary: Vocabulary) -> Extraction:
-        """Return the preferences by at most one call.
-
-        Raises ReasonerUnavailable if there is no usable answer.
-        """
+        """Return the preferences by at most one call, or raise ReasonerUnavailable."""
         question = build_question(
             turns, vocabulary, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate, extractor=self.extractor
         )
@@ -215,7 +210,10 @@ def parse_answer(
                 of_others += 1
             elif (finding := _finding(verdict, value, sentence, question, card, extractor, gate)) is not None:
                 found.append(finding)
-    return _consistent(found)[:MAX_FOUND], of_others
+    kept = without_contradictions(
+        ((each.domain, each.dimension, normalise(each.value), each.scope), each.stance, each) for each in found
+    )
+    return kept[:MAX_FOUND], of_others
 
 
 def _finding(
@@ -267,7 +265,7 @@ def _about(value: str, sentence: NumberedSentence, question: ExtractionQuestion)
 
 
 def _replaced(value: str, sentence: NumberedSentence, card: Card | None) -> str | None:
-    """Return the value of the one card line that a sentence is about, if any."""
+    """Return the value of the single card line in a sentence."""
     found = [
         line.value
         for line in (() if card is None else card.lines)
@@ -277,18 +275,8 @@ def _replaced(value: str, sentence: NumberedSentence, card: Card | None) -> str 
     return found[0] if len(found) == 1 else None
 
 
-def _consistent(findings: Iterable[PreferenceFinding]) -> tuple[PreferenceFinding, ...]:
-    first: dict[tuple[object, ...], PreferenceFinding] = {}
-    stances: dict[tuple[object, ...], set[Stance]] = {}
-    for finding in findings:
-        about = (finding.domain, finding.dimension, normalise(finding.value), finding.scope)
-        first.setdefault(about, finding)
-        stances.setdefault(about, set()).add(finding.stance)
-    return tuple(finding for about, finding in first.items() if len(stances[about]) == 1)
-
-
 def combine(rules: Extraction, model: Extraction) -> Extraction:
-    """Add a model's findings where the rules found nothing in the same words."""
+    """Add a model's findings in words without a finding by rules."""
     added = [found for found in model.findings if not any(_overlaps(known, found) for known in rules.findings)]
     findings = sorted((*rules.findings, *added), key=lambda finding: finding.stated_at)
     return Extraction(tuple(findings[:MAX_FINDINGS]), max(rules.of_others, model.of_others), model.reasoned_by)

@@ -1,4 +1,4 @@
-"""The ports of a language package, and the values that pass through them."""
+"""The ports of a language package, and their values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class PreferenceFinding:
-    """One stated taste, `value` in at most 100 characters, with its exact quotation in `words`.
+    """One stated taste, `value` (100 characters), quoted in `words`.
 
     The `dimension` is `FREE` for words of no vocabulary. Without a `domain` it holds in all domains.
     """
@@ -60,7 +60,7 @@ class TasteOwner(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReadDirective:
-    """One directive and its quotation, empty for a form; `pattern` names its source."""
+    """One directive, its quotation (none for forms) and its source (`pattern`)."""
 
     directive: Directive
     words: str
@@ -127,7 +127,7 @@ class Redactor(Protocol):
         """Redact a turn, given the turn before it."""
 
     def refusal(self, dimension: str, value: str) -> tuple[str | None, str | None]:
-        """Return a fact's kind of personal data, and its category if domains may allow it."""
+        """Return a fact's kind of personal data, and its category if allowable."""
 
     def routine_kind(self, value: str) -> str | None:
         """Return the kind of personal data that a habit reveals."""
@@ -195,7 +195,7 @@ class Extractor(Protocol):
         """Return the preferences in a user's turns."""
 
     def sentences(self, turn: Turn, before: Sequence[Turn], most: int) -> Sequence[UserSentence]:
-        """Return a turn's sentences in the user's own words, from its first `most` characters."""
+        """Return the user's own sentences in a turn's first `most` characters."""
 
     def withdraws(self, words: str, effect: Effect) -> bool:
         """Return True if words end a preference, or ask to forget it."""

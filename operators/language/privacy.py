@@ -1,4 +1,4 @@
-"""The privacy policy: the personal data that may enter a skill, a prompt or a row."""
+"""The privacy policy: personal data that may enter skills, prompts and rows."""
 
 import hashlib
 import traceback
@@ -29,7 +29,7 @@ class _Unchanged:
 
 @dataclass(frozen=True)
 class Privacy:
-    """The rules for words, facts and items; without a redactor everything is kept.
+    """The rules for words, facts and items; none without a redactor.
 
     `allowed` has the sensitive categories of each domain; domains of `places` may learn locations.
     """
@@ -49,20 +49,18 @@ class Privacy:
         return replace(self, allowed={}, places=frozenset())
 
     def redact(self, text: str, domain: str, most: int = 2_000) -> RedactedText:
-        """Replace personal data by placeholders; a changed text has at most `most` characters."""
-        if self.redactor is None or not text:
-            return _Unchanged(text)
-        return self.redactor.redact(text, self.allows(domain), most)
+        """Replace personal data by placeholders; shorten a changed text."""
+        return self.redactor.redact(text, self.allows(domain), most) if self.redactor and text else _Unchanged(text)
 
     def redact_about_person(self, text: str, domain: str, most: int) -> RedactedText:
-        """Redact a text about a person: single sensitive words are replaced too."""
+        """Redact a text about a person, with single sensitive words."""
         if self.redactor is None or not text:
             return _Unchanged(text)
         return self.redactor.redact_about_person(text, self.allows(domain), most)
 
     def redact_work(self, text: str, most: int) -> RedactedText:
-        """Redact a title or description: "I Am Legally Blind" stays, an e-mail address does not."""
-        return _Unchanged(text) if self.redactor is None else self.redactor.redact_work(text, most)
+        """Redact a title or description, but not "I Am Legally Blind"."""
+        return self.redactor.redact_work(text, most) if self.redactor else _Unchanged(text)
 
     def turn(self, text: str, domain: str | None = None, before: str = "") -> RedactedText:
         """Redact a turn of a conversation."""
@@ -71,7 +69,7 @@ class Privacy:
         return self.redactor.redact_turn(text, before, self.allows(domain or ""))
 
     def refuses(self, domain: str, dimension: str, value: str) -> str | None:
-        """Return the kind of personal data that bars a line; None if it may be learned."""
+        """Return the kind of personal data that bars a line, if any."""
         if self.redactor is None:
             return None
         kind, category = self.redactor.refusal(dimension, value)
@@ -80,7 +78,9 @@ class Privacy:
         return kind
 
     def refuses_id(self, domain: str, attribute_id: str) -> str | None:
-        """Return the kind of personal data in an id from a model, whose words hyphens join."""
+        """Return the kind of personal data in a model's hyphenated id."""
+        if self.redactor is None:
+            return None
         named = attribute_id.replace(":", " ")
         words = named.replace("-", " ")
         # A hyphen may also replace the colon of "password: abc123".
@@ -88,8 +88,7 @@ class Privacy:
             if (kind := self.refuses(domain, "id", text)) is not None:
                 return kind
         # Lower case hides names, so a long id about a user counts as one.
-        is_long = self.redactor is not None and len(words.split()) > _LONG_ID
-        return "name" if is_long and self.redactor is not None and self.redactor.speaks_of_a_user(words) else None
+        return "name" if len(words.split()) > _LONG_ID and self.redactor.speaks_of_a_user(words) else None
 
     def routine_kind(self, value: str) -> str | None:
         """Return the kind of personal data that a habit reveals."""
@@ -144,8 +143,8 @@ class Privacy:
     def version(self) -> str:
         """A digest that changes with the rules, their words and the settings."""
         rules = self.redactor.version if self.redactor is not None else ""
-        told = f"{rules} {sorted((d, sorted(c)) for d, c in self.allowed.items())} {sorted(self.places)}"
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        policy = f"{rules} {sorted((d, sorted(c)) for d, c in self.allowed.items())} {sorted(self.places)}"
+        return hashlib.sha256(policy.encode()).hexdigest()[:16]
 
 
 # For texts without personal data.
@@ -165,18 +164,11 @@ class ReadItem:
 
 
 def read_item(candidate: Candidate, domain: str, parser: Parser, privacy: Privacy) -> ReadItem:
-    """Parse an item and remove its private details.
-
-    Item text and plug-in parsers come from outside. An error marks only this item as unreadable; its list is still
-    ranked.
-    """
+    """Parse an item without its private details; errors make it unreadable."""
     try:
         facts, found = privacy.item(facts_of(candidate, parser), domain)
     except Exception as error:  # one title must not stop every list that shows it
-        return ReadItem(ItemFacts(item_id=candidate.item_id, unreadable=True), {UNREADABLE: 1}, _error_location(error))
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{type(error).__name__} in {Path(last.filename).name}:{last.lineno}"
+        return ReadItem(ItemFacts(item_id=candidate.item_id, unreadable=True), {UNREADABLE: 1}, where)
     return ReadItem(facts, found)
-
-
-def _error_location(error: Exception) -> str:
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} in {Path(last.filename).name}:{last.lineno}"

@@ -51,7 +51,7 @@ def keywords(text: str) -> frozenset[str]:
 
 
 def plain_words(text: str) -> WordSet:
-    """Return the keywords of a text, or all words if it has none.
+    """Return the keywords of a text, or else all words.
 
     >>> sorted(plain_words("Long runs in the morning")), sorted(plain_words("for me"))
     (['long', 'morning', 'runs'], ['for', 'me'])
@@ -67,7 +67,7 @@ def all_words(text: str) -> WordSet:
 
 
 def has_word(spoken: WordSet, word: str) -> bool:
-    """Return True if a text has a word, or one that extends or shortens it.
+    """Return True if a text has a word, extended or shortened.
 
     >>> has_word(plain_words("noodles with peanut sauce"), "peanuts"), has_word(plain_words("a teapot"), "tea")
     (True, False)
@@ -87,7 +87,7 @@ def taste_words(text: str) -> frozenset[str]:
 
 
 def mentions_all(value: str, plain_words: str) -> bool:
-    """Return True if a text has all words of a value, in any grammatical form.
+    """Return True if a text has all words of a value, inflected.
 
     >>> mentions_all("morning runs", "running in the morning"), mentions_all("evening runs", "running in the morning")
     (True, False)
@@ -97,7 +97,7 @@ def mentions_all(value: str, plain_words: str) -> bool:
 
 
 def mentions_any(value: str, plain_words: str) -> bool:
-    """Return True if a text has at least one word of a value."""
+    """Return True if a text has any word of a value."""
     spoken = taste_words(plain_words)
     return any(_is_among(word, spoken) for word in taste_words(value))
 
@@ -120,7 +120,7 @@ def _same_stem(one: str, other: str) -> bool:
 
 
 def relevant_to(instruction: str, skill: PolicySkill) -> frozenset[str]:
-    """Return ids of the attributes whose words all appear in the instruction (paper 2.3).
+    """Return ids of the attributes that the instruction names (paper 2.3).
 
     This includes lines that the instruction speaks against, so it only orders likes and never adds a line.
     """
@@ -133,7 +133,7 @@ def relevant_to(instruction: str, skill: PolicySkill) -> frozenset[str]:
 
 
 def _forms(word: str) -> frozenset[str]:
-    """Return a word and the singulars of which it may be the plural.
+    """Return a word and its possible singulars.
 
     >>> sorted(_forms("mysteries")), sorted(_forms("dishes")), sorted(_forms("gas"))
     (['mysterie', 'mysteries', 'mystery'], ['dish', 'dishe', 'dishes'], ['gas'])

@@ -1,4 +1,4 @@
-"""Prompts, one file per version, and the escaping of outside words in them."""
+"""Prompts, one file per version, and the escaping of outside words."""
 
 import re
 import unicodedata
@@ -11,12 +11,12 @@ from operators.unicode import is_ignorable, nfkc
 
 @cache
 def template(name: str) -> Template:
-    """Return a prompt by name, such as `evolve.v1`; new wording needs a new version."""
+    """Return a prompt by name; new wording needs a new version."""
     return Template(files(__name__).joinpath(f"{name}.txt").read_text(encoding="utf-8"))
 
 
 def as_data(text: str, limit: int) -> str:
-    r"""Make outside text safe inside a prompt: one line of at most `limit` characters.
+    r"""Make outside text one safe line of at most `limit` characters.
 
     It has at most twice as many bytes, because unknown scripts cost a token per byte. Brackets, bars and backticks are
     replaced: a title could close our tags, or spell a control token (`<|im_end|>`, `[INST]`) that some servers obey
@@ -35,7 +35,7 @@ def as_data(text: str, limit: int) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Replace invisible characters by spaces and drop fillers in which bytes can hide.
+    r"""Replace invisible characters by spaces and drop fillers that can hide bytes.
 
     Of stacked marks four stay.
 

@@ -1,7 +1,7 @@
-"""Rank (paper 2.4, C.3): a strict total order by instruction, facets and skill."""
+"""Rank (paper 2.4, C.3): a strict total order by request and skill."""
 
 from operators.options import RankSkill
 from operators.rank.deterministic import Score, facet_weights, rank
-from operators.rank.ranking import LlmRanking, RankTask
+from operators.rank.listwise import LlmRanking, RankTask
 
 __all__ = ["LlmRanking", "RankSkill", "RankTask", "Score", "facet_weights", "rank"]

@@ -1,4 +1,4 @@
-"""Features of candidates before weighing: the ranker adds them, choices teach their weights."""
+"""Features of candidates, whose weights are learned from choices."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -12,8 +12,7 @@ from operators.language.privacy import Privacy
 from operators.language.words import keywords
 from operators.options import RankSkill
 from operators.rank import facet_weights
-from operators.rank.constraints import NO_CONSTRAINTS, Constraints
-from operators.rank.deterministic import instruction_match, rank_by_features
+from operators.rank.deterministic import NO_CONSTRAINTS, Constraints, instruction_match, rank_by_features
 from operators.rank.features import ListFeatures
 from operators.slim import SlimResult, extract_slim, relevant_to
 from operators.slim.statements import with_session

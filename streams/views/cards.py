@@ -7,9 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from operators.cards.admission import is_safe_for_prompt
 from operators.cards.lines import certainty, describe, describe_rejection
-from operators.cards.views import select_lines
+from operators.cards.views import is_safe_for_prompt, select_lines
 from operators.language.output_policy import OutputGate
 from operators.tokens import count_tokens
 from schemas import Card, CardChange, CardDiff, CardLine, Model

@@ -15,7 +15,7 @@ from operators.graph import retrieve
 from operators.language.correction_llm import build_question as correction_question
 from operators.language.extraction_llm import build_question as chunk_question
 from operators.rank import RankTask
-from operators.rank.question import render_prompt
+from operators.rank.listwise import render_prompt
 from operators.skill_document import skill_document
 from operators.slim import slim
 from operators.slim.llm import slim_question
@@ -73,12 +73,9 @@ def contrast(value: str) -> Contrast:
     return a_contrast(chosen, facets=facets(value)).model_copy(update={"unchosen": (left,)})
 
 
-def ranking(name: str) -> Callable[[str], str]:
-    def prompt(value: str) -> str:
-        task = RankTask(items(value), facets=facets(value), slim_skill=slim(skill(value), 200, gate=OUTPUT_GATE).text)
-        return render_prompt(name, task, task.items, **CALL)
-
-    return prompt
+def ranking(value: str) -> str:
+    task = RankTask(items(value), facets=facets(value), slim_skill=slim(skill(value), 200, gate=OUTPUT_GATE).text)
+    return render_prompt(task, task.items, **CALL)
 
 
 def evolve(value: str) -> str:
@@ -114,7 +111,7 @@ PROMPTS: dict[str, Callable[[str], str]] = {
     "slim.v1": extraction,
     "understand.v1": correction,
     "listen.v2": chunk,
-    "rank-listwise.v1": ranking("rank-listwise.v1"),
+    "rank-listwise.v1": ranking,
 }
 TEXTS: dict[str, Callable[[str], str]] = {
     "slim skill": lambda value: slim(skill(value), 200, gate=OUTPUT_GATE).text,
@@ -132,7 +129,7 @@ TEXTS: dict[str, Callable[[str], str]] = {
 BUILDERS = {
     "evolve/llm.py",
     "language/extraction_llm.py",
-    "rank/question.py",
+    "rank/listwise.py",
     "slim/llm.py",
     "language/correction_llm.py",
 }

@@ -17,7 +17,7 @@ from operators.language.output_policy import OutputGate
 from operators.language.privacy import Privacy
 from operators.learning.fold import initial_skill
 from operators.rank import RankTask
-from operators.rank.question import render_prompt
+from operators.rank.listwise import render_prompt
 from operators.slim.llm import slim_question
 from operators.statinit import facts_of, generic
 from operators.steps import EvolveEffects, EvolveState, EvolveStep, SkillStart
@@ -264,7 +264,7 @@ class SimulatedUser:
         if self._last_choice is not None:
             judged = evolve_question(*self._last_choice, **self._prompt_options)
             prompts["evolve"] = judged.prompt if judged else ""
-        prompts["rank"] = render_prompt("rank-listwise.v1", task, task.items, **self._prompt_options)
+        prompts["rank"] = render_prompt(task, task.items, **self._prompt_options)
         extraction = slim_question(self.skill, task.instruction, 30, **self._prompt_options)
         prompts["slim"] = extraction.prompt if extraction else ""
 

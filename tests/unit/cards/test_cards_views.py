@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.cards.admission import is_safe_for_prompt
 from operators.cards.fold import apply_diff, fold_cards, redact_card_log
 from operators.cards.lines import certainty, describe, descriptions, faded_lines
 from operators.cards.merge import merge_extraction
-from operators.cards.views import card_text, select_lines
+from operators.cards.views import card_text, is_safe_for_prompt, select_lines
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.redaction import is_placeholder
 from operators.tokens import count_tokens

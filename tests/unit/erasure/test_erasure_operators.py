@@ -10,7 +10,15 @@ from operators.attributes import fact_id
 from operators.audit import chain_breaks
 from operators.erasure import StoredState, scrub_memory, scrub_profile, with_scope, without_erased_facts
 from operators.evolve.proposals import Proposal, ValidatedProposal
-from operators.graph.items import add_taken, add_touch, neighbour_of, takers_of, touch_items, without_taker
+from operators.graph.items import (
+    add_taken,
+    add_touch,
+    forget_taker,
+    forgotten_touch,
+    neighbour_of,
+    takers_of,
+    touch_items,
+)
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, initial_skill, next_diff
 from operators.learning.prior import observe
@@ -200,13 +208,14 @@ def test_erasure_removes_a_taker_from_an_item() -> None:
     name = neighbour_of(USER).encode()
     assert name in encode(item)
 
-    rest = without_taker(item, neighbour_of(USER))
+    touch = forgotten_touch(neighbour_of(USER), None, "r")
+    rest = forget_taker(item, touch)
 
     assert rest is not None
     assert name not in encode(rest)
     assert [taker.neighbour for taker in rest.takers] == sorted([neighbour_of("bob"), neighbour_of("cem")])
     assert rest.epoch > item.epoch, "who has read it reads it again"
-    assert without_taker(rest, neighbour_of(USER)) is None
+    assert forget_taker(rest, touch) is None
 
 
 def test_touch_without_items_removes_the_taker() -> None:

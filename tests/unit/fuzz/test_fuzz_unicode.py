@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from operators.attributes import MAX_ID_CHARS
-from operators.cards.admission import clean_dimension, clean_value, reject_reason, safe_quotation
+from operators.cards.draft import clean_dimension, clean_value, reject_reason, safe_quotation
 from operators.language.corrections import understand
 from operators.language.output_policy import facet_words, trusted_facet_words
 from operators.rank.deterministic import rank

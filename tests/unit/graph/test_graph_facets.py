@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from operators.graph import FacetDropReason, Retrieved, facets, retrieve
 from operators.graph.neighbours import Neighbourhood
 from operators.graph.prune import cite_item
-from operators.rank.question import render_prompt
-from operators.rank.ranking import RankTask
+from operators.rank.listwise import RankTask, render_prompt
 from schemas import Facet, ItemFacts, Memory
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.unit.graph.graph_builders import (
@@ -36,9 +35,6 @@ def proposed(*ones: Any) -> dict[str, Facet]:
     return {facet.attribute_id or "": facet for facet in facets.propose_facets(neighbours(*ones), ())}
 
 
-# --- nobody to be like ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("held", [None, memory(version=4)])
 def test_user_without_memory_gets_nothing(held: Memory | None) -> None:
     heard = neighbourhood(signal("b1", member("x"), companions={"b2": 3}, tastes=(taste(NOIR, "x"),)), epoch=5)
@@ -55,9 +51,6 @@ def test_user_without_signals_gets_facets_of_own_items() -> None:
     assert [(f.facet, f.attribute_id) for f in found.facets] == [("drawn to noir (genre)", NOIR)]
     assert found.facets[0].confidence == pytest.approx(2 / 3, abs=1e-4)  # all of it, from two neighbours
     assert (found.companions, found.memory_version, found.graph_epoch) == ({}, 2, 0)
-
-
-# --- confidence -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -85,18 +78,12 @@ def test_confidence_is_the_weighted_share_with_shrinkage(
     assert proposed(*ones)[NOIR].confidence == pytest.approx(confidence, abs=1e-4)
 
 
-# --- words and supporters -------------------------------------------------------------------------------------------
-
-
 def test_rejected_facets_are_dropped_and_counted() -> None:
     held = memory(taken("b1", "mood: never again", "mood: wry"), taken("b2", "mood: wry"))
     found = retrieve(held, None, "books", NOW, gate=OUTPUT_GATE)
 
     assert [f.attribute_id for f in found.facets] == [WRY]
     assert found.dropped == {FacetDropReason.UNVOUCHED: 1}
-
-
-# --- companions -----------------------------------------------------------------------------------------------------
 
 
 def companions(
@@ -131,9 +118,6 @@ def test_companions_use_every_signal() -> None:
     assert retrieve(held, heard, "books", NOW, gate=OUTPUT_GATE).companions == {"c1": 1.0, "c9": 1.0}
 
 
-# --- anything -------------------------------------------------------------------------------------------------------
-
-
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(MEMORIES, NEIGHBOURHOODS, st.sampled_from(["books", "goodreads", "movietv", "yelp", "x"]))
 def test_facets_stay_in_bounds(held: Memory, heard: Neighbourhood, domain: str) -> None:
@@ -162,7 +146,7 @@ def test_rejected_value_reaches_no_facet_or_prompt(value: str) -> None:
     found = retrieve(taking, None, "books", NOW, gate=OUTPUT_GATE)
     shown = [ItemFacts(item_id=f"c{n}", title=f"Candidate {n}") for n in range(2)]
     task = RankTask(shown, facets=(*found.facets, Facet(facet=f"drawn to {value} (tag)", confidence=1.0)))
-    prompt = render_prompt("rank-listwise.v1", task, shown, max_tokens=9_000, gate=OUTPUT_GATE)
+    prompt = render_prompt(task, shown, max_tokens=9_000, gate=OUTPUT_GATE)
 
     assert [facet.facet for facet in found.facets] == ["drawn to noir (genre)"]
     assert value not in prompt

@@ -85,14 +85,11 @@ def test_future_time_counts_as_now() -> None:
 def test_user_pool_keeps_the_fifty_with_most_overlap() -> None:
     often = [signal(f"b{n}", *(member(f"often{m}", degree=99) for m in range(12))) for n in (0, 1)]
     once = [signal(f"b{n}", *(member(f"once{n}-{m:02}", degree=1) for m in range(12))) for n in range(2, 12)]
-    names = [one.name for one in UserGraph(HELD, neighbourhood(*often, *once), NOW).members]
+    names = [one.latest.neighbour for one in UserGraph(HELD, neighbourhood(*often, *once), NOW).members]
 
     assert len(names) == 50
     assert sum("often" in name for name in names) == 12
     assert names[12] == "user:once10-00"  # and of equal ones the first by id
-
-
-# --- selection ------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -4,38 +4,35 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from operators.cards.lines import line_id
 from operators.language.corrections import understand
 from operators.language.ports import Extraction, Interpretation
 from schemas import Candidate, Correction, Fact, ItemFacts, PolicySkill, Speaker
-from schemas.cards import FREE, Card, CardLine, Turn
-from schemas.statements import Stance
+from schemas.cards import Card, Turn
 from streams.language import RULES
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
-from tests.builders import DOMAIN, NOW, USER, a_name, item_facts
-from tests.openai_server import Act
+from streams.settings import ReasonerName, Settings
+from tests import builders
+from tests.builders import DOMAIN, NOW, USER, a_line, a_name, item_facts
+from tests.openai_server import Act, OpenAiServer
 
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SAID_AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+RUNS = "Morning runs keep me sane"
 
 
 def turn(text: str, role: Speaker = Speaker.USER, at: int = 0, domain: str | None = None) -> Turn:
-    stated_at = NOON + timedelta(seconds=at)
+    stated_at = SAID_AT + timedelta(seconds=at)
     return Turn(event_id=f"turn-{at}", turn=at, role=role, text=text, stated_at=stated_at, domain=domain)
 
 
-def nothing_known(_domain: str) -> Sequence[Fact]:
+def no_vocabulary(_domain: str) -> tuple[Fact, ...]:
     return ()
 
 
 def heard(
-    *texts: str | Turn, card: Card | None = None, vocabulary: Callable[[str], Sequence[Fact]] = nothing_known
+    *texts: str | Turn, card: Card | None = None, vocabulary: Callable[[str], Sequence[Fact]] = no_vocabulary
 ) -> Extraction:
     turns = [text if isinstance(text, Turn) else turn(text, at=at) for at, text in enumerate(texts)]
     return RULES.extract(turns, card, vocabulary)
-
-
-SAID_AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
-RUNS = "Morning runs keep me sane"
 
 
 def a_chunk(*texts: str | tuple[Speaker, str], domain: str | None = None) -> tuple[Turn, ...]:
@@ -54,23 +51,8 @@ def a_chunk(*texts: str | tuple[Speaker, str], domain: str | None = None) -> tup
     )
 
 
-def a_card(*values: str, stance: Stance = Stance.PREFERS, dimension: str = FREE, domain: str | None = None) -> Card:
-    """A card with these lines."""
-    lines = tuple(
-        CardLine(
-            line_id=line_id(stance, dimension, value, domain),
-            stance=stance,
-            dimension=dimension,
-            value=value,
-            domain=domain,
-            weight=1024,
-            since=SAID_AT,
-            confirmed_at=SAID_AT,
-            version=1,
-        )
-        for value in values
-    )
-    return Card(event_id="d1", occurred_at=SAID_AT, user_id="ann", version=1, lines=lines)
+def a_card(*values: str) -> Card:
+    return builders.a_card(*map(a_line, values))
 
 
 def tells(*answers: str) -> Act:
@@ -78,9 +60,14 @@ def tells(*answers: str) -> Act:
     return Act(says={str(number): answer for number, answer in enumerate(answers, 1)})
 
 
-def no_vocabulary(_: str) -> tuple[Any, ...]:
-    """Of no domain."""
-    return ()
+def llm_settings(server: OpenAiServer) -> Settings:
+    return Settings(
+        reasoner=ReasonerName.LLM,
+        llm_base_url=server.base_url,
+        llm_attempts=1,
+        llm_retry_seconds=0,
+        llm_timeout_seconds=1,
+    )
 
 
 def a_correction(

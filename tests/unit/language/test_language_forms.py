@@ -67,16 +67,12 @@ def test_form_keeps_items_and_bounds() -> None:
     assert tuple(read.directive for read in understood("", directives=said).directives) == said
 
 
-def test_form_scope_applies() -> None:
-    assert (
-        understood("", directives=(_avoids("colour", "red"),), scope=Scope.SESSION).directives[0].scope is Scope.SESSION
-    )
-
-
-def test_text_beside_a_form_is_not_read() -> None:
+def test_form_has_its_scope_and_the_text_beside_it_is_not_read() -> None:
     said = _avoids("colour", "red")
 
-    assert [read.directive for read in understood("I don't want blue", directives=(said,)).directives] == [said]
+    (read,) = understood("I don't want blue", directives=(said,), scope=Scope.SESSION).directives
+
+    assert (read.directive, read.scope) == (said, Scope.SESSION)
 
 
 def test_acceptable_items_are_understood() -> None:

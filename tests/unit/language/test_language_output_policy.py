@@ -83,7 +83,7 @@ def test_allow_list_overrides_the_gate() -> None:
     assert gate.rejection("genre", "hit-me-always") is Rejection.ORDER
 
 
-@pytest.mark.parametrize("text", ["x" * 201, "no\u200bir", "\u202eabc", "...", "a\u2028b", "a\n" * 100_001])
+@pytest.mark.parametrize("text", ["x" * 201, "no\u200bir", "\u202eabc", "...", "a\u2028b"])
 def test_allow_list_with_invisible_characters_is_rejected(text: str) -> None:
     with pytest.raises(InvalidAllowList):
         parse_allow_list(text)

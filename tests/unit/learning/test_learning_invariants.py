@@ -22,7 +22,7 @@ from operators.learning.prior import observe, statinit
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed, resolve_tiers
 from operators.learning.update import resolve_choice
 from operators.rank import rank
-from operators.rank.ranking import repair
+from operators.rank.listwise import repair
 from schemas.base import Position, Provenance
 from schemas.codec import decode, encode
 from schemas.commands import Action, SkillCommand, SkillLineInput
