@@ -1,6 +1,6 @@
 """What one choice costs in CPU, part by part: decoding, steps, encoding and counting, as a worker does them.
 
-    python -m benchmarks.choice [--users 200] [--rounds 15] [--json]
+    python -m benchmarks.choice [--users 200] [--rounds 15]
 
 Without Kafka, tables and the event loop: the events are those of `benchmarks.throughput`, the parts are called in the
 worker's order with the worker's settings, states are kept decoded as a worker keeps them. `reference` is a fixed piece
@@ -136,13 +136,13 @@ class Worker:
 
     def _on_ranking(self, ranking: Ranking) -> ContrastEffects:
         deps = self._deps
-        wish = deps.privacy.opt_out(ranking.instruction)
-        asked = deps.redact_instruction(ranking.instruction, ranking.domain)
+        opt_out = deps.privacy.opt_out(ranking.instruction)
+        instruction = deps.redact_instruction(ranking.instruction, ranking.domain)
         injected = deps.privacy.injected(ranking.injected, ranking.domain)
-        kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
+        kept = ranking.model_copy(update={"instruction": instruction, "injected": injected})
         state = join.ContrastState(self._rings.get((ranking.user_id, slot_of(ranking.ranking_id))), None)
         parse, source = partial(deps.facts_of, ranking.domain), self._position("rankings")
-        return cast("ContrastEffects", join.on_ranking(state, kept, parse, source, deps.ring_limits, wish))
+        return cast("ContrastEffects", join.on_ranking(state, kept, parse, source, deps.ring_limits, opt_out))
 
     def _on_selection(self, selection: Selection) -> ContrastEffects:
         state = join.ContrastState(self._rings.get((selection.user_id, slot_of(selection.ranking_id))), None)
@@ -240,23 +240,15 @@ def measure(users: int, rounds: int, folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, and print a table or JSON."""
+    """Measure, and print JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=15, help="choices per user, beside two that warm up")
-    parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="sager-choice-") as folder:
         found = measure(args.users, args.rounds, Path(folder))
         found["calls"] = calls(20, 5, Path(folder))
-    if args.json:
-        print(json.dumps({"benchmark": "choice", **found}))
-        return
-    width = max(map(len, found["parts_us"]))
-    for name, spent in found["parts_us"].items():
-        print(f"{name:<{width}} {spent:8.1f} us")
-    print(f"{'calls':<{width}} {found['calls']}")
-    print(f"{'all':<{width}} {found['total_us']:8.1f} us, {found['total_in_references']} of the reference work")
+    print(json.dumps({"benchmark": "choice", **found}))
 
 
 if __name__ == "__main__":
