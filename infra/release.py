@@ -19,12 +19,12 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 ROOT = Path(__file__).parents[1]
+# The distributions of a release, with their folders.
 DISTRIBUTIONS = {
     "sager-streams": Path(),
     "sager-client": Path("clients/python"),
     "sager-language": Path("packages/language"),
 }
-"""What a release consists of, and where it is built."""
 SECTION = re.compile(
     r"^## \[(?P<name>[^\]]+)\](?: - (?P<date>\d{4}-\d\d-\d\d))?[^\n]*\n(?P<text>.*?)(?=^## |\Z)",
     re.MULTILINE | re.DOTALL,
@@ -32,7 +32,7 @@ SECTION = re.compile(
 
 
 class CannotRelease(Exception):
-    """The tag is not fit for a release; says everything that is wrong with it."""
+    """The tag is not fit for a release; the message lists all reasons."""
 
 
 def sections(changelog: str) -> dict[str, tuple[str | None, str]]:

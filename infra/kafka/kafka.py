@@ -3,7 +3,7 @@
 
 From a shell::
 
-    python infra/kafka/kafka.py run --port 9092
+    python infra/kafka/kafka.py --port 9092
 
 From a test::
 
@@ -29,7 +29,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import uuid
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -161,17 +160,15 @@ class Kafka:
 
         self._temporary = Path(tempfile.mkdtemp(prefix="kafka-")) if data is None else None
         folder = (self._temporary or data or Path()).resolve()
-        shared = {
-            **_shared_settings(controllers),
-            **(_secured_settings(secured) if secured else {}),
-            **(properties or {}),
-        }
+        shared = {**_shared_settings(controllers), **(secured.properties() if secured else {}), **(properties or {})}
         listeners = LISTENERS + SECURED_LISTENERS * (secured is not None)
         self._brokers = [
             _Broker(
                 command,
                 folder / f"broker-{node}",
-                _log_file(log, folder, node, brokers),
+                (log.with_stem(f"{log.stem}-{node}") if brokers > 1 else log).resolve()
+                if log
+                else folder / f"broker-{node}.log",
                 {"node.id": node, "listeners": listeners.format(*of_node, host=HOST), **shared},
                 secured.format_arguments() if secured else (),
             )
@@ -248,9 +245,7 @@ class _Broker:
         self, command: list[str], folder: Path, log: Path, settings: Settings, format_arguments: Sequence[str]
     ) -> None:
         self.log = log
-        self._command = command
-        self._format_arguments = format_arguments
-        self._folder = folder
+        self._command, self._folder, self._format_arguments = command, folder, format_arguments
         self._settings_file = folder.with_suffix(".properties")
         self._settings = {"log.dirs": folder, **settings}
         self._process: subprocess.Popen[bytes] | None = None
@@ -316,7 +311,11 @@ class _Broker:
 def _shared_settings(controllers: list[int]) -> dict[str, str | int | float]:
     """The settings of all brokers: Kafka's defaults except for sizes and timeouts."""
     replicas = min(3, len(controllers))
-    in_sync = max(1, replicas - 1)
+    internal = {}
+    for prefix in ("transaction.state.log", "share.coordinator.state.topic"):
+        internal[f"{prefix}.replication.factor"] = replicas
+        internal[f"{prefix}.min.isr"] = max(1, replicas - 1)
+        internal[f"{prefix}.num.partitions"] = 8
     return {
         "process.roles": "broker,controller",
         "controller.quorum.voters": ",".join(f"{node}@{HOST}:{port}" for node, port in enumerate(controllers, 1)),
@@ -326,12 +325,7 @@ def _shared_settings(controllers: list[int]) -> dict[str, str | int | float]:
         "default.replication.factor": replicas,
         "offsets.topic.replication.factor": replicas,
         "offsets.topic.num.partitions": 8,
-        "transaction.state.log.replication.factor": replicas,
-        "transaction.state.log.min.isr": in_sync,
-        "transaction.state.log.num.partitions": 8,
-        "share.coordinator.state.topic.replication.factor": replicas,
-        "share.coordinator.state.topic.min.isr": in_sync,
-        "share.coordinator.state.topic.num.partitions": 8,
+        **internal,
         "broker.heartbeat.interval.ms": 500,
         "broker.session.timeout.ms": 3_000,  # 9 s by default; a killed broker cannot return earlier
         "group.initial.rebalance.delay.ms": 0,
@@ -339,53 +333,23 @@ def _shared_settings(controllers: list[int]) -> dict[str, str | int | float]:
     }
 
 
-def _secured_settings(secured: Secured) -> Settings:
-    protocols = "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:SASL_SSL,MUTUAL:SSL"
-    return {"listener.security.protocol.map": protocols, **secured.properties()}
-
-
-def _log_file(log: Path | None, folder: Path, node: int, brokers: int) -> Path:
-    if log is None:
-        return folder / f"broker-{node}.log"
-    log = log.resolve()
-    return log if brokers == 1 else log.with_stem(f"{log.stem}-{node}")
-
-
 def _end(text: str) -> str:
     return "\n".join(text.rstrip().splitlines()[-SHOWN_LINES:])
-
-
-def _run(args: argparse.Namespace) -> None:
-    secured = None
-    if args.secured:
-        # Beside this file, which is run as a script here.
-        from secured import Secured  # type: ignore[import-not-found]  # noqa: PLC0415
-
-        secured = Secured(args.secured, {"sager": uuid.uuid4().hex})
-    for ending in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(ending, lambda *_: sys.exit(0))
-    with Kafka(args.brokers, port=args.port, data=args.data, secured=secured) as kafka:
-        if secured:
-            print(
-                f"over TLS at {kafka.secured}; a client's settings: {secured.client_settings(kafka.secured, 'sager')}"
-            )
-        print(f"Kafka serves at {kafka.bootstrap}; Ctrl-C stops it", flush=True)
-        kafka.wait()
 
 
 def main() -> None:
     """Run a cluster until Ctrl-C or SIGTERM."""
     parser = argparse.ArgumentParser(description="A real Apache Kafka on this machine, without Docker.")
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    run = verbs.add_parser("run", help="run a cluster until Ctrl-C")
-    run.add_argument("--port", type=int, default=9092, help="the first broker's port, 0 for a free one (default: 9092)")
-    run.add_argument("--brokers", type=int, default=1, help="how many (default: 1)")
-    run.add_argument("--data", type=Path, help="folder to keep the data in (default: temporary)")
-    run.add_argument(
-        "--secured", type=Path, metavar="DIR", help="also listen over TLS with user and password; files go to DIR"
-    )
+    parser.add_argument("--port", type=int, default=9092, help="the first broker's port, 0 for a free one")
+    parser.add_argument("--brokers", type=int, default=1, help="the number of brokers")
+    parser.add_argument("--data", type=Path, help="folder to keep the data in (default: temporary)")
+    args = parser.parse_args()
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, lambda *_: sys.exit(0))
     try:
-        _run(parser.parse_args())
+        with Kafka(args.brokers, port=args.port, data=args.data) as kafka:
+            print(f"Kafka serves at {kafka.bootstrap}; Ctrl-C stops it", flush=True)
+            kafka.wait()
     except (KafkaUnavailable, KafkaFailed) as error:
         sys.exit(str(error))
 

@@ -56,6 +56,7 @@ class Secured:
             **{name.lower(): "org.apache.kafka.common.security.scram.ScramLoginModule required;" for name in SCRAM},
         }
         return {
+            "listener.security.protocol.map": "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:SASL_SSL,MUTUAL:SSL",
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(self._server),
             "ssl.truststore.type": "PEM",
@@ -72,23 +73,10 @@ class Secured:
             for mechanism, algorithm in SCRAM.items():
                 salt = secrets.token_bytes(16)
                 salted = hashlib.pbkdf2_hmac(algorithm, password.encode(), salt, ITERATIONS)
-                credential = f'salt="{_base64(salt)}",saltedpassword="{_base64(salted)}"'
+                encoded = [base64.b64encode(value).decode() for value in (salt, salted)]
+                credential = 'salt="{}",saltedpassword="{}"'.format(*encoded)
                 found += ["--add-scram", f"{mechanism}=[name={name},iterations={ITERATIONS},{credential}]"]
         return found
-
-    def client_settings(self, bootstrap: str, name: str) -> Path:
-        """Writes a shell file with a user's settings, including the password."""
-        settings = {
-            "BOOTSTRAP": bootstrap,
-            "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
-            "KAFKA_SASL_USERNAME": name,
-            "KAFKA_SASL_PASSWORD": self.users[name],
-            "KAFKA_SSL_CA": self.ca,
-        }
-        file = self.ca.with_name("client.env")
-        file.touch(mode=0o600)
-        file.write_text("".join(f"export SAGER_{setting}='{value}'\n" for setting, value in settings.items()))
-        return file
 
 
 def authority(folder: Path, name: str) -> Path:
@@ -103,8 +91,8 @@ def authority(folder: Path, name: str) -> Path:
 
 
 _NEW = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-days", str(DAYS)]
+# The brokers' certificate lacks the name `localhost`, so that a test can use a wrong name.
 _NAMES = ["-addext", "subjectAltName=IP:127.0.0.1"]
-"""The names in the brokers' certificate, without `localhost`, so that a test can use a wrong name."""
 
 
 def _signed_by(ca: Path) -> list[str]:
@@ -129,7 +117,3 @@ def _openssl(*arguments: str, environment: Mapping[str, str] | None = None) -> N
     )
     if done.returncode:
         raise OpensslUnavailable(f"openssl 3.0 or newer is needed to create certificates: {done.stderr.strip()}")
-
-
-def _base64(value: bytes) -> str:
-    return base64.b64encode(value).decode()
