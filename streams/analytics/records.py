@@ -33,11 +33,6 @@ class KafkaRecord:
         """The Kafka timestamp in UTC, if any."""
         return moment_of(self.timestamp_ms) if self.timestamp_ms else None
 
-    @property
-    def document(self) -> str:
-        """The value as text."""
-        return (self.value or b"").decode()
-
 
 @dataclass(frozen=True, slots=True)
 class Put:
