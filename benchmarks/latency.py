@@ -66,11 +66,8 @@ def _share(values: list[float], share: float) -> float | None:
 def measured(settings: Settings, rate: float, seconds: float, users: int, check: Callable[[], None]) -> dict[str, Any]:
     """Send choices at a rate per second, and return how many milliseconds their slim skills and diffs take.
 
-    A selection comes a second after its ranking. Only choices that change a slim skill are timed by it. `check` raises
-    if the worker has ended.
-
-    Raises:
-        TimeoutError: a diff did not come.
+    A selection comes a second after its ranking; only choices that change a slim skill are timed by it. `check` raises
+    if the worker has ended. Raises TimeoutError if a diff does not come.
     """
     arrivals, sent = Arrivals(settings), dict[str, float]()
     chosen = list(choices(max(1, int(rate * seconds)), users, "paced", seed=2))

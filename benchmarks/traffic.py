@@ -15,13 +15,7 @@ WAIT_MS = 20
 
 @dataclass
 class Counted:
-    """What topics have got, by the registry's names.
-
-    Attributes:
-        records: how many.
-        plain: bytes of their keys and values.
-        stored: bytes of their batches as the broker keeps and sends them: compressed, with headers and offsets.
-    """
+    """Traffic by topic: records, bytes of their keys and values, and bytes of their batches as stored."""
 
     records: Counter[str] = field(default_factory=Counter)
     plain: Counter[str] = field(default_factory=Counter)
@@ -37,11 +31,7 @@ class Counted:
 class Traffic:
     """Reads all topics of a deployment on one broker without TLS, raw.
 
-    Args:
-        settings: the deployment; its topics exist.
-
-    Attributes:
-        newest: bytes of the newest key and value of each key, by topic: what compaction leaves. None was removed.
+    `newest` has the bytes of each key's newest record by topic, which compaction leaves. No key was removed.
     """
 
     def __init__(self, settings: Settings) -> None:

@@ -36,15 +36,9 @@ PEOPLE: Final = _DATA / "people.jsonl"
 
 @dataclass(frozen=True)
 class Case:
-    """A person's statements, and the expected card.
+    """A person's statements, one conversation each, and the expected card.
 
-    Attributes:
-        kind: as above.
-        turns: the statements, one conversation each.
-        old: words that must be gone at the end.
-        new: words that must be on the card.
-        polarity: `likes` or `dislikes`, of the new; None: either.
-        secret: must not be kept.
+    `old` words must be gone at the end, `new` ones on the card with this polarity, if given; `secret` must not be kept.
     """
 
     id: str

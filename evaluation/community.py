@@ -42,16 +42,10 @@ def event_at_beginning(*parts: str) -> Contrast:
 
 @dataclass
 class World:
-    """The state of all users after training.
+    """The state of all users after training; profiles, memories and contexts by user.
 
-    Attributes:
-        domain: the skills' domain.
-        people: the users that the domain's global skill is counted from.
-        profiles: profiles for StatInit, by user.
-        memories: the items that users took, by user.
-        population: the domain's global skill.
-        contexts: retrieved contexts, by user and whether with the community: retrieval takes longer than all else, and
-            most arms of a run read the same.
+    `contexts` also differ by the use of the community: retrieval takes longer than all else, and most arms of a run
+    read the same.
     """
 
     domain: str

@@ -35,12 +35,7 @@ class Negatives(StrEnum):
 
 
 class Pool:
-    """Items to draw negatives from.
-
-    Args:
-        met: the number of visits to each item of the catalogue in training.
-        kind: `uniform` draws every item of the catalogue with the same probability, `popular` in proportion to `met`.
-    """
+    """Items to draw negatives from: uniformly, or in proportion to the visits in training (`met`)."""
 
     def __init__(self, met: Mapping[str, int], kind: Negatives) -> None:
         weights = {item: 1 if kind is Negatives.UNIFORM else times for item, times in met.items()}
@@ -83,14 +78,9 @@ def sample(users: Collection[str], count: int | None, seed: int) -> Sequence[str
 
 @dataclass(frozen=True)
 class Sequences:
-    """The first visits of all users to works, in order.
+    """The first visits of all users to works, oldest first.
 
-    Attributes:
-        data: the data set's name in reports.
-        domain: the items' domain, which names the parser.
-        items: the catalogue.
-        work: each item's work, by the work's first id.
-        visits: every user's first visits to works, oldest first.
+    `work` has each item's work, by the work's first id.
     """
 
     data: str
@@ -120,11 +110,7 @@ class Sequences:
 
 
 def sequences(path: Path, domain: str | None = None) -> Sequences:
-    """Read a data set in any layout that `sager import` reads; `domain` overrides the items' own.
-
-    Raises:
-        DataSetError: the folder cannot be read.
-    """
+    """Read a data set in any layout that `sager import` reads; `domain` overrides the items' own."""
     data = load(path, domain=domain)
     work = works(data.items)
     visits = {user_id: tuple(_firsts(found, work)) for user_id, found in data.histories.items()}

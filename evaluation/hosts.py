@@ -24,13 +24,9 @@ _LINE_CHARS, _TITLE_CHARS = 110, 100
 
 @dataclass(frozen=True)
 class HostRequest:
-    """An app's request for a ranking.
+    """An app's request for a ranking of parsed candidates with distinct ids.
 
-    Attributes:
-        candidates: the parsed candidates, with distinct ids.
-        history: the items that the user took before, oldest first.
-        slim_skill: its text; empty in the arm without it.
-        seed: breaks the remaining ties.
+    `history` is oldest first; `slim_skill` is empty in the arm without it; `seed` breaks the remaining ties.
     """
 
     user_id: str
@@ -58,12 +54,7 @@ class VanillaHost:
         self._ranker = ranker
 
     async def rank(self, request: HostRequest) -> tuple[str, ...]:
-        """Return the candidates' ids, best first.
-
-        Raises:
-            ReasonerUnavailable: the model gave no usable answer. A host has no fallback: an evaluation would mix two
-                rankers.
-        """
+        """Return the candidates' ids, best first; ReasonerUnavailable if the model gave no usable answer."""
         # In the prompt, memory takes the place of the community's facets, in both arms.
         facets, titles = self._memory(request)
         task = RankTask(

@@ -99,12 +99,9 @@ ARMS: Mapping[str, Entry] = dict(
 
 @dataclass(frozen=True)
 class Result:
-    """The result of an arm.
+    """The result of an arm: the rank of each user's target, from 1, in the order of the cases.
 
-    Attributes:
-        places: the rank of each user's target, from 1, by user id in the order of the cases.
-        cost: of training and ranking, whichever run paid for it.
-        seconds: the time of training and ranking.
+    `cost` and `seconds` are of training and ranking, whichever run paid for it.
     """
 
     arm: str

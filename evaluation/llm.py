@@ -80,11 +80,7 @@ class LlmSkillArm(SkillArm):
 
 
 class LlmArm(WarmedUp):
-    """One arm with a model.
-
-    Raises:
-        QualityError: no endpoint is set.
-    """
+    """One arm with a model; QualityError if no endpoint is set."""
 
     def __init__(self, rule: Rule, options: ArmOptions) -> None:
         settings = Settings()

@@ -25,12 +25,9 @@ Places = Mapping[str, Mapping[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference of two arms in Hit@1, on the same users or choices.
+    """A difference of two arms' means of Hit@1 on the same users or choices.
 
-    Attributes:
-        users: the number of users.
-        value: the difference of the means.
-        ci95: its percentile interval, bootstrapped over users; None for fewer than two.
+    `ci95` is its percentile interval, bootstrapped over users; None for fewer than two.
     """
 
     users: int
@@ -50,11 +47,8 @@ class Difference:
 class Summary:
     """The figures of an arm; means over choices.
 
-    Attributes:
-        users, choices: the numbers measured.
-        ci95: the interval of Hit@1, bootstrapped over users with all their choices; None for fewer than two users.
-        early, late: Hit@1 of the first and of the second half of the users' choices.
-        by_seen: Hit@1 by bucket of choices seen before; `choices_by_seen` counts them.
+    `early` and `late` are Hit@1 of the halves of the users' choices, `by_seen` by bucket of choices seen before.
+    `ci95` is bootstrapped over users with all their choices; None for fewer than two users.
     """
 
     users: int
@@ -137,11 +131,7 @@ def bucket_of(seen: int) -> str:
 
 
 def summary(places: Places, seed: int = 0) -> Summary:
-    """The figures of an arm.
-
-    Raises:
-        ValueError: nothing was measured.
-    """
+    """The figures of an arm; ValueError if nothing was measured."""
     ranks = np.asarray([place for of_user in places.values() for place in of_user.values()])
     if not ranks.size:
         raise ValueError("an arm for which no choice was measured has no figures")

@@ -80,14 +80,9 @@ FROZEN = (INCREMENTAL_ARM, COUNTS, BOTH)
 
 @dataclass(frozen=True, slots=True)
 class RankedPlace:
-    """The place that one ranking gave the taken item.
+    """The place, from 1, that one ranking by `model` or `skill` gave the taken item.
 
-    Attributes:
-        arm: the arm, `+` and the part of a sweep.
-        user_id: the user.
-        seen: the number of choices before.
-        place: of the taken item, from 1.
-        by: the ranker: `model` or `skill`.
+    `arm` may have `+` and the part of a sweep; `seen` is the number of choices before.
     """
 
     arm: str
@@ -225,10 +220,8 @@ async def run(
 ) -> dict[str, Any]:
     """Play all users, several at a time, and return the outcome as plain values.
 
-    The first `swept` users of the plan play the sweeps too. Questions with kept replies are not asked again.
-
-    Raises:
-        QualityError: the endpoint does not answer; all replies so far are kept.
+    The first `swept` users of the plan play the sweeps too. Kept replies are not asked again. If the endpoint does not
+    answer, QualityError is raised, and all replies so far are kept.
     """
     users, counted = list(plan.choices), CountedReasoner()
     client = client_of(settings, replies)

@@ -38,15 +38,10 @@ class ListKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One choice of a user.
+    """One choice of a user among ten items in the order of presentation.
 
-    Attributes:
-        request_id: independent of arms and of the history, so that ties are broken in the same way.
-        taken: the item taken, and when.
-        candidates: the ids of ten items in the order of presentation, including the taken one.
-        shown: the list came about as a list would; else the visit is learned from without one.
-        context: facets and companions from the community; companions of the candidates only.
-        popularity: how many others took a candidate.
+    `request_id` is independent of arms and of the history, so that ties are broken alike. If not `shown`, the list
+    would not have come about: the visit is learned from without one. `popularity` counts other users.
     """
 
     request_id: str
@@ -59,17 +54,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class Plan:
-    """All choices of the players of a data set.
+    """All choices of the players of a data set, oldest first, after `history` visits each.
 
-    Attributes:
-        data: the data set's name in reports.
-        domain: the items' domain.
-        lists: how the lists come about.
-        history: the number of each player's visits before the first choice.
-        items, facts: the catalogue, raw and parsed.
-        past: these visits, by player.
-        choices: the choices that follow, oldest first, by player.
-        populations: the domain's global skill without the player.
+    `populations` has the domain's global skill without the player.
     """
 
     data: str
@@ -184,19 +171,10 @@ def plans(
     domain: str | None = None,
     progress: Progress = no_progress,
 ) -> list[Plan]:
-    """A plan for each kind of list and each length of history, in this order.
+    """A plan for each kind of list and each length of history, in this order, of at most `most` choices a player.
 
-    The list that a player is shown at a visit is the same whatever the history, and depends on no other player.
-
-    Args:
-        path: a folder in any layout that `sager import` reads.
-        lists: how lists come about.
-        histories: how many of a player's first visits are history.
-        users: the number of players; a smaller sample is part of every larger one with the same seed.
-        most: maximum choices per player, the first ones.
-        seed: the seed of the sample, the draws and the presentation.
-        domain: the items' domain, overriding their own.
-        progress: receives the number of users done.
+    The list that a player is shown at a visit is the same whatever the history, and depends on no other player; a
+    smaller sample of users is part of every larger one with the same seed.
 
     Raises:
         DataSetError: the folder cannot be read.
@@ -251,13 +229,9 @@ def plans(
 def full_plan(
     path: Path, users: int, choices: int, lists: ListKind, history: int, pool: int, **options: object
 ) -> Plan:
-    """A plan of users who make at least this many choices, and of this many choices of each, so that all weigh alike.
+    """A plan of users with exactly this many choices each, so that all weigh alike: the first able of a pool by id.
 
-    Of a pool of users drawn, it has the first ones by id with enough choices. `options` are further ones of `plans`.
-
-    Raises:
-        DataSetError: the folder cannot be read.
-        QualityError: fewer than two of the users drawn choose so often.
+    `options` are further ones of `plans`. QualityError if fewer than two of the pool choose so often.
     """
     [plan] = plans(path, [lists], [history], pool, most=choices, **options)  # type: ignore[arg-type]
     able = [user_id for user_id, of_user in plan.choices.items() if len(of_user) == choices][:users]

@@ -38,13 +38,9 @@ _ITS_OWN = frozenset({Outcome.INVALID_REPLY, Outcome.REFUSED})
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of LLM calls.
+    """The cost of LLM calls, failed ones included, in calls and in tokens as the endpoint counts them.
 
-    Attributes:
-        calls: HTTP calls, including failed ones.
-        prompt_tokens, completion_tokens: as counted by the endpoint.
-        cached_calls: the calls among them of an earlier run, whose replies were kept.
-        unusable: questions with an unusable answer.
+    `cached_calls` are those of an earlier run, whose replies were kept; `unusable` counts questions.
     """
 
     calls: int = 0
@@ -64,13 +60,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class StoredReply:
-    """The outcome of a question.
-
-    Attributes:
-        outcome: `ok`, or one that depends on the question.
-        answer: the answer, or the failure's detail.
-        cost: the cost of all its calls.
-    """
+    """The outcome of a question: `ok` with its answer, or one that depends on the question, with its detail."""
 
     outcome: Outcome
     answer: Any
@@ -80,14 +70,9 @@ class StoredReply:
 
 
 class Replies:
-    """The stored replies and the budget.
+    """The stored replies and the budget of new calls (None: unlimited).
 
-    Args:
-        path: the DuckDB file that stores them, created if missing; None: they are kept in memory.
-        calls: the budget of new calls; None: unlimited.
-
-    Raises:
-        QualityError: the file holds something else, or another process holds it for too long.
+    `path` is a DuckDB file, created if missing; None: memory. QualityError if it cannot be opened.
     """
 
     def __init__(self, path: Path | None = None, calls: int | None = None) -> None:
@@ -204,13 +189,7 @@ class CachedClient:
         await self._endpoint.aclose()
 
     async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Reply:
-        """Like `LlmClient.ask`.
-
-        Raises:
-            ReasonerUnavailable: the reply is unusable.
-            NoReply: the endpoint did not answer.
-            BudgetSpent: the question is new, and the budget is spent.
-        """
+        """Like `LlmClient.ask`; NoReply without an answer, BudgetSpent for a question over the budget."""
         model, hashed = self._endpoint.model, prompt_hash(prompt, schema)
 
         async def asked() -> StoredReply:

@@ -31,14 +31,7 @@ def no_progress(*_: object, **__: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Turn(Generic[Shown]):
-    """One situation.
-
-    Attributes:
-        user_id: the user.
-        shown: the situation.
-        learns: the arm learns from the reply; False in a test.
-        asks: the arm may ask the user a question first.
-    """
+    """One situation; the arm `learns` from the reply unless it is a test, and may ask a question first if it `asks`."""
 
     user_id: str
     shown: Shown

@@ -42,17 +42,9 @@ class RankBy(StrEnum):
 class Rule:
     """The parts of the pipeline that an arm has.
 
-    Attributes:
-        name: its name in `--arm` and reports.
-        description: one line.
-        ranks: the skill ranks.
-        learns: the skill learns from choices and visits; else it stays as it begins.
-        from_history: the skill starts from the user's statistics; else from nothing.
-        retrieves: the community's facets, companions and popularity count.
-        propagates: other users' choices reach the user; else only the user's own memory is read.
-        evolve: how a choice changes a skill.
-        reason: makes the proposals for a choice; a new one for each run.
-        counts: lines rank by their counts; else by their tiers.
+    Without `from_history` skills start from nothing; `retrieves` uses the community's facets, companions and
+    popularity, without `propagates` only from the user's own memory; `reason` makes a new reasoner for each run;
+    without `counts` lines rank by their tiers.
     """
 
     name: str
@@ -89,12 +81,7 @@ STREAM_RULES: Mapping[str, Rule] = {
 
 @dataclass(frozen=True)
 class RankedArm:
-    """An arm's answer to a choice.
-
-    Attributes:
-        orders: the candidates' ids, best first, by ranker; empty for a visit without a list.
-        features: the parts of the shown list's scores, which weights learn from.
-    """
+    """An arm's answer to a choice: orders of ids by ranker (none for a visit without a list), and score features."""
 
     orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     features: Features | None = None
@@ -111,14 +98,7 @@ class RankedArm:
 
 @dataclass
 class _Player:
-    """One user in a run.
-
-    Attributes:
-        usual: the share of other users' items with a fact, in 1/1024.
-        profile: the counts for the prior.
-        skill: as it is now.
-        chosen: the number of choices from lists so far.
-    """
+    """One user in a run; `usual` is the share of other users' items with a fact, in 1/1024."""
 
     usual: Mapping[str, int]
     profile: Profile | None
@@ -128,11 +108,7 @@ class _Player:
 
 @dataclass(frozen=True, slots=True)
 class PlayedChoice:
-    """One choice as it was played: enough to play it again elsewhere.
-
-    Attributes:
-        order: the candidates' ids as the user was shown them, best first; empty for a visit without a list.
-    """
+    """One choice as it was played, with the order shown: enough to play it again elsewhere."""
 
     user_id: str
     choice: Choice
@@ -142,17 +118,9 @@ class PlayedChoice:
 class SkillArm:
     """Skills that rank and learn as in the worker. Answers turns of choices, and learns from taken items.
 
-    Args:
-        rule: its parts.
-        plan: the players and their past.
-        by: the rankers to measure, besides the mix.
-        weighs: the weights learn; else they stay at their start values, as an operator freezes them.
-        profiles: the counts for the prior; by default those of the plan's past.
-        shares: slim skills prefer what few of the domain's users have.
-        slim_tokens: the budget of slim skills.
-
-    Attributes:
-        played: all choices, measured or not, in the order in which they went.
+    `by` names rankers to measure besides the mix. Unless the arm `weighs`, weights stay at their start values, as an
+    operator freezes them. `profiles` are counted from the plan's past by default; with `shares`, slim skills prefer
+    what few of the domain's users have. `played` has all choices in order.
     """
 
     def __init__(

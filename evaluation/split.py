@@ -29,14 +29,7 @@ FILES = {Negatives.UNIFORM: "eval_candidates.jsonl.gz", Negatives.POPULAR: "eval
 
 @dataclass(frozen=True)
 class Case:
-    """One test ranking: a user, and candidates of which they took exactly one.
-
-    Attributes:
-        user_id: the user's id.
-        candidates: the candidates' ids in the order of presentation, shuffled by the run's seed and the user's id.
-        instruction: the user's request, if the data has it.
-        seed: the seed of everything drawn for this case.
-    """
+    """One test ranking: a user, and shuffled candidates of which they took exactly one."""
 
     user_id: str
     candidates: tuple[str, ...]
@@ -46,16 +39,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Split:
-    """One data set, split into training visits and test cases. Arms see this but never the answers.
-
-    Attributes:
-        data: the data set's name in reports.
-        domain: the items' domain, which names the parser.
-        items, facts: the catalogue, raw and parsed.
-        training: every user's training visits, oldest first, without a tested user's last one.
-        cases: the test cases, one per user.
-        candidates: how the cases' negatives are drawn.
-    """
+    """One data set, split into training visits, oldest first, and test cases. Arms see this but never the answers."""
 
     data: str
     domain: str
@@ -75,11 +59,7 @@ class Split:
 
 
 class Answers(dict[str, str]):
-    """The item that each case's user took, by the user's id.
-
-    Attributes:
-        notes: the changes that avoid leaks, and how often each was made.
-    """
+    """The item that each case's user took, by the user's id; `notes` count the changes that avoid leaks."""
 
     def __init__(self, targets: Mapping[str, str], notes: Mapping[str, int]) -> None:
         super().__init__(targets)
@@ -115,17 +95,10 @@ def read(
     *,
     domain: str | None = None,
 ) -> tuple[Split, Answers]:
-    """Read a data set and split it.
+    """Read a data set in any layout of `sager import`, and split it; training does not depend on the sample of `users`.
 
     Test users and candidates are those of the folder's file of candidates if it has one. Otherwise every user with at
     least `MIN_VISITS` visits is tested against nine items that they never visited.
-
-    Args:
-        path: a folder in any layout that `sager import` reads.
-        candidates: the kind of negatives.
-        users: test only a sample of this size; training does not depend on it.
-        seed: the seed of the sample, the draws and the presentation.
-        domain: the items' domain, overriding their own.
 
     Raises:
         DataSetError: the folder cannot be read.
@@ -165,11 +138,7 @@ def read(
 
 
 def given(path: Path, kind: Negatives, data: Dataset) -> dict[str, GivenCandidates] | None:
-    """The lines of the folder's file of candidates, by user; None if there is no such file.
-
-    Raises:
-        QualityError: a line is broken or does not fit the data.
-    """
+    """The lines of the folder's file of candidates, by user; None without one, QualityError for a broken line."""
     file = path / FILES[kind]
     if not file.is_file():
         return None

@@ -16,13 +16,7 @@ from streams.importers import Visit
 
 @dataclass
 class StreamResult:
-    """The outcome of one arm on a plan.
-
-    Attributes:
-        arm: the arm, with the choices that it played, and all skills and weights after the last one.
-        places: by ranker; only choices from lists that came about as lists would.
-        cpu_seconds: the time of ranking and learning.
-    """
+    """The outcome of one arm on a plan: places by ranker, only of choices from shown lists."""
 
     arm: SkillArm
     places: dict[RankBy, dict[str, dict[int, int]]]

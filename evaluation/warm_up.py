@@ -31,14 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ArmOptions:
-    """The command line's options for arms; each arm uses those that concern it.
+    """The command line's options for arms.
 
-    Attributes:
-        seed: the seed of an arm's random draws.
-        tau: the rounds of warm-up in which a skill evolves before it is frozen (paper 3.1).
-        slim_tokens: the budget of a slim skill.
-        concurrency: the number of users who warm up at once if an arm waits for an endpoint.
-        replies: the store of LLM replies and the budget of new ones; None: no store, no budget.
+    `tau` is the number of warm-up rounds in which a skill evolves before it is frozen (paper 3.1); `concurrency` the
+    users who warm up at once if an arm waits for an endpoint; without `replies` there is no store and no budget.
     """
 
     seed: int = 0

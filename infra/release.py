@@ -131,11 +131,7 @@ def try_library(name: str, programs: Path, version: str, folder: Path) -> None:
 
 
 def release(tag: str, out: Path | None, repository: Path = ROOT) -> None:
-    """Do all that a release needs short of publishing it.
-
-    Raises:
-        CannotRelease: the tag is not there, is not fit, or what was built from it does not work.
-    """
+    """Do all that a release needs short of publishing it; CannotRelease if the tag or its files are not fit."""
     with tempfile.TemporaryDirectory(prefix="sager-release-") as temporary:
         work = Path(temporary)
         source = work / "source"

@@ -25,14 +25,10 @@ _MIN_WHOLE: Final = 7
 
 @dataclass
 class Totals:
-    """The outcome of a folder of persons.
+    """The outcome of a folder of persons: sums, from which the shares follow.
 
-    Attributes:
-        counts: sums over persons, from which the shares follow.
-        groups: preferences that stand, and those found, by type and by kind of conversation.
-        unreadable: files without a person, with the reason.
-        failed: persons who could not be played, with the error: a fault of ours.
-        skipped: counts of unreadable parts of the others, by reason.
+    `groups` count preferences that stand, and those found, by type and by kind of conversation. `failed` persons could
+    not be played, which is a fault of ours; `skipped` counts unreadable parts by reason.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -176,14 +172,7 @@ async def run(
     concurrency: int = 1,
     tell: Callable[[int], object] = int,
 ) -> Totals:
-    """Play persons, several at a time, and sum up.
-
-    Args:
-        persons: the persons, as they are read.
-        listen: understands a chunk.
-        concurrency: more than one is of use only with a model.
-        tell: receives the number of persons and unreadable files done.
-    """
+    """Play persons, several at a time, and sum up; `tell` receives the number done."""
     found, done = Totals(), 0
 
     async def play(who: Person | Unreadable) -> None:

@@ -43,13 +43,7 @@ def person(place: int, seed: int = 0, *, held_out: bool = False) -> dict[str, An
 
 
 class _Maker:
-    """Makes one person.
-
-    Args:
-        draw: the source of chance.
-        language: `en` or `de`.
-        held_out: use the templates that are held out.
-    """
+    """Makes one person, from the held-out templates if so asked."""
 
     def __init__(self, draw: random.Random, language: str, *, held_out: bool) -> None:
         self._draw = draw

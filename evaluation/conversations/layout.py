@@ -53,16 +53,8 @@ class SpokenTurn:
 class Talk:
     """One conversation, and the truth behind it.
 
-    Attributes:
-        kind: such as `personal_email`.
-        about: its purpose.
-        preference: in the third person, such as "Enjoys early walks"; for FORGET the one to be forgotten.
-        turns: the turns.
-        of_others: it is another person's preference.
-        before: the preference that this one replaces.
-        strength: `said` or `implied`, if the file has it.
-        secret: a value that the person mentions here and that must not be kept.
-        pref_type: such as `stereotypical_pref`.
+    `preference` is in the third person, such as "Enjoys early walks"; for FORGET it is the one to be forgotten.
+    `before` is the preference that it replaces, `secret` a value that must not be kept, `strength` `said` or `implied`.
     """
 
     kind: str
@@ -78,14 +70,10 @@ class Talk:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """The person of a file.
+    """The person of a file, with talks in the order in which they were held.
 
-    Attributes:
-        user_id: unique over the folder.
-        talks: in the order in which they were held.
-        sensitive: values that must not be kept, by name.
-        described: likes of the person apart from any conversation.
-        skipped: counts of unreadable parts, by reason.
+    `sensitive` values must not be kept; `described` are likes apart from any conversation; `skipped` counts unreadable
+    parts by reason.
     """
 
     user_id: str
@@ -104,11 +92,7 @@ class Unreadable:
 
 
 def read(folder: Path, most: int | None = None) -> Iterator[Person | Unreadable]:
-    """The persons of a folder and of the folders below, by file name, at most so many.
-
-    Raises:
-        QualityError: there is no file of a person.
-    """
+    """The persons of a folder and of the folders below, by file name; QualityError if there is none."""
     count = 0
     for path in files(folder):
         try:
@@ -122,11 +106,7 @@ def read(folder: Path, most: int | None = None) -> Iterator[Person | Unreadable]
 
 
 def files(folder: Path) -> list[Path]:
-    """The files of persons in a folder, `persona9` before `persona10`.
-
-    Raises:
-        QualityError: there is none.
-    """
+    """The files of persons, `persona9` before `persona10`; QualityError if there is none."""
     if paths := sorted(folder.rglob(FILES), key=_natural):
         return paths
     raise QualityError(f"{folder} has no file {FILES}; see docs/datasets.md for the layout")
@@ -137,11 +117,7 @@ def _natural(path: Path) -> list[int | str]:
 
 
 def _persons(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The persons of one file with their ids.
-
-    Raises:
-        ValueError: the file has none.
-    """
+    """The persons of one file with their ids; ValueError if it has none."""
     if path.stat().st_size > MAX_FILE_BYTES:
         raise ValueError(f"larger than {MAX_FILE_BYTES:,} bytes")
     document = json.loads(path.read_text(encoding="utf-8-sig", errors="replace"))

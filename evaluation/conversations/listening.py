@@ -45,17 +45,10 @@ class ReaderChoice(StrEnum):
 
 @dataclass
 class Conversation:
-    """A person after all their conversations.
+    """A person after all their conversations, with the costs of listening.
 
-    Attributes:
-        person: the person.
-        card: None if nothing was ever learned.
-        log: the diffs, without the words of forgotten lines.
-        before: the lines that the card had before each talk.
-        chunks: how often something was thought over.
-        heard_tokens: of all turns, as they arrived.
-        model_tokens, calls: of a model.
-        seconds: by the clock.
+    `card` is None if nothing was ever learned; `log` has the diffs, without the words of forgotten lines; `before` has
+    the card's lines before each talk.
     """
 
     person: Person
@@ -81,12 +74,7 @@ def _no_vocabulary(domain: str) -> tuple[Fact, ...]:
 
 
 class ModelListener:
-    """Understands chunks with a model; by rules where its answer is unusable, which is counted.
-
-    Args:
-        client: the model's client, which keeps replies.
-        by: `MODEL` or `BOTH`.
-    """
+    """Understands chunks with a model; by rules where its answer is unusable, which is counted."""
 
     def __init__(self, client: CachedClient, by: ReaderChoice) -> None:
         self._by = by

@@ -162,15 +162,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """One fact about the person, as it is after the last talk.
+    """One fact about the person, in the third person, as it is after the last talk.
 
-    Attributes:
-        preference: in the third person.
-        verdict: the meaning of a line that matches it.
-        said: the person states it plainly, not by implication.
-        own_words: most of its words are the person's.
-        pref_type: of the last conversation about it.
-        kind: of the same conversation.
+    `said`: stated plainly, not implied. `own_words`: most words are the person's. `pref_type` and `kind` are of the
+    last conversation about it.
     """
 
     preference: str

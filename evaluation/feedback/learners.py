@@ -45,13 +45,7 @@ class ReplyForm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An arm's answer to a scenario.
-
-    Attributes:
-        action: the item that it offers; None: none of them.
-        order: all items' ids, best first.
-        fit: the chances that they suit; None: nothing is known.
-    """
+    """An arm's answer to a scenario: an action (None: no item), all ids best first, and how they fit, if known."""
 
     action: str | None
     order: tuple[str, ...]
@@ -113,11 +107,8 @@ def _features(item: Candidate) -> set[tuple[str, str]]:
 class SkillLearner:
     """The product: the steps of the worker's agents, in this process and without any model.
 
-    Attributes:
-        skills: by person and domain.
-        outcomes: counts by the steps' outcomes.
-        directed: for each avoidance that the person stated, whether the very next ranking puts every candidate with it
-            below every one that no statement avoids, and names the statement.
+    `directed` has, for each stated avoidance, whether the next ranking puts every candidate with it below every one
+    that no statement avoids, and names the statement.
     """
 
     def __init__(self, replies: ReplyForm = ReplyForm.STRUCTURED) -> None:
@@ -268,11 +259,9 @@ class SkillLearner:
 
 
 class InPassingLearner:
-    """Wraps the product: before each new scenario the person mentions someone else's taste, which may teach nothing.
+    """Wraps the product: before each new scenario the person mentions another's taste, which may teach nothing.
 
-    Attributes:
-        said: the number of sentences.
-        learned: the number of lines and statements that came or changed by them.
+    `learned` counts lines and statements that came or changed by the `said` sentences.
     """
 
     SENTENCES = (

@@ -26,14 +26,9 @@ class ReplyKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply to an offer, or to a question.
+    """A reply to an offer, or to the question `answers`, in words and as the fields of a form.
 
-    Attributes:
-        kind: its meaning.
-        text: the person's words.
-        item_id: the item that they name first, if any: the rejected one, or the one they want.
-        says, suits: the same in the fields of a form.
-        answers: the id of the question that it answers.
+    `item_id` is the item that it names first: the rejected one, or the wanted one.
     """
 
     kind: ReplyKind

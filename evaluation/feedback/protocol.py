@@ -18,14 +18,7 @@ RUN = 3
 
 @dataclass(frozen=True, slots=True)
 class ServedCase:
-    """One scenario as it went.
-
-    Attributes:
-        scenario: the situation.
-        offer: the arm's offer, after the answer to a question if one was asked.
-        accepts: of each item in the offer's order, whether the person would accept it.
-        asked: a question was asked first.
-    """
+    """One scenario as it went: `accepts` tells of each offered item whether the person would accept it."""
 
     scenario: Scenario
     offer: Offer

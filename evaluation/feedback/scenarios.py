@@ -24,12 +24,7 @@ TESTS: Final[Mapping[int, int]] = {1: 2, 3: 4}
 
 @dataclass(frozen=True, slots=True)
 class Taste:
-    """A person's likes and dislikes in a domain.
-
-    Attributes:
-        best: by category, their favourite value.
-        dislikes: by category, the values that they do not accept.
-    """
+    """A person's favourite value by category in a domain, and the values that they do not accept."""
 
     best: Mapping[str, str]
     dislikes: Mapping[str, frozenset[str]]
@@ -45,15 +40,9 @@ class Taste:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One situation.
+    """One situation of a person: items named Option A, B, C in their order, and the right one, if any.
 
-    Attributes:
-        key: an id of its own.
-        phase: 1 and 3 are learned from, 2 and 4 are tests.
-        user_id, domain: whose taste decides, and in which domain.
-        request: their first words.
-        items: the things, in the order in which they are named Option A, B, C.
-        answer: the item that is right; None: none of them.
+    Phases 1 and 3 are learned from, 2 and 4 are tests.
     """
 
     key: str
@@ -82,12 +71,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Scenarios:
-    """All scenarios and tastes.
-
-    Attributes:
-        phases: the scenarios by phase, in their order.
-        tastes: by era, person and domain.
-    """
+    """All scenarios by phase, and tastes by era, person and domain."""
 
     phases: Mapping[int, tuple[Scenario, ...]]
     tastes: Mapping[tuple[str, str, str], Taste] = field(default_factory=dict)
@@ -110,11 +94,7 @@ class Scenarios:
 
 
 def read(folder: Path) -> Scenarios:
-    """The scenarios of a folder.
-
-    Raises:
-        QualityError: a file is missing, is not what it should be, or a scenario's taste is unknown.
-    """
+    """The scenarios of a folder; QualityError if a file is unfit, or a scenario's taste is unknown."""
     tastes: dict[tuple[str, str, str], Taste] = {}
     phases: dict[int, list[Scenario]] = {phase: [] for pair in TESTS.items() for phase in pair}
     try:

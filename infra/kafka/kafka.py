@@ -127,15 +127,10 @@ class Kafka:
     ``bootstrap`` is known before the start and stays the same when brokers are stopped or killed and restarted.
 
     Args:
-        brokers: number of brokers, each also a controller. Topics have up to three replicas by default.
         port: the first broker's port, the others follow; 0: free ports.
         data: folder to keep, for a later cluster with as many brokers; None: a temporary one that ``close`` removes.
         log: file for the log (``x-1.log``, ``x-2.log``, ... for several brokers); None: in the data folder.
-        heap_mb: maximum heap per broker. Further JVM options come from ``KAFKA_OPTS``.
         secured: adds two listeners with TLS: ``secured`` for users with passwords, ``mutual`` for client certificates.
-
-    Raises:
-        KafkaUnavailable: see ``java`` and ``fetch``.
     """
 
     def __init__(
@@ -184,20 +179,15 @@ class Kafka:
         self.close()
 
     def wait(self) -> None:
-        """Wait until a broker ends by itself.
-
-        Raises:
-            KafkaFailed: it has; the message quotes its log.
-        """
+        """Wait until a broker ends by itself; then raise KafkaFailed, which quotes its log."""
         while all(broker.alive for broker in self._brokers):
             time.sleep(0.5)
         raise KafkaFailed("\n".join(broker.trouble() for broker in self._brokers if not broker.alive))
 
     def start(self) -> None:
-        """Starts the brokers that are not running, with their data, and waits until they serve.
+        """Start the brokers that are not running, with their data, and wait until they serve.
 
-        Raises:
-            KafkaFailed: one of them did not; all are stopped then.
+        If one fails, all are stopped, and KafkaFailed is raised.
         """
         down = [broker for broker in self._brokers if not broker.alive]
         try:

@@ -80,11 +80,7 @@ class Secured:
 
 
 def authority(folder: Path, name: str) -> Path:
-    """The certificate of a new certificate authority; its key is beside it, with the ending ``.key``.
-
-    Raises:
-        OpensslUnavailable: it cannot be created.
-    """
+    """The certificate of a new certificate authority; its key is beside it, with the ending ``.key``."""
     certificate = folder / f"{name}.pem"
     _openssl(*_NEW, "-nodes", "-subj", f"/CN={name}", *_out(certificate, certificate.with_suffix(".key")))
     return certificate

@@ -33,11 +33,7 @@ def find() -> Path | None:
 
 
 def get() -> Path:
-    """The folder with both programs; the first call downloads them (19 MB).
-
-    Raises:
-        PrometheusUnavailable: they are not installed and cannot be downloaded.
-    """
+    """The folder with both programs; the first call downloads them (19 MB), or raises PrometheusUnavailable."""
     return find() or _fetch()
 
 

@@ -24,7 +24,7 @@ def _count(kinds: str) -> ColumnSource:
 
 
 def _changes(diff: SkillDiff) -> Iterator[Row]:
-    """Yield the seed and changes of a diff with their additions to counts."""
+    """Yield a diff's seed and changes with their additions to counts."""
     for line in diff.seed or ():
         yield {**dict(line), "kind": "seeded", "before": None, "after": line.tier, "reason": ""}
     for change in diff.changes:

@@ -41,7 +41,7 @@ class DeadLetterSender:
         self._producer = Producer(producer_config(settings, **config), logger=logging.getLogger("sager.kafka"))
 
     def send(self, refused: Sequence[tuple[KafkaRecord, BadRecord]]) -> None:
-        """Send dead letters and wait for the broker; after an error the batch must not be committed."""
+        """Send dead letters; after an error the batch must not be committed."""
         if not refused:
             return
         failed = self._deliver(refused)

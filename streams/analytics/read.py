@@ -98,12 +98,12 @@ def restrict(con: duckdb.DuckDBPyConnection, seconds: float, memory_bytes: int) 
 
 
 def skill(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> "list[PolicySkill]":
-    """Return the user's current skills by domain, or the skill of one domain."""
+    """Return the user's current skills, or that of one domain."""
     return _documents(con, "skills", "AND domain = coalesce($2, domain) ORDER BY domain", user, domain)
 
 
 def diffs(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> "list[SkillDiff]":
-    """Return the user's diffs, ordered by domain and version; they fold into `skill`."""
+    """Return the user's diffs in order; they fold into `skill`."""
     return _documents(con, "skill-diffs", "AND domain = coalesce($2, domain) ORDER BY domain, version", user, domain)
 
 
@@ -113,7 +113,7 @@ def card(con: duckdb.DuckDBPyConnection, user: str) -> "Card | None":
 
 
 def card_diffs(con: duckdb.DuckDBPyConnection, user: str) -> "list[CardDiff]":
-    """Return the versions of the user's card, in order; they fold into `card`."""
+    """Return the user's card diffs in order; they fold into `card`."""
     return _documents(con, "card-diffs", "ORDER BY version", user)
 
 
@@ -125,7 +125,7 @@ def _documents(con: duckdb.DuckDBPyConnection, base: str, which: str, user: str,
 
 
 def versions_at(con: duckdb.DuckDBPyConnection, user: str, moment: datetime) -> dict[str, int]:
-    """Return the versions of the user's skills at a moment (naive, in UTC), by domain."""
+    """Return the user's skill versions by domain at a moment (naive UTC)."""
     where = "user_id = $1 AND valid_from <= $2 AND (valid_to > $2 OR valid_to IS NULL)"
     return dict(con.execute(f"SELECT domain, version FROM skill_versions WHERE {where}", [user, moment]).fetchall())
 
@@ -185,7 +185,7 @@ def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) ->
 def interactions_until(
     con: duckdb.DuckDBPyConnection, user: str, domain: str, until: datetime
 ) -> tuple[int, dict[str, str]]:
-    """Return the number of interactions until a moment, and the newest five titles."""
+    """Return the number of interactions until a moment, and five newest titles."""
     query = (
         "SELECT item_id, title FROM interactions WHERE user_id = $1 AND domain = $2 AND occurred_at <= $3 "
         "ORDER BY occurred_at DESC, item_id"

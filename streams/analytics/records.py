@@ -1,4 +1,4 @@
-"""Kafka records, the row changes that they make, and the net change of a batch."""
+"""Kafka records, their row changes, and the net change of a batch."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class KafkaRecord:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A row to write; `replaces` overwrites even where the first row is kept."""
+    """A row to write; `replaces` overwrites even a kept first row."""
 
     table: Table
     row: Row
@@ -49,7 +49,7 @@ class Put:
         return tuple(self.row[name] for name in self.table.key)
 
     def tables(self) -> Iterator[tuple[Table, Sequence[Row]]]:
-        """Yield its table with its row, then each child table with its rows."""
+        """Yield the table with its row, then child tables with theirs."""
         yield self.table, (self.row,)
         yield from zip(self.table.children, self.children, strict=True)
 

@@ -1,4 +1,4 @@
-"""Converts records to rows, by one function for all models, without personal data in free text."""
+"""Converts records to rows, without personal data in free text."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -28,7 +28,7 @@ _WITHHELD, _NOTHING = "private:", Injected()
 def read(
     record: KafkaRecord, privacy: Privacy, barrier: ErasureFilter | None = None, ranking_key: bytes | None = None
 ) -> Put | Drop | None:
-    """Return the change that one record makes; None if its user was erased since.
+    """Return a record's change; None if its user was erased since.
 
     `ranking_key` is the secret that seals rankings, if this process has it. Raises BadRecord if the bytes are not a
     value of the topic, or hold a number too large for any column.

@@ -117,7 +117,7 @@ def statements(file: str) -> tuple[CreateStatement, ...]:
 
 @cache
 def derivations() -> tuple[str, ...]:
-    """Return the statements that fill the derived tables for the users in stale_users."""
+    """Return the statements that fill derived tables for `stale_users`."""
     return tuple(_text("derived.sql").rstrip().removesuffix(";").split(";\n"))
 
 
