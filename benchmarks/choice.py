@@ -1,4 +1,4 @@
-"""What one choice costs in CPU, part by part: decoding, steps, encoding and counting, as a worker does them.
+"""Measures the CPU of one choice, part by part.
 
     python -m benchmarks.choice [--users 200] [--rounds 15]
 
@@ -67,12 +67,12 @@ class Meter:
         return result
 
     def typical_us(self, part: str) -> float:
-        """Microseconds of this part in the typical choice: what else runs on the machine moves a mean more."""
+        """The median of a part in microseconds, robust to other load."""
         return statistics.median(choice[part] for choice in self.choices) / 1000
 
 
 class _Absent:
-    """A part of the worker that talks to Kafka; none of that is measured."""
+    """A part that talks to Kafka, which is not measured."""
 
     def __getattr__(self, name: str) -> "_Absent":
         return self
@@ -82,7 +82,7 @@ class _Absent:
 
 
 class Worker:
-    """The pure part of a worker: what it calls for a choice, in its order, over states in memory."""
+    """The pure part of a worker, over states in memory."""
 
     def __init__(self, settings: Settings, meter: Meter) -> None:
         self._deps = Deps(settings)
@@ -96,7 +96,7 @@ class Worker:
         self.sizes: Counter[str] = Counter()
 
     def choice(self, ranking: bytes, selection: bytes) -> None:
-        """A ranking and its selection, from their bytes to the bytes of all that comes of them."""
+        """Process a ranking and its selection, from bytes to bytes."""
         run = self._meter.run
         shown = run("decode ranking", decode, Ranking, ranking)
         run("admit", self._admit, shown)
@@ -166,7 +166,7 @@ class Worker:
 
 
 def events(users: int, rounds: int) -> Iterator[tuple[bytes, bytes]]:
-    """Rankings of ten of the built-in films, each with a selection, as an app sends them."""
+    """Yield rankings of ten built-in films, each with a selection."""
     films = catalogue.load()["films"]
     rng = random.Random(1)
     for number in range(users * rounds):
@@ -182,7 +182,7 @@ def events(users: int, rounds: int) -> Iterator[tuple[bytes, bytes]]:
 
 
 def reference() -> None:
-    """A fixed piece of work, of the interpreter and of C in equal parts."""
+    """A fixed piece of work, half interpreter and half C."""
     found: dict[str, int] = {}
     for number in range(60):
         found[f"{number}"] = len(json.dumps(found, sort_keys=True)) if number % 20 == 0 else number
@@ -190,7 +190,7 @@ def reference() -> None:
 
 
 def calls(users: int, rounds: int, folder: Path) -> dict[str, float]:
-    """How many functions one choice calls, those of C included; and of these, conversions of records by pydantic.
+    """Count a choice's calls, and pydantic's conversions among them.
 
     The same on every machine, and near to proportional to the CPU.
     """

@@ -1,4 +1,4 @@
-"""The time from a choice to its slim skill, at a steady pace."""
+"""Measures the time from choices to slim skills, at a steady pace."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ FETCH_MS = 5
 
 
 class Arrivals:
-    """Records when each diff and each slim skill arrives, in a thread of its own."""
+    """Records arrivals of diffs and slim skills, in its own thread."""
 
     def __init__(self, settings: Settings) -> None:
         self.at: dict[str, dict[str, float]] = {SkillDiff.TOPIC: {}, SlimSkill.TOPIC: {}}
@@ -64,7 +64,7 @@ def _share(values: list[float], share: float) -> float | None:
 
 
 def measured(settings: Settings, rate: float, seconds: float, users: int, check: Callable[[], None]) -> dict[str, Any]:
-    """Send choices at a rate per second, and return how many milliseconds their slim skills and diffs take.
+    """Send choices at a rate, and time slim skills and diffs.
 
     A selection comes a second after its ranking; only choices that change a slim skill are timed by it. `check` raises
     if the worker has ended. Raises TimeoutError if a diff does not come.

@@ -1,4 +1,4 @@
-"""The worker's own steps on a choice, for a loop that keeps the state in its own way: no Kafka, and the graph off."""
+"""The worker's steps on a choice, without Kafka and graph."""
 
 from collections.abc import MutableMapping
 from functools import partial
@@ -33,7 +33,7 @@ class Output(NamedTuple):
 
 
 class Learner:
-    """Rankings and selections into contrasts, diffs and slim skills, as the worker makes them."""
+    """Makes contrasts, diffs and slim skills of rankings and selections."""
 
     def __init__(self) -> None:
         self._evolve = EvolveStep(slim_tokens=SLIM_TOKENS, chain_key=b"", privacy=PRIVACY, gate=OUTPUT_GATE)
@@ -43,7 +43,7 @@ class Learner:
     def on_record(
         self, base: str, value: bytes, position: Position, state: MutableMapping[tuple[str, bytes], Model]
     ) -> list[Output]:
-        """Return the records that an input leads to, and update `state`, by changelog and key."""
+        """Return the records that an input causes, and update `state`."""
         if base == Ranking.TOPIC:
             ranking = decode(Ranking, value)
             opt_out = PRIVACY.opt_out(ranking.instruction)

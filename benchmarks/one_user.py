@@ -1,4 +1,4 @@
-"""Measures state and CPU per event of one user with very many interactions and choices; neither may grow.
+"""Measures one user's state and CPU per event, which must not grow.
 
     python -m benchmarks.one_user [--most 1000000]
 
@@ -36,7 +36,7 @@ CHOICE_EVERY = 20
 
 
 class OneUser:
-    """Plays the agents for one user, whose state is decoded once, as in a worker."""
+    """Plays the agents for one user, with decoded states."""
 
     def __init__(self, seed: int = 1) -> None:
         self._rng = random.Random(seed)

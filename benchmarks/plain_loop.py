@@ -1,4 +1,4 @@
-"""Measures the worker beside a plain loop of its own operators, on the same choices: CPU per choice of each process.
+"""Compares the worker's CPU with a plain loop of its operators.
 
     python -m benchmarks.plain_loop [--choices 1000] [--times 2]
 
@@ -35,7 +35,7 @@ COMMIT_SECONDS = 0.5
 
 
 class States(dict[tuple[str, bytes], Model]):
-    """States by topic and key; `changed` holds those that have not been produced yet."""
+    """States by topic and key; `changed` are not produced yet."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ def measured(name: str, bootstrap: str, args: argparse.Namespace) -> dict[str, A
 
 
 def main() -> None:
-    """Run the candidates, and print a line for each run and one with the ratio."""
+    """Run the candidates, and print a line each and the ratio."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--choices", type=int, default=1_000, help="choices measured (default: 1000)")
     parser.add_argument("--warm", type=int, default=200, help="choices before (default: 200)")

@@ -1,4 +1,4 @@
-"""Measures how long a worker takes to recover, by the number of users in its changelogs.
+"""Measures a worker's recovery by the number of users.
 
     python -m benchmarks.recovery [--users 10000 100000] [--stores memory rocksdb] [--events 1000]
 
@@ -46,7 +46,7 @@ LONGEST_SECONDS = 1_800.0
 
 
 def template(number: int, events: int) -> list[tuple[str, bytes]]:
-    """The states of a user after this many events, by topic, as JSON in which the user is `"ann"`."""
+    """A user's states after these events, as JSON of `"ann"`."""
     user = OneUser(seed=number)
     for event in range(events):
         user.event(event)
@@ -54,14 +54,14 @@ def template(number: int, events: int) -> list[tuple[str, bytes]]:
 
 
 def _settled(value: Model) -> Model:
-    """A skill whose diff has been sent: the worker has no interrupted send to look for."""
+    """Mark the skill's diff as sent."""
     if not isinstance(value, PolicySkill) or value.last_diff is None:
         return value
     return value.model_copy(update={"applied": (), "last_diff": value.last_diff.model_copy(update={"source": None})})
 
 
 def fill(settings: Settings, users: int, events: int) -> float:
-    """Writes this many users to the changelogs; returns their mean size in bytes."""
+    """Write users to the changelogs; return their mean bytes."""
     made = [template(number, events) for number in range(TEMPLATES)]
     [codec] = {TOPICS[model.TOPIC].compression for model in KEPT}
     outbox = RecordWriter(settings, **{"linger.ms": 50, "batch.size": 1_000_000, "compression.type": codec})
@@ -81,7 +81,7 @@ def fill(settings: Settings, users: int, events: int) -> float:
 
 
 def measure(settings: Settings, number: int) -> tuple["subprocess.Popen[bytes]", dict[str, float]]:
-    """Starts a worker with one choice waiting; returns the seconds until it is learned, and the worker's memory."""
+    """Start a worker with one choice waiting; return its figures."""
     user, films = f"user-{number:08}", catalogue.load()["films"]
     shown = [film.model_dump() for film in random.Random(time.time()).sample(films, 10)]
     with EventProducer(connection=reached_as(settings)) as events:
@@ -115,7 +115,7 @@ def measure(settings: Settings, number: int) -> tuple["subprocess.Popen[bytes]",
 
 
 def recovering_seconds(settings: Settings) -> float:
-    """The time from the tables' first record to the last, by the worker's log."""
+    """The seconds that the tables took, by the worker's log."""
     found = re.findall(
         r"tables recovered: [\d,]+ records in ([\d.]+) s", (settings.data_dir / "worker.log").read_text()
     )

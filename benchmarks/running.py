@@ -1,4 +1,4 @@
-"""A process that turns choices into diffs: sends it choices, waits for diffs, and measures its CPU."""
+"""Sends choices to a process, waits for diffs, measures its CPU."""
 
 import random
 import subprocess
@@ -29,7 +29,7 @@ class SentChoice(NamedTuple):
 
 
 def choices(count: int, users: int, name: str = "choice", seed: int = 1) -> Iterator[SentChoice]:
-    """Yield choices of `user-0` and so on, in turn, occurred now; the same films for a seed.
+    """Yield choices of `user-0` and so on, in turn, occurred now.
 
     `name` begins their ids: each call on one deployment needs another one.
     """
@@ -53,7 +53,7 @@ def worker(settings: Settings) -> "subprocess.Popen[bytes]":
 
 
 class Running:
-    """Such a process on its own topics; its output goes to `process.log` in the data folder."""
+    """A process on its own topics; its output is `process.log`."""
 
     def __init__(self, settings: Settings, start: Callable[[Settings], "subprocess.Popen[bytes]"] = worker) -> None:
         topics.ensure(settings)
@@ -73,7 +73,7 @@ class Running:
         return cpu_seconds(self.process.pid)
 
     def check(self) -> None:
-        """Raise SystemExit with the end of its log if the process has ended."""
+        """Raise SystemExit with its log if the process has ended."""
         if self.process.poll() is not None:
             last = (self.settings.data_dir / LOG).read_text(errors="replace").splitlines()[-8:]
             raise SystemExit("\n".join(["the process has ended; its last lines:", *last]))
@@ -90,7 +90,7 @@ class Running:
         self.observer.wait(lambda: self.diffs >= count, what)
 
     def settled(self) -> tuple[float, Counted]:
-        """The process's CPU seconds once it is idle, and the traffic since the last call."""
+        """The CPU seconds once idle, and traffic since the last call."""
         counted = self.traffic.read()
 
         def is_news() -> bool:

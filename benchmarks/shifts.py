@@ -1,4 +1,4 @@
-"""Counts false alarms of the test of change, and measures how soon it detects a change of taste.
+"""Measures false alarms and delays of the test of change.
 
     python -m benchmarks.shifts [--people N] [--choices N]
 
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def measured(n_people: int, n_choices: int, seed: int) -> dict[str, Any]:
-    """The figures of people whose taste stays, and of as many whose taste ends."""
+    """The figures of people with lasting and with ending tastes."""
     world = World(2 * n_people, seed)
     holding = [world.play(number, n_choices) for number in range(n_people)]
     alarms = [alarm for found, _ in holding for alarm in found]
@@ -90,7 +90,7 @@ class World:
         self._rules = CountsReasoner()
 
     def other(self, number: int) -> people.Person:
-        """The person whose policy another one takes over: of the same domain, with other wishes."""
+        """A person of the same domain with other wishes."""
         person = self._people[number]
         return next(
             each
@@ -99,13 +99,13 @@ class World:
         )
 
     def ended(self, number: int) -> frozenset[str]:
-        """The attributes that a person no longer wants after their taste has ended."""
+        """The attributes that a person wants until their taste ends."""
         return _wants(self._people[number])
 
     def play(
         self, number: int, n_choices: int, ends_after: int | None = None
     ) -> tuple[list[tuple[int, str]], frozenset[str]]:
-        """A person's alarms (choice from 1, line), and the lines that could be tested when the taste ended."""
+        """A person's alarms (choice, line), and the testable lines."""
         person = self._people[number]
         rng = random.Random(f"{self._seed}:{number}")
         profile = self._past(person, rng)

@@ -1,4 +1,4 @@
-"""Counts acknowledged choices that `sager up` loses, repeats or never learns while its processes are killed.
+"""Counts acknowledged choices that killed processes lose, repeat or skip.
 
     python -m benchmarks.strikes [--kinds ctrl-c,worker,everything] [--strikes 50] [--rate 20]
 
@@ -123,7 +123,7 @@ def tree(pid: int) -> list[int]:
 
 
 class Deployment:
-    """`sager up` under load, at a rate of choices per second; its data is on its own disk if that will be `full`."""
+    """`sager up` under load, on its own disk if `full`."""
 
     def __init__(self, folder: Path, rate: float, *, full: bool, clock: bool) -> None:
         self.folder, self.data, self._rate, self._disk = folder, folder / "disk" / "data", rate, full
@@ -296,7 +296,7 @@ class Deployment:
 
 
 class DiffReader:
-    """Reads the learned contrasts as they come, also after a restart of the broker."""
+    """Reads learned contrasts as they come, also after broker restarts."""
 
     def __init__(self, port: int) -> None:
         self._port = port

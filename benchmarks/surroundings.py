@@ -1,4 +1,4 @@
-"""The surroundings of process benchmarks: a broker, an LLM endpoint, and readings of /proc and /metrics."""
+"""Brokers, an LLM endpoint, and readings of /proc and /metrics."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ def reached_as(settings: Settings) -> Connection:
 
 @contextmanager
 def deployment(folder: Path, bootstrap: str | None = None, *, kafka: bool = False, **more: Any) -> Iterator[Settings]:
-    """Settings of a separate deployment: on a named broker, on an Apache Kafka, or else on the embedded broker."""
+    """Settings on a named broker, a started Kafka, or the embedded broker."""
     common = {"data_dir": folder, "prefix": f"{folder.name}.", "app_id": folder.name}
     common |= {"session_seconds": 6, "rebalance_seconds": 8, **more}
     if bootstrap:
@@ -51,7 +51,7 @@ def deployment(folder: Path, bootstrap: str | None = None, *, kafka: bool = Fals
 
 @contextmanager
 def endpoint(delay_seconds: float, spread: float) -> Iterator[str]:
-    """Run a fake LLM endpoint, and yield its base URL; `spread` is a share of the mean delay of answers."""
+    """Run a fake LLM endpoint with a mean delay and spread."""
     command = [sys.executable, "tests/openai_server.py", "--port", "0"]
     command += ["--delay", str(delay_seconds), "--spread", str(spread)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
@@ -72,7 +72,7 @@ def rss_mib(pid: int) -> float:
 
 
 def scraped(port: int) -> dict[str, float]:
-    """A process's /metrics, by name and stage or topic, such as `sager_in_flight evolve`; other labels are summed."""
+    """Metrics of a process, such as `sager_in_flight evolve`, summed."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:  # our own child's address  # nosec B310
         families = text_string_to_metric_families(answer.read().decode())
     found: dict[str, float] = {}
@@ -86,7 +86,7 @@ def scraped(port: int) -> dict[str, float]:
 
 
 def end_in_order() -> None:
-    """Have SIGTERM and Ctrl-C raise SystemExit, so that children are ended and folders removed."""
+    """Have SIGTERM and Ctrl-C raise SystemExit, so that `finally` runs."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda which, _: sys.exit(128 + which))
 
@@ -98,7 +98,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def children_of(pid: int) -> list[int]:
-    """The processes that a process has started and that have not been waited for yet."""
+    """The children of a process."""
     # By each process's own parent: the kernel's list of children leaves some out while others end.
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -112,7 +112,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def settled(pid: int, is_news: Callable[[], bool]) -> float:
-    """A process's CPU seconds when it became idle; `is_news`: it has written something since the last call."""
+    """A process's CPU seconds when it became idle, without news."""
     spent, quiet = cpu_seconds(pid), 0
     since = spent
     while quiet < LOOKS:

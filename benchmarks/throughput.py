@@ -1,4 +1,4 @@
-"""Measures one worker's cost per contrast, through all its agents, and how long a choice waits for its slim skill.
+"""Measures one worker's cost per contrast, and slim skills' delays.
 
     python -m benchmarks.throughput rules --contrasts 3000 --users 200 --graph off
     python -m benchmarks.throughput llm --seconds 30 --in-flight 64 --delay 1.0
@@ -59,7 +59,7 @@ def rules(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
 
 
 def llm(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
-    """Updates per second with calls of a fixed duration, compared with the ideal of in-flight / duration."""
+    """Updates per second, compared with in-flight / duration."""
     users, ideal = 8 * args.in_flight, args.in_flight / args.delay
     total = int(args.seconds * ideal)
     with endpoint(args.delay, args.spread) as url:

@@ -1,4 +1,4 @@
-"""What went over Kafka: records and bytes by topic, as the broker stores them and before batches are compressed."""
+"""Counts records and bytes on Kafka by topic."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ WAIT_MS = 20
 
 @dataclass
 class Counted:
-    """Traffic by topic: records, bytes of their keys and values, and bytes of their batches as stored."""
+    """Traffic by topic: records, plain bytes, and stored bytes."""
 
     records: Counter[str] = field(default_factory=Counter)
     plain: Counter[str] = field(default_factory=Counter)

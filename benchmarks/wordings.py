@@ -1,4 +1,4 @@
-"""Measures how ordinary sentences are understood without a model, and that cards keep no private routine.
+"""Measures the rules on ordinary sentences and on private routines.
 
     python -m benchmarks.wordings [--list]
 
@@ -108,7 +108,7 @@ def _is_of(line: CardLine, polarity: str | None) -> bool:
 
 
 async def measure(paths: Iterable[Path], *, lists: bool = False) -> Mapping[str, Counter[str]]:
-    """The figures of the cases of these files, by the set that the first letter of their ids names."""
+    """The figures of these files' cases, by set."""
     found: dict[str, Counter[str]] = {}
     for case in (case for path in paths for case in cases(path)):
         person = await simulated(case)

@@ -1,4 +1,4 @@
-"""Plans of choices: who chooses, what they took before, and each choice with all that there is to rank by."""
+"""Plans of choices, with all that they are ranked by."""
 
 import math
 import random
@@ -38,7 +38,7 @@ class ListKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One choice of a user among ten items in the order of presentation.
+    """A choice among ten items in the order of presentation.
 
     `request_id` is independent of arms and of the history, so that ties are broken alike. If not `shown`, the list
     would not have come about: the visit is learned from without one. `popularity` counts other users.
@@ -54,7 +54,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Plan:
-    """All choices of the players of a data set, oldest first, after `history` visits each.
+    """All choices of the players, after `history` visits each.
 
     `populations` has the domain's global skill without the player.
     """
@@ -80,7 +80,7 @@ class Plan:
 
 
 class CandidatePool:
-    """Draws items that a user never takes, no two of the same work."""
+    """Draws items that a user never takes, of different works."""
 
     def __init__(self, found: Sequences, kind: ListKind) -> None:
         weights = dict.fromkeys(found.works, 1) if kind is ListKind.UNIFORM else found.popularity
@@ -93,7 +93,7 @@ class CandidatePool:
         """A user who has met more works cannot be shown a list."""
 
     def draw(self, chance: random.Random, met: Collection[str]) -> list[str]:
-        """The items beside a taken one, none of these works, of which there are at most `most_met`."""
+        """The items beside a taken one, of none of these works."""
         refused, drawn = set(met), list[str]()
         while len(drawn) < self.beside:
             item = self._items[bisect_left(self._cumulative, chance.randrange(self._cumulative[-1]) + 1)]
@@ -110,7 +110,7 @@ def expose(
     popularity: Mapping[str, int],
     chance: random.Random,
 ) -> tuple[list[str], bool]:
-    """The ten items that a recommender would show, and whether the taken one is among them by itself.
+    """A recommender's list, and whether it has the taken item itself.
 
     The ten best by companions, popularity and noise. If the taken item is not among them, it comes in the last one's
     place: no user would have seen it in this list, so such a choice is learned from as a visit without a list and
@@ -139,7 +139,7 @@ class ListBuilder:
         self.most_met = self._shelf.most_met
 
     def choice(self, user_id: str, place: int, context: Retrieved, population: GlobalSkill) -> Choice:
-        """A user's visit at this place as a choice, with the context before it and the population without them."""
+        """A visit as a choice, with the context before it."""
         found = self._found
         taken = found.visits[user_id][place]
         draw = generator(self._seed, f"{self._purpose} {place}", user_id)
@@ -171,7 +171,7 @@ def plans(
     domain: str | None = None,
     progress: Progress = no_progress,
 ) -> list[Plan]:
-    """A plan for each kind of list and each length of history, in this order, of at most `most` choices a player.
+    """A plan for each kind of list and length of history.
 
     The list that a player is shown at a visit is the same whatever the history, and depends on no other player; a
     smaller sample of users is part of every larger one with the same seed.
@@ -229,7 +229,7 @@ def plans(
 def full_plan(
     path: Path, users: int, choices: int, lists: ListKind, history: int, pool: int, **options: object
 ) -> Plan:
-    """A plan of users with exactly this many choices each, so that all weigh alike: the first able of a pool by id.
+    """A plan of users with exactly this many choices each.
 
     `options` are further ones of `plans`. QualityError if fewer than two of the pool choose so often.
     """

@@ -1,4 +1,4 @@
-"""Stores a model's replies by question: an interrupted run resumes, and a repeated one makes no calls.
+"""Stores a model's replies by question, so that runs resume.
 
 Each arm gets a `CachedClient` with the interface of `streams.llm.LlmClient`, which accounts for its cost. All clients
 of a run share the replies and the budget.
@@ -38,7 +38,7 @@ _ITS_OWN = frozenset({Outcome.INVALID_REPLY, Outcome.REFUSED})
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of LLM calls, failed ones included, in calls and in tokens as the endpoint counts them.
+    """The cost of LLM calls, as the endpoint counts it.
 
     `cached_calls` are those of an earlier run, whose replies were kept; `unusable` counts questions.
     """
@@ -60,7 +60,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class StoredReply:
-    """The outcome of a question: `ok` with its answer, or one that depends on the question, with its detail."""
+    """The outcome of a question, with its answer or detail."""
 
     outcome: Outcome
     answer: Any
@@ -99,7 +99,7 @@ class Replies:
     async def answer(
         self, question: str, name: str, model: str, ask: Callable[[], Coroutine[Any, Any, StoredReply]]
     ) -> StoredReply:
-        """The stored answer, or a new one, which is then stored. A question is never asked twice, even concurrently.
+        """The stored answer, or a new one; no question is asked twice.
 
         Raises:
             BudgetSpent: it would need a new call. All calls in flight have been answered and stored by then.
@@ -128,7 +128,7 @@ class Replies:
             raise
 
     def spent_on(self, prompt_hash: str) -> Cost:
-        """The cost of a question's calls in this run so far; resets its account."""
+        """Take the cost of a question's calls in this run."""
         return self._by_hash.pop(prompt_hash, Cost())
 
     def how_to_continue(self) -> str:
@@ -138,7 +138,7 @@ class Replies:
         return f"The answers so far are stored in {self.path}; the same command continues from there"
 
     async def _settle(self) -> None:
-        """Waits until no call is in flight; all answers are stored by then."""
+        """Wait until all calls are answered and stored."""
         if self._under_way:
             await asyncio.wait(list(self._under_way.values()))
 
@@ -189,7 +189,7 @@ class CachedClient:
         await self._endpoint.aclose()
 
     async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Reply:
-        """Like `LlmClient.ask`; NoReply without an answer, BudgetSpent for a question over the budget."""
+        """Ask like `LlmClient`; may raise NoReply or BudgetSpent."""
         model, hashed = self._endpoint.model, prompt_hash(prompt, schema)
 
         async def asked() -> StoredReply:

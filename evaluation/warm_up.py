@@ -1,4 +1,4 @@
-"""SAGER's arms of the paper's protocol: the worker's stages on a split, by the same operators.
+"""SAGER's arms of the paper's protocol, by the worker's operators.
 
 They replay the test users' last `tau` training visits as choices (warm-up), which evolve the skill; then skills are
 frozen. No user's warm-up changes what another one is shown.
@@ -62,7 +62,7 @@ class FrozenArm:
 
 
 class WarmedUp(FrozenArm):
-    """Skills that count the whole training history, then replay its last visits as choices among uniform lists."""
+    """Skills that count all training, then replay the last visits."""
 
     concurrency = 1
 
@@ -152,7 +152,7 @@ class WarmedUp(FrozenArm):
 
 
 class StreamedArm(FrozenArm):
-    """The product as it ships: the stream up to a user's last training visit, and then the case.
+    """The product as it ships: the stream up to the case.
 
     All but a test user's last `tau` training visits are history, and those come as choices from lists drawn like those
     of the cases: the worth of popularity depends on how lists come about, and the weights learn it from them. A visit

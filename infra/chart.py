@@ -1,4 +1,4 @@
-"""Generates the Helm chart's schema of values, from the settings, and its README's table.
+"""Generates the Helm chart's schema and its README's table.
 
     python -m infra.chart
 
@@ -58,7 +58,7 @@ _LINE = re.compile(r"^(?P<indent> *)(?P<name>\w+):(?P<rest>.*)$")
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of the chart's values: unknown names are refused, and settings as the processes refuse them."""
+    """The JSON Schema of the chart's values, without unknown names."""
     described = Settings.model_json_schema(by_alias=False)
     mine = {name: each for name, each in described["properties"].items() if name not in FIXED | STRINGS | FILES}
     known = {name: {key: value for key, value in each.items() if key != "title"} for name, each in mine.items()}
@@ -97,7 +97,7 @@ def _of(value: Any, name: str = "") -> dict[str, Any]:
 
 
 def table() -> str:
-    """The chart's values as a Markdown table: each value that a comment describes, with its default."""
+    """The chart's described values with defaults, as a Markdown table."""
     defaults = yaml.safe_load(VALUES.read_text(encoding="utf-8"))
     rows = ["| value | default | what it is |", "| --- | --- | --- |"]
     for path, described in _described(VALUES.read_text(encoding="utf-8").splitlines()):
@@ -140,14 +140,14 @@ def files() -> dict[Path, str]:
 
 
 def helm() -> str | None:
-    """The helm of this machine: that of `make helm`, or an installed one."""
+    """The helm of `make helm`, or an installed one."""
     return str(HELM) if HELM.is_file() else shutil.which("helm")
 
 
 def rendered(
     helm_at: str, *values: Path, version: str = KUBERNETES, more: tuple[str, ...] = ()
 ) -> list[dict[str, Any]]:
-    """Return all documents of the chart with these files of values, hooks and tests included.
+    """Return all documents of the chart with these values.
 
     Raises:
         ValueError: helm refuses them; the message is its own.

@@ -1,4 +1,4 @@
-"""Reads docker-compose.yml, and runs our services like Compose, but as processes of this machine on a given broker.
+"""Runs our services of docker-compose.yml as processes of this machine.
 
 It supports merged mappings, `${NAME:-default}` and passed-on names. A service gets exactly the environment in the file;
 its volumes become folders, its port a free one. Its own health check decides when it is up; it is stopped by SIGTERM
@@ -62,7 +62,7 @@ class Service:
 
     @property
     def mounts(self) -> list[tuple[str, str, bool]]:
-        """Source (empty for a volume without a name), target, and whether it is read-only."""
+        """Yield source (empty if unnamed), target, and whether it is read-only."""
         found = []
         for volume in self.raw.get("volumes", []):
             source, _, rest = volume.rpartition(":/") if ":/" in volume else ("", "", volume.lstrip("/"))
@@ -78,7 +78,7 @@ def variables(file: Path = EXAMPLE) -> dict[str, str]:
 
 
 def services(values: Mapping[str, str], file: Path = FILE) -> dict[str, Service]:
-    """Return all services of all profiles, with these variables of the environment and .env."""
+    """Return the services of all profiles with these variables."""
     given = yaml.safe_load(file.read_text(encoding="utf-8"))
     return {name: Service(name, _filled(raw, values)) for name, raw in given["services"].items()}
 
@@ -103,7 +103,7 @@ def _filled(part: Any, values: Mapping[str, str]) -> Any:
 
 
 class DidNotRun(RuntimeError):
-    """A service did not start, become healthy or stop as required; the message includes its log."""
+    """A service did not start, become healthy or stop, with its log."""
 
 
 @dataclass
@@ -122,7 +122,7 @@ class Running:
     overrides: Mapping[str, str] = field(default_factory=dict)
 
     def all(self) -> dict[str, float]:
-        """Run the topics, then worker and materializer together; return each one's seconds from start to healthy.
+        """Run all services; return their seconds from start to healthy.
 
         Services that need a profile are left out. Raises DidNotRun if one failed, did not become healthy, or did not
         stop properly.
@@ -208,7 +208,7 @@ class Running:
         return self._made(service, "/")
 
     def _made(self, service: Service, path: str) -> Path:
-        """The folder for this path of the service's container, writable for its user."""
+        """The folder for a path of the container, writable for its user."""
         made = self.folder / service.name / path.lstrip("/")
         made.mkdir(parents=True, exist_ok=True)
         if self._user():

@@ -1,4 +1,4 @@
-"""Builds and tries infra/Dockerfile without Docker: its build stage in an empty folder, then the image's commands.
+"""Builds and tries infra/Dockerfile without Docker.
 
     python -m infra.image
 
@@ -37,7 +37,7 @@ CACHES = {"PIP_NO_CACHE_DIR", "UV_NO_CACHE", "UV_LINK_MODE"}
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage, from its FROM on: each instruction with its arguments, continued lines joined."""
+    """One stage: each instruction with its arguments."""
 
     image: str
     name: str
@@ -54,7 +54,7 @@ class Stage:
 
 
 def stages(text: str) -> list[Stage]:
-    """Return the stages in order, or raise ValueError if an instruction is not supported."""
+    """Return the stages; ValueError for an unsupported instruction."""
     without_comments = re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE)
     found: list[Stage] = []
     for line in without_comments.replace("\\\n", " ").splitlines():
@@ -72,7 +72,7 @@ def stages(text: str) -> list[Stage]:
 
 
 def main() -> int:
-    """Build and run; print the time of each step and the size of the result."""
+    """Build and run; print times and the size."""
     first, last = stages(FILE.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(prefix="sager-image-") as name:
         root = Path(name)
@@ -101,7 +101,7 @@ def main() -> int:
 
 
 def _build(stage: Stage, root: Path, python: str) -> None:
-    """Run the stage's COPY and RUN, in order, in the folder that WORKDIR names."""
+    """Run the stage's COPY and RUN in the WORKDIR's folder."""
     base = root / "usr" / "local"
     with _step("base image"):
         subprocess.run([python, "-m", "venv", str(base)], check=True)
@@ -130,7 +130,7 @@ def _copy(source: Path, target: Path, *, whole: bool) -> None:
 
 
 def _copied(stage: Stage, root: Path) -> set[Path]:
-    """The top folders that the last stage copies from the build; they stay where they are."""
+    """The top folders that the last stage copies."""
     kept = set()
     for rest in stage.of("COPY"):
         _, source, target = rest.split()
@@ -163,7 +163,7 @@ def _rooted(text: str, root: Path) -> str:
 
 
 def _base_python(image: str) -> str:
-    """A Python of the image's version, preferably one that other users may run."""
+    """A Python of the image's version, preferably executable by all."""
     version = ".".join(image.removeprefix("python:").split(".")[:2])
     names = [shutil.which(f"python{version}", path="/usr/local/bin:/usr/bin"), getattr(sys, "_base_executable", "")]
     can = [name for name in names if name and _runs(name, version)]

@@ -1,4 +1,4 @@
-"""Runs persons' conversations through the steps of the agent `listen`: the result is a card and its log.
+"""Runs conversations through the agent `listen`, to a card and log.
 
 As in the worker, turns are redacted on arrival, gathered to chunks, understood once per chunk, merged and folded, and
 forgotten lines go from the log too.
@@ -74,7 +74,7 @@ def _no_vocabulary(domain: str) -> tuple[Fact, ...]:
 
 
 class ModelListener:
-    """Understands chunks with a model; by rules where its answer is unusable, which is counted."""
+    """Understands chunks with a model, or by rules if it fails."""
 
     def __init__(self, client: CachedClient, by: ReaderChoice) -> None:
         self._by = by
@@ -93,7 +93,7 @@ class ModelListener:
 
 
 class _Listening:
-    """The agent `listen` for one person, as an arm: its answer to a talk is the card as it is before it."""
+    """The agent `listen` as an arm: it answers with the card."""
 
     def __init__(self, played: Conversation, listen: Listener) -> None:
         self._played, self._listen = played, listen
@@ -171,7 +171,7 @@ def utterances(user_id: str, place: int, talk: Talk) -> list[Utterance]:
 
 
 def _append(played: Conversation, diff: CardDiff) -> None:
-    """Append a diff to the log, sealed. If it erases lines, redact the log and fold the card again."""
+    """Append a sealed diff; redact the log if lines are erased."""
     played.card = with_sealed_diff(played.card, diff)
     assert played.card.last_diff is not None  # noqa: S101 - for the type
     played.log.append(played.card.last_diff)

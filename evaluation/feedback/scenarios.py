@@ -1,4 +1,4 @@
-"""Scenarios and tastes of PAHF: things to choose among, and a person's tastes before and after a shift.
+"""Scenarios and tastes of PAHF, before and after a shift.
 
 Scenarios and persons are data of facebookresearch/PAHF (MIT licence): people.jsonl.gz and scenarios.jsonl.gz.
 """
@@ -24,13 +24,13 @@ TESTS: Final[Mapping[int, int]] = {1: 2, 3: 4}
 
 @dataclass(frozen=True, slots=True)
 class Taste:
-    """A person's favourite value by category in a domain, and the values that they do not accept."""
+    """A person's favourite and disliked values by category, in one domain."""
 
     best: Mapping[str, str]
     dislikes: Mapping[str, frozenset[str]]
 
     def disliked(self, item: Candidate) -> list[tuple[str, str]]:
-        """The categories and values of an item that are not accepted, in the item's order."""
+        """The disliked categories and values of an item, in its order."""
         return [(name, str(value)) for name, value in item.metadata.items() if value in self.dislikes.get(name, ())]
 
     def accepts(self, item: Candidate) -> bool:
@@ -40,7 +40,7 @@ class Taste:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One situation of a person: items named Option A, B, C in their order, and the right one, if any.
+    """One situation: items as Option A, B, C, and the answer.
 
     Phases 1 and 3 are learned from, 2 and 4 are tests.
     """
@@ -81,7 +81,7 @@ class Scenarios:
         return self.tastes[era, scenario.user_id, scenario.domain]
 
     def persons(self) -> list[tuple[str, str]]:
-        """All pairs of a user and a domain, in the order in which they come."""
+        """All pairs of a user and a domain, in order."""
         return list(dict.fromkeys(scenario.person for phase in sorted(self.phases) for scenario in self.phases[phase]))
 
     def of(self, users: int | None) -> "Scenarios":
@@ -94,7 +94,7 @@ class Scenarios:
 
 
 def read(folder: Path) -> Scenarios:
-    """The scenarios of a folder; QualityError if a file is unfit, or a scenario's taste is unknown."""
+    """The scenarios of a folder; QualityError if a file is unfit."""
     tastes: dict[tuple[str, str, str], Taste] = {}
     phases: dict[int, list[Scenario]] = {phase: [] for pair in TESTS.items() for phase in pair}
     try:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A real Apache Kafka for tests and demos, from its Maven artifacts: no Docker, only Java and Maven.
+"""A real Apache Kafka from its Maven artifacts, without Docker.
 
 From a shell::
 
@@ -54,15 +54,15 @@ Settings = Mapping[str, str | int | float]
 
 
 class KafkaUnavailable(RuntimeError):
-    """This machine cannot run Kafka: Java or Maven is missing, or the download failed. A test may skip."""
+    """Java, Maven or the download is missing. A test may skip."""
 
 
 class KafkaFailed(RuntimeError):
-    """A broker ended or hung instead of serving; the message quotes its log. A test must not skip."""
+    """A broker ended or hung. A test must not skip."""
 
 
 def fetch() -> Path:
-    """Return the folder with Kafka's jars (44 MB), which Maven fills on the first call; its name is the pom's hash."""
+    """Return the folder with Kafka's jars, which Maven fills once (44 MB)."""
     lib = CACHE / hashlib.sha256(POM.read_bytes()).hexdigest()[:12]
     if lib.is_dir():
         return lib
@@ -86,7 +86,7 @@ def fetch() -> Path:
 
 
 def java() -> str:
-    """Return the ``java`` that runs Kafka: from ``JAVA_HOME`` if set, else from the ``PATH``."""
+    """Return the ``java`` of ``JAVA_HOME``, or of the ``PATH``."""
     home = os.environ.get("JAVA_HOME")
     where = str(Path(home, "bin", "java")) if home else "java"
     found = shutil.which(where)
@@ -101,7 +101,7 @@ def java() -> str:
 
 
 def free_ports(count: int, avoid: Collection[int] = ()) -> list[int]:
-    """Free ports, from below the range that the system uses for outgoing connections.
+    """Return free ports below the range of outgoing connections.
 
     Within that range a client could be given a broker's port while the broker starts or is briefly down.
     """
@@ -122,7 +122,7 @@ def free_ports(count: int, avoid: Collection[int] = ()) -> list[int]:
 
 
 class Kafka:
-    """A Kafka cluster that runs for its ``with`` block, or from ``start`` to ``close``.
+    """A Kafka cluster, as a context manager or by ``start``.
 
     ``bootstrap`` is known before the start and stays the same when brokers are stopped or killed and restarted.
 
@@ -179,13 +179,13 @@ class Kafka:
         self.close()
 
     def wait(self) -> None:
-        """Wait until a broker ends by itself; then raise KafkaFailed, which quotes its log."""
+        """Wait until a broker ends by itself; then raise KafkaFailed."""
         while all(broker.alive for broker in self._brokers):
             time.sleep(0.5)
         raise KafkaFailed("\n".join(broker.trouble() for broker in self._brokers if not broker.alive))
 
     def start(self) -> None:
-        """Start the brokers that are not running, with their data, and wait until they serve.
+        """Start the stopped brokers with their data, until they serve.
 
         If one fails, all are stopped, and KafkaFailed is raised.
         """
@@ -213,7 +213,7 @@ class Kafka:
             one.wait_ended(give_up)
 
     def kill(self, broker: int | None = None) -> None:
-        """Kill one broker (1, 2, ...) or all of them, like a power cut; ``start`` brings them back."""
+        """Kill one broker (1, 2, ...) or all, like a power cut."""
         for one in self._brokers if broker is None else [self._brokers[broker - 1]]:
             one.signal(signal.SIGKILL)
             one.wait_ended()
@@ -229,7 +229,7 @@ class Kafka:
 
 
 class _Broker:
-    """One Java process and its files. It runs in its own session, so that Ctrl-C reaches the test before the broker."""
+    """One Java process in its own session, out of Ctrl-C's reach."""
 
     def __init__(
         self, command: list[str], folder: Path, log: Path, settings: Settings, format_arguments: Sequence[str]
@@ -267,7 +267,7 @@ class _Broker:
             time.sleep(0.05)
 
     def trouble(self) -> str:
-        """The log since the last start, from its first error on; its end if there is none."""
+        """The log's part from the first error, or its end."""
         text = self.log.read_bytes()[self._log_start :].decode(errors="replace")
         error = re.search(r"^.* (ERROR|FATAL) ", text, re.MULTILINE)
         return "\n".join(text[error.start() :].splitlines()[:SHOWN_LINES]) if error else _end(text)

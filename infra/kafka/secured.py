@@ -1,4 +1,4 @@
-"""TLS and SASL for a test cluster: a temporary certificate authority, and users with passwords.
+"""TLS and SASL for a test cluster, with temporary certificates.
 
 The ``openssl`` command (3.0 or newer) creates the certificates, which are valid for two days.
 """
@@ -20,11 +20,11 @@ SCRAM = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
 
 class OpensslUnavailable(RuntimeError):
-    """There is no ``openssl`` command, or it is too old. A test may skip."""
+    """The command ``openssl`` is missing or too old. A test may skip."""
 
 
 class Secured:
-    """The files and settings of listeners with TLS and SASL, for a cluster and its clients.
+    """The files and settings of listeners with TLS and SASL.
 
     Anyone who can read the folder can impersonate a broker. The users' passwords are valid for PLAIN, SCRAM-SHA-256 and
     SCRAM-SHA-512, and are used when a broker's data folder is new.
@@ -49,7 +49,7 @@ class Secured:
         )
 
     def properties(self) -> dict[str, str]:
-        """Broker settings of the listeners SECURED, for users with passwords, and MUTUAL, for client certificates."""
+        """Settings of SECURED (passwords) and MUTUAL (client certificates)."""
         plain = " ".join(f'user_{name}="{password}"' for name, password in self.users.items())
         modules = {
             "plain": f"org.apache.kafka.common.security.plain.PlainLoginModule required {plain};",
@@ -67,7 +67,7 @@ class Secured:
         }
 
     def format_arguments(self) -> list[str]:
-        """The users as arguments of the storage tool: salted hashes, since command lines are public."""
+        """The users as salted hashes, since command lines are public."""
         found = []
         for name, password in self.users.items():
             for mechanism, algorithm in SCRAM.items():
@@ -80,7 +80,7 @@ class Secured:
 
 
 def authority(folder: Path, name: str) -> Path:
-    """The certificate of a new certificate authority; its key is beside it, with the ending ``.key``."""
+    """A new certificate authority; its ``.key`` is beside it."""
     certificate = folder / f"{name}.pem"
     _openssl(*_NEW, "-nodes", "-subj", f"/CN={name}", *_out(certificate, certificate.with_suffix(".key")))
     return certificate
