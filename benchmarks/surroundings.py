@@ -35,7 +35,7 @@ def reached_as(settings: Settings) -> Connection:
 @contextmanager
 def deployment(folder: Path, bootstrap: str | None = None, *, kafka: bool = False, **more: Any) -> Iterator[Settings]:
     """Settings on a named broker, a started Kafka, or the embedded broker."""
-    common = {"data_dir": folder, "prefix": f"{folder.name}.", "app_id": folder.name}
+    common: dict[str, Any] = {"data_dir": folder, "prefix": f"{folder.name}.", "app_id": folder.name}
     common |= {"session_seconds": 6, "rebalance_seconds": 8, **more}
     if bootstrap:
         yield Settings(bootstrap=bootstrap, **common)

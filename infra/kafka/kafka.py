@@ -155,7 +155,11 @@ class Kafka:
 
         self._temporary = Path(tempfile.mkdtemp(prefix="kafka-")) if data is None else None
         folder = (self._temporary or data or Path()).resolve()
-        shared = {**_shared_settings(controllers), **(secured.properties() if secured else {}), **(properties or {})}
+        shared: Settings = {
+            **_shared_settings(controllers),
+            **(secured.properties() if secured else {}),
+            **(properties or {}),
+        }
         listeners = LISTENERS + SECURED_LISTENERS * (secured is not None)
         self._brokers = [
             _Broker(
@@ -301,7 +305,7 @@ class _Broker:
 def _shared_settings(controllers: list[int]) -> dict[str, str | int | float]:
     """The settings of all brokers: Kafka's defaults except for sizes and timeouts."""
     replicas = min(3, len(controllers))
-    internal = {}
+    internal: dict[str, int] = {}
     for prefix in ("transaction.state.log", "share.coordinator.state.topic"):
         internal[f"{prefix}.replication.factor"] = replicas
         internal[f"{prefix}.min.isr"] = max(1, replicas - 1)

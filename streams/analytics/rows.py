@@ -35,7 +35,7 @@ def read(
     """
     topic = record.topic
     if topic.compact and record.value is None:
-        return Drop(table_of(topic), _key_of_tombstone(topic, record.key))
+        return Drop(table_of(topic.base), _key_of_tombstone(topic, record.key))
     try:
         event = decode(topic.model, record.value)
         if barrier is not None and barrier.covers(event, record.logged_at):
@@ -52,7 +52,7 @@ def read(
 
 
 def _rows_of(event: Model, record: KafkaRecord) -> Put:
-    table = table_of(record.topic)
+    table = table_of(record.topic.base)
     row = _reader(table)(event)
     row["logged_at"] = utc(moment_of(record.timestamp_ms))
     row["kafka_partition"], row["kafka_offset"] = record.partition, record.offset
