@@ -1,6 +1,6 @@
-"""What one choice costs in CPU, part by part: decoding, steps, encoding and counting, as a worker does them.
+"""Measures the CPU of one choice, part by part.
 
-    python -m benchmarks.choice [--users 200] [--rounds 15] [--json]
+    python -m benchmarks.choice [--users 200] [--rounds 15]
 
 Without Kafka, tables and the event loop: the events are those of `benchmarks.throughput`, the parts are called in the
 worker's order with the worker's settings, states are kept decoded as a worker keeps them. `reference` is a fixed piece
@@ -66,12 +66,12 @@ class Meter:
         return result
 
     def typical_us(self, part: str) -> float:
-        """Microseconds of this part in the typical choice: what else runs on the machine moves a mean more."""
+        """The median of a part in microseconds, robust to other load."""
         return statistics.median(choice[part] for choice in self.choices) / 1000
 
 
 class Worker:
-    """The pure part of a worker: what it calls for a choice, in its order, over states in memory."""
+    """The pure part of a worker, over states in memory."""
 
     def __init__(self, settings: Settings, meter: Meter) -> None:
         self._deps = Deps(settings)
@@ -84,7 +84,7 @@ class Worker:
         self.sizes: Counter[str] = Counter()
 
     def choice(self, ranking: bytes, selection: bytes) -> None:
-        """A ranking and its selection, from their bytes to the bytes of all that comes of them."""
+        """Process a ranking and its selection, from bytes to bytes."""
         run = self._meter.run
         shown = run("decode ranking", decode, Ranking, ranking)
         run("admit", self._admit, shown)
@@ -122,13 +122,13 @@ class Worker:
 
     def _on_ranking(self, ranking: Ranking) -> ContrastEffects:
         deps = self._deps
-        wish = deps.privacy.opt_out(ranking.instruction)
-        asked = deps.redact_instruction(ranking.instruction, ranking.domain)
+        opt_out = deps.privacy.opt_out(ranking.instruction)
+        instruction = deps.redact_instruction(ranking.instruction, ranking.domain)
         injected = deps.privacy.injected(ranking.injected, ranking.domain)
-        kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
+        kept = ranking.model_copy(update={"instruction": instruction, "injected": injected})
         state = join.ContrastState(self._rings.get((ranking.user_id, slot_of(ranking.ranking_id))), None)
         parse, source = partial(deps.facts_of, ranking.domain), self._position("rankings")
-        return cast("ContrastEffects", join.on_ranking(state, kept, parse, source, deps.ring_limits, wish))
+        return cast("ContrastEffects", join.on_ranking(state, kept, parse, source, deps.ring_limits, opt_out))
 
     def _on_selection(self, selection: Selection) -> ContrastEffects:
         state = join.ContrastState(self._rings.get((selection.user_id, slot_of(selection.ranking_id))), None)
@@ -152,7 +152,7 @@ class Worker:
 
 
 def events(users: int, rounds: int) -> Iterator[tuple[bytes, bytes]]:
-    """Rankings of ten of the built-in films, each with a selection, as an app sends them."""
+    """Yield rankings of ten built-in films, each with a selection."""
     films = catalogue.load()["films"]
     rng = random.Random(1)
     for number in range(users * rounds):
@@ -168,7 +168,7 @@ def events(users: int, rounds: int) -> Iterator[tuple[bytes, bytes]]:
 
 
 def reference() -> None:
-    """A fixed piece of work, of the interpreter and of C in equal parts."""
+    """A fixed piece of work, half interpreter and half C."""
     found: dict[str, int] = {}
     for number in range(60):
         found[f"{number}"] = len(json.dumps(found, sort_keys=True)) if number % 20 == 0 else number
@@ -176,7 +176,7 @@ def reference() -> None:
 
 
 def calls(users: int, rounds: int, folder: Path) -> dict[str, float]:
-    """How many functions one choice calls, those of C included; and of these, conversions of records by pydantic.
+    """Count a choice's calls, and pydantic's conversions among them.
 
     The same on every machine, and near to proportional to the CPU.
     """
@@ -226,23 +226,15 @@ def measure(users: int, rounds: int, folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, and print a table or JSON."""
+    """Measure, and print JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=15, help="choices per user, beside two that warm up")
-    parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="sager-choice-") as folder:
         found = measure(args.users, args.rounds, Path(folder))
         found["calls"] = calls(20, 5, Path(folder))
-    if args.json:
-        print(json.dumps({"benchmark": "choice", **found}))
-        return
-    width = max(map(len, found["parts_us"]))
-    for name, spent in found["parts_us"].items():
-        print(f"{name:<{width}} {spent:8.1f} us")
-    print(f"{'calls':<{width}} {found['calls']}")
-    print(f"{'all':<{width}} {found['total_us']:8.1f} us, {found['total_in_references']} of the reference work")
+    print(json.dumps({"benchmark": "choice", **found}))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""How long after a choice its slim skill is there, at a steady pace."""
+"""Measures the time from choices to slim skills, at a steady pace."""
 
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 from confluent_kafka import OFFSET_END, Consumer, TopicPartition
 
-from benchmarks.choices import choices
+from benchmarks.running import choices
 from benchmarks.surroundings import reached_as
 from operators.admission import contrast_id
 from sager_client import EventProducer
@@ -16,7 +16,7 @@ from schemas import SkillDiff, SlimSkill
 from streams.kafka.clients import client_config, no_group
 from streams.settings import Settings
 
-# How long a person looks at a ranking before they take something.
+# From a ranking to its selection.
 LOOKS_SECONDS = 1.0
 WAIT_SECONDS = 30.0
 # The embedded broker answers a fetch when its wait is over; this much of the figure is the reader's own.
@@ -24,7 +24,7 @@ FETCH_MS = 5
 
 
 class Arrivals:
-    """Notes when each diff and each slim skill comes, in a thread of its own."""
+    """Records arrivals of diffs and slim skills, in its own thread."""
 
     def __init__(self, settings: Settings) -> None:
         self.at: dict[str, dict[str, float]] = {SkillDiff.TOPIC: {}, SlimSkill.TOPIC: {}}
@@ -59,48 +59,15 @@ class Arrivals:
         self._consumer.close()
 
 
-@dataclass
-class Waits:
-    """How long choices waited, in milliseconds.
-
-    Attributes:
-        slim: for their slim skill, those that changed it.
-        diff: for their diff, all of them.
-    """
-
-    slim: list[float] = field(default_factory=list)
-    diff: list[float] = field(default_factory=list)
-
-    def figures(self) -> dict[str, float | int | None]:
-        """Medians and 99th percentiles."""
-        return {
-            "p50_ms": _share(self.slim, 0.5),
-            "p99_ms": _share(self.slim, 0.99),
-            "slim_skills_timed": len(self.slim),
-            "diff_p50_ms": _share(self.diff, 0.5),
-            "diff_p99_ms": _share(self.diff, 0.99),
-        }
-
-
 def _share(values: list[float], share: float) -> float | None:
     return round(sorted(values)[min(len(values) - 1, int(share * len(values)))], 1) if values else None
 
 
-def measured(settings: Settings, rate: float, seconds: float, users: int, check: Callable[[], None]) -> Waits:
-    """Send so many choices per second, for so long, and see when their diffs and slim skills come.
+def measured(settings: Settings, rate: float, seconds: float, users: int, check: Callable[[], None]) -> dict[str, Any]:
+    """Send choices at a rate, and time slim skills and diffs.
 
-    A selection comes a second after its ranking. Most choices do not change a slim skill: only those that do are timed
-    by it.
-
-    Args:
-        settings: the deployment, with a worker.
-        rate: choices per second.
-        seconds: for how long.
-        users: of how many users.
-        check: raises if the worker has died.
-
-    Raises:
-        TimeoutError: a diff did not come.
+    A selection comes a second after its ranking; only choices that change a slim skill are timed by it. `check` raises
+    if the worker has ended. Raises TimeoutError if a diff does not come.
     """
     arrivals, sent = Arrivals(settings), dict[str, float]()
     chosen = list(choices(max(1, int(rate * seconds)), users, "paced", seed=2))
@@ -133,7 +100,12 @@ def measured(settings: Settings, rate: float, seconds: float, users: int, check:
     finally:
         arrivals.close()
     slims, diffs = arrivals.at[SlimSkill.TOPIC], arrivals.at[SkillDiff.TOPIC]
-    return Waits(
-        [1_000 * (slims[each] - at) for each, at in sent.items() if each in slims],
-        [1_000 * (diffs[each] - at) for each, at in sent.items()],
-    )
+    slim_ms = [1_000 * (slims[each] - at) for each, at in sent.items() if each in slims]
+    diff_ms = [1_000 * (diffs[each] - at) for each, at in sent.items()]
+    return {
+        "p50_ms": _share(slim_ms, 0.5),
+        "p99_ms": _share(slim_ms, 0.99),
+        "slim_skills_timed": len(slim_ms),
+        "diff_p50_ms": _share(diff_ms, 0.5),
+        "diff_p99_ms": _share(diff_ms, 0.99),
+    }

@@ -1,4 +1,4 @@
-"""The worker's own steps on a choice, for a loop that keeps the state in its own way: no Kafka, and the graph off."""
+"""The worker's steps on a choice, without Kafka and graph."""
 
 from collections.abc import MutableMapping
 from functools import partial
@@ -15,13 +15,10 @@ from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Contrast, Ranking, Selection
 from schemas.topics import compound_key, diff_key
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
-from streams.policies import DEFAULT_PRIVACY
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 INPUTS = (Ranking.TOPIC, Selection.TOPIC)
 OUTPUTS = (Contrast.TOPIC, SkillDiff.TOPIC, SlimSkill.TOPIC)
-# What is kept between events, by the topic that the worker's changelog of it is.
-STATES: dict[str, type[Model]] = {"open-rankings": OpenRankings, "skills": PolicySkill}
 SLIM_TOKENS = 30
 
 _Kept = TypeVar("_Kept", bound=Model)
@@ -36,7 +33,7 @@ class Output(NamedTuple):
 
 
 class Learner:
-    """Rankings and selections into contrasts, diffs and slim skills, as the worker makes them."""
+    """Makes contrasts, diffs and slim skills of rankings and selections."""
 
     def __init__(self) -> None:
         self._evolve = EvolveStep(slim_tokens=SLIM_TOKENS, chain_key=b"", privacy=PRIVACY, gate=OUTPUT_GATE)
@@ -46,23 +43,16 @@ class Learner:
     def on_record(
         self, base: str, value: bytes, position: Position, state: MutableMapping[tuple[str, bytes], Model]
     ) -> list[Output]:
-        """What a record leads to.
-
-        Args:
-            base: its topic by the registry's name, one of `INPUTS`.
-            value: its bytes.
-            position: where it stands.
-            state: what is kept, by the names in `STATES` and key; changed.
-        """
+        """Return the records that an input causes, and update `state`."""
         if base == Ranking.TOPIC:
             ranking = decode(Ranking, value)
-            wish = DEFAULT_PRIVACY.opt_out(ranking.instruction)
-            asked = DEFAULT_PRIVACY.redact(ranking.instruction, ranking.domain).text
-            injected = DEFAULT_PRIVACY.injected(ranking.injected, ranking.domain)
-            kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
+            opt_out = PRIVACY.opt_out(ranking.instruction)
+            instruction = PRIVACY.redact(ranking.instruction, ranking.domain).text
+            injected = PRIVACY.injected(ranking.injected, ranking.domain)
+            kept = ranking.model_copy(update={"instruction": instruction, "injected": injected})
             key = compound_key(ranking.user_id, slot_of(ranking.ranking_id))
             parse = partial(self._facts_of, ranking.domain)
-            step = join.on_ranking(self._rings(state, key), kept, parse, position, self._limits, wish)
+            step = join.on_ranking(self._rings(state, key), kept, parse, position, self._limits, opt_out)
         else:
             selection = decode(Selection, value)
             key = compound_key(selection.user_id, slot_of(selection.ranking_id))
@@ -100,11 +90,11 @@ class Learner:
         return join.ContrastState(_of(OpenRankings, state.get(("open-rankings", key))))
 
     def _facts_of(self, domain: str, candidate: Candidate) -> ItemFacts:
-        """What a parser finds in an item; the worker keeps it, too."""
+        """The facts of an item, cached as in the worker."""
         known = self._parsed.get(candidate.item_id)
         if known is not None and known[0] == candidate:
             return known[1]
-        facts = read_item(candidate, domain, parser_for(domain, {}), DEFAULT_PRIVACY).facts
+        facts = read_item(candidate, domain, parser_for(domain, {}), PRIVACY).facts
         self._parsed[candidate.item_id] = (candidate, facts)
         return facts
 

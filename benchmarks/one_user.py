@@ -1,18 +1,16 @@
-"""Measures state and CPU per event of one user with very many interactions and choices; neither may grow.
+"""Measures one user's state and CPU per event, which must not grow.
 
-    python -m benchmarks.one_user [--most 1000000] [--json]
+    python -m benchmarks.one_user [--most 1000000]
 
 It drives the operators as the agents do, without Kafka: table values are encoded at every step and kept decoded, as in
-a worker. Every item is new, and so are some of its facts, which is the worst case for counters. CPU is this process's
-own, per event since the previous line.
+a worker. Every item is new, and so are some of its facts, which is the worst case for counters. It prints one JSON
+object per line; CPU is this process's own, per event since the previous line.
 """
 
 import argparse
 import json
 import random
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from operators import contrast as join
@@ -24,8 +22,8 @@ from operators.steps import EvolveState, EvolveStep, SkillStart
 from operators.steps import prior as past
 from schemas import Candidate, Memory, Model, OpenRankings, Position, Profile, compound_key, encode
 from schemas.codec import ModelT
-from schemas.diffs import PolicySkill, SkillDiff
-from schemas.events import Contrast, Interaction, Ranking, Selection
+from schemas.diffs import PolicySkill
+from schemas.events import Interaction, Ranking, Selection
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
@@ -36,28 +34,8 @@ TURNS = (1_000, 10_000, 100_000, 1_000_000)
 CHOICE_EVERY = 20
 
 
-@dataclass(frozen=True)
-class Point:
-    """The user's state after a number of events.
-
-    Attributes:
-        events: interactions and choices so far.
-        state_bytes: the size of everything kept of the user, per table.
-        cpu_us: CPU per event since the previous point, in microseconds.
-    """
-
-    events: int
-    state_bytes: dict[str, int]
-    cpu_us: float
-
-    @property
-    def total_bytes(self) -> int:
-        """The size over all tables."""
-        return sum(self.state_bytes.values())
-
-
 class OneUser:
-    """Plays the agents for one user, whose state is decoded once, as in a worker."""
+    """Plays the agents for one user, with decoded states."""
 
     def __init__(self, seed: int = 1) -> None:
         self._rng = random.Random(seed)
@@ -67,21 +45,13 @@ class OneUser:
         self._prior, self._evolve = past.PriorStep(graph=GraphLimits()), EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE)
 
     def event(self, number: int) -> None:
-        """Plays an interaction or, now and then, a choice."""
+        """Play an interaction or, one time in `CHOICE_EVERY`, a choice."""
         at = BEGINNING + timedelta(minutes=number)
         where = Position(topic="t", partition=0, offset=number, timestamp_ms=number)
         if number % CHOICE_EVERY:
             self._interaction(number, at, where)
         else:
             self._choice(number, at, where)
-
-    def value(self, model: type[ModelT]) -> ModelT | None:
-        """What a table holds of the user in the domain."""
-        return self._read(model)
-
-    def values(self, model: type[ModelT]) -> list[ModelT]:
-        """The user's newest values of this model: a table's, or the last contrast or diff."""
-        return [value for value in self._decoded.values() if isinstance(value, model)]
 
     @property
     def state_bytes(self) -> dict[str, int]:
@@ -94,7 +64,7 @@ class OneUser:
         event = Interaction.model_validate(
             {"event_id": f"i{number}", "occurred_at": at, "user_id": USER, "domain": DOMAIN, "item": item}
         )
-        effects = self._prior.step(past.PriorState(self._read(Profile), self._read(Memory)), event, facts, where)
+        effects = self._prior.step(past.PriorState(self.value(Profile), self.value(Memory)), event, facts, where)
         if effects.remembered is not None:
             self._write(effects.remembered.memory)
         if effects.profile is not None:
@@ -108,7 +78,7 @@ class OneUser:
         selection = Selection.model_validate({"event_id": f"s{number}", "item_id": taken, **about})
         key = compound_key(USER, slot_of(ranking.ranking_id))
         limits, there = RingLimits(), where.model_copy(update={"topic": "s"})
-        rings = join.ContrastState(self._read(OpenRankings, key))
+        rings = join.ContrastState(self.value(OpenRankings, key))
         step = join.on_ranking(rings, ranking, lambda candidate: facts_of(candidate, self._parse), where, limits)
         if not isinstance(step, ContrastOutcome) and number % (2 * CHOICE_EVERY):
             step = join.on_selection(join.ContrastState(step.state), selection, there, limits)
@@ -117,16 +87,12 @@ class OneUser:
         self._write(step.state, key)
         if step.contrast is None:
             return
-        self._decoded[Contrast.__name__, b""] = step.contrast
         state = EvolveState(
-            self._read(PolicySkill) or SkillStart(privacy=PRIVACY).skill(USER, DOMAIN, step.contrast, None)
+            self.value(PolicySkill) or SkillStart(privacy=PRIVACY).skill(USER, DOMAIN, step.contrast, None)
         )
         known = self._evolve.prepare(state, step.contrast, where).contrast
         if known is not None:
-            skill = self._evolve.finish(state, known, CountsReasoner().propose(known, state.skill), where).skill
-            self._write(skill)
-            if skill.last_diff is not None:
-                self._decoded[SkillDiff.__name__, b""] = skill.last_diff
+            self._write(self._evolve.finish(state, known, CountsReasoner().propose(known, state.skill), where).skill)
 
     def _item(self, number: int) -> Candidate:
         metadata = {
@@ -137,7 +103,8 @@ class OneUser:
         }
         return Candidate(item_id=f"item-{number}", title=f"Film {number}", metadata=metadata)
 
-    def _read(self, model: type[ModelT], key: bytes = b"") -> ModelT | None:
+    def value(self, model: type[ModelT], key: bytes = b"") -> ModelT | None:
+        """The newest value of a table."""
         value = self._decoded.get((model.__name__, key))
         return value if isinstance(value, model) else None
 
@@ -146,32 +113,20 @@ class OneUser:
         self._decoded[type(value).__name__, key] = value
 
 
-def measure(turns: tuple[int, ...]) -> Iterator[Point]:
-    """Yields a point at each of these numbers of events."""
-    user, done = OneUser(), 0
-    for turn in turns:
-        begun = time.process_time()
-        for number in range(done, turn):
-            user.event(number)
-        yield Point(turn, user.state_bytes, (time.process_time() - begun) / (turn - done) * 1e6)
-        done = turn
-
-
 def main() -> None:
-    """Measures and prints each line as soon as it is known."""
+    """Measure, and print each line as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=int, default=TURNS[-1], help="stop after this many events")
-    parser.add_argument("--json", action="store_true", help="one JSON object per line")
     args = parser.parse_args()
-    turns = tuple(turn for turn in TURNS if turn <= args.most) or (args.most,)
-    if not args.json:
-        print(f"{'events':>10} {'bytes':>9} {'us/event':>9}  by table", flush=True)
-    for point in measure(turns):
-        if args.json:
-            print(json.dumps(vars(point) | {"total_bytes": point.total_bytes}), flush=True)
-        else:
-            tables = ", ".join(f"{name} {size}" for name, size in sorted(point.state_bytes.items()))
-            print(f"{point.events:>10,} {point.total_bytes:>9,} {point.cpu_us:>9.0f}  {tables}", flush=True)
+    user, done = OneUser(), 0
+    for turn in [turn for turn in TURNS if turn <= args.most] or [args.most]:
+        began = time.process_time()
+        for number in range(done, turn):
+            user.event(number)
+        cpu_us = (time.process_time() - began) / (turn - done) * 1e6
+        sizes = user.state_bytes
+        print(json.dumps({"events": turn, "cpu_us": cpu_us, "total_bytes": sum(sizes.values()), **sizes}), flush=True)
+        done = turn
 
 
 if __name__ == "__main__":

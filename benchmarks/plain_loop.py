@@ -1,12 +1,10 @@
-"""Measures the worker beside a plain loop of its own operators, on the same choices: CPU per choice of each process.
+"""Compares the worker's CPU with a plain loop of its operators.
 
-    python -m benchmarks.plain_loop [--choices 1000] [--times 2] [--json]
+    python -m benchmarks.plain_loop [--choices 1000] [--times 2]
 
-The loop reads with confluent-kafka, keeps states in a dict, commits by hand, and writes the records of a worker. It
-evolves a skill as soon as there is a contrast. The difference is the price of the worker's other promises: a fence
-against rebalances, recovery, dead letters, metrics and erasure. The loop has no graph, so it is compared with the
-worker without it. Each candidate runs alone, on topics of its own, and every other time in reverse order; the last line
-has the ratio.
+The loop keeps states in a dict, commits by hand, and writes the records of a worker. The difference is the price of
+fences, recovery, dead letters, metrics and erasure. The loop has no graph, so it is compared with the worker without
+it. Each candidate runs alone, on its own topics, and every other time in reverse order; the last line has the ratio.
 """
 
 import argparse
@@ -24,9 +22,8 @@ from typing import Any
 from confluent_kafka import Consumer, Producer
 
 from benchmarks.learner import INPUTS, Learner
-from benchmarks.processes import end_in_order
 from benchmarks.running import LOG, Running, worker
-from benchmarks.surroundings import ROOT
+from benchmarks.surroundings import ROOT, deployment, end_in_order
 from schemas import Model, Position, encode
 from streams.local.broker import EmbeddedBroker
 from streams.local.children import environment
@@ -38,7 +35,7 @@ COMMIT_SECONDS = 0.5
 
 
 class States(dict[tuple[str, bytes], Model]):
-    """States by topic and key; `changed` holds those that have not been produced yet."""
+    """States by topic and key; `changed` are not produced yet."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,27 +91,19 @@ def start_loop(settings: Settings) -> "subprocess.Popen[bytes]":
 
 def measured(name: str, bootstrap: str, args: argparse.Namespace) -> dict[str, Any]:
     """One run of one candidate."""
-    with tempfile.TemporaryDirectory(prefix="sager-loop-") as place:
-        folder = Path(place)
-        settings = Settings(
-            bootstrap=bootstrap,
-            embedded=True,
-            data_dir=folder,
-            prefix=f"{folder.name}.",
-            app_id=folder.name,
-            session_seconds=6,
-            rebalance_seconds=8,
-            propagate=name == WORKER,
-        )
-        with Running(settings, start_loop if name == LOOP else worker) as running:
-            running.send(args.warm, args.users, "warm")
-            running.wait(args.warm, "warm-up")
-            before, _ = running.settled()
-            began = time.monotonic()
-            running.send(args.choices, args.users, "choice")
-            running.wait(args.warm + args.choices, "diffs")
-            seconds = time.monotonic() - began
-            after, _ = running.settled()
+    with (
+        tempfile.TemporaryDirectory(prefix="sager-loop-") as folder,
+        deployment(Path(folder), bootstrap, embedded=True, propagate=name == WORKER) as settings,
+        Running(settings, start_loop if name == LOOP else worker) as running,
+    ):
+        running.send(args.warm, args.users, "warm")
+        running.wait(args.warm, "warm-up")
+        before, _ = running.settled()
+        began = time.monotonic()
+        running.send(args.choices, args.users, "choice")
+        running.wait(args.warm + args.choices, "diffs")
+        seconds = time.monotonic() - began
+        after, _ = running.settled()
     return {
         "candidate": name,
         "choices": args.choices,
@@ -125,13 +114,12 @@ def measured(name: str, bootstrap: str, args: argparse.Namespace) -> dict[str, A
 
 
 def main() -> None:
-    """Run the candidates, and print a line for each run and one with the ratio."""
+    """Run the candidates, and print a line each and the ratio."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--choices", type=int, default=1_000, help="choices measured (default: 1000)")
     parser.add_argument("--warm", type=int, default=200, help="choices before (default: 200)")
     parser.add_argument("--users", type=int, default=100, help="their users (default: 100)")
     parser.add_argument("--times", type=int, default=2, help="runs of each candidate (default: 2)")
-    parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.add_argument("--loop", nargs=2, metavar=("BOOTSTRAP", "PREFIX"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.loop:
@@ -140,16 +128,13 @@ def main() -> None:
     end_in_order()
     found: dict[str, list[float]] = {WORKER: [], BARE: [], LOOP: []}
 
-    def tell(line: dict[str, Any]) -> None:
-        print(json.dumps(line) if args.json else ", ".join(f"{k} {v}" for k, v in line.items()), flush=True)
-
     with tempfile.TemporaryDirectory(prefix="sager-loops-") as place, EmbeddedBroker(Path(place) / "log") as broker:
         for turn in range(args.times):
             for name in list(found)[:: -1 if turn % 2 else 1]:
                 line = measured(name, broker.bootstrap, args)
                 found[name].append(line["cpu_ms_per_choice"])
-                tell(line)
-    tell({"worker_choices_per_cpu_second_over_loop": round(mean(found[LOOP]) / mean(found[BARE]), 3)})
+                print(json.dumps(line), flush=True)
+    print(json.dumps({"worker_choices_per_cpu_second_over_loop": round(mean(found[LOOP]) / mean(found[BARE]), 3)}))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Measures how long a worker takes to recover, by the number of users in its changelogs.
+"""Measures a worker's recovery by the number of users.
 
-    python -m benchmarks.recovery [--users 10000 100000] [--stores memory rocksdb] [--events 1000] [--json]
+    python -m benchmarks.recovery [--users 10000 100000] [--stores memory rocksdb] [--events 1000]
 
 Each user has a skill, a memory and a profile, written to the changelogs as a worker leaves them after that many events
 (see `benchmarks.one_user`). Then one worker is started: as a new machine with an empty disk and, with `rocksdb`, again
@@ -8,8 +8,7 @@ with its disk after a graceful shutdown and after a kill -9. A choice of one of 
 `seconds` runs from the start of the process until this choice's diff is on the log, and includes joining the group and
 importing Faust; `recovering_seconds` is the tables' part of it. `cpu_us_per_record` is all CPU of the worker until
 then, start included, over the records that it took in. It runs on Apache Kafka, started here unless `--bootstrap` names
-one; `--embedded` takes the embedded broker and stores in memory. It prints one JSON object per line and, without
-`--json`, a table.
+one, and prints one JSON object per line.
 
 A million users take 4 GB on disk and, with `memory`, some 6 GB of memory: `--users 1000000`.
 """
@@ -30,8 +29,7 @@ from pathlib import Path
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from benchmarks.one_user import OneUser
-from benchmarks.processes import cpu_seconds
-from benchmarks.surroundings import add_broker_arguments, deployment, reached_as, rss_mib
+from benchmarks.surroundings import cpu_seconds, deployment, reached_as, rss_mib
 from sager_client import EventProducer
 from schemas import TOPICS, Memory, Model, PolicySkill, Profile, SkillDiff, compound_key, decode, encode
 from streams.kafka import topics
@@ -48,7 +46,7 @@ LONGEST_SECONDS = 1_800.0
 
 
 def template(number: int, events: int) -> list[tuple[str, bytes]]:
-    """What a worker keeps of a user after this many events, by topic, as JSON in which the user is `"ann"`."""
+    """A user's states after these events, as JSON of `"ann"`."""
     user = OneUser(seed=number)
     for event in range(events):
         user.event(event)
@@ -56,14 +54,14 @@ def template(number: int, events: int) -> list[tuple[str, bytes]]:
 
 
 def _settled(value: Model) -> Model:
-    """A skill whose diff has been sent: the worker has no interrupted send to look for."""
+    """Mark the skill's diff as sent."""
     if not isinstance(value, PolicySkill) or value.last_diff is None:
         return value
     return value.model_copy(update={"applied": (), "last_diff": value.last_diff.model_copy(update={"source": None})})
 
 
 def fill(settings: Settings, users: int, events: int) -> float:
-    """Writes this many users to the changelogs; returns their mean size in bytes."""
+    """Write users to the changelogs; return their mean bytes."""
     made = [template(number, events) for number in range(TEMPLATES)]
     [codec] = {TOPICS[model.TOPIC].compression for model in KEPT}
     outbox = RecordWriter(settings, **{"linger.ms": 50, "batch.size": 1_000_000, "compression.type": codec})
@@ -83,7 +81,7 @@ def fill(settings: Settings, users: int, events: int) -> float:
 
 
 def measure(settings: Settings, number: int) -> tuple["subprocess.Popen[bytes]", dict[str, float]]:
-    """Starts a worker with one choice waiting; returns the seconds until it is learned, and the worker's memory."""
+    """Start a worker with one choice waiting; return its figures."""
     user, films = f"user-{number:08}", catalogue.load()["films"]
     shown = [film.model_dump() for film in random.Random(time.time()).sample(films, 10)]
     with EventProducer(connection=reached_as(settings)) as events:
@@ -117,13 +115,15 @@ def measure(settings: Settings, number: int) -> tuple["subprocess.Popen[bytes]",
 
 
 def recovering_seconds(settings: Settings) -> float:
-    """How long the tables took by the worker's log, from the first record that was taken in to the last."""
-    told = re.findall(r"tables recovered: [\d,]+ records in ([\d.]+) s", (settings.data_dir / "worker.log").read_text())
-    return float(told[-1]) if told else 0.0
+    """The seconds that the tables took, by the worker's log."""
+    found = re.findall(
+        r"tables recovered: [\d,]+ records in ([\d.]+) s", (settings.data_dir / "worker.log").read_text()
+    )
+    return float(found[-1]) if found else 0.0
 
 
 def recoveries(settings: Settings, users: int, stores: list[str]) -> Iterator[dict[str, object]]:
-    """Measures every way to start with this many users."""
+    """Measure every way to start with this many users."""
     chosen = iter(random.Random(users).sample(range(users), 3 * len(stores)))
     for store in stores:
         own = Settings(**{**settings.model_dump(exclude_unset=True), "store": Store(store)})
@@ -149,43 +149,25 @@ def recoveries(settings: Settings, users: int, stores: list[str]) -> Iterator[di
 
 
 def main() -> None:
-    """Runs everything and prints the table."""
+    """Run everything."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_broker_arguments(parser)
-    parser.add_argument("--embedded", action="store_true", help="on the embedded broker, with stores in memory")
+    parser.add_argument("--bootstrap", help="a running Kafka")
     parser.add_argument("--users", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--stores", nargs="+", default=["memory", "rocksdb"], choices=[store.value for store in Store])
     parser.add_argument("--events", type=int, default=1_000, help="that each user has behind them")
-    parser.add_argument("--json", action="store_true", help="no table")
     args = parser.parse_args()
-    # The embedded broker holds everything in memory, and stores on disk need a real one.
-    args.kafka = not args.bootstrap and not args.embedded
-    stores = ["memory"] if args.embedded else args.stores
-    rows: list[dict[str, object]] = []
     folder = Path(tempfile.mkdtemp(prefix="sager-recovery-"))
     try:
-        with deployment(args, folder) as base:
+        with deployment(folder, args.bootstrap, kafka=True) as base:
             for users in args.users:
                 own = {"prefix": f"{folder.name}.{users}.", "app_id": f"{folder.name}-{users}"}
                 settings = Settings(**{**base.model_dump(exclude_unset=True), **own, "data_dir": folder / str(users)})
                 topics.ensure(settings)
                 size = round(fill(settings, users, args.events))
-                for row in recoveries(settings, users, stores):
-                    rows.append(row | {"bytes_per_user": size})
-                    print(json.dumps({"benchmark": "recovery", **rows[-1]}), flush=True)
+                for row in recoveries(settings, users, args.stores):
+                    print(json.dumps({"benchmark": "recovery", **row, "bytes_per_user": size}), flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    if args.json:
-        return
-    print("\n| users | bytes per user | store | disk | seconds to the first diff | CPU us per record | RSS, MiB |")
-    print("|---|---|---|---|---|---|---|")
-    for row in rows:
-        told = "" if row["cpu_us_per_record"] is None else row["cpu_us_per_record"]
-        print(
-            "| {users:,} | {bytes_per_user:,} | {store} | {disk} | {seconds} | {told} | {rss_mib:,} |".format(
-                **row, told=told
-            )
-        )
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python -m benchmarks.reliability --times 50              # on Apache Kafka; an hour or so
     python -m benchmarks.reliability --times 5 -k kill       # some of them
-    python -m benchmarks.reliability --embedded --times 5 --json
+    python -m benchmarks.reliability --embedded --times 5
 
 The scenarios are the tests in tests/faults; each compares the output with an offline fold of the input. It prints a row
 for every reported run, including failed ones: then `lost` or `doubled` is not 0.
@@ -22,12 +22,11 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> int:
-    """Runs the scenarios one after another and prints a Markdown table."""
+    """Run the scenarios one after another, and print a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=50, help="how often each fault strikes (default: 50)")
     parser.add_argument("--embedded", action="store_true", help="on the embedded broker instead of Apache Kafka")
     parser.add_argument("-k", default="", help="only the tests that match, as in pytest")
-    parser.add_argument("--json", action="store_true", help="print a line of JSON per run instead of a table")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="reliability-") as folder:
         report = Path(folder, "report.jsonl")
@@ -40,7 +39,7 @@ def main() -> int:
         command = [sys.executable, "-m", "pytest", "-o", "timeout=7200", "tests/faults", "-k", args.k]
         code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
         runs = [json.loads(line) for line in report.read_text().splitlines()] if report.exists() else []
-    print("\n".join(map(json.dumps, runs)) if args.json else table(runs))
+    print(table(runs))
     return code
 
 

@@ -1,18 +1,19 @@
-"""A process that turns choices into diffs, and what a benchmark does with it: send, wait, and see what it spent."""
+"""Sends choices to a process, waits for diffs, measures its CPU."""
 
+import random
 import subprocess
 import time
-from collections.abc import Callable
-from typing import Self
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple, Self
 
-from benchmarks.choices import choices, send
-from benchmarks.processes import cpu_seconds, settled
-from benchmarks.surroundings import reached_as
+from benchmarks.surroundings import cpu_seconds, reached_as, settled
 from benchmarks.traffic import Counted, Traffic
-from sager_client import EventProducer
+from sager_client import EventProducer, Ranking, Selection
 from schemas import SkillDiff
 from streams.kafka import topics
 from streams.local.children import start_child
+from streams.local.demo import catalogue
 from streams.local.demo.outputs import PipelineOutputs
 from streams.settings import Settings
 
@@ -22,22 +23,39 @@ WAIT_SECONDS = 180.0
 LOG = "process.log"
 
 
+class SentChoice(NamedTuple):
+    """A ranking of ten films, and the selection of one."""
+
+    ranking: Ranking
+    selection: Selection
+
+
+def choices(count: int, users: int, name: str = "choice", seed: int = 1) -> Iterator[SentChoice]:
+    """Yield choices of `user-0` and so on, in turn, occurred now.
+
+    `name` begins their ids: each call on one deployment needs another one.
+    """
+    films, rng = catalogue.load()["films"], random.Random(seed)
+    for number in range(count):
+        shown, at = rng.sample(films, 10), datetime.now(UTC)
+        common = {"occurred_at": at, "user_id": f"user-{number % users}", "ranking_id": f"{name}-{number}"}
+        ranking = Ranking.model_validate(
+            {**common, "event_id": f"{name}-{number}-shown", "domain": "films", "candidates": shown},
+            from_attributes=True,
+        )
+        taken = shown[rng.randrange(10)].item_id
+        yield SentChoice(
+            ranking, Selection.model_validate({**common, "event_id": f"{name}-{number}-taken", "item_id": taken})
+        )
+
+
 def worker(settings: Settings) -> "subprocess.Popen[bytes]":
     """The pipeline's own worker."""
     return start_child(["worker"], settings, settings.data_dir / LOG)
 
 
-class Ended(SystemExit):
-    """The process under measurement has ended; the message is what it said last."""
-
-
 class Running:
-    """Such a process, on topics of its own, and who looks at it.
-
-    Args:
-        settings: the deployment.
-        start: starts the process. Its output goes to `process.log` in the data folder.
-    """
+    """A process on its own topics; its output is `process.log`."""
 
     def __init__(self, settings: Settings, start: Callable[[Settings], "subprocess.Popen[bytes]"] = worker) -> None:
         topics.ensure(settings)
@@ -48,42 +66,40 @@ class Running:
 
     @property
     def diffs(self) -> int:
-        """How many choices have evolved a skill."""
+        """The number of choices that have evolved a skill."""
         return len(self.outputs[SkillDiff])
 
     @property
     def spent(self) -> float:
-        """The process' CPU seconds so far."""
+        """The process's CPU seconds so far."""
         return cpu_seconds(self.process.pid)
 
     def check(self) -> None:
-        """Look whether the process still runs.
-
-        Raises:
-            Ended: it does not.
-        """
+        """Raise SystemExit with its log if the process has ended."""
         if self.process.poll() is not None:
             last = (self.settings.data_dir / LOG).read_text(errors="replace").splitlines()[-8:]
-            raise Ended("\n".join(["the process has ended; its last words:", *last]))
+            raise SystemExit("\n".join(["the process has ended; its last lines:", *last]))
 
     def send(self, count: int, users: int, name: str) -> None:
-        """Choices, as fast as the broker takes them."""
+        """Send choices as fast as the broker takes them."""
         with EventProducer(connection=reached_as(self.settings)) as events:
-            send(events, choices(count, users, name))
+            for choice in choices(count, users, name):
+                events.send(choice.ranking)
+                events.send(choice.selection)
 
     def wait(self, count: int, what: str) -> None:
-        """Until there are so many diffs."""
+        """Wait until there are this many diffs."""
         before, newest = -1, time.monotonic()
         while self.diffs < count:
             self.check()
             if self.diffs > before:
                 before, newest = self.diffs, time.monotonic()
             elif time.monotonic() - newest > WAIT_SECONDS:
-                raise Ended(f"no {what} for {WAIT_SECONDS:.0f} s")
+                raise SystemExit(f"no {what} for {WAIT_SECONDS:.0f} s")
             self.outputs.read()
 
     def settled(self) -> tuple[float, Counted]:
-        """The process' CPU seconds once all is done, and what has come since the last time."""
+        """The CPU seconds once idle, and traffic since the last call."""
         counted = self.traffic.read()
 
         def is_news() -> bool:

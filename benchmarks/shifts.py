@@ -1,10 +1,10 @@
-"""How often the test of change is wrong about people whose taste holds, and how soon it sees a taste that ends.
+"""Measures false alarms and delays of the test of change.
 
-    python -m benchmarks.shifts [--people N] [--choices N] [--json]
+    python -m benchmarks.shifts [--people N] [--choices N]
 
-People of the demo, with hidden policies: the taste of half of them holds, the others have another policy from the
-middle on. Each chooses from lists of ten; the steps are the worker's own, in this process. Exit status 1: false alarms
-for more than one in fifty people.
+People of the demo, with hidden policies: the taste of half of them stays, the others have another policy from the
+middle on. Each chooses from lists of ten; the steps are the worker's own, in this process. It prints JSON; exit status
+1: false alarms for more than one in fifty people.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from operators.attributes import fact_id
 from operators.evolve.proposals import CountsReasoner
@@ -25,7 +25,6 @@ from operators.steps.prior import PriorState, PriorStep
 from schemas import Contrast, Interaction, ItemFacts, Position, Profile, SkillChangeKind
 from streams.local.demo import catalogue, people
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
-from streams.policies import DEFAULT_PRIVACY
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 # As many choices as the demo has, for more people than it has.
@@ -36,41 +35,20 @@ MOST_ALARMED = 1 / 50
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-class Alarm(NamedTuple):
-    """A line whose taste is over, according to the test.
-
-    Attributes:
-        choice: after which choice, from 1.
-        attribute_id: the line.
-    """
-
-    choice: int
-    attribute_id: str
-
-
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--people", type=int, default=PEOPLE, help="of each kind")
     parser.add_argument("--choices", type=int, default=CHOICES, help="of each person; as many again after a taste ends")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="one object, for programs")
-    asked = parser.parse_args()
-    found = measured(asked.people, asked.choices, asked.seed)
-    if asked.json:
-        print(json.dumps(found))
-    else:
-        print(
-            f"taste holds: {found['alarms']} alarms in {found['choices']:,} choices "
-            f"({found['per_1000_choices']} per 1,000), {found['alarmed']} of {found['people']} people\n"
-            f"taste ends: seen for {found['seen']} of {found['changed']} people who had a sure line for it, "
-            f"after {found['median_choices']} choices (median) of {found['choices_after']}"
-        )
+    args = parser.parse_args()
+    found = measured(args.people, args.choices, args.seed)
+    print(json.dumps(found))
     return int(found["alarmed"] > MOST_ALARMED * found["people"])
 
 
 def measured(n_people: int, n_choices: int, seed: int) -> dict[str, Any]:
-    """The figures."""
+    """The figures of people with lasting and with ending tastes."""
     world = World(2 * n_people, seed)
     holding = [world.play(number, n_choices) for number in range(n_people)]
     alarms = [alarm for found, _ in holding for alarm in found]
@@ -80,9 +58,7 @@ def measured(n_people: int, n_choices: int, seed: int) -> dict[str, Any]:
         found, sure = world.play(number, 2 * n_choices, ends_after=n_choices)
         ended = world.ended(number) & sure
         changed += bool(ended)
-        after = [
-            alarm.choice - n_choices for alarm in found if alarm.choice > n_choices and alarm.attribute_id in ended
-        ]
+        after = [choice - n_choices for choice, line in found if choice > n_choices and line in ended]
         delays += after[:1]
     return {
         "people": n_people,
@@ -104,20 +80,17 @@ class World:
         self._seed = seed
         self._items = catalogue.load()
         self._facts: Mapping[str, ItemFacts] = {
-            item.item_id: read_item(item, domain, parser_for(domain, {}), DEFAULT_PRIVACY).facts
+            item.item_id: read_item(item, domain, parser_for(domain, {}), PRIVACY).facts
             for domain, items in self._items.items()
             for item in items
         }
         self._facts_of = lambda item: self._facts[item.item_id].facts
         self._people = people.simulate(n_people, seed, self._items, self._facts_of)
-        self._evolve, self._start, self._rules = (
-            EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE),
-            SkillStart(privacy=PRIVACY),
-            CountsReasoner(),
-        )
+        self._evolve, self._start = EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE), SkillStart(privacy=PRIVACY)
+        self._rules = CountsReasoner()
 
     def other(self, number: int) -> people.Person:
-        """The person whose policy another one takes over: of the same domain, with other wishes."""
+        """A person of the same domain with other wishes."""
         person = self._people[number]
         return next(
             each
@@ -126,15 +99,17 @@ class World:
         )
 
     def ended(self, number: int) -> frozenset[str]:
-        """The attributes that a person no longer wants after their taste has ended."""
+        """The attributes that a person wants until their taste ends."""
         return _wants(self._people[number])
 
-    def play(self, number: int, n_choices: int, ends_after: int | None = None) -> tuple[list[Alarm], frozenset[str]]:
-        """The alarms of a person's choices, and the lines that could be tested when the taste ended."""
+    def play(
+        self, number: int, n_choices: int, ends_after: int | None = None
+    ) -> tuple[list[tuple[int, str]], frozenset[str]]:
+        """A person's alarms (choice, line), and the testable lines."""
         person = self._people[number]
         rng = random.Random(f"{self._seed}:{number}")
         profile = self._past(person, rng)
-        skill, alarms, sure = None, list[Alarm](), frozenset[str]()
+        skill, alarms, sure = None, list[tuple[int, str]](), frozenset[str]()
         for turn in range(1, n_choices + 1):
             if turn - 1 == ends_after:
                 person = self.other(number)
@@ -153,11 +128,9 @@ class World:
                 skill_version=0,
             )
             skill = skill or self._start.skill(contrast.user_id, contrast.domain, contrast, profile)
-            state = EvolveState(skill)
-            answer = self._rules.propose(contrast, skill)
-            done = self._evolve.finish(state, contrast, answer)
+            done = self._evolve.finish(EvolveState(skill), contrast, self._rules.propose(contrast, skill))
             changes = () if done.diff is None else done.diff.changes
-            alarms += [Alarm(turn, each.attribute_id) for each in changes if each.kind is SkillChangeKind.SHIFTED]
+            alarms += [(turn, each.attribute_id) for each in changes if each.kind is SkillChangeKind.SHIFTED]
             skill = done.skill
         return alarms, sure
 

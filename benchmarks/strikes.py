@@ -1,17 +1,17 @@
-"""Counts acknowledged choices that `sager up` loses, repeats or never learns while its processes are killed.
+"""Counts acknowledged choices that killed processes lose, repeat or skip.
 
-    python -m benchmarks.strikes [--kinds ctrl-c,worker,everything] [--strikes 50] [--rate 20] [--json]
+    python -m benchmarks.strikes [--kinds ctrl-c,worker,everything] [--strikes 50] [--rate 20]
 
-A client of its own process sends choices all the time, also during a strike and the restart after it. It writes the
-ids of those choices down that the broker acknowledged, ranking and selection. A strike ends when a choice that was
-acknowledged after it is learned. After the last strike the client ends, the worker finishes, and the topics are read:
+A client in its own process sends choices all the time, also during a strike and the restart after it, and records those
+that the broker acknowledged. A strike ends when a choice that was acknowledged after it is learned. After the last
+strike the client ends, the worker finishes, and the topics are read:
 
 - lost: acknowledged selections that are not on their topic;
 - doubled: choices with more than one diff, and versions that two diffs have;
 - silent: acknowledged selections without a diff and without a dead letter.
 
-The kind `clock` moves the time of day of every process except the client's, with a preloaded library that needs a C
-compiler (`cc`). The other kinds need none.
+The kind `clock` moves the time of day of every process except the client's, with a preloaded library that needs `cc`.
+It prints one JSON object per kind.
 """
 
 import argparse
@@ -36,12 +36,13 @@ from uuid import uuid4
 
 from confluent_kafka import Producer
 
-from benchmarks.processes import children_of, end_in_order
+from benchmarks.surroundings import children_of, end_in_order
 from operators.admission import contrast_id
 from schemas import DeadLetter, Ranking, Selection, SkillDiff, decode, encode
 from schemas.topics import TOPICS
 from streams.exceptions import KafkaUnreachable
 from streams.kafka.clients import PARTITIONER
+from streams.kafka.scanner import Scanner
 from streams.local import batches
 from streams.local.broker import BrokerClient, Partition, free_port
 from streams.local.demo import catalogue
@@ -56,7 +57,7 @@ PROGRAMS = {
     "broker": (b"tansu",),
     "proxy": (b"streams.local.proxy", b"streams.local.follow"),
 }
-# Learning continues without them. Strikes pause until they are back: `sager up` gives up after five quick deaths.
+# Learning continues without them. Strikes pause until they are back: `sager up` stops after five quick deaths.
 WITHOUT = ("materializer", "console")
 WAIT_SECONDS = 300.0
 # The embedded broker looks for records as long as a fetch may wait: in 20 ms it finds none behind some thousands.
@@ -121,14 +122,7 @@ def tree(pid: int) -> list[int]:
 
 
 class Deployment:
-    """`sager up` under load, struck again and again.
-
-    Args:
-        folder: for the data and the logs; the data is on a disk of its own where a strike fills it.
-        rate: choices per second.
-        full: whether the disk is to be filled.
-        clock: whether the clock is to jump.
-    """
+    """`sager up` under load, on its own disk if `full`."""
 
     def __init__(self, folder: Path, rate: float, *, full: bool, clock: bool) -> None:
         self.folder, self.data, self._rate, self._disk = folder, folder / "disk" / "data", rate, full
@@ -150,7 +144,7 @@ class Deployment:
         self._diffs = DiffReader(self.port)
 
     def start(self) -> None:
-        """Start `sager up` and wait until it says that it is up."""
+        """Start `sager up` and wait until it is up."""
         out = self.folder / "up.out"
         ports = ("--port", str(self.port), "--http-port", str(self._http_port))
         shown = out.stat().st_size if out.exists() else 0
@@ -168,7 +162,7 @@ class Deployment:
             raise SystemExit(f"sager up has ended: {out.read_text()}")
 
     def ended(self) -> bool:
-        """Whether `sager up` has."""
+        """True if `sager up` has ended."""
         assert self.up is not None
         return self.up.poll() is not None
 
@@ -201,7 +195,7 @@ class Deployment:
         return found[0]
 
     def strike(self, kind: str) -> float:
-        """Strike; the seconds from then until a choice acknowledged after it was learned."""
+        """Strike, and return the seconds until a later choice is learned."""
         assert self.up is not None
         victim = self.process(kind) if kind in PROGRAMS else 0
         at, began = time.time(), time.monotonic()
@@ -242,7 +236,7 @@ class Deployment:
         return seconds
 
     def wait_until_learned(self, since: float) -> None:
-        """Wait until a choice is learned that was acknowledged after this moment."""
+        """Wait until a choice acknowledged after this moment is learned."""
 
         def learned() -> bool:
             if self.ended():  # as it does by itself where the disk is full or a process ends again and again
@@ -253,35 +247,39 @@ class Deployment:
         self.until(learned, "a choice to be learned")
 
     def lines(self) -> Iterator[tuple[float, str, str, str]]:
-        """The acknowledged choices: when, whose, of which ranking, by which selection."""
+        """Yield the time, user, ranking and selection of each acknowledged choice."""
         for line in self.acknowledged.read_text().splitlines():
             at, user, ranking, selection = line.split()
             yield float(at), user, ranking, selection
 
     def count(self) -> dict[str, int]:
-        """End the client, wait until the worker has done everything, and compare."""
+        """End the client, wait for the worker, and compare the topics."""
         assert self._client is not None
         self._client.terminate()
         self._client.wait()
         sent, quiet = list(self.lines()), 0
         wanted = {contrast_id(user, ranking) for _, user, ranking, _ in sent}
         give_up, known = time.monotonic() + WAIT_SECONDS, -1
-        while time.monotonic() < give_up and quiet < 20 and wanted - self._diffs.read().keys():
+        while time.monotonic() < give_up and quiet < 20 and wanted - self._diffs.read():
             quiet = quiet + 1 if len(self._diffs.found) == known else 0
             known = len(self._diffs.found)
             time.sleep(0.5)
-        with BrokerClient(f"127.0.0.1:{self.port}") as wire:
-            diffs = [decode(SkillDiff, each) for each in everything(wire, SkillDiff.TOPIC)]
-            chosen = {decode(Selection, each).event_id for each in everything(wire, Selection.TOPIC)}
-            letters = Counter(decode(DeadLetter, each).reason for each in everything(wire, DeadLetter.TOPIC))
+        with Scanner(Settings(bootstrap=f"127.0.0.1:{self.port}", embedded=True)) as topics:
+
+            def values(base: str) -> Iterator[bytes]:
+                return (each.value() or b"" for each in topics.read(topics.partitions(base)))
+
+            diffs = [decode(SkillDiff, each) for each in values(SkillDiff.TOPIC)]
+            chosen = {decode(Selection, each).event_id for each in values(Selection.TOPIC)}
+            letters = sum(1 for _ in values(DeadLetter.TOPIC))
         learned = Counter(diff.evidence.event_id for diff in diffs if diff.evidence is not None)
         versions = Counter((diff.user_id, diff.domain, diff.version) for diff in diffs)
         return {
             "acknowledged": len(sent),
             "lost": sum(selection not in chosen for *_, selection in sent),
             "doubled": sum(count > 1 for count in learned.values()) + sum(count > 1 for count in versions.values()),
-            "silent": max(0, len(wanted - learned.keys()) - letters.total()),
-            "dead_letters": letters.total(),
+            "silent": max(0, len(wanted - learned.keys()) - letters),
+            "dead_letters": letters,
         }
 
     def close(self) -> None:
@@ -297,51 +295,37 @@ class Deployment:
 
 
 class DiffReader:
-    """The contrasts that are learned, read as they come, also after the broker has begun again."""
+    """Reads learned contrasts as they come, also after broker restarts."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._wire: BrokerClient | None = None
-        self.found: dict[str, None] = {}
+        self.found = set[str]()
         self._at: dict[Partition, int] = {}
 
-    def read(self) -> dict[str, None]:
-        """All until now."""
+    def read(self) -> set[str]:
+        """All learned contrasts until now."""
         try:
             if self._wire is None:
                 self._wire = BrokerClient(f"127.0.0.1:{self._port}", 5.0)
-                self._at = dict.fromkeys(partitions(SkillDiff.TOPIC), 0)
+                settings = Settings()
+                count = TOPICS[SkillDiff.TOPIC].partitions(settings.partitions)
+                self._at = {(settings.topic(SkillDiff.TOPIC), number): 0 for number in range(count)}
             for partition, (data, _) in self._wire.fetch(self._at, WAIT_MS).items():
                 for batch in batches.split(data):
                     for record in batches.records(batch):
-                        if record.offset >= self._at[partition] and record.value:
-                            evidence = decode(SkillDiff, record.value).evidence
-                            self.found |= {evidence.event_id: None} if evidence is not None else {}
+                        is_new = record.offset >= self._at[partition] and record.value
+                        evidence = decode(SkillDiff, record.value or b"").evidence if is_new else None
+                        if evidence is not None:
+                            self.found.add(evidence.event_id)
                     self._at[partition] = batches.bounds(batch)[1]
         except KafkaUnreachable:
             self._wire = None
         return self.found
 
 
-def partitions(base: str) -> list[Partition]:
-    """A topic's, in a deployment without settings of its own."""
-    settings = Settings()
-    return [(settings.topic(base), number) for number in range(TOPICS[base].partitions(settings.partitions))]
-
-
-def everything(wire: BrokerClient, base: str) -> Iterator[bytes]:
-    """The values on a topic."""
-    for partition in partitions(base):
-        at, end = 0, 1
-        while at < end:
-            data, end = wire.fetch({partition: at}, WAIT_MS)[partition]
-            for batch in batches.split(data):
-                yield from (each.value for each in batches.records(batch) if each.offset >= at and each.value)
-                at = max(at, batches.bounds(batch)[1])
-
-
 def measured(kind: str, strikes: int, rate: float) -> dict[str, Any]:
-    """Strike so many times, and count."""
+    """Strike this many times, and count."""
     folder = Path(tempfile.mkdtemp(prefix="sager-strikes-"))
     deployment = Deployment(folder, rate, full=kind == "full-disk", clock=kind == "clock")
     seconds, rng = list[float](), random.Random(kind)
@@ -368,7 +352,6 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--strikes", type=int, default=50)
     parser.add_argument("--rate", type=float, default=20.0, help="choices per second")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
     parser.add_argument("--client", nargs=2, metavar=("BOOTSTRAP", "FILE"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.client:
@@ -376,10 +359,7 @@ def main() -> None:
         return
     end_in_order()
     for kind in args.kinds.split(","):
-        found = measured(kind, args.strikes, args.rate)
-        print(
-            json.dumps(found) if args.json else ", ".join(f"{key} {value}" for key, value in found.items()), flush=True
-        )
+        print(json.dumps(measured(kind, args.strikes, args.rate)), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""The surroundings of process benchmarks: a broker, an LLM endpoint, and readings of /proc and /metrics."""
+"""Brokers, an LLM endpoint, and readings of /proc and /metrics."""
 
-import argparse
+import os
+import signal
 import subprocess
 import sys
+import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -18,6 +20,9 @@ from streams.local.broker import EmbeddedBroker
 from streams.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
+TICKS = os.sysconf("SC_CLK_TCK")
+# A process is idle after this many looks with little CPU and no output.
+LOOKS, LOOK_SECONDS, IDLE_SHARE = 3, 2.0, 0.1
 
 
 def reached_as(settings: Settings) -> Connection:
@@ -27,37 +32,26 @@ def reached_as(settings: Settings) -> Connection:
     return Connection(**{**found, **secrets})
 
 
-def add_broker_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command-line options that choose a broker."""
-    parser.add_argument("--bootstrap", help="a running Kafka")
-    parser.add_argument("--kafka", action="store_true", help="start an Apache Kafka (Java 17, Maven)")
-
-
 @contextmanager
-def deployment(args: argparse.Namespace, folder: Path, **more: Any) -> Iterator[Settings]:
-    """Settings of a separate deployment on the chosen broker; the embedded one by default."""
-    common = {"data_dir": folder, "prefix": f"{folder.name}.", "app_id": folder.name, "session_seconds": 6, **more}
-    common.setdefault("rebalance_seconds", 8)
-    if args.bootstrap:
-        yield Settings(bootstrap=args.bootstrap, **common)
-    elif args.kafka:
+def deployment(folder: Path, bootstrap: str | None = None, *, kafka: bool = False, **more: Any) -> Iterator[Settings]:
+    """Settings on a named broker, a started Kafka, or the embedded broker."""
+    common: dict[str, Any] = {"data_dir": folder, "prefix": f"{folder.name}.", "app_id": folder.name}
+    common |= {"session_seconds": 6, "rebalance_seconds": 8, **more}
+    if bootstrap:
+        yield Settings(bootstrap=bootstrap, **common)
+    elif kafka:
         from infra.kafka.kafka import Kafka  # noqa: PLC0415 - no part of the distribution
 
-        with Kafka(data=folder / "kafka", log=folder / "kafka.log") as kafka:
-            yield Settings(bootstrap=kafka.bootstrap, **common)
+        with Kafka(data=folder / "kafka", log=folder / "kafka.log") as running:
+            yield Settings(bootstrap=running.bootstrap, **common)
     else:
         with EmbeddedBroker(folder / "broker.log") as broker:
             yield Settings(bootstrap=broker.bootstrap, embedded=True, **common)
 
 
 @contextmanager
-def endpoint(delay_seconds: float, spread: float = 0.0) -> Iterator[str]:
-    """The base URL of a fake LLM endpoint, in a process of its own, that takes this long for each answer on average.
-
-    Args:
-        delay_seconds: the average.
-        spread: share of it by which an answer may take longer or shorter.
-    """
+def endpoint(delay_seconds: float, spread: float) -> Iterator[str]:
+    """Run a fake LLM endpoint with a mean delay and spread."""
     command = [sys.executable, "tests/openai_server.py", "--port", "0"]
     command += ["--delay", str(delay_seconds), "--spread", str(spread)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
@@ -78,7 +72,7 @@ def rss_mib(pid: int) -> float:
 
 
 def scraped(port: int) -> dict[str, float]:
-    """A process's /metrics, by name and stage or topic, such as `sager_in_flight evolve`; other labels are summed."""
+    """Metrics of a process, such as `sager_in_flight evolve`, summed."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:  # our own child's address  # nosec B310
         families = text_string_to_metric_families(answer.read().decode())
     found: dict[str, float] = {}
@@ -89,3 +83,44 @@ def scraped(port: int) -> dict[str, float]:
             )
             found[name] = found.get(name, 0.0) + sample.value
     return found
+
+
+def end_in_order() -> None:
+    """Have SIGTERM and Ctrl-C raise SystemExit, so that `finally` runs."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda which, _: sys.exit(128 + which))
+
+
+def cpu_seconds(pid: int) -> float:
+    """A process's user and system time so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def children_of(pid: int) -> list[int]:
+    """The children of a process."""
+    # By each process's own parent: the kernel's list of children leaves some out while others end.
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+        except OSError:  # it has ended meanwhile
+            continue
+        if parent == pid:
+            found.append(int(stat.parent.name))
+    return sorted(found)
+
+
+def settled(pid: int, is_news: Callable[[], bool]) -> float:
+    """A process's CPU seconds when it became idle, without news."""
+    spent, quiet = cpu_seconds(pid), 0
+    since = spent
+    while quiet < LOOKS:
+        time.sleep(LOOK_SECONDS)
+        now = cpu_seconds(pid)
+        if is_news() or now - spent > IDLE_SHARE * LOOK_SECONDS:
+            quiet, since = 0, now
+        else:
+            quiet += 1
+        spent = now
+    return since

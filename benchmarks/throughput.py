@@ -1,14 +1,14 @@
-"""Measures one worker's cost per contrast, through all its agents, and how long a choice waits for its slim skill.
+"""Measures one worker's cost per contrast, and slim skills' delays.
 
     python -m benchmarks.throughput rules --contrasts 3000 --users 200 --graph off
-    python -m benchmarks.throughput llm --seconds 30 --in-flight 64 --delay 1.0 --json
+    python -m benchmarks.throughput llm --seconds 30 --in-flight 64 --delay 1.0
 
 `rules` sends choices as fast as the worker takes them; `llm` asks an endpoint that takes a fixed time for each answer
 and compares with the ideal of calls in flight / duration. Both then send choices at half of the measured rate and time
 their slim skills. The broker is the embedded one unless `--bootstrap` names another. CPU is the worker's own, from
 /proc; on a shared machine trust it, and not contrasts per second.
 
-Each result is one line of JSON. `bytes_per_contrast` counts keys and values of all topics, without compression of
+Prints one line of JSON. `bytes_per_contrast` counts keys and values of all topics, without compression of
 batches; `stored_bytes_per_contrast` counts batches as the broker keeps them.
 """
 
@@ -22,12 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import latency
-from benchmarks.processes import end_in_order
 from benchmarks.running import Running
-from benchmarks.surroundings import endpoint
+from benchmarks.surroundings import deployment, end_in_order, endpoint
 from benchmarks.traffic import Counted
 from schemas import SkillDiff
-from streams.local.broker import EmbeddedBroker
 from streams.settings import Settings
 
 WARM, WARM_USERS = 50, 10
@@ -61,12 +59,12 @@ def rules(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
 
 
 def llm(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
-    """Updates per second with calls of a fixed duration, compared with the ideal of in-flight / duration."""
+    """Updates per second, compared with in-flight / duration."""
     users, ideal = 8 * args.in_flight, args.in_flight / args.delay
     total = int(args.seconds * ideal)
     with endpoint(args.delay, args.spread) as url:
-        told = settings.model_dump(exclude_unset=True) | {"reasoner": "llm", "llm_base_url": url}
-        with Running(Settings(**told, in_flight=args.in_flight)) as running:
+        by_llm = settings.model_dump(exclude_unset=True) | {"reasoner": "llm", "llm_base_url": url}
+        with Running(Settings(**by_llm, in_flight=args.in_flight)) as running:
             _print(f"{total} choices of {users} users, {args.in_flight} calls of {args.delay:g} s at a time")
             running.send(total, users, "choice")
             running.wait(args.in_flight, "first diffs")
@@ -98,7 +96,7 @@ def _at_half(running: Running, rate: float, args: argparse.Namespace) -> dict[st
     half = args.rate or rate / 2
     _print(f"{half:.1f} choices per second for {args.paced_seconds:g} s")
     waits = latency.measured(running.settings, half, args.paced_seconds, args.users, running.check)
-    return {"paced_per_second": round(half, 1), **waits.figures()}
+    return {"paced_per_second": round(half, 1), **waits}
 
 
 def per_contrast(counted: Counted, contrasts: int) -> dict[str, Any]:
@@ -145,7 +143,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--spread", type=float, default=0.2, help="llm: share by which calls differ (default: 0.2)")
     made.add_argument("--rate", type=float, help="choices per second while slim skills are timed; default: half")
     made.add_argument("--paced-seconds", type=float, default=20.0, help="for how long they are timed (default: 20)")
-    made.add_argument("--json", action="store_true", help="nothing but the JSON line: no table of topics on stderr")
     return made
 
 
@@ -154,30 +151,11 @@ def main() -> None:
     args = parser().parse_args()
     end_in_order()
     run: Callable[[Settings, argparse.Namespace], dict[str, Any]] = rules if args.what == "rules" else llm
-    with tempfile.TemporaryDirectory(prefix="sager-bench-") as place:
-        folder = Path(place)
-        common: dict[str, Any] = {
-            "data_dir": folder,
-            "prefix": f"{folder.name}.",
-            "app_id": folder.name,
-            "session_seconds": 6,
-            "rebalance_seconds": 8,
-            "propagate": args.graph == "on",
-        }
-        if args.bootstrap:
-            result = run(Settings(bootstrap=args.bootstrap, **common), args)
-        else:
-            with EmbeddedBroker(folder / "broker.log") as broker:
-                result = run(Settings(bootstrap=broker.bootstrap, embedded=True, **common), args)
-    if not args.json:
-        table(result)
-    print(json.dumps({"benchmark": args.what, **result}))
-
-
-def table(result: dict[str, Any]) -> None:
-    """Bytes by topic, for a reader."""
-    for base, size in result["bytes_by_topic"].items():
-        _print(f"{base:<20}{size:>10,} bytes per contrast{result['stored_bytes_by_topic'][base]:>10,} stored")
+    with (
+        tempfile.TemporaryDirectory(prefix="sager-bench-") as folder,
+        deployment(Path(folder), args.bootstrap, propagate=args.graph == "on") as settings,
+    ):
+        print(json.dumps({"benchmark": args.what, **run(settings, args)}))
 
 
 if __name__ == "__main__":

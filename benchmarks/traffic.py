@@ -1,4 +1,4 @@
-"""What went over Kafka: records and bytes by topic, as the broker stores them and before batches are compressed."""
+"""Counts records and bytes on Kafka by topic."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -15,13 +15,7 @@ WAIT_MS = 20
 
 @dataclass
 class Counted:
-    """What topics have got, by the registry's names.
-
-    Attributes:
-        records: how many.
-        plain: bytes of their keys and values.
-        stored: bytes of their batches as the broker keeps and sends them: compressed, with headers and offsets.
-    """
+    """Traffic by topic: records, plain bytes, and stored bytes."""
 
     records: Counter[str] = field(default_factory=Counter)
     plain: Counter[str] = field(default_factory=Counter)
@@ -37,11 +31,7 @@ class Counted:
 class Traffic:
     """Reads all topics of a deployment on one broker without TLS, raw.
 
-    Args:
-        settings: the deployment; its topics exist.
-
-    Attributes:
-        newest: bytes of the newest key and value of each key, by topic: what compaction leaves. None was removed.
+    `newest` has the bytes of each key's newest record by topic, which compaction leaves. No key was removed.
     """
 
     def __init__(self, settings: Settings) -> None:

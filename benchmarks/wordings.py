@@ -1,17 +1,16 @@
-"""How ordinary sentences are understood without a model, and what of private routines a card keeps.
+"""Measures the rules on ordinary sentences and on private routines.
 
-    python -m benchmarks.wordings [--list] [--json]
+    python -m benchmarks.wordings [--list]
 
-The sentences are invented, in English and German, a set at a time, by writers who did not know the rules. What each set
-came to before any rule was mended by it is in docs/quality.md. Each case is a person of their own, who
-says one thing, or one thing and later another:
+The sentences are invented, in English and German, a set at a time, by writers who did not know the rules. The page
+docs/quality.md has the figures of each set before it changed a rule. A case is one person with one or two statements:
 
-- `said`: something lasting, which is to stand on the card.
-- `update`: the old is to be gone and the new, if one is told, to stand.
-- `forget`: what was said is to be gone.
-- `none`: nothing that lasts, or nothing of the person; the card stays empty.
-- `private`: a routine that tells of health, belief, politics, love, whereabouts, other people or numbers, or whom
-  somebody likes or rejects for what they are; its secret may stand neither on the card nor in its log.
+- `said`: a lasting preference, which must be on the card.
+- `update`: the old preference must go, and the new one, if any, must be on the card.
+- `forget`: the earlier preference must go.
+- `none`: nothing lasting, or not about the person; the card stays empty.
+- `private`: a routine that reveals health, belief, politics, love, whereabouts, other people or numbers, or a group of
+  people that the person likes or rejects; its secret must be neither on the card nor in its log.
 """
 
 import argparse
@@ -37,15 +36,9 @@ PEOPLE: Final = _DATA / "people.jsonl"
 
 @dataclass(frozen=True)
 class Case:
-    """What somebody says, and what is to come of it.
+    """A person's statements, one conversation each, and the expected card.
 
-    Attributes:
-        kind: as above.
-        turns: what they say, a conversation each.
-        old: words of what is to be gone at the end.
-        new: words of what is to stand.
-        polarity: `likes` or `dislikes`, of the new; None: either will do.
-        secret: what may not be kept.
+    `old` words must be gone at the end, `new` ones on the card with this polarity, if given; `secret` must not be kept.
     """
 
     id: str
@@ -60,13 +53,13 @@ class Case:
 def cases(path: Path) -> Iterator[Case]:
     """The cases of a file, a line each."""
     for row in path.read_text(encoding="utf-8").splitlines():
-        told: dict[str, Any] = json.loads(row)
-        known = {field.name: told[field.name] for field in fields(Case) if field.name in told}
-        yield Case(**known | {"turns": tuple(told["turns"])})
+        values: dict[str, Any] = json.loads(row)
+        known = {field.name: values[field.name] for field in fields(Case) if field.name in values}
+        yield Case(**known | {"turns": tuple(values["turns"])})
 
 
 async def simulated(case: Case) -> Conversation:
-    """The person of a case after what they said, each time answered by the assistant."""
+    """The person of a case after their conversations."""
     talks = (
         Talk(
             "said", PreferenceKind.NOTHING, "", (SpokenTurn(Speaker.USER, text), SpokenTurn(Speaker.ASSISTANT, "Okay."))
@@ -77,7 +70,7 @@ async def simulated(case: Case) -> Conversation:
 
 
 def figures_of(case: Case, person: Conversation) -> Counter[str]:
-    """What came of a case: counts by name."""
+    """Counts of a case by name."""
     lines = person.card.lines if person.card else ()
     before = person.before[-1] if len(case.turns) > 1 else ()
     found: Counter[str] = Counter({case.kind: 1})
@@ -114,40 +107,26 @@ def _is_of(line: CardLine, polarity: str | None) -> bool:
     return polarity is None or (line.stance.value == "avoids") is (polarity == "dislikes")
 
 
-async def measure(paths: Iterable[Path], *, is_listing: bool = False) -> Mapping[str, Counter[str]]:
-    """The figures of the cases of these files, by the set that the first letter of their ids names."""
+async def measure(paths: Iterable[Path], *, lists: bool = False) -> Mapping[str, Counter[str]]:
+    """The figures of these files' cases, by set."""
     found: dict[str, Counter[str]] = {}
-    for path in paths:
-        for case in cases(path):
-            person = await simulated(case)
-            told = figures_of(case, person)
-            found.setdefault(case.id[0], Counter()).update(told)
-            if is_listing and not _is_well(case, told):
-                card = [f"{line.stance.value} {line.value}" for line in person.card.lines] if person.card else []
-                print(f"{case.id} {case.kind}: {' | '.join(case.turns)} -> {card}", file=sys.stderr)
+    for case in (case for path in paths for case in cases(path)):
+        person = await simulated(case)
+        counts = figures_of(case, person)
+        found.setdefault(case.id[0], Counter()).update(counts)
+        is_right = not counts["private: kept"] if case.kind == "private" else counts["none: empty"]
+        if lists and not (is_right or counts[f"{case.kind}: right"]):
+            card = [f"{line.stance.value} {line.value}" for line in person.card.lines] if person.card else []
+            print(f"{case.id} {case.kind}: {' | '.join(case.turns)} -> {card}", file=sys.stderr)
     return found
 
 
-def _is_well(case: Case, told: Counter[str]) -> bool:
-    if case.kind == "private":
-        return not told["private: kept"]
-    return bool(told["none: empty"] or told[f"{case.kind}: right"])
-
-
 def main() -> None:
-    """Measure, and print a line per set."""
+    """Measure, and print a JSON object per set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--list", action="store_true", help="print to stderr what was not understood, and what was kept"
-    )
-    parser.add_argument("--json", action="store_true", help="a JSON object per set")
-    args = parser.parse_args()
-    found = asyncio.run(measure((SENTENCES, ROUTINES, PEOPLE), is_listing=args.list))
-    for name, counts in found.items():
-        if args.json:
-            print(json.dumps({"set": name, **counts}))
-        else:
-            print(name, ", ".join(f"{what} {count}" for what, count in counts.items() if count or ":" in what))
+    parser.add_argument("--list", action="store_true", help="print failed cases to stderr")
+    for name, counts in asyncio.run(measure((SENTENCES, ROUTINES, PEOPLE), lists=parser.parse_args().list)).items():
+        print(json.dumps({"set": name, **counts}))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How well skills rank and learn, on real data and on simulated users: the paper's protocol (3.1) and more.
+"""The quality of skills on real data and on simulated users.
 
 Every evaluation runs through one loop, `evaluation.simulation`. `sager eval` is the command line; docs/quality.md has
 the results.

@@ -1,4 +1,4 @@
-"""Simple ways to rank, to compare with: chance, popularity, item-kNN, and a profile of facts."""
+"""Baselines: chance, popularity, item-kNN, and a profile of facts."""
 
 import random
 from collections import Counter
@@ -18,20 +18,20 @@ Scores = NDArray[np.float64]
 
 
 def by_score(case: Case, scores: Sequence[float] | Scores) -> tuple[str, ...]:
-    """The candidates by score, highest first; ties keep the order of presentation, which is random."""
+    """The candidates by score; ties keep the random order of presentation."""
     order = sorted(range(len(case.candidates)), key=lambda place: -scores[place])
     return tuple(case.candidates[place] for place in order)
 
 
 def standard(scores: ArrayLike) -> Scores:
-    """Standard scores inside one list, so that scores of different scales can be added; zeros where all are equal."""
+    """Standard scores inside one list; zeros if all are equal."""
     given = np.asarray(scores, dtype=np.float64)
     spread = given.std()
     return (given - given.mean()) / spread if spread > 0 else np.zeros_like(given)
 
 
 class Random:
-    """Random order, drawn by the case's seed: the baseline that every arm must beat."""
+    """Random order by the case's seed, which every arm must beat."""
 
     name = "random"
 
@@ -74,7 +74,7 @@ class Popularity(Scoring):
 
 
 class ItemKnn(Scoring):
-    """The sum, over the user's items, of cosines of the items' users: `co / (sqrt(n_i * n_j) + SHRINKAGE)`."""
+    """Sums cosines of items: `co / (sqrt(n_i * n_j) + SHRINKAGE)`."""
 
     name = "item-knn"
 
@@ -95,7 +95,7 @@ class ItemKnn(Scoring):
 
 
 class Profile(Scoring):
-    """Per dimension the mean TF-IDF vector of the user's items; the sum over dimensions of its cosines."""
+    """Sums, over dimensions, the cosines with the user's mean TF-IDF vector."""
 
     name = "profile"
 
@@ -116,7 +116,7 @@ class Profile(Scoring):
 
 
 class KnnAndProfile(Scoring):
-    """item-kNN and the profile, as standard scores inside each list, added: memory and taste, without training."""
+    """The sum of standard scores of item-kNN and the profile."""
 
     name = "item-knn+profile"
 
@@ -132,7 +132,7 @@ class KnnAndProfile(Scoring):
 
 
 def histories(split: Split) -> tuple[dict[str, int], dict[str, int], Any]:
-    """The training part as rows by user, columns by item, and a sparse matrix with 1 for each visited item."""
+    """Rows by user, columns by item, and a sparse visit matrix."""
     users = {user_id: row for row, user_id in enumerate(split.training)}
     items = {item_id: column for column, item_id in enumerate(split.items)}
     pairs = {(users[u], items[visit.item_id]) for u, visits in split.training.items() for visit in visits}

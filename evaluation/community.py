@@ -1,4 +1,4 @@
-"""The user-item graph and the population that all visits of a data set leave, computed by the worker's operators."""
+"""The user-item graph and population of a data set."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -36,22 +36,16 @@ _LIMITS = GraphLimits()
 
 
 def event_at_beginning(*parts: str) -> Contrast:
-    """An event to start a skill from: only its id and time are read."""
+    """An event to start a skill: only id and time matter."""
     return Contrast.model_construct(event_id=derived_id("seed", *parts), occurred_at=BEGINNING)  # type: ignore[call-arg]
 
 
 @dataclass
 class World:
-    """The state of all users after training.
+    """The state of all users after training, by user.
 
-    Attributes:
-        domain: the skills' domain.
-        people: the users that the domain's global skill is counted from.
-        profiles: profiles for StatInit, by user.
-        memories: the items that users took, by user.
-        population: the domain's global skill.
-        contexts: retrieved contexts, by user and whether with the community: retrieval takes longer than all else, and
-            most arms of a run read the same.
+    `contexts` also differ by the use of the community: retrieval takes longer than all else, and most arms of a run
+    read the same.
     """
 
     domain: str
@@ -64,7 +58,7 @@ class World:
     _items: dict[str, ItemSummary] = field(default_factory=dict)
 
     def take(self, user_id: str, visit: Visit, facts: ItemFacts, event_id: str) -> None:
-        """Apply a visit to the user's memory and to the items that it touches."""
+        """Apply a visit to the user's memory and the touched items."""
         memory = add_taken(self.memories.get(user_id), user_id, self.domain, facts, visit.at, event_id)
         self.memories[user_id] = memory
         for item_id, taker in takers_of(touch_items(memory, visit.item_id, _LIMITS)):
@@ -73,7 +67,7 @@ class World:
             self._items.pop(item_id, None)
 
     def near(self, user_id: str, memory: Memory | None = None) -> Neighbourhood | None:
-        """The neighbourhood of a user, from the other takers of the items in memory (by default all of theirs)."""
+        """The neighbourhood of a user by the other takers of remembered items."""
         memory = memory or self.memories.get(user_id)
         if memory is None:
             return None
@@ -95,7 +89,7 @@ _newest: deque[tuple[Split, World]] = deque(maxlen=1)
 
 
 def shared_world(split: Split, progress: Progress) -> World:
-    """The world of a split, built once for all arms that follow each other, and therefore read-only."""
+    """The read-only world of a split, shared by consecutive arms."""
     for known, world in _newest:
         if known is split:
             return world
@@ -166,7 +160,7 @@ class Community:
         return global_skill(others, derived_id("population", self._found.data, user_id), BEGINNING)
 
     def contexts(self, user_id: str, population: GlobalSkill, first: int, last: int) -> Iterator[Retrieved]:
-        """The retrieved context of a user after `first`, ..., `last` of their visits, or after all that there are."""
+        """The user's contexts after `first` to `last` of their visits."""
         domain = self._found.domain
         memory: Memory | None = None
         # A state that only retrieves does not read its skill.
@@ -185,5 +179,5 @@ class Community:
 
 
 def taken_by(population: GlobalSkill | None) -> dict[str, int]:
-    """The number of users who took each item, as the population counts them."""
+    """The number of users who took each item, by the population."""
     return dict(population.items) if population else {}  # type: ignore[arg-type]  # an ItemId is a string

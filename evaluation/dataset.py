@@ -35,12 +35,7 @@ class Negatives(StrEnum):
 
 
 class Pool:
-    """Items to draw negatives from.
-
-    Args:
-        met: the number of visits to each item of the catalogue in training.
-        kind: `uniform` draws every item of the catalogue with the same probability, `popular` in proportion to `met`.
-    """
+    """Draws negatives uniformly, or in proportion to visits (`met`)."""
 
     def __init__(self, met: Mapping[str, int], kind: Negatives) -> None:
         weights = {item: 1 if kind is Negatives.UNIFORM else times for item, times in met.items()}
@@ -50,7 +45,7 @@ class Pool:
         self._cumulative = list(accumulate(weights[item] for item in self._items))
 
     def draw(self, chance: random.Random, count: int, refused: Collection[str]) -> list[str] | None:
-        """This many different items, none of them refused; None if there are too few."""
+        """Different items, none refused; None if there are too few."""
         refused = set(refused)
         if len(self._items) - len(refused & self._known) < count:
             return None
@@ -68,14 +63,14 @@ def generator(seed: int, purpose: str, user_id: str) -> random.Random:
 
 
 def shuffled(items: Iterable[str], seed: int, user_id: str) -> tuple[str, ...]:
-    """The items in the order of presentation to a user, independent of their given order."""
+    """The items in a user's order of presentation."""
     order = sorted(items)
     generator(seed, "presentation", user_id).shuffle(order)
     return tuple(order)
 
 
 def sample(users: Collection[str], count: int | None, seed: int) -> Sequence[str]:
-    """A sample of this many users, ordered by id; a smaller sample is part of every larger one with the same seed."""
+    """A sample of users, part of every larger sample."""
     if count is None or count >= len(users):
         return sorted(users)
     return sorted(sorted(users, key=lambda user_id: (generator(seed, "sample", user_id).random(), user_id))[:count])
@@ -83,14 +78,9 @@ def sample(users: Collection[str], count: int | None, seed: int) -> Sequence[str
 
 @dataclass(frozen=True)
 class Sequences:
-    """The first visits of all users to works, in order.
+    """The first visits of all users to works, oldest first.
 
-    Attributes:
-        data: the data set's name in reports.
-        domain: the items' domain, which names the parser.
-        items: the catalogue.
-        work: each item's work, by the work's first id.
-        visits: every user's first visits to works, oldest first.
+    `work` has each item's work, by the work's first id.
     """
 
     data: str
@@ -110,21 +100,17 @@ class Sequences:
         return Counter(visit.item_id for visits in self.visits.values() for visit in visits)
 
     def met(self, user_id: str) -> frozenset[str]:
-        """The works that a user ever takes: none of them is shown beside a taken one."""
+        """The works that the user ever takes, never shown as others."""
         return frozenset(self.work[visit.item_id] for visit in self.visits[user_id])
 
     def players(self, count: int, seed: int, history: int, most: int) -> list[str]:
-        """A sample of the users with more visits than the history and at most `most`."""
+        """A sample of users with more than `history` visits, to `most`."""
         able = [user_id for user_id, visits in self.visits.items() if history < len(visits) <= most]
         return list(sample(able, count, seed))
 
 
 def sequences(path: Path, domain: str | None = None) -> Sequences:
-    """Read a data set in any layout that `sager import` reads; `domain` overrides the items' own.
-
-    Raises:
-        DataSetError: the folder cannot be read.
-    """
+    """Read a data set in any layout of `sager import`."""
     data = load(path, domain=domain)
     work = works(data.items)
     visits = {user_id: tuple(_firsts(found, work)) for user_id, found in data.histories.items()}
@@ -140,7 +126,7 @@ def _firsts(visits: list[Visit], work: Mapping[str, str]) -> Iterator[Visit]:
 
 
 def works(items: Mapping[str, Candidate]) -> dict[str, str]:
-    """Each item's work, identified by the work's first id: another edition of the answer would leak it.
+    """Each item's work, since another edition would leak the answer.
 
     An item without distinguishing facts is a work of its own, because it may be another branch of a chain; but if the
     whole catalogue has none, titles alone decide.
@@ -165,7 +151,7 @@ def _mark(item: Candidate) -> str:
 
 
 def _value(raw: Any) -> str:
-    """A field in normal form; of several people only the first, because editions differ in the others."""
+    """A field in normal form, with the first of several people."""
     if isinstance(raw, float):
         return f"{raw:.4f}"  # of a latitude: some ten metres
     if isinstance(raw, (list, tuple)):

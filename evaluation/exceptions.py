@@ -4,16 +4,16 @@ from streams.exceptions import StreamsError
 
 
 class QualityError(StreamsError):
-    """Base of all errors of an evaluation: bad data, bad results, an option that does not fit."""
+    """Base of all errors of an evaluation."""
 
 
 class ArmFailed(QualityError, RuntimeError):
-    """An arm raised, or did not return each candidate exactly once; the message names the arm and the user."""
+    """An arm raised, or did not return each candidate once."""
 
 
 class BudgetSpent(QualityError, RuntimeError):
-    """The budget of model calls is spent; the message says how to continue."""
+    """The budget of model calls is spent."""
 
 
 class NoReply(QualityError, RuntimeError):
-    """A model's endpoint does not answer; the message says why and how to continue."""
+    """A model's endpoint does not answer."""

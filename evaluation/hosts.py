@@ -1,4 +1,4 @@
-"""Three agents that rank by themselves, with and without a slim skill (paper 3.3, Figures 3 to 5).
+"""Three ranking agents, with and without a slim skill (paper 3.3).
 
 All follow the paper's order of criteria: the request, the host's memory, and the slim skill only to break ties.
 """
@@ -24,13 +24,9 @@ _LINE_CHARS, _TITLE_CHARS = 110, 100
 
 @dataclass(frozen=True)
 class HostRequest:
-    """An app's request for a ranking.
+    """An app's request for a ranking of parsed candidates with distinct ids.
 
-    Attributes:
-        candidates: the parsed candidates, with distinct ids.
-        history: the items that the user took before, oldest first.
-        slim_skill: its text; empty in the arm without it.
-        seed: breaks the remaining ties.
+    `history` is oldest first; `slim_skill` is empty in the arm without it; `seed` breaks the remaining ties.
     """
 
     user_id: str
@@ -50,7 +46,7 @@ class HostRanker(Protocol):
 
 
 class VanillaHost:
-    """A host without memory (the paper's Vanilla LLM): the request, and the raw titles of the last few items."""
+    """A host without memory: request and last titles (Vanilla LLM)."""
 
     name = "vanilla"
 
@@ -58,12 +54,7 @@ class VanillaHost:
         self._ranker = ranker
 
     async def rank(self, request: HostRequest) -> tuple[str, ...]:
-        """Return the candidates' ids, best first.
-
-        Raises:
-            ReasonerUnavailable: the model gave no usable answer. A host has no fallback: an evaluation would mix two
-                rankers.
-        """
+        """Return ids, best first; ReasonerUnavailable without a usable answer."""
         # In the prompt, memory takes the place of the community's facets, in both arms.
         facets, titles = self._memory(request)
         task = RankTask(
@@ -87,7 +78,7 @@ class VanillaHost:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a profile: a fact, and the share of the user's choices that had it."""
+    """A fact and its share of the user's choices."""
 
     fact: Fact
     weight: float
@@ -128,7 +119,7 @@ def _strongest(lines: Mapping[str, Line]) -> Profile:
 
 
 class StaticProfileHost(VanillaHost):
-    """A host with a profile (like iAgent), built from the history at the first request and never changed."""
+    """A host with a constant profile of the history (like iAgent)."""
 
     name = "static-profile"
 
@@ -137,7 +128,7 @@ class StaticProfileHost(VanillaHost):
         self._profiles: dict[str, Profile] = {}
 
     def profile(self, request: HostRequest) -> Profile:
-        """The user's profile, built from the request's history if there is none yet."""
+        """The user's profile, built from the first request's history."""
         if request.user_id not in self._profiles:
             self._profiles[request.user_id] = profile_of(request.history)
         return self._profiles[request.user_id]
@@ -155,7 +146,7 @@ class StaticProfileHost(VanillaHost):
 
 
 class DynamicProfileHost(StaticProfileHost):
-    """A host that rewrites its profile after every choice (like i2Agent), without a model call."""
+    """A host that rewrites its profile after choices (like i2Agent)."""
 
     name = "dynamic-profile"
 

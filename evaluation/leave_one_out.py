@@ -1,4 +1,4 @@
-"""The paper's protocol (3.1): arms are trained on a split, and rank each test user's last choice among ten."""
+"""The paper's protocol (3.1): rank each test user's last choice."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ _ROW_START = b'{"finished_at"'
 
 
 class Arm(Protocol):
-    """One way to rank. `train` is called once, then `rank` for each case, concurrently where arms wait.
+    """One way to rank: trained once, then called per case.
 
     An arm with a model also has `spent`, its cost so far, and `aclose`.
     """
@@ -39,7 +39,7 @@ class Arm(Protocol):
         ...
 
     async def rank(self, case: Case) -> tuple[str, ...]:
-        """The candidates' ids, best first. Nothing learned here may change the answer to another case."""
+        """The candidates' ids, best first; must not change other answers."""
         ...
 
 
@@ -99,12 +99,9 @@ ARMS: Mapping[str, Entry] = dict(
 
 @dataclass(frozen=True)
 class Result:
-    """The result of an arm.
+    """The result of an arm: each target's rank, from 1.
 
-    Attributes:
-        places: the rank of each user's target, from 1, by user id in the order of the cases.
-        cost: of training and ranking, whichever run paid for it.
-        seconds: the time of training and ranking.
+    `cost` and `seconds` are of training and ranking, whichever run paid for it.
     """
 
     arm: str
@@ -152,7 +149,7 @@ async def run(
     progress: Progress = no_progress,
     concurrency: int = 16,
 ) -> Result:
-    """Train an arm and have it rank every case, several at a time.
+    """Train an arm and rank every case, several at a time.
 
     Raises:
         ArmFailed: it raised, or an answer is not a permutation of the candidates.
@@ -203,7 +200,7 @@ def _named(error: Exception) -> str:
 
 
 def add_result(path: Path, result: Result, fingerprint: str, options: Mapping[str, Any]) -> None:
-    """Append a result to a file of JSON lines, which is created with its parents.
+    """Append a result to a file of JSON lines.
 
     DuckDB reads the file as it is: `SELECT arm, hit_at_1 FROM '.sager/quality.jsonl'`.
 

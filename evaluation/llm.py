@@ -1,4 +1,4 @@
-"""SAGER's arms with a model, which reasons about choices, sees the slim skill and ranks (paper 2.3 to 2.5).
+"""SAGER's arms with a model (paper 2.3 to 2.5).
 
 The endpoint is the worker's (`SAGER_LLM_*`, `OPENAI_*`), and so is the listwise ranker. An unusable answer counts as
 such: the choice teaches nothing, and the ranking keeps the order of presentation, which is random. No rule replaces the
@@ -59,7 +59,7 @@ def lenient(reason: Callable[[Contrast, PolicySkill], Any], on_unusable: Callabl
 
 
 class LlmSkillArm(SkillArm):
-    """Skills whose lists a model ranks, by the community's context and the slim skill."""
+    """Skills whose lists a model ranks, with context and slim skill."""
 
     def __init__(self, ranker: ListwiseRanker, rule: Rule, plan: Plan, **given: Any) -> None:
         super().__init__(rule, plan, weighs=False, **given)
@@ -80,11 +80,7 @@ class LlmSkillArm(SkillArm):
 
 
 class LlmArm(WarmedUp):
-    """One arm with a model.
-
-    Raises:
-        QualityError: no endpoint is set.
-    """
+    """One arm with a model; QualityError if no endpoint is set."""
 
     def __init__(self, rule: Rule, options: ArmOptions) -> None:
         settings = Settings()

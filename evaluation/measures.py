@@ -1,4 +1,4 @@
-"""Hit rates and NDCG, their intervals over users, and paired differences of two arms."""
+"""Hit rates, NDCG, their intervals, and paired differences of arms."""
 
 from bisect import bisect_right
 from collections.abc import Collection, Mapping
@@ -25,12 +25,9 @@ Places = Mapping[str, Mapping[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference of two arms in Hit@1, on the same users or choices.
+    """A difference of two arms in Hit@1, on the same users.
 
-    Attributes:
-        users: the number of users.
-        value: the difference of the means.
-        ci95: its percentile interval, bootstrapped over users; None for fewer than two.
+    `ci95` is its percentile interval, bootstrapped over users; None for fewer than two.
     """
 
     users: int
@@ -50,11 +47,8 @@ class Difference:
 class Summary:
     """The figures of an arm; means over choices.
 
-    Attributes:
-        users, choices: the numbers measured.
-        ci95: the interval of Hit@1, bootstrapped over users with all their choices; None for fewer than two users.
-        early, late: Hit@1 of the first and of the second half of the users' choices.
-        by_seen: Hit@1 by bucket of choices seen before; `choices_by_seen` counts them.
+    `early` and `late` are Hit@1 of the halves of the users' choices, `by_seen` by bucket of choices seen before.
+    `ci95` is bootstrapped over users with all their choices; None for fewer than two users.
     """
 
     users: int
@@ -86,12 +80,12 @@ def rounded(interval: Interval | None) -> list[float] | None:
 
 
 def hit_at(k: int, places: ArrayLike) -> NDArray[np.float64]:
-    """1 for each target among the first k, else 0. Ranks count from 1."""
+    """1 for each target of rank k or better, else 0."""
     return (np.asarray(places) <= k).astype(np.float64)
 
 
 def ndcg_at(k: int, places: ArrayLike) -> NDArray[np.float64]:
-    """1 / log2(place + 1) for each target among the first k, else 0: with one relevant item the ideal is 1."""
+    """1 / log2(place + 1) for each of the first k."""
     return hit_at(k, places) / np.log2(np.asarray(places, dtype=np.float64) + 1)
 
 
@@ -104,7 +98,7 @@ def averages(places: ArrayLike) -> dict[str, float]:
 
 
 def interval(values: ArrayLike, seed: int = 0) -> Interval:
-    """The 95 % percentile interval of a mean, bootstrapped over at least two values, one per user."""
+    """The bootstrapped 95 % interval of a mean over users."""
     found: Any = stats.bootstrap(
         (np.asarray(values, dtype=np.float64),),
         np.mean,
@@ -118,7 +112,7 @@ def interval(values: ArrayLike, seed: int = 0) -> Interval:
 
 
 def paired(one: Mapping[str, float], other: Mapping[str, float], seed: int = 0) -> Difference | None:
-    """One arm's mean over users minus another's, on their common users; None without any."""
+    """The difference of means over common users; None without any."""
     common = [user_id for user_id in one if user_id in other]
     if not common:
         return None
@@ -137,11 +131,7 @@ def bucket_of(seen: int) -> str:
 
 
 def summary(places: Places, seed: int = 0) -> Summary:
-    """The figures of an arm.
-
-    Raises:
-        ValueError: nothing was measured.
-    """
+    """The figures of an arm; ValueError if nothing was measured."""
     ranks = np.asarray([place for of_user in places.values() for place in of_user.values()])
     if not ranks.size:
         raise ValueError("an arm for which no choice was measured has no figures")
@@ -166,7 +156,7 @@ def summary(places: Places, seed: int = 0) -> Summary:
 
 
 def minus(one: Places, other: Places, seed: int = 0) -> Difference:
-    """One arm's Hit@1 minus another's, on the choices that both were measured on.
+    """The difference in Hit@1 over the choices of both arms.
 
     Choices count alike. The interval resamples users with all their choices, so that a repeated choice of one user is
     no evidence from many.
@@ -175,7 +165,7 @@ def minus(one: Places, other: Places, seed: int = 0) -> Difference:
 
 
 def growth_rate(one: Places, other: Places, seed: int = 0) -> Difference | None:
-    """The lead of an arm after 17 choices and more, minus its lead after one; None without such choices."""
+    """An arm's lead after 17 choices minus that after one."""
     late, of_late = (np.asarray(values) for values in _leads(one, other, {LATE}))
     early, of_early = (np.asarray(values) for values in _leads(one, other, {EARLY}))
     if not of_late.sum() or not of_early.sum():
@@ -189,7 +179,7 @@ def growth_rate(one: Places, other: Places, seed: int = 0) -> Difference | None:
 
 
 def _leads(one: Places, other: Places, buckets: Collection[str]) -> tuple[list[float], list[float]]:
-    """The sum of the differences of hits and the number of common choices in these buckets, by measured user."""
+    """Sums of hit differences and counts of common choices, by user."""
     sums, counts = [], []
     for user_id, ours in one.items():
         theirs = other.get(user_id, {})
@@ -202,7 +192,7 @@ def _leads(one: Places, other: Places, buckets: Collection[str]) -> tuple[list[f
 
 
 def _ratio(sums: ArrayLike, counts: ArrayLike, seed: int) -> Difference:
-    """A mean over choices from sums and counts by user, with its interval."""
+    """A mean over choices with its interval, from sums by user."""
     totals, numbers = np.asarray(sums, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     users, value = len(numbers), float(totals.sum() / numbers.sum())
     if users < 2:
@@ -212,7 +202,7 @@ def _ratio(sums: ArrayLike, counts: ArrayLike, seed: int) -> Difference:
 
 
 def _resampled(users: int, seed: int) -> NDArray[np.float64]:
-    """The number of times that each user is in each resample; resamples x users."""
+    """Counts of each user in each resample; resamples x users."""
     drawn = np.random.default_rng(seed).multinomial(users, np.full(users, 1 / users), size=RESAMPLES_OF_CHOICES)
     return drawn.astype(np.float64)
 

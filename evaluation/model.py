@@ -1,4 +1,4 @@
-"""The paper's tables with a real model: the same choices, with skills that a model, counts, or both evolve.
+"""The paper's tables with a real model, on the same choices.
 
 A user is shown the list as the product ranks it without a model, so that no arm's rankings by a model change what it
 learns from. Each list is ranked by the model before the choice is learned from; the sweeps rank the same lists with
@@ -47,7 +47,7 @@ def _counts(*_: object) -> Reason:
 
 @dataclass(frozen=True)
 class ModelArm:
-    """One arm: a rule, and the reasoner that says what a choice does to a skill."""
+    """One arm: a rule, and the reasoner of its choices."""
 
     rule: Rule
     reason: Callable[[CachedClient, Callable[[], object]], Reason] = _counts
@@ -80,14 +80,9 @@ FROZEN = (INCREMENTAL_ARM, COUNTS, BOTH)
 
 @dataclass(frozen=True, slots=True)
 class RankedPlace:
-    """The place that one ranking gave the taken item.
+    """The taken item's place, from 1, by `model` or `skill`.
 
-    Attributes:
-        arm: the arm, `+` and the part of a sweep.
-        user_id: the user.
-        seen: the number of choices before.
-        place: of the taken item, from 1.
-        by: the ranker: `model` or `skill`.
+    `arm` may have `+` and the part of a sweep; `seen` is the number of choices before.
     """
 
     arm: str
@@ -149,7 +144,7 @@ class Player:
         return [place for of_arm in places for place in of_arm]
 
     async def _chain(self, arm: ModelArm) -> list[RankedPlace]:
-        """Play the choices with one arm: each is ranked with the skill before it, by the model and by itself."""
+        """Rank each choice with the skill before it, then learn."""
         skills, found = _Skills(arm, self._plan, self._client, self._counted), list[RankedPlace]()
         name, before = arm.rule.name, self._before.setdefault(arm.rule.name, [])
 
@@ -177,7 +172,7 @@ class Player:
     async def _ranked(
         self, label: str, arm: str, seen: range, *, tokens: int = 30, frozen: int | None = None
     ) -> list[RankedPlace]:
-        """Have the model rank these lists with an arm's slim skill, as it was then or frozen after some choices."""
+        """Have the model rank lists with an arm's slim skill."""
 
         async def place(before: int) -> RankedPlace:
             choice, skill = self._choices[before], self._before[arm][before if frozen is None else frozen]
@@ -223,12 +218,10 @@ async def run(
     concurrency: int = 16,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Play all users, several at a time, and return the outcome as plain values.
+    """Play all users, and return the outcome as plain values.
 
-    The first `swept` users of the plan play the sweeps too. Questions with kept replies are not asked again.
-
-    Raises:
-        QualityError: the endpoint does not answer; all replies so far are kept.
+    The first `swept` users of the plan play the sweeps too. Kept replies are not asked again. If the endpoint does not
+    answer, QualityError is raised, and all replies so far are kept.
     """
     users, counted = list(plan.choices), CountedReasoner()
     client = client_of(settings, replies)

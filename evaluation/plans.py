@@ -1,4 +1,4 @@
-"""Plans of choices: who chooses, what they took before, and each choice with all that there is to rank by."""
+"""Plans of choices, with all that they are ranked by."""
 
 import math
 import random
@@ -38,15 +38,10 @@ class ListKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One choice of a user.
+    """A choice among ten items in the order of presentation.
 
-    Attributes:
-        request_id: independent of arms and of the history, so that ties are broken in the same way.
-        taken: the item taken, and when.
-        candidates: the ids of ten items in the order of presentation, including the taken one.
-        shown: the list came about as a list would; else the visit is learned from without one.
-        context: facets and companions from the community; companions of the candidates only.
-        popularity: how many others took a candidate.
+    `request_id` is independent of arms and of the history, so that ties are broken alike. If not `shown`, the list
+    would not have come about: the visit is learned from without one. `popularity` counts other users.
     """
 
     request_id: str
@@ -59,17 +54,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class Plan:
-    """All choices of the players of a data set.
+    """All choices of the players, after `history` visits each.
 
-    Attributes:
-        data: the data set's name in reports.
-        domain: the items' domain.
-        lists: how the lists come about.
-        history: the number of each player's visits before the first choice.
-        items, facts: the catalogue, raw and parsed.
-        past: these visits, by player.
-        choices: the choices that follow, oldest first, by player.
-        populations: the domain's global skill without the player.
+    `populations` has the domain's global skill without the player.
     """
 
     data: str
@@ -93,7 +80,7 @@ class Plan:
 
 
 class CandidatePool:
-    """Draws items that a user never takes, no two of the same work."""
+    """Draws items that a user never takes, of different works."""
 
     def __init__(self, found: Sequences, kind: ListKind) -> None:
         weights = dict.fromkeys(found.works, 1) if kind is ListKind.UNIFORM else found.popularity
@@ -106,7 +93,7 @@ class CandidatePool:
         """A user who has met more works cannot be shown a list."""
 
     def draw(self, chance: random.Random, met: Collection[str]) -> list[str]:
-        """The items beside a taken one, none of these works, of which there are at most `most_met`."""
+        """The items beside a taken one, of none of these works."""
         refused, drawn = set(met), list[str]()
         while len(drawn) < self.beside:
             item = self._items[bisect_left(self._cumulative, chance.randrange(self._cumulative[-1]) + 1)]
@@ -123,7 +110,7 @@ def expose(
     popularity: Mapping[str, int],
     chance: random.Random,
 ) -> tuple[list[str], bool]:
-    """The ten items that a recommender would show, and whether the taken one is among them by itself.
+    """A recommender's list, and whether it has the taken item itself.
 
     The ten best by companions, popularity and noise. If the taken item is not among them, it comes in the last one's
     place: no user would have seen it in this list, so such a choice is learned from as a visit without a list and
@@ -152,7 +139,7 @@ class ListBuilder:
         self.most_met = self._shelf.most_met
 
     def choice(self, user_id: str, place: int, context: Retrieved, population: GlobalSkill) -> Choice:
-        """A user's visit at this place as a choice, with the context before it and the population without them."""
+        """A visit as a choice, with the context before it."""
         found = self._found
         taken = found.visits[user_id][place]
         draw = generator(self._seed, f"{self._purpose} {place}", user_id)
@@ -184,19 +171,10 @@ def plans(
     domain: str | None = None,
     progress: Progress = no_progress,
 ) -> list[Plan]:
-    """A plan for each kind of list and each length of history, in this order.
+    """A plan for each kind of list and length of history.
 
-    The list that a player is shown at a visit is the same whatever the history, and depends on no other player.
-
-    Args:
-        path: a folder in any layout that `sager import` reads.
-        lists: how lists come about.
-        histories: how many of a player's first visits are history.
-        users: the number of players; a smaller sample is part of every larger one with the same seed.
-        most: maximum choices per player, the first ones.
-        seed: the seed of the sample, the draws and the presentation.
-        domain: the items' domain, overriding their own.
-        progress: receives the number of users done.
+    The list that a player is shown at a visit is the same whatever the history, and depends on no other player; a
+    smaller sample of users is part of every larger one with the same seed.
 
     Raises:
         DataSetError: the folder cannot be read.
@@ -251,13 +229,9 @@ def plans(
 def full_plan(
     path: Path, users: int, choices: int, lists: ListKind, history: int, pool: int, **options: object
 ) -> Plan:
-    """A plan of users who make at least this many choices, and of this many choices of each, so that all weigh alike.
+    """A plan of users with exactly this many choices each.
 
-    Of a pool of users drawn, it has the first ones by id with enough choices. `options` are further ones of `plans`.
-
-    Raises:
-        DataSetError: the folder cannot be read.
-        QualityError: fewer than two of the users drawn choose so often.
+    `options` are further ones of `plans`. QualityError if fewer than two of the pool choose so often.
     """
     [plan] = plans(path, [lists], [history], pool, most=choices, **options)  # type: ignore[arg-type]
     able = [user_id for user_id, of_user in plan.choices.items() if len(of_user) == choices][:users]

@@ -1,4 +1,4 @@
-"""Stores a model's replies by question: an interrupted run resumes, and a repeated one makes no calls.
+"""Stores a model's replies by question, so that runs resume.
 
 Each arm gets a `CachedClient` with the interface of `streams.llm.LlmClient`, which accounts for its cost. All clients
 of a run share the replies and the budget.
@@ -38,13 +38,9 @@ _ITS_OWN = frozenset({Outcome.INVALID_REPLY, Outcome.REFUSED})
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of LLM calls.
+    """The cost of LLM calls, as the endpoint counts it.
 
-    Attributes:
-        calls: HTTP calls, including failed ones.
-        prompt_tokens, completion_tokens: as counted by the endpoint.
-        cached_calls: the calls among them of an earlier run, whose replies were kept.
-        unusable: questions with an unusable answer.
+    `cached_calls` are those of an earlier run, whose replies were kept; `unusable` counts questions.
     """
 
     calls: int = 0
@@ -64,13 +60,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class StoredReply:
-    """The outcome of a question.
-
-    Attributes:
-        outcome: `ok`, or one that depends on the question.
-        answer: the answer, or the failure's detail.
-        cost: the cost of all its calls.
-    """
+    """The outcome of a question, with its answer or detail."""
 
     outcome: Outcome
     answer: Any
@@ -80,14 +70,9 @@ class StoredReply:
 
 
 class Replies:
-    """The stored replies and the budget.
+    """The stored replies and the budget of new calls (None: unlimited).
 
-    Args:
-        path: the DuckDB file that stores them, created if missing; None: they are kept in memory.
-        calls: the budget of new calls; None: unlimited.
-
-    Raises:
-        QualityError: the file holds something else, or another process holds it for too long.
+    `path` is a DuckDB file, created if missing; None: memory. QualityError if it cannot be opened.
     """
 
     def __init__(self, path: Path | None = None, calls: int | None = None) -> None:
@@ -114,7 +99,7 @@ class Replies:
     async def answer(
         self, question: str, name: str, model: str, ask: Callable[[], Coroutine[Any, Any, StoredReply]]
     ) -> StoredReply:
-        """The stored answer, or a new one, which is then stored. A question is never asked twice, even concurrently.
+        """The stored answer, or a new one; no question is asked twice.
 
         Raises:
             BudgetSpent: it would need a new call. All calls in flight have been answered and stored by then.
@@ -143,7 +128,7 @@ class Replies:
             raise
 
     def spent_on(self, prompt_hash: str) -> Cost:
-        """The cost of a question's calls in this run so far; resets its account."""
+        """Take the cost of a question's calls in this run."""
         return self._by_hash.pop(prompt_hash, Cost())
 
     def how_to_continue(self) -> str:
@@ -153,7 +138,7 @@ class Replies:
         return f"The answers so far are stored in {self.path}; the same command continues from there"
 
     async def _settle(self) -> None:
-        """Waits until no call is in flight; all answers are stored by then."""
+        """Wait until all calls are answered and stored."""
         if self._under_way:
             await asyncio.wait(list(self._under_way.values()))
 
@@ -204,13 +189,7 @@ class CachedClient:
         await self._endpoint.aclose()
 
     async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Reply:
-        """Like `LlmClient.ask`.
-
-        Raises:
-            ReasonerUnavailable: the reply is unusable.
-            NoReply: the endpoint did not answer.
-            BudgetSpent: the question is new, and the budget is spent.
-        """
+        """Ask like `LlmClient`; may raise NoReply or BudgetSpent."""
         model, hashed = self._endpoint.model, prompt_hash(prompt, schema)
 
         async def asked() -> StoredReply:

@@ -1,4 +1,4 @@
-"""The one loop behind every evaluation: a user is shown something, an arm answers, the user replies, the arm learns.
+"""The loop behind every evaluation: show, answer, reply, learn.
 
 A *turn* is one situation of one user: a list to choose from, a scenario, a conversation. A *user model* is a function
 from a turn and the arm's answer to the user's reply. A *recorder* receives all three. To add an evaluation, write its
@@ -18,7 +18,7 @@ Reply_contra = TypeVar("Reply_contra", contravariant=True)
 
 
 class Progress(Protocol):
-    """Receives progress: a stage, how much of it is done, how much there is, and its cost so far."""
+    """Receives progress: a stage, its done and total parts, its cost."""
 
     def __call__(self, stage: str, done: int, total: int, cost: str = "") -> object:
         """Receive one update."""
@@ -31,14 +31,7 @@ def no_progress(*_: object, **__: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Turn(Generic[Shown]):
-    """One situation.
-
-    Attributes:
-        user_id: the user.
-        shown: the situation.
-        learns: the arm learns from the reply; False in a test.
-        asks: the arm may ask the user a question first.
-    """
+    """One situation; the arm may learn, and may ask a question first."""
 
     user_id: str
     shown: Shown
@@ -48,7 +41,7 @@ class Turn(Generic[Shown]):
 
 @dataclass(frozen=True, slots=True)
 class Retry(Generic[Shown, Reply]):
-    """A user's reply to a question: the arm learns from it, and answers this turn instead."""
+    """An answer to a question, and the turn to answer then."""
 
     reply: Reply
     turn: Turn[Shown]
@@ -74,7 +67,7 @@ async def simulate(
     progress: Progress = no_progress,
     stage: str = "choices",
 ) -> None:
-    """Run turns one after another; `record` receives each turn before the arm learns from it."""
+    """Run turns in order; `record` precedes learning."""
     for done, turn in enumerate(turns):
         progress(stage, done, len(turns))
         answer = await arm.answer(turn)
@@ -91,7 +84,7 @@ async def simulate(
 
 
 async def side_by_side(things: Iterable[Thing], work: Callable[[Thing], Awaitable[object]], concurrency: int) -> None:
-    """Do work for each thing, several at a time, started in their order.
+    """Do work for each thing, several at a time, in order.
 
     The first error stops all of it and is raised unchanged.
     """

@@ -1,4 +1,4 @@
-"""The product as an arm: skills that rank and learn by the steps of the worker's agents, with parts left out."""
+"""The product as an arm, with parts left out."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ from streams.policies import DEFAULT_PRIVACY as PRIVACY
 
 
 class RankBy(StrEnum):
-    """The ranker when a choice is measured; the user is always shown the mix, and the skill learns from that list.
+    """The ranker that is measured; users always see the mix.
 
     `skill` is the skill alone, `fixed` the sum of the skill and the community with the weights of a new domain, `mix`
     the sum with the weights as learned so far.
@@ -42,17 +42,9 @@ class RankBy(StrEnum):
 class Rule:
     """The parts of the pipeline that an arm has.
 
-    Attributes:
-        name: its name in `--arm` and reports.
-        description: one line.
-        ranks: the skill ranks.
-        learns: the skill learns from choices and visits; else it stays as it begins.
-        from_history: the skill starts from the user's statistics; else from nothing.
-        retrieves: the community's facets, companions and popularity count.
-        propagates: other users' choices reach the user; else only the user's own memory is read.
-        evolve: how a choice changes a skill.
-        reason: makes the proposals for a choice; a new one for each run.
-        counts: lines rank by their counts; else by their tiers.
+    Without `from_history` skills start from nothing; `retrieves` uses the community's facets, companions and
+    popularity, without `propagates` only from the user's own memory; `reason` makes a new reasoner for each run;
+    without `counts` lines rank by their tiers.
     """
 
     name: str
@@ -89,19 +81,14 @@ STREAM_RULES: Mapping[str, Rule] = {
 
 @dataclass(frozen=True)
 class RankedArm:
-    """An arm's answer to a choice.
-
-    Attributes:
-        orders: the candidates' ids, best first, by ranker; empty for a visit without a list.
-        features: the parts of the shown list's scores, which weights learn from.
-    """
+    """Orders of ids by ranker (none without a list), and features."""
 
     orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     features: Features | None = None
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The order that the user is shown; empty for a visit without a list."""
+        """The shown order; empty for a visit without a list."""
         return self.orders.get(RankBy.MIX, ())
 
     def place(self, choice: Choice, by: str) -> int:
@@ -111,14 +98,7 @@ class RankedArm:
 
 @dataclass
 class _Player:
-    """One user in a run.
-
-    Attributes:
-        usual: the share of other users' items with a fact, in 1/1024.
-        profile: the counts for the prior.
-        skill: as it is now.
-        chosen: the number of choices from lists so far.
-    """
+    """One user in a run; `usual` has population shares in 1/1024."""
 
     usual: Mapping[str, int]
     profile: Profile | None
@@ -128,11 +108,7 @@ class _Player:
 
 @dataclass(frozen=True, slots=True)
 class PlayedChoice:
-    """One choice as it was played: enough to play it again elsewhere.
-
-    Attributes:
-        order: the candidates' ids as the user was shown them, best first; empty for a visit without a list.
-    """
+    """One played choice with its list, enough to play it again."""
 
     user_id: str
     choice: Choice
@@ -140,19 +116,11 @@ class PlayedChoice:
 
 
 class SkillArm:
-    """Skills that rank and learn as in the worker. Answers turns of choices, and learns from taken items.
+    """Skills that rank and learn as in the worker.
 
-    Args:
-        rule: its parts.
-        plan: the players and their past.
-        by: the rankers to measure, besides the mix.
-        weighs: the weights learn; else they stay at their start values, as an operator freezes them.
-        profiles: the counts for the prior; by default those of the plan's past.
-        shares: slim skills prefer what few of the domain's users have.
-        slim_tokens: the budget of slim skills.
-
-    Attributes:
-        played: all choices, measured or not, in the order in which they went.
+    `by` names rankers to measure besides the mix. Unless the arm `weighs`, weights stay at their start values, as an
+    operator freezes them. `profiles` are counted from the plan's past by default; with `shares`, slim skills prefer
+    what few of the domain's users have. `played` has all choices in order.
     """
 
     def __init__(
@@ -207,7 +175,7 @@ class SkillArm:
             self._weigh(player, contrast)
 
     async def rank(self, user_id: str, choice: Choice, instruction: str = "") -> RankedArm:
-        """The orders of a list by each ranker, with skill and weights as they are now."""
+        """The orders of a list by each ranker, now."""
         skill = self._players[user_id].skill
         items = [self.plan.facts[item_id] for item_id in choice.candidates]
         spoken = self._rank.features_of(items, self._rank.lines(skill), choice.context, choice.popularity)
@@ -218,7 +186,7 @@ class SkillArm:
         return RankedArm({by: found.order for by, found in weighed.items()}, weighed[RankBy.MIX].features)
 
     def slim(self, user_id: str, skill: PolicySkill | None = None, tokens: int | None = None, task: str = "") -> str:
-        """The text of a slim skill, as the worker extracts it for a task."""
+        """A slim skill's text for a task, as in the worker."""
         rank = self._rank if tokens is None else replace(self._rank, slim_tokens=tokens)
         shares = self.plan.populations[user_id].shares
         return rank.extract(skill or self._players[user_id].skill, task, shares).record.text
@@ -233,7 +201,7 @@ class SkillArm:
                 return self.weights
 
     def _begin(self, user_id: str, profiles: Mapping[str, Profile] | None) -> _Player:
-        """A player after their history: the profile is counted, the skill starts from it."""
+        """A player after their history, with profile and skill."""
         profile: Profile | None = None
         if profiles is not None:
             profile = profiles.get(user_id)
@@ -294,7 +262,7 @@ class SkillArm:
         self._players[user_id].skill = (await learn(self.rule.evolve, self._reason, state, contrast)).skill
 
     def _weigh(self, player: _Player, contrast: Contrast) -> None:
-        """Learn the domain's weights from a choice, before the next choice of any user."""
+        """Learn the domain's weights, before anyone's next choice."""
         player.chosen += 1
         held = self._learned or weigh.initial_weights(self.plan.domain, contrast)
         outcome = weigh.outcome_of(contrast, self.weights, player.chosen, b"", held.version)
@@ -303,7 +271,7 @@ class SkillArm:
             self.weights = weigh.rank_weights(self._learned)
 
     def _visit(self, user_id: str, player: _Player, taken: Visit) -> None:
-        """Count a visit without a list for the prior, and in the skill once there is one."""
+        """Count a visit without a list, for prior and skill."""
         visit = self._interaction(user_id, taken)
         player.profile = self._counted(player.profile, visit)
         if not player.skill.version:

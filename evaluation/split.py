@@ -1,4 +1,4 @@
-"""Splits a data set by the paper's protocol (3.1): a user's last visit is tested against nine negatives.
+"""Splits a data set by the paper's protocol (3.1).
 
 It avoids common leaks: every test user's last visit is missing from training, whichever users are sampled; negatives
 and presentation are drawn per user; another edition of the answer is neither in the user's training nor among the
@@ -29,14 +29,7 @@ FILES = {Negatives.UNIFORM: "eval_candidates.jsonl.gz", Negatives.POPULAR: "eval
 
 @dataclass(frozen=True)
 class Case:
-    """One test ranking: a user, and candidates of which they took exactly one.
-
-    Attributes:
-        user_id: the user's id.
-        candidates: the candidates' ids in the order of presentation, shuffled by the run's seed and the user's id.
-        instruction: the user's request, if the data has it.
-        seed: the seed of everything drawn for this case.
-    """
+    """A user, and shuffled candidates of which they took one."""
 
     user_id: str
     candidates: tuple[str, ...]
@@ -46,16 +39,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Split:
-    """One data set, split into training visits and test cases. Arms see this but never the answers.
-
-    Attributes:
-        data: the data set's name in reports.
-        domain: the items' domain, which names the parser.
-        items, facts: the catalogue, raw and parsed.
-        training: every user's training visits, oldest first, without a tested user's last one.
-        cases: the test cases, one per user.
-        candidates: how the cases' negatives are drawn.
-    """
+    """Training visits, oldest first, and test cases, without the answers."""
 
     data: str
     domain: str
@@ -67,7 +51,7 @@ class Split:
 
     @property
     def fingerprint(self) -> str:
-        """Identifies the training visits: equal for two splits that train on the same visits."""
+        """Identifies the training visits."""
         digest = hashlib.sha256()
         for user_id in sorted(self.training):
             digest.update("\0".join((user_id, *(visit.item_id for visit in self.training[user_id]), "\n")).encode())
@@ -75,11 +59,7 @@ class Split:
 
 
 class Answers(dict[str, str]):
-    """The item that each case's user took, by the user's id.
-
-    Attributes:
-        notes: the changes that avoid leaks, and how often each was made.
-    """
+    """The taken item by user; `notes` count changes against leaks."""
 
     def __init__(self, targets: Mapping[str, str], notes: Mapping[str, int]) -> None:
         super().__init__(targets)
@@ -88,7 +68,7 @@ class Answers(dict[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class GivenCandidates:
-    """A line of a file of candidates: the item that the user took, and the other candidates."""
+    """A line of a file of candidates."""
 
     target: str
     negatives: tuple[str, ...]
@@ -115,17 +95,10 @@ def read(
     *,
     domain: str | None = None,
 ) -> tuple[Split, Answers]:
-    """Read a data set and split it.
+    """Read and split a data set in any layout of `sager import`.
 
     Test users and candidates are those of the folder's file of candidates if it has one. Otherwise every user with at
     least `MIN_VISITS` visits is tested against nine items that they never visited.
-
-    Args:
-        path: a folder in any layout that `sager import` reads.
-        candidates: the kind of negatives.
-        users: test only a sample of this size; training does not depend on it.
-        seed: the seed of the sample, the draws and the presentation.
-        domain: the items' domain, overriding their own.
 
     Raises:
         DataSetError: the folder cannot be read.
@@ -165,11 +138,7 @@ def read(
 
 
 def given(path: Path, kind: Negatives, data: Dataset) -> dict[str, GivenCandidates] | None:
-    """The lines of the folder's file of candidates, by user; None if there is no such file.
-
-    Raises:
-        QualityError: a line is broken or does not fit the data.
-    """
+    """The lines of the file of candidates, by user, if any."""
     file = path / FILES[kind]
     if not file.is_file():
         return None
@@ -218,7 +187,7 @@ def _rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _long_enough(data: Dataset, catalogue: _Catalogue) -> dict[str, None]:
-    """The users with enough visits, and with enough unvisited items in the catalogue."""
+    """The users with enough visits and enough unvisited items."""
     return {
         user_id: None
         for user_id, visits in data.histories.items()

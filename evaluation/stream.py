@@ -1,4 +1,4 @@
-"""The stream evaluation: users' choices one after another, learned from by the worker's own steps, in one process."""
+"""The stream evaluation: choices one after another, in one process."""
 
 import random
 import time
@@ -16,13 +16,7 @@ from streams.importers import Visit
 
 @dataclass
 class StreamResult:
-    """The outcome of one arm on a plan.
-
-    Attributes:
-        arm: the arm, with the choices that it played, and all skills and weights after the last one.
-        places: by ranker; only choices from lists that came about as lists would.
-        cpu_seconds: the time of ranking and learning.
-    """
+    """One arm's outcome: places by ranker, of shown lists only."""
 
     arm: SkillArm
     places: dict[RankBy, dict[str, dict[int, int]]]
@@ -30,7 +24,7 @@ class StreamResult:
 
 
 def interleaved(choices: Mapping[str, Sequence[Choice]], seed: int) -> list[Turn[Choice]]:
-    """All choices as turns in a random order that keeps each user's own: users come side by side, as in a stream."""
+    """Choices of all users in a random order, each user's kept."""
     order = [user_id for user_id in sorted(choices) for _ in choices[user_id]]
     random.Random(f"{seed}/interleaved").shuffle(order)
     waiting = {user_id: iter(of_user) for user_id, of_user in choices.items()}
@@ -38,7 +32,7 @@ def interleaved(choices: Mapping[str, Sequence[Choice]], seed: int) -> list[Turn
 
 
 def choose(turn: Turn[Choice], answer: object) -> Visit:
-    """The user model of data sets: users take what they took, whatever the order."""
+    """The user model of data sets: repeat the recorded choice."""
     del answer
     return turn.shown.taken
 
@@ -70,7 +64,7 @@ async def simulate_user(
 
 
 def lines_of(plan: Plan, results: Sequence[StreamResult], by: RankBy, seed: int) -> list[dict[str, Any]]:
-    """The figures of all arms on a plan by one ranker, one object per arm."""
+    """One object per arm with its figures by a ranker."""
     places: dict[str, Places] = {result.arm.name: result.places[by] for result in results}
     found: list[dict[str, object]] = []
     for result in results:

@@ -1,4 +1,4 @@
-"""SAGER's arms of the paper's protocol: the worker's stages on a split, by the same operators.
+"""SAGER's arms of the paper's protocol, by the worker's operators.
 
 They replay the test users' last `tau` training visits as choices (warm-up), which evolve the skill; then skills are
 frozen. No user's warm-up changes what another one is shown.
@@ -31,14 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ArmOptions:
-    """The command line's options for arms; each arm uses those that concern it.
+    """The command line's options for arms.
 
-    Attributes:
-        seed: the seed of an arm's random draws.
-        tau: the rounds of warm-up in which a skill evolves before it is frozen (paper 3.1).
-        slim_tokens: the budget of a slim skill.
-        concurrency: the number of users who warm up at once if an arm waits for an endpoint.
-        replies: the store of LLM replies and the budget of new ones; None: no store, no budget.
+    `tau` is the number of warm-up rounds in which a skill evolves before it is frozen (paper 3.1); `concurrency` the
+    users who warm up at once if an arm waits for an endpoint; without `replies` there is no store and no budget.
     """
 
     seed: int = 0
@@ -66,7 +62,7 @@ class FrozenArm:
 
 
 class WarmedUp(FrozenArm):
-    """Skills that count the whole training history, then replay its last visits as choices among uniform lists."""
+    """Skills that count all training, then replay the last visits."""
 
     concurrency = 1
 
@@ -156,7 +152,7 @@ class WarmedUp(FrozenArm):
 
 
 class StreamedArm(FrozenArm):
-    """The product as it ships: the stream up to a user's last training visit, and then the case.
+    """The product as it ships: the stream up to the case.
 
     All but a test user's last `tau` training visits are history, and those come as choices from lists drawn like those
     of the cases: the worth of popularity depends on how lists come about, and the weights learn it from them. A visit

@@ -1,4 +1,4 @@
-"""Makes what the Helm chart repeats of other files: its schema of values, from the settings, and its README's table.
+"""Generates the Helm chart's schema and its README's table.
 
     python -m infra.chart
 
@@ -20,31 +20,24 @@ from streams.settings import Settings
 
 CHART = ROOT / "infra" / "helm" / "sager"
 SCHEMA, README, VALUES = CHART / "values.schema.json", CHART / "README.md", CHART / "values.yaml"
+# `make helm` puts it here.
 HELM = ROOT / ".helm" / "helm"
-"""Where `make helm` puts it."""
+# The default Kubernetes version for rendering: a helm built by `go install` has none.
 KUBERNETES = "1.33.0"
-"""The default Kubernetes version for rendering: a helm built by `go install` has none."""
 PLACE, END = "<!-- values -->\n", "<!-- end -->"
 
+# Settings that the templates decide.
 FIXED = frozenset({"data_dir", "duckdb", "embedded", "group", "http_host", "http_port", "metrics_host", "metrics_port"})
-"""Settings that the templates decide."""
+# Settings that come out of a Secret, as variables and as files.
 STRINGS = frozenset(
     {"kafka_sasl_password", "kafka_ssl_key_password", "chain_key", "pseudonym_key", "llm_api_key"}
     | {"console_metrics_token"}
 )
 FILES = frozenset(
-    {
-        "kafka_ssl_ca",
-        "kafka_ssl_certificate",
-        "kafka_ssl_key",
-        "http_tokens",
-        "http_certificate",
-        "http_key",
-        "vouched",
-        "webhooks",
-    }
+    {"kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key"}
+    | {"http_tokens", "http_certificate", "http_key", "vouched", "webhooks"}
 )
-"""Settings that come out of a Secret, as variables and as files."""
+# Values whose default does not determine their type, by name.
 _OPEN: dict[str, dict[str, Any]] = {
     "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
     "labels": {"type": "object", "additionalProperties": {"type": "string"}},
@@ -59,14 +52,13 @@ _OPEN: dict[str, dict[str, Any]] = {
     "pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
     "maxUnavailable": {"type": ["integer", "string"]},
 }
-"""Values whose default does not tell what they may be, by name."""
 _LEAST = {"replicas": 1, "min": 1, "max": 0, "lag": 1, "scaleDownSeconds": 0, "port": 1}
 _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 _LINE = re.compile(r"^(?P<indent> *)(?P<name>\w+):(?P<rest>.*)$")
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of the chart's values: unknown names are refused, and settings as the processes refuse them."""
+    """The JSON Schema of the chart's values, without unknown names."""
     described = Settings.model_json_schema(by_alias=False)
     mine = {name: each for name, each in described["properties"].items() if name not in FIXED | STRINGS | FILES}
     known = {name: {key: value for key, value in each.items() if key != "title"} for name, each in mine.items()}
@@ -92,7 +84,7 @@ def schema() -> dict[str, Any]:
 
 
 def _of(value: Any, name: str = "") -> dict[str, Any]:
-    """What a value may be, by its default."""
+    """The schema of a value, by its default."""
     if name in _OPEN:
         return _OPEN[name]
     if isinstance(value, Mapping):
@@ -105,18 +97,15 @@ def _of(value: Any, name: str = "") -> dict[str, Any]:
 
 
 def table() -> str:
-    """The chart's values as a Markdown table: each value that a comment describes, with its default."""
+    """The chart's described values with defaults, as a Markdown table."""
     defaults = yaml.safe_load(VALUES.read_text(encoding="utf-8"))
     rows = ["| value | default | what it is |", "| --- | --- | --- |"]
     for path, described in _described(VALUES.read_text(encoding="utf-8").splitlines()):
         value: Any = defaults
         for name in path:
             value = value[name]
-        shown = (
-            ""
-            if isinstance(value, Mapping) and value and path[-1] in ("settings", "pods")
-            else f"`{json.dumps(value)}`"
-        )
+        is_open = value and path[-1] in ("settings", "pods")
+        shown = "" if is_open else f"`{json.dumps(value)}`"
         rows.append(f"| `{'.'.join(path)}` | {shown} | {described} |")
     return "\n".join(rows)
 
@@ -151,14 +140,14 @@ def files() -> dict[Path, str]:
 
 
 def helm() -> str | None:
-    """The helm of this machine: that of `make helm`, or an installed one."""
+    """The helm of `make helm`, or an installed one."""
     return str(HELM) if HELM.is_file() else shutil.which("helm")
 
 
 def rendered(
     helm_at: str, *values: Path, version: str = KUBERNETES, more: tuple[str, ...] = ()
 ) -> list[dict[str, Any]]:
-    """Return all documents of the chart with these files of values, hooks and tests included.
+    """Return all documents of the chart with these values.
 
     Raises:
         ValueError: helm refuses them; the message is its own.
@@ -167,7 +156,7 @@ def rendered(
     command = [helm_at, "template", "trial", str(CHART), "--namespace", "sager", "--kube-version", version]
     done = subprocess.run([*command, *files, *more], capture_output=True, text=True, check=False)
     if done.returncode:
-        # It also tells of each symbolic link that it follows.
+        # It also reports each symbolic link that it follows.
         raise ValueError("\n".join(line for line in done.stderr.splitlines() if "symbolic link" not in line))
     return [each for each in yaml.safe_load_all(done.stdout) if each]
 

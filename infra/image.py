@@ -1,4 +1,4 @@
-"""Builds and tries infra/Dockerfile without Docker: its build stage in an empty folder, then the image's commands.
+"""Builds and tries infra/Dockerfile without Docker.
 
     python -m infra.image
 
@@ -12,6 +12,7 @@ Not covered: the base image itself, the second stage's RUN (it creates the user)
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,22 +20,59 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from infra.compose import ROOT
-from infra.dockerfile import FILE, Stage, stages
-from infra.running import USER, Running
+from infra.compose import ROOT, USER, Running
 from streams.local.broker import EmbeddedBroker
 
+FILE = Path(__file__).with_name("Dockerfile")
+KNOWN = {"CMD", "COPY", "ENTRYPOINT", "ENV", "FROM", "LABEL", "RUN", "STOPSIGNAL", "USER", "WORKDIR"}
 ABSOLUTE = re.compile(r"(?<![\w./$-])/(?=\w)")
+# Variables of this machine's environment that are passed on: those for downloading packages.
 MACHINE = re.compile(r"(PIP|UV)_\w+|\w*_proxy|SSL_CERT_\w+", re.IGNORECASE)
-"""Variables of this machine's environment that are passed on: those for downloading packages."""
+# Variables of the image that are dropped, so that cached packages are not downloaded again.
 CACHES = {"PIP_NO_CACHE_DIR", "UV_NO_CACHE", "UV_LINK_MODE"}
-"""Variables of the image that are dropped, so that cached packages are not downloaded again."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage: each instruction with its arguments."""
+
+    image: str
+    name: str
+    instructions: list[tuple[str, str]] = field(default_factory=list)
+
+    def of(self, instruction: str) -> list[str]:
+        """The arguments of each instruction of this kind."""
+        return [rest for word, rest in self.instructions if word == instruction]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that ENV sets."""
+        return dict(pair.split("=", 1) for rest in self.of("ENV") for pair in shlex.split(rest))
+
+
+def stages(text: str) -> list[Stage]:
+    """Return the stages; ValueError for an unsupported instruction."""
+    without_comments = re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE)
+    found: list[Stage] = []
+    for line in without_comments.replace("\\\n", " ").splitlines():
+        word, _, rest = line.strip().partition(" ")
+        if not word:
+            continue
+        if word not in KNOWN:
+            raise ValueError(f"infra/Dockerfile: {word} is not supported by infra/image.py")
+        if word == "FROM":
+            image, _, name = rest.partition(" AS ")
+            found.append(Stage(image, name))
+        else:
+            found[-1].instructions.append((word, " ".join(rest.split())))
+    return found
 
 
 def main() -> int:
-    """Builds and runs; prints the time of each step and the size of the result."""
+    """Build and run; print times and the size."""
     first, last = stages(FILE.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(prefix="sager-image-") as name:
         root = Path(name)
@@ -63,7 +101,7 @@ def main() -> int:
 
 
 def _build(stage: Stage, root: Path, python: str) -> None:
-    """Carries out the stage's COPY and RUN, in order, in the folder that WORKDIR names."""
+    """Run the stage's COPY and RUN in the WORKDIR's folder."""
     base = root / "usr" / "local"
     with _step("base image"):
         subprocess.run([python, "-m", "venv", str(base)], check=True)
@@ -92,7 +130,7 @@ def _copy(source: Path, target: Path, *, whole: bool) -> None:
 
 
 def _copied(stage: Stage, root: Path) -> set[Path]:
-    """The top folders that the last stage copies from the build; they stay where they are."""
+    """The top folders that the last stage copies."""
     kept = set()
     for rest in stage.of("COPY"):
         _, source, target = rest.split()
@@ -112,7 +150,7 @@ def _environment(stage: Stage, root: Path, path: str) -> dict[str, str]:
         **machine,
         **home,
         "PATH": path,
-        # The settings name volumes: each service has its own, see `infra.running`.
+        # The settings name volumes: each service has its own, see `infra.compose`.
         **{
             name: value if name.startswith("SAGER_") else _rooted(value, root).replace("$PATH", path)
             for name, value in given.items()
@@ -125,7 +163,7 @@ def _rooted(text: str, root: Path) -> str:
 
 
 def _base_python(image: str) -> str:
-    """A Python of the image's version, preferably one that other users may run."""
+    """A Python of the image's version, preferably executable by all."""
     version = ".".join(image.removeprefix("python:").split(".")[:2])
     names = [shutil.which(f"python{version}", path="/usr/local/bin:/usr/bin"), getattr(sys, "_base_executable", "")]
     can = [name for name in names if name and _runs(name, version)]

@@ -1,4 +1,4 @@
-"""Writes the tables of the reference pages from the code: settings, metrics, commands and topics.
+"""Writes the reference pages' tables from the code.
 
     python -m infra.reference
 
@@ -51,7 +51,7 @@ def default_of(setting: str) -> str:
 
 
 def settings() -> Iterator[tuple[str, ...]]:
-    """Yield each setting with its default, as a variable has it, and its description."""
+    """Yield each setting with its default and description."""
     yield "setting and default", "meaning"
     for name, field in Settings.model_fields.items():
         value = default_of(name)
@@ -91,7 +91,7 @@ def name_of(metric: MetricWrapperBase) -> str:
 
 
 def commands() -> Iterator[tuple[str, ...]]:
-    """Yield each command with its short help, or the first sentence of its help."""
+    """Yield each command with its short help or first sentence."""
     yield "command", "effect"
 
     def walk(command: Any, path: str) -> Iterator[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""From a tag to wheels: check, build in a fresh clone, install into fresh environments, run (docs/releasing.md).
+"""Checks, builds, installs and runs what a tag would release.
 
     python -m infra.release --tag v0.2.0 --out dist
 
@@ -19,12 +19,12 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 ROOT = Path(__file__).parents[1]
+# The distributions of a release, with their folders.
 DISTRIBUTIONS = {
     "sager-streams": Path(),
     "sager-client": Path("clients/python"),
     "sager-language": Path("packages/language"),
 }
-"""What a release consists of, and where it is built."""
 SECTION = re.compile(
     r"^## \[(?P<name>[^\]]+)\](?: - (?P<date>\d{4}-\d\d-\d\d))?[^\n]*\n(?P<text>.*?)(?=^## |\Z)",
     re.MULTILINE | re.DOTALL,
@@ -32,11 +32,11 @@ SECTION = re.compile(
 
 
 class CannotRelease(Exception):
-    """The tag is not fit for a release; says everything that is wrong with it."""
+    """The tag is not fit for a release, for these reasons."""
 
 
 def sections(changelog: str) -> dict[str, tuple[str | None, str]]:
-    """Date and text of each section of a changelog, by version; `Unreleased` has no date."""
+    """Date (none for `Unreleased`) and text of each changelog section."""
     return {found["name"]: (found["date"], found["text"].strip()) for found in SECTION.finditer(changelog)}
 
 
@@ -73,7 +73,7 @@ def problems(source: Path, tag: str) -> list[str]:
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:
-    """What a command prints. A command that fails ends the release with its output."""
+    """Return a command's output; CannotRelease if it fails."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "SAGER_", "VIRTUAL_ENV"))}
     done = subprocess.run(
         [str(part) for part in command], cwd=cwd, env=clean | environment, capture_output=True, text=True, check=False
@@ -85,7 +85,7 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 
 def build(source: Path, into: Path) -> list[Path]:
-    """An sdist and a wheel, the wheel from the sdist, with the commit's time in both."""
+    """Build an sdist, and a wheel of it, reproducibly."""
     moment = run("git", "log", "-1", "--format=%ct", cwd=source)
     run(
         *(uv(), "build", "--quiet", "--no-build-isolation", "--python", sys.executable),
@@ -102,7 +102,7 @@ def uv() -> Path:
 
 
 def installed(files: list[Path], at: Path) -> Path:
-    """Install a wheel into a fresh environment, and return the folder of its programs."""
+    """Install a wheel into a fresh environment; return its programs."""
     (wheel,) = (file for file in files if file.suffix == ".whl")
     run(uv(), "venv", "--quiet", "--python", sys.executable, at, cwd=at.parent)
     run(uv(), "pip", "install", "--quiet", "--python", at, wheel, cwd=at.parent)
@@ -110,7 +110,7 @@ def installed(files: list[Path], at: Path) -> Path:
 
 
 def try_streams(programs: Path, version: str, folder: Path) -> None:
-    """What an installed pipeline must do without a broker, in a folder that knows nothing of the sources."""
+    """Try an installed pipeline, without a broker and the sources."""
     printed = run(programs / "sager", "--version", cwd=folder)
     if printed != f"sager {version}":
         raise CannotRelease(f"`sager --version` says {printed!r} instead of {version}")
@@ -131,11 +131,7 @@ def try_library(name: str, programs: Path, version: str, folder: Path) -> None:
 
 
 def release(tag: str, out: Path | None, repository: Path = ROOT) -> None:
-    """Do all that a release needs short of publishing it.
-
-    Raises:
-        CannotRelease: the tag is not there, is not fit, or what was built from it does not work.
-    """
+    """Do all of a release but publishing; CannotRelease if unfit."""
     with tempfile.TemporaryDirectory(prefix="sager-release-") as temporary:
         work = Path(temporary)
         source = work / "source"

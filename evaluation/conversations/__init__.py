@@ -1,1 +1,1 @@
-"""What cards hold after conversations, and what they must not hold: played, matched with the truth, and counted."""
+"""The correct and forbidden content of cards after conversations."""

@@ -1,4 +1,4 @@
-"""Figures of cards: each line is matched with the preference that it shares most with, and then counted."""
+"""Figures of cards, whose lines are matched with the truth."""
 
 import re
 from collections import Counter
@@ -25,14 +25,10 @@ _MIN_WHOLE: Final = 7
 
 @dataclass
 class Totals:
-    """The outcome of a folder of persons.
+    """The sums over a folder of persons.
 
-    Attributes:
-        counts: sums over persons, from which the shares follow.
-        groups: preferences that stand, and those found, by type and by kind of conversation.
-        unreadable: files without a person, with the reason.
-        failed: persons who could not be played, with the error: a fault of ours.
-        skipped: counts of unreadable parts of the others, by reason.
+    `groups` count preferences that stand, and those found, by type and by kind of conversation. `failed` persons could
+    not be played, which is a fault of ours; `skipped` counts unreadable parts by reason.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -176,14 +172,7 @@ async def run(
     concurrency: int = 1,
     tell: Callable[[int], object] = int,
 ) -> Totals:
-    """Play persons, several at a time, and sum up.
-
-    Args:
-        persons: the persons, as they are read.
-        listen: understands a chunk.
-        concurrency: more than one is of use only with a model.
-        tell: receives the number of persons and unreadable files done.
-    """
+    """Play persons concurrently and sum up; `tell` receives the number done."""
     found, done = Totals(), 0
 
     async def play(who: Person | Unreadable) -> None:
@@ -205,7 +194,7 @@ async def run(
 
 
 def judged_lines(played: Conversation, truths: Sequence[Truth]) -> _Judged:
-    """The lines of the card, each with its verdict and the fact that it was matched with."""
+    """The card's lines, each with its verdict and matching fact."""
     lines = () if played.card is None else played.card.lines
     return [(line, *verdict_on(line, truths)) for line in lines]
 
@@ -223,7 +212,7 @@ def stored(played: Conversation) -> str:
 
 
 def kept_values(values: Iterable[str], played: Conversation) -> list[str]:
-    """The values of which a part is stored: all of it, however it is spaced, or a number or word of it alone."""
+    """The values of which any identifying part is stored."""
     # Not the words of ids and times, which are no person's.
     texts = [f"{line.dimension} {line.value} {line.words} {line.line_id}" for line in held_lines(played)]
     texts += [change.reason for diff in played.log for change in diff.changes]
@@ -233,7 +222,7 @@ def kept_values(values: Iterable[str], played: Conversation) -> list[str]:
 
 
 def is_kept(value: str, words: frozenset[str], whole: str) -> bool:
-    """True if a part of a value is among these words, or all of it in a text without spaces.
+    """True if the value, or an identifying part, is stored.
 
     >>> is_kept("M-4711-X", frozenset({"tea", "4711"}), ""), is_kept("DE 12 34 56 78", frozenset(), "iamde12345678")
     (True, True)

@@ -1,4 +1,4 @@
-"""Invents people in the layout of PersonaMem-v2's raw files, by templates and a seed, so that the truth is known.
+"""Invents people in PersonaMem-v2's layout, so that the truth is known.
 
 Each has stated and implied preferences, some of them updated and some to be forgotten; other people's preferences;
 numbers and illnesses that must not be kept; and conversations that only look as if they taught something: suggestions
@@ -25,7 +25,7 @@ Element = dict[str, Any]
 
 
 def write(folder: Path, people: int = PEOPLE, seed: int = 0, *, held_out: bool = False) -> list[Path]:
-    """Write a file for each person, as `raw_data_invented_persona0.json`; the same seed writes the same bytes."""
+    """Write a file for each person; a seed reproduces the bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for place in range(people):
@@ -43,13 +43,7 @@ def person(place: int, seed: int = 0, *, held_out: bool = False) -> dict[str, An
 
 
 class _Maker:
-    """Makes one person.
-
-    Args:
-        draw: the source of chance.
-        language: `en` or `de`.
-        held_out: use the templates that are held out.
-    """
+    """Makes one person, from the held-out templates if so asked."""
 
     def __init__(self, draw: random.Random, language: str, *, held_out: bool) -> None:
         self._draw = draw

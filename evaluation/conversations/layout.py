@@ -1,4 +1,4 @@
-"""Persons with their conversations, in the layout of the raw files of PersonaMem-v2: one person per file.
+"""Persons and conversations in the layout of PersonaMem-v2, one per file.
 
 Missing values count as nothing; values of an unexpected type are skipped and counted. An unreadable file stops no
 other.
@@ -53,16 +53,8 @@ class SpokenTurn:
 class Talk:
     """One conversation, and the truth behind it.
 
-    Attributes:
-        kind: such as `personal_email`.
-        about: its purpose.
-        preference: in the third person, such as "Enjoys early walks"; for FORGET the one to be forgotten.
-        turns: the turns.
-        of_others: it is another person's preference.
-        before: the preference that this one replaces.
-        strength: `said` or `implied`, if the file has it.
-        secret: a value that the person mentions here and that must not be kept.
-        pref_type: such as `stereotypical_pref`.
+    `preference` is in the third person, such as "Enjoys early walks"; for FORGET it is the one to be forgotten.
+    `before` is the preference that it replaces, `secret` a value that must not be kept, `strength` `said` or `implied`.
     """
 
     kind: str
@@ -78,14 +70,10 @@ class Talk:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """The person of a file.
+    """The person of a file, with talks in order.
 
-    Attributes:
-        user_id: unique over the folder.
-        talks: in the order in which they were held.
-        sensitive: values that must not be kept, by name.
-        described: likes of the person apart from any conversation.
-        skipped: counts of unreadable parts, by reason.
+    `sensitive` values must not be kept; `described` are likes apart from any conversation; `skipped` counts unreadable
+    parts by reason.
     """
 
     user_id: str
@@ -104,11 +92,7 @@ class Unreadable:
 
 
 def read(folder: Path, most: int | None = None) -> Iterator[Person | Unreadable]:
-    """The persons of a folder and of the folders below, by file name, at most so many.
-
-    Raises:
-        QualityError: there is no file of a person.
-    """
+    """The persons below a folder, by file name; QualityError if none."""
     count = 0
     for path in files(folder):
         try:
@@ -122,11 +106,7 @@ def read(folder: Path, most: int | None = None) -> Iterator[Person | Unreadable]
 
 
 def files(folder: Path) -> list[Path]:
-    """The files of persons in a folder, `persona9` before `persona10`.
-
-    Raises:
-        QualityError: there is none.
-    """
+    """The files of persons, `persona9` before `persona10`; QualityError if there is none."""
     if paths := sorted(folder.rglob(FILES), key=_natural):
         return paths
     raise QualityError(f"{folder} has no file {FILES}; see docs/datasets.md for the layout")
@@ -137,11 +117,7 @@ def _natural(path: Path) -> list[int | str]:
 
 
 def _persons(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The persons of one file with their ids.
-
-    Raises:
-        ValueError: the file has none.
-    """
+    """The file's persons with their ids; ValueError if none."""
     if path.stat().st_size > MAX_FILE_BYTES:
         raise ValueError(f"larger than {MAX_FILE_BYTES:,} bytes")
     document = json.loads(path.read_text(encoding="utf-8-sig", errors="replace"))
@@ -185,7 +161,7 @@ def person(user_id: str, document: Mapping[str, Any]) -> Person:
 
 
 def in_order(talks: Sequence[Talk]) -> tuple[Talk, ...]:
-    """The talks in the file's order, but none before the one that it replaces or takes back.
+    """The talks in file order, but none before its predecessor.
 
     A file is sorted by kind of conversation, so an update may stand in an earlier kind than its original.
     """
@@ -232,7 +208,7 @@ def _talk(kind: str, element: Mapping[str, Any]) -> Talk | None:
 
 
 def turns_of(value: object) -> tuple[SpokenTurn, ...]:
-    r"""The turns of a conversation: objects with `role` and `content`, or one text with the speakers' names.
+    r"""The turns: objects with `role` and `content`, or one text.
 
     >>> [(turn.role.value, turn.text) for turn in turns_of("User: I ski.\nAssistant: Where?")]
     [('user', 'I ski.'), ('assistant', 'Where?')]
@@ -253,7 +229,7 @@ def turns_of(value: object) -> tuple[SpokenTurn, ...]:
 
 
 def _content(content: object) -> str:
-    """The words of a turn: a text, or the texts among parts that may also be pictures."""
+    """The words of a turn, without pictures."""
     if isinstance(content, list):
         parts = [part.get("text") if isinstance(part, dict) else part for part in content]
         content = "\n".join(part for part in parts if isinstance(part, str))
@@ -261,7 +237,7 @@ def _content(content: object) -> str:
 
 
 def _leaves(value: object, name: str = "") -> Iterator[tuple[str, object]]:
-    """Each value by its name, or by the names of the objects and its place in the list that contain it."""
+    """Each value by the path of names and places to it."""
     if isinstance(value, dict | list):
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _leaves(each, f"{name}-{key}" if name else str(key))

@@ -1,4 +1,4 @@
-"""Runs persons' conversations through the steps of the agent `listen`: the result is a card and its log.
+"""Runs conversations through the agent `listen`, to a card and log.
 
 As in the worker, turns are redacted on arrival, gathered to chunks, understood once per chunk, merged and folded, and
 forgotten lines go from the log too.
@@ -45,17 +45,10 @@ class ReaderChoice(StrEnum):
 
 @dataclass
 class Conversation:
-    """A person after all their conversations.
+    """A person after all their conversations, with the costs of listening.
 
-    Attributes:
-        person: the person.
-        card: None if nothing was ever learned.
-        log: the diffs, without the words of forgotten lines.
-        before: the lines that the card had before each talk.
-        chunks: how often something was thought over.
-        heard_tokens: of all turns, as they arrived.
-        model_tokens, calls: of a model.
-        seconds: by the clock.
+    `card` is None if nothing was ever learned; `log` has the diffs, without the words of forgotten lines; `before` has
+    the card's lines before each talk.
     """
 
     person: Person
@@ -81,12 +74,7 @@ def _no_vocabulary(domain: str) -> tuple[Fact, ...]:
 
 
 class ModelListener:
-    """Understands chunks with a model; by rules where its answer is unusable, which is counted.
-
-    Args:
-        client: the model's client, which keeps replies.
-        by: `MODEL` or `BOTH`.
-    """
+    """Understands chunks with a model, or by rules if it fails."""
 
     def __init__(self, client: CachedClient, by: ReaderChoice) -> None:
         self._by = by
@@ -105,7 +93,7 @@ class ModelListener:
 
 
 class _Listening:
-    """The agent `listen` for one person, as an arm: its answer to a talk is the card as it is before it."""
+    """The agent `listen` as an arm: it answers with the card."""
 
     def __init__(self, played: Conversation, listen: Listener) -> None:
         self._played, self._listen = played, listen
@@ -183,7 +171,7 @@ def utterances(user_id: str, place: int, talk: Talk) -> list[Utterance]:
 
 
 def _append(played: Conversation, diff: CardDiff) -> None:
-    """Append a diff to the log, sealed. If it erases lines, redact the log and fold the card again."""
+    """Append a sealed diff; redact the log if lines are erased."""
     played.card = with_sealed_diff(played.card, diff)
     assert played.card.last_diff is not None  # noqa: S101 - for the type
     played.log.append(played.card.last_diff)

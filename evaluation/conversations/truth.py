@@ -1,4 +1,4 @@
-"""The truth of a file about its person, and what a line of a card says by it, without a model.
+"""Matches the lines of cards with a file's truth, without a model.
 
 The rule behind the figures:
 
@@ -96,7 +96,7 @@ def stance_of(text: str) -> Stance:
 
 @lru_cache(maxsize=16_384)
 def claims(preference: str) -> tuple[Claim, ...]:
-    """The claims of a preference in the third person: one thing, or one and what it is preferred to.
+    """The claims of a preference: one thing, or one over another.
 
     >>> [(claim.stance.value, sorted(claim.words)) for claim in claims("Prefers tea over rum")]
     [('prefers', ['tea']), ('avoids', ['rum'])]
@@ -120,7 +120,7 @@ def _claims(words: frozenset[str], stance: Stance, rest: Sequence[str]) -> tuple
 
 
 def shared(one: frozenset[str], other: frozenset[str]) -> float:
-    """The share of two sets of words that is the same, from 0 to 1; 0 below the thresholds.
+    """The shared part of two word sets; 0 below the thresholds.
 
     >>> shared(content("morning runs"), content("long runs in the morning")), shared(content("tea"), content("coffee"))
     (0.8, 0.0)
@@ -133,7 +133,7 @@ def shared(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def agree(held: Iterable[Claim], wanted: Iterable[Claim], *, any_stance: bool = False) -> float:
-    """The share of the best two claims, of the same stance or of any."""
+    """The share of the best two claims, by default of one stance."""
     wanted = tuple(wanted)
     return max(
         (shared(a.words, b.words) for a in held for b in wanted if any_stance or a.stance is b.stance), default=0.0
@@ -162,15 +162,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """One fact about the person, as it is after the last talk.
+    """One fact about the person after the last talk.
 
-    Attributes:
-        preference: in the third person.
-        verdict: the meaning of a line that matches it.
-        said: the person states it plainly, not by implication.
-        own_words: most of its words are the person's.
-        pref_type: of the last conversation about it.
-        kind: of the same conversation.
+    `said`: stated plainly, not implied. `own_words`: most words are the person's. `pref_type` and `kind` are of the
+    last conversation about it.
     """
 
     preference: str
@@ -223,13 +218,13 @@ def occurs_in(talk: Talk) -> bool:
 
 
 def occurs_in_own_turns(talk: Talk) -> bool:
-    """True if most words of a preference are the person's, rather than the assistant's or between the lines."""
+    """True if most words of a preference are the person's own."""
     own = frozenset[str]().union(*(content(said.text) for said in talk.turns if said.role is Speaker.USER))
     return any(len(each.words & own) >= MIN_SHARE * len(each.words) for each in claims(talk.preference)[:1])
 
 
 def verdict_on(line: CardLine, truths: Sequence[Truth]) -> tuple[Verdict, Truth | None]:
-    """The fact with which a line shares most; one that stands wins a tie.
+    """The fact that a line matches best; ties favour one that stands.
 
     Sensitive facts match in any stance, since nothing may be kept about them. A line without a match may be the
     contrary of a fact that stands, or in the person's description.

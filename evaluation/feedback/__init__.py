@@ -1,1 +1,1 @@
-"""How fast a person is understood who answers in words: the three-pass protocol of PAHF (arXiv 2602.16173)."""
+"""The three-pass protocol of PAHF for verbal feedback (arXiv 2602.16173)."""

@@ -1,4 +1,4 @@
-"""Arms of the feedback evaluation: the product, and the learner that only remembers, as a yardstick."""
+"""Arms of the feedback evaluation: the product and a yardstick."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -45,13 +45,7 @@ class ReplyForm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An arm's answer to a scenario.
-
-    Attributes:
-        action: the item that it offers; None: none of them.
-        order: all items' ids, best first.
-        fit: the chances that they suit; None: nothing is known.
-    """
+    """An arm's offer (None: no item), all ids, and their fit."""
 
     action: str | None
     order: tuple[str, ...]
@@ -64,7 +58,7 @@ class Offer:
 
 
 class StructuredLearner:
-    """Remembers features that were taken and features that were refused, and knows no more than that."""
+    """Remembers taken and refused features, and nothing else."""
 
     def __init__(self) -> None:
         self._liked: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
@@ -72,7 +66,7 @@ class StructuredLearner:
         self._wanted: Counter[tuple[tuple[str, str], tuple[str, str]]] = Counter()
 
     async def answer(self, turn: Turn[Scenario]) -> Offer:
-        """Offer the item with the best chance: a half for each unknown feature."""
+        """Offer the item with the best chance; unknown features count half."""
         person, scored = turn.shown.person, []
         for item in turn.shown.items:
             chance, wanted = 1.0, 0
@@ -111,13 +105,10 @@ def _features(item: Candidate) -> set[tuple[str, str]]:
 
 
 class SkillLearner:
-    """The product: the steps of the worker's agents, in this process and without any model.
+    """The product: the worker's steps in this process, without a model.
 
-    Attributes:
-        skills: by person and domain.
-        outcomes: counts by the steps' outcomes.
-        directed: for each avoidance that the person stated, whether the very next ranking puts every candidate with it
-            below every one that no statement avoids, and names the statement.
+    `directed` has, for each stated avoidance, whether the next ranking puts every candidate with it below every one
+    that no statement avoids, and names the statement.
     """
 
     def __init__(self, replies: ReplyForm = ReplyForm.STRUCTURED) -> None:
@@ -134,7 +125,7 @@ class SkillLearner:
         self._events = 0
 
     async def answer(self, turn: Turn[Scenario]) -> Offer:
-        """Offer the ranking's first candidate, unless the ranking's fit says that nothing suits.
+        """Offer the first candidate, unless the fit suggests none.
 
         While it learns, the host offers something unless everything was refused by word, and among equally probable
         candidates the one whose unknown facts the fewest others have: facts of all are learned from any of them.
@@ -235,7 +226,7 @@ class SkillLearner:
         self._keep(scenario, effects.outcome, effects.skill)
 
     def _check(self, scenario: Scenario, says: Sequence[Directive]) -> None:
-        """Rank the same items again at once, and note whether each avoidance is honoured."""
+        """Rank the same items again, and check each avoidance."""
         avoided = [each for each in says if each.stance is Stance.AVOIDS and each.dimension is not None]
         if not avoided:
             return
@@ -272,11 +263,9 @@ class SkillLearner:
 
 
 class InPassingLearner:
-    """Wraps the product: before each new scenario the person mentions someone else's taste, which may teach nothing.
+    """Wraps the product: the person also mentions another's taste, in passing.
 
-    Attributes:
-        said: the number of sentences.
-        learned: the number of lines and statements that came or changed by them.
+    `learned` counts lines and statements that came or changed by the `said` sentences.
     """
 
     SENTENCES = (

@@ -1,4 +1,4 @@
-"""The simulated person: their replies to offers and questions, in words and as the fields of a form.
+"""The simulated person, who replies in words and in a form.
 
 They accept a thing none of whose features they dislike, and of several such things want the one with the features that
 they like best. They name one reason at a time, never the answer itself unless they would have taken it. The rules are
@@ -26,14 +26,9 @@ class ReplyKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply to an offer, or to a question.
+    """A reply to an offer or question, in words and fields.
 
-    Attributes:
-        kind: its meaning.
-        text: the person's words.
-        item_id: the item that they name first, if any: the rejected one, or the one they want.
-        says, suits: the same in the fields of a form.
-        answers: the id of the question that it answers.
+    `item_id` is the item that it names first: the rejected one, or the wanted one.
     """
 
     kind: ReplyKind
@@ -50,7 +45,7 @@ class Reply:
 
 
 def reply(scenario: Scenario, taste: Taste, before: Taste | None, action: str | None) -> Reply:
-    """The person's reply to an offered item, or to none; `before`: their taste before it shifted, if it has."""
+    """Reply to an offer; `before` is the taste before a shift."""
     answer = scenario.answer
     if action == answer:
         return Reply(ReplyKind.CONFIRMED_NONE if answer is None else ReplyKind.ACCEPTED, "Right!", answer)
@@ -98,7 +93,7 @@ def _wanted_another(scenario: Scenario, taste: Taste, action: str, answer: str) 
 
 
 def react(question: ClarifyingQuestion, taste: Taste, category: str) -> Reply:
-    """The person's answer to a question: of each option whether they dislike it or like it.
+    """Answer a question: like or dislike each option.
 
     If their favourite of all is among the options, they state that they prefer it to the others.
     """

@@ -1,4 +1,4 @@
-"""Passes of learning over a phase with a test after each, then the same after tastes have shifted; and its figures."""
+"""Passes of learning and tests, before and after a shift of tastes."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,14 +18,7 @@ RUN = 3
 
 @dataclass(frozen=True, slots=True)
 class ServedCase:
-    """One scenario as it went.
-
-    Attributes:
-        scenario: the situation.
-        offer: the arm's offer, after the answer to a question if one was asked.
-        accepts: of each item in the offer's order, whether the person would accept it.
-        asked: a question was asked first.
-    """
+    """One served scenario; `accepts` rates each offered item."""
 
     scenario: Scenario
     offer: Offer
@@ -40,7 +33,7 @@ class ServedCase:
 
 @dataclass(frozen=True, slots=True)
 class PassResult:
-    """One pass over a phase that is learned from, and the test after it."""
+    """One pass of learning over a phase, and its test."""
 
     phase: int
     number: int
@@ -60,7 +53,7 @@ class PassResult:
 
 @dataclass
 class EvaluationResult:
-    """The passes of a play, in order, and each test before anything of its phase was learned."""
+    """The passes in order, and each test before learning."""
 
     passes: list[PassResult] = field(default_factory=list)
     before: dict[int, float] = field(default_factory=dict)
@@ -89,7 +82,7 @@ async def run_pass(
     phases: Sequence[int] = tuple(LEARNING),
     progress: Progress = no_progress,
 ) -> EvaluationResult:
-    """Play all passes over these phases; one question is allowed per scenario while learning if it `asks`."""
+    """Play all passes over these phases, with questions if it `asks`."""
 
     async def served(phase: int, era: str, stage: str, *, learns: bool) -> tuple[ServedCase, ...]:
         found: list[ServedCase] = []
@@ -116,7 +109,7 @@ async def run_pass(
 
 
 def _person(scenarios: Scenarios, era: str, turn: Turn[Scenario], offer: Offer) -> Reply | Retry[Scenario, Reply]:
-    """The user model: the person answers a question, or says how the offer suits."""
+    """The user model: answer a question, or rate the offer."""
     scenario, question = turn.shown, offer.question
     taste = scenarios.taste(scenario, era)
     if turn.asks and question is not None:
@@ -126,7 +119,7 @@ def _person(scenarios: Scenarios, era: str, turn: Turn[Scenario], offer: Offer) 
 
 
 def _category(scenario: Scenario, dimension: str) -> str:
-    """The feature category of the items that a dimension of their facts is read from."""
+    """The items' category behind a dimension of their facts."""
     names = list(dict.fromkeys(name for item in scenario.items for name in item.metadata))
     return next((name for name in names if _words(name) == _words(dimension)), dimension)
 
@@ -153,7 +146,7 @@ def bins(chances: Iterable[tuple[float, bool]]) -> list[dict[str, Any]]:
 
 
 def reliability(played: EvaluationResult) -> list[dict[str, Any]]:
-    """How far chances can be relied on: an object for the candidates', and one for the chance that none suits."""
+    """The reliability of the candidates' chances, and of none suiting."""
     rated = [each for each in played.everything if each.offer.fit is not None]
     candidates = [pair for each in rated for pair in zip(each.offer.fit.chances, each.accepts, strict=True)]  # type: ignore[union-attr]
     nothing = [(each.offer.fit.nothing, each.scenario.answer is None) for each in rated]  # type: ignore[union-attr]
@@ -167,7 +160,7 @@ def reliability(played: EvaluationResult) -> list[dict[str, Any]]:
 
 
 def recovery(played: EvaluationResult) -> dict[str, Any] | None:
-    """How soon the shift between the phases is made good; None where only one was played.
+    """The choices until recovery from the shift; None without a shift.
 
     It counts the choices of a person until as many are right again, over all persons, as in the last pass before the
     shift; None: it never is.
@@ -204,7 +197,7 @@ def by_phase(played: EvaluationResult) -> dict[str, list[float]]:
 async def evaluate(
     scenarios: Scenarios, replies: ReplyForm, passes: int, *, asks: bool, progress: Progress = no_progress
 ) -> list[dict[str, Any]]:
-    """Play the protocol with the product and its yardsticks: one object per line of `--json`."""
+    """Play the protocol: one object per line of `--json`."""
     skills = SkillLearner(replies)
     passing = InPassingLearner(skills)
     played = await run_pass(scenarios, passing, passes, asks=asks, progress=progress)

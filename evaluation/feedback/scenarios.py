@@ -1,4 +1,4 @@
-"""Scenarios and tastes of PAHF: things to choose among, and a person's tastes before and after a shift.
+"""Scenarios and tastes of PAHF, before and after a shift.
 
 Scenarios and persons are data of facebookresearch/PAHF (MIT licence): people.jsonl.gz and scenarios.jsonl.gz.
 """
@@ -24,18 +24,13 @@ TESTS: Final[Mapping[int, int]] = {1: 2, 3: 4}
 
 @dataclass(frozen=True, slots=True)
 class Taste:
-    """A person's likes and dislikes in a domain.
-
-    Attributes:
-        best: by category, their favourite value.
-        dislikes: by category, the values that they do not accept.
-    """
+    """A person's favourite and disliked values by category, in one domain."""
 
     best: Mapping[str, str]
     dislikes: Mapping[str, frozenset[str]]
 
     def disliked(self, item: Candidate) -> list[tuple[str, str]]:
-        """The categories and values of an item that are not accepted, in the item's order."""
+        """The disliked categories and values of an item, in its order."""
         return [(name, str(value)) for name, value in item.metadata.items() if value in self.dislikes.get(name, ())]
 
     def accepts(self, item: Candidate) -> bool:
@@ -45,15 +40,9 @@ class Taste:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One situation.
+    """One situation: items as Option A, B, C, and the answer.
 
-    Attributes:
-        key: an id of its own.
-        phase: 1 and 3 are learned from, 2 and 4 are tests.
-        user_id, domain: whose taste decides, and in which domain.
-        request: their first words.
-        items: the things, in the order in which they are named Option A, B, C.
-        answer: the item that is right; None: none of them.
+    Phases 1 and 3 are learned from, 2 and 4 are tests.
     """
 
     key: str
@@ -82,12 +71,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Scenarios:
-    """All scenarios and tastes.
-
-    Attributes:
-        phases: the scenarios by phase, in their order.
-        tastes: by era, person and domain.
-    """
+    """All scenarios by phase, and tastes by era, person and domain."""
 
     phases: Mapping[int, tuple[Scenario, ...]]
     tastes: Mapping[tuple[str, str, str], Taste] = field(default_factory=dict)
@@ -97,7 +81,7 @@ class Scenarios:
         return self.tastes[era, scenario.user_id, scenario.domain]
 
     def persons(self) -> list[tuple[str, str]]:
-        """All pairs of a user and a domain, in the order in which they come."""
+        """All pairs of a user and a domain, in order."""
         return list(dict.fromkeys(scenario.person for phase in sorted(self.phases) for scenario in self.phases[phase]))
 
     def of(self, users: int | None) -> "Scenarios":
@@ -110,11 +94,7 @@ class Scenarios:
 
 
 def read(folder: Path) -> Scenarios:
-    """The scenarios of a folder.
-
-    Raises:
-        QualityError: a file is missing, is not what it should be, or a scenario's taste is unknown.
-    """
+    """The scenarios of a folder; QualityError if a file is unfit."""
     tastes: dict[tuple[str, str, str], Taste] = {}
     phases: dict[int, list[Scenario]] = {phase: [] for pair in TESTS.items() for phase in pair}
     try:

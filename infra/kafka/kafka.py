@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A real Apache Kafka for tests and demos, from its Maven artifacts: no Docker, only Java and Maven.
+"""A real Apache Kafka from its Maven artifacts, without Docker.
 
 From a shell::
 
-    python infra/kafka/kafka.py run --port 9092
+    python infra/kafka/kafka.py --port 9092
 
 From a test::
 
@@ -29,7 +29,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import uuid
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -55,15 +54,15 @@ Settings = Mapping[str, str | int | float]
 
 
 class KafkaUnavailable(RuntimeError):
-    """This machine cannot run Kafka: Java or Maven is missing, or the download failed. A test may skip."""
+    """Java, Maven or the download is missing. A test may skip."""
 
 
 class KafkaFailed(RuntimeError):
-    """A broker ended or hung instead of serving; the message quotes its log. A test must not skip."""
+    """A broker ended or hung. A test must not skip."""
 
 
 def fetch() -> Path:
-    """Return the folder with Kafka's jars (44 MB), which Maven fills on the first call; its name is the pom's hash."""
+    """Return the folder with Kafka's jars, which Maven fills once (44 MB)."""
     lib = CACHE / hashlib.sha256(POM.read_bytes()).hexdigest()[:12]
     if lib.is_dir():
         return lib
@@ -87,7 +86,7 @@ def fetch() -> Path:
 
 
 def java() -> str:
-    """Return the ``java`` that runs Kafka: from ``JAVA_HOME`` if set, else from the ``PATH``."""
+    """Return the ``java`` of ``JAVA_HOME``, or of the ``PATH``."""
     home = os.environ.get("JAVA_HOME")
     where = str(Path(home, "bin", "java")) if home else "java"
     found = shutil.which(where)
@@ -102,7 +101,7 @@ def java() -> str:
 
 
 def free_ports(count: int, avoid: Collection[int] = ()) -> list[int]:
-    """Free ports, from below the range that the system uses for outgoing connections.
+    """Return free ports below the range of outgoing connections.
 
     Within that range a client could be given a broker's port while the broker starts or is briefly down.
     """
@@ -123,20 +122,15 @@ def free_ports(count: int, avoid: Collection[int] = ()) -> list[int]:
 
 
 class Kafka:
-    """A Kafka cluster that runs for its ``with`` block, or from ``start`` to ``close``.
+    """A Kafka cluster, as a context manager or by ``start``.
 
     ``bootstrap`` is known before the start and stays the same when brokers are stopped or killed and restarted.
 
     Args:
-        brokers: number of brokers, each also a controller. Topics have up to three replicas by default.
         port: the first broker's port, the others follow; 0: free ports.
         data: folder to keep, for a later cluster with as many brokers; None: a temporary one that ``close`` removes.
         log: file for the log (``x-1.log``, ``x-2.log``, ... for several brokers); None: in the data folder.
-        heap_mb: maximum heap per broker. Further JVM options come from ``KAFKA_OPTS``.
         secured: adds two listeners with TLS: ``secured`` for users with passwords, ``mutual`` for client certificates.
-
-    Raises:
-        KafkaUnavailable: see ``java`` and ``fetch``.
     """
 
     def __init__(
@@ -161,9 +155,9 @@ class Kafka:
 
         self._temporary = Path(tempfile.mkdtemp(prefix="kafka-")) if data is None else None
         folder = (self._temporary or data or Path()).resolve()
-        shared = {
+        shared: Settings = {
             **_shared_settings(controllers),
-            **(_secured_settings(secured) if secured else {}),
+            **(secured.properties() if secured else {}),
             **(properties or {}),
         }
         listeners = LISTENERS + SECURED_LISTENERS * (secured is not None)
@@ -171,7 +165,9 @@ class Kafka:
             _Broker(
                 command,
                 folder / f"broker-{node}",
-                _log_file(log, folder, node, brokers),
+                (log.with_stem(f"{log.stem}-{node}") if brokers > 1 else log).resolve()
+                if log
+                else folder / f"broker-{node}.log",
                 {"node.id": node, "listeners": listeners.format(*of_node, host=HOST), **shared},
                 secured.format_arguments() if secured else (),
             )
@@ -187,20 +183,15 @@ class Kafka:
         self.close()
 
     def wait(self) -> None:
-        """Wait until a broker ends by itself.
-
-        Raises:
-            KafkaFailed: it has; the message quotes its log.
-        """
+        """Wait until a broker ends by itself; then raise KafkaFailed."""
         while all(broker.alive for broker in self._brokers):
             time.sleep(0.5)
         raise KafkaFailed("\n".join(broker.trouble() for broker in self._brokers if not broker.alive))
 
     def start(self) -> None:
-        """Starts the brokers that are not running, with their data, and waits until they serve.
+        """Start the stopped brokers with their data, until they serve.
 
-        Raises:
-            KafkaFailed: one of them did not; all are stopped then.
+        If one fails, all are stopped, and KafkaFailed is raised.
         """
         down = [broker for broker in self._brokers if not broker.alive]
         try:
@@ -226,7 +217,7 @@ class Kafka:
             one.wait_ended(give_up)
 
     def kill(self, broker: int | None = None) -> None:
-        """Kill one broker (1, 2, ...) or all of them, like a power cut; ``start`` brings them back."""
+        """Kill one broker (1, 2, ...) or all, like a power cut."""
         for one in self._brokers if broker is None else [self._brokers[broker - 1]]:
             one.signal(signal.SIGKILL)
             one.wait_ended()
@@ -242,15 +233,13 @@ class Kafka:
 
 
 class _Broker:
-    """One Java process and its files. It runs in its own session, so that Ctrl-C reaches the test before the broker."""
+    """One Java process in its own session, out of Ctrl-C's reach."""
 
     def __init__(
         self, command: list[str], folder: Path, log: Path, settings: Settings, format_arguments: Sequence[str]
     ) -> None:
         self.log = log
-        self._command = command
-        self._format_arguments = format_arguments
-        self._folder = folder
+        self._command, self._folder, self._format_arguments = command, folder, format_arguments
         self._settings_file = folder.with_suffix(".properties")
         self._settings = {"log.dirs": folder, **settings}
         self._process: subprocess.Popen[bytes] | None = None
@@ -282,7 +271,7 @@ class _Broker:
             time.sleep(0.05)
 
     def trouble(self) -> str:
-        """The log since the last start, from its first error on; its end if there is none."""
+        """The log's part from the first error, or its end."""
         text = self.log.read_bytes()[self._log_start :].decode(errors="replace")
         error = re.search(r"^.* (ERROR|FATAL) ", text, re.MULTILINE)
         return "\n".join(text[error.start() :].splitlines()[:SHOWN_LINES]) if error else _end(text)
@@ -316,7 +305,11 @@ class _Broker:
 def _shared_settings(controllers: list[int]) -> dict[str, str | int | float]:
     """The settings of all brokers: Kafka's defaults except for sizes and timeouts."""
     replicas = min(3, len(controllers))
-    in_sync = max(1, replicas - 1)
+    internal: dict[str, int] = {}
+    for prefix in ("transaction.state.log", "share.coordinator.state.topic"):
+        internal[f"{prefix}.replication.factor"] = replicas
+        internal[f"{prefix}.min.isr"] = max(1, replicas - 1)
+        internal[f"{prefix}.num.partitions"] = 8
     return {
         "process.roles": "broker,controller",
         "controller.quorum.voters": ",".join(f"{node}@{HOST}:{port}" for node, port in enumerate(controllers, 1)),
@@ -326,12 +319,7 @@ def _shared_settings(controllers: list[int]) -> dict[str, str | int | float]:
         "default.replication.factor": replicas,
         "offsets.topic.replication.factor": replicas,
         "offsets.topic.num.partitions": 8,
-        "transaction.state.log.replication.factor": replicas,
-        "transaction.state.log.min.isr": in_sync,
-        "transaction.state.log.num.partitions": 8,
-        "share.coordinator.state.topic.replication.factor": replicas,
-        "share.coordinator.state.topic.min.isr": in_sync,
-        "share.coordinator.state.topic.num.partitions": 8,
+        **internal,
         "broker.heartbeat.interval.ms": 500,
         "broker.session.timeout.ms": 3_000,  # 9 s by default; a killed broker cannot return earlier
         "group.initial.rebalance.delay.ms": 0,
@@ -339,53 +327,23 @@ def _shared_settings(controllers: list[int]) -> dict[str, str | int | float]:
     }
 
 
-def _secured_settings(secured: Secured) -> Settings:
-    protocols = "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:SASL_SSL,MUTUAL:SSL"
-    return {"listener.security.protocol.map": protocols, **secured.properties()}
-
-
-def _log_file(log: Path | None, folder: Path, node: int, brokers: int) -> Path:
-    if log is None:
-        return folder / f"broker-{node}.log"
-    log = log.resolve()
-    return log if brokers == 1 else log.with_stem(f"{log.stem}-{node}")
-
-
 def _end(text: str) -> str:
     return "\n".join(text.rstrip().splitlines()[-SHOWN_LINES:])
-
-
-def _run(args: argparse.Namespace) -> None:
-    secured = None
-    if args.secured:
-        # Beside this file, which is run as a script here.
-        from secured import Secured  # type: ignore[import-not-found]  # noqa: PLC0415
-
-        secured = Secured(args.secured, {"sager": uuid.uuid4().hex})
-    for ending in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(ending, lambda *_: sys.exit(0))
-    with Kafka(args.brokers, port=args.port, data=args.data, secured=secured) as kafka:
-        if secured:
-            print(
-                f"over TLS at {kafka.secured}; a client's settings: {secured.client_settings(kafka.secured, 'sager')}"
-            )
-        print(f"Kafka serves at {kafka.bootstrap}; Ctrl-C stops it", flush=True)
-        kafka.wait()
 
 
 def main() -> None:
     """Run a cluster until Ctrl-C or SIGTERM."""
     parser = argparse.ArgumentParser(description="A real Apache Kafka on this machine, without Docker.")
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    run = verbs.add_parser("run", help="run a cluster until Ctrl-C")
-    run.add_argument("--port", type=int, default=9092, help="the first broker's port, 0 for a free one (default: 9092)")
-    run.add_argument("--brokers", type=int, default=1, help="how many (default: 1)")
-    run.add_argument("--data", type=Path, help="folder to keep the data in (default: temporary)")
-    run.add_argument(
-        "--secured", type=Path, metavar="DIR", help="also listen over TLS with user and password; files go to DIR"
-    )
+    parser.add_argument("--port", type=int, default=9092, help="the first broker's port, 0 for a free one")
+    parser.add_argument("--brokers", type=int, default=1, help="the number of brokers")
+    parser.add_argument("--data", type=Path, help="folder to keep the data in (default: temporary)")
+    args = parser.parse_args()
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, lambda *_: sys.exit(0))
     try:
-        _run(parser.parse_args())
+        with Kafka(args.brokers, port=args.port, data=args.data) as kafka:
+            print(f"Kafka serves at {kafka.bootstrap}; Ctrl-C stops it", flush=True)
+            kafka.wait()
     except (KafkaUnavailable, KafkaFailed) as error:
         sys.exit(str(error))
 

@@ -1,4 +1,4 @@
-"""TLS and SASL for a test cluster: a temporary certificate authority, and users with passwords.
+"""TLS and SASL for a test cluster, with temporary certificates.
 
 The ``openssl`` command (3.0 or newer) creates the certificates, which are valid for two days.
 """
@@ -20,11 +20,11 @@ SCRAM = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
 
 class OpensslUnavailable(RuntimeError):
-    """There is no ``openssl`` command, or it is too old. A test may skip."""
+    """The command ``openssl`` is missing or too old. A test may skip."""
 
 
 class Secured:
-    """The files and settings of listeners with TLS and SASL, for a cluster and its clients.
+    """The files and settings of listeners with TLS and SASL.
 
     Anyone who can read the folder can impersonate a broker. The users' passwords are valid for PLAIN, SCRAM-SHA-256 and
     SCRAM-SHA-512, and are used when a broker's data folder is new.
@@ -49,13 +49,14 @@ class Secured:
         )
 
     def properties(self) -> dict[str, str]:
-        """Broker settings of the listeners SECURED, for users with passwords, and MUTUAL, for client certificates."""
+        """Settings of SECURED (passwords) and MUTUAL (client certificates)."""
         plain = " ".join(f'user_{name}="{password}"' for name, password in self.users.items())
         modules = {
             "plain": f"org.apache.kafka.common.security.plain.PlainLoginModule required {plain};",
             **{name.lower(): "org.apache.kafka.common.security.scram.ScramLoginModule required;" for name in SCRAM},
         }
         return {
+            "listener.security.protocol.map": "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:SASL_SSL,MUTUAL:SSL",
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(self._server),
             "ssl.truststore.type": "PEM",
@@ -66,45 +67,28 @@ class Secured:
         }
 
     def format_arguments(self) -> list[str]:
-        """The users as arguments of the storage tool: salted hashes, since command lines are public."""
+        """The users as salted hashes, since command lines are public."""
         found = []
         for name, password in self.users.items():
             for mechanism, algorithm in SCRAM.items():
                 salt = secrets.token_bytes(16)
                 salted = hashlib.pbkdf2_hmac(algorithm, password.encode(), salt, ITERATIONS)
-                credential = f'salt="{_base64(salt)}",saltedpassword="{_base64(salted)}"'
+                encoded = [base64.b64encode(value).decode() for value in (salt, salted)]
+                credential = 'salt="{}",saltedpassword="{}"'.format(*encoded)
                 found += ["--add-scram", f"{mechanism}=[name={name},iterations={ITERATIONS},{credential}]"]
         return found
 
-    def client_settings(self, bootstrap: str, name: str) -> Path:
-        """Writes a shell file with a user's settings, including the password."""
-        settings = {
-            "BOOTSTRAP": bootstrap,
-            "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
-            "KAFKA_SASL_USERNAME": name,
-            "KAFKA_SASL_PASSWORD": self.users[name],
-            "KAFKA_SSL_CA": self.ca,
-        }
-        file = self.ca.with_name("client.env")
-        file.touch(mode=0o600)
-        file.write_text("".join(f"export SAGER_{setting}='{value}'\n" for setting, value in settings.items()))
-        return file
-
 
 def authority(folder: Path, name: str) -> Path:
-    """The certificate of a new certificate authority; its key is beside it, with the ending ``.key``.
-
-    Raises:
-        OpensslUnavailable: it cannot be created.
-    """
+    """A new certificate authority; its ``.key`` is beside it."""
     certificate = folder / f"{name}.pem"
     _openssl(*_NEW, "-nodes", "-subj", f"/CN={name}", *_out(certificate, certificate.with_suffix(".key")))
     return certificate
 
 
 _NEW = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-days", str(DAYS)]
+# The brokers' certificate lacks the name `localhost`, so that a test can use a wrong name.
 _NAMES = ["-addext", "subjectAltName=IP:127.0.0.1"]
-"""The names in the brokers' certificate, without `localhost`, so that a test can use a wrong name."""
 
 
 def _signed_by(ca: Path) -> list[str]:
@@ -129,7 +113,3 @@ def _openssl(*arguments: str, environment: Mapping[str, str] | None = None) -> N
     )
     if done.returncode:
         raise OpensslUnavailable(f"openssl 3.0 or newer is needed to create certificates: {done.stderr.strip()}")
-
-
-def _base64(value: bytes) -> str:
-    return base64.b64encode(value).decode()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prometheus and promtool for tests, without installing a service: from the PATH, or from Debian's package.
+"""Finds or fetches Prometheus and promtool for tests.
 
 From a shell::
 
@@ -33,11 +33,7 @@ def find() -> Path | None:
 
 
 def get() -> Path:
-    """The folder with both programs; the first call downloads them (19 MB).
-
-    Raises:
-        PrometheusUnavailable: they are not installed and cannot be downloaded.
-    """
+    """The folder with both programs, downloaded at first (19 MB)."""
     return find() or _fetch()
 
 

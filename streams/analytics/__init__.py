@@ -1,4 +1,4 @@
-"""The materializer, which writes public topics to DuckDB effectively once and publishes snapshots."""
+"""The materializer: writes public topics to DuckDB effectively once, and publishes snapshots."""
 
 from streams.exceptions import StreamsError
 
@@ -8,4 +8,4 @@ class MaterializerError(StreamsError, RuntimeError):
 
 
 class Damaged(MaterializerError):
-    """The live file is damaged. Its rows are in the snapshot and in Kafka."""
+    """The live file is damaged; the snapshot and Kafka have its rows."""

@@ -18,12 +18,13 @@ def _of(path: str, names: str, prefix: str = "") -> dict[str, ColumnSource]:
     return {prefix + name: f"{path}.{name}" for name in names.split()}
 
 
-def _count(*kinds: SkillChangeKind) -> ColumnSource:
-    return lambda diff: sum(change.kind in kinds for change in diff.changes)
+def _count(kinds: str) -> ColumnSource:
+    found = [SkillChangeKind(kind) for kind in kinds.split()]
+    return lambda diff: sum(change.kind in found for change in diff.changes)
 
 
 def _changes(diff: SkillDiff) -> Iterator[Row]:
-    """Yield the seed and changes of a diff with their additions to counts."""
+    """Yield a diff's seed and changes with their additions to counts."""
     for line in diff.seed or ():
         yield {**dict(line), "kind": "seeded", "before": None, "after": line.tier, "reason": ""}
     for change in diff.changes:
@@ -51,13 +52,7 @@ _BOUND = _of("bound", "measure above below")
 _STATEMENT = "stance attribute_id dimension value over item_id words scope session_id stated_at until since times"
 _EVIDENCE = _of("evidence", "event_id item_id", "evidence_")
 _UPDATED: dict[str, ColumnSource] = {"updated_at": "occurred_at"}
-_BY_PERSON = (
-    SkillChangeKind.ADDED,
-    SkillChangeKind.REWORDED,
-    SkillChangeKind.SET,
-    SkillChangeKind.RESTORED,
-    SkillChangeKind.FORGOTTEN,
-)
+_BY_PERSON = "added reworded set restored forgotten"
 _COUNTED = "reinforced discovered weakened removed evicted pinned unpinned shifted faded"
 
 # By table; other columns are the fields of the same name.
@@ -100,10 +95,10 @@ COLUMNS: Mapping[str, Mapping[str, ColumnSource]] = {
         **_EVIDENCE,
         **_of("reasoned_by", _REASONED),
         **_of("trigger", "understood words value by_pattern"),
-        **{name: _count(SkillChangeKind(name)) for name in _COUNTED.split()},
+        **{name: _count(name) for name in _COUNTED.split()},
         "trigger": "trigger.what",
         "seeded": lambda event: len(event.seed or ()),
-        "by_person": _count(*_BY_PERSON),
+        "by_person": _count(_BY_PERSON),
         "refused": lambda event: len(event.refused),
         "statements": lambda event: len(event.stated),
         "taste_changed": "shifted",

@@ -39,45 +39,46 @@ class DeadLetterSender:
             "message.timeout.ms": (_FLUSH_SECONDS - 10) * 1000,
         }
         self._producer = Producer(producer_config(settings, **config), logger=logging.getLogger("sager.kafka"))
-        self._failed: list[KafkaError] = []
 
     def send(self, refused: Sequence[tuple[KafkaRecord, BadRecord]]) -> None:
-        """Send dead letters and wait for the broker."""
-        # After an error the batch must not be committed.
+        """Send dead letters; after an error the batch must not be committed."""
         if not refused:
             return
-        self._deliver(refused)
-        if any(error.code() == KafkaError.MSG_SIZE_TOO_LARGE for error in self._failed):
+        failed = self._deliver(refused)
+        if any(error.code() == KafkaError.MSG_SIZE_TOO_LARGE for error in failed):
             # The broker's limit is below ours. A clipped letter is better than a stop at this record for ever.
             log.warning("%s refuses large records; dead letters are clipped", self._topic)
-            self._deliver(refused, limit=4_096)
-        if self._failed:
+            failed = self._deliver(refused, limit=4_096)
+        if failed:
             raise MaterializerError(
-                f"{self._topic} refuses dead letters ({self._failed[0].str()}); nothing of this batch is committed. "
+                f"{self._topic} refuses dead letters ({failed[0].str()}); nothing of this batch is committed. "
                 "Check the broker and start again"
             )
         for _, why in refused:
             DEAD_LETTERS.labels(stage=STAGE, reason=why.reason).inc()
 
-    def _deliver(self, refused: Sequence[tuple[KafkaRecord, BadRecord]], limit: int = MAX_ORIGINAL_BYTES) -> None:
-        self._failed = []
+    def _deliver(
+        self, refused: Sequence[tuple[KafkaRecord, BadRecord]], limit: int = MAX_ORIGINAL_BYTES
+    ) -> list[KafkaError]:
+        failed: list[KafkaError] = []
+
+        def on_delivery(error: KafkaError | None, _: Message) -> None:
+            failed.extend([error] if error is not None else [])
+
         now = datetime.now(UTC)
         for record, why in refused:
             letter = dead_letter(record, why, self._prefix, now, limit)
             try:
-                self._producer.produce(self._topic, encode(letter), letter.key, on_delivery=self._on_delivery)
+                self._producer.produce(self._topic, encode(letter), letter.key, on_delivery=on_delivery)
             except KafkaException as error:
                 # The producer raises for its own size limit, without calling the callback.
-                self._failed.append(error.args[0])
+                failed.append(error.args[0])
         if left := self._producer.flush(_FLUSH_SECONDS):
             raise MaterializerError(
                 f"{left} dead letters were not delivered within {_FLUSH_SECONDS} s; this batch is not committed. "
                 "Is the broker up? Start again"
             )
-
-    def _on_delivery(self, error: KafkaError | None, _: Message) -> None:
-        if error is not None:
-            self._failed.append(error)
+        return failed
 
 
 def dead_letter(

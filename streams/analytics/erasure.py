@@ -1,4 +1,4 @@
-"""Deletes the rows of erased users from DuckDB, and refuses late records about them."""
+"""Deletes rows of erased users, and refuses late records about them."""
 
 import re
 from collections.abc import Iterable
@@ -37,14 +37,14 @@ class ErasureFilter:
         self._receipts = {receipt.subject: receipt for receipt in (decode(Receipt, d.encode()) for d in documents)}
 
     def add(self, receipt: Receipt) -> None:
-        """Add a receipt, unless a known one of the same person reaches further."""
+        """Add a receipt, unless a known one of its person reaches further."""
         # A known receipt that reaches into the future is from a clock that ran ahead, so any later one replaces it.
         known = self._receipts.get(receipt.subject)
         if known is None or _reach(known) <= _reach(receipt) or is_ahead(_reach(known), datetime.now(UTC)):
             self._receipts[receipt.subject] = receipt
 
     def covers(self, event: Model, logged_at: datetime | None = None) -> bool:
-        """Return true if a receipt covers this event, by its time or its id.
+        """Return true if a receipt covers the event's time or id.
 
         Raises:
             BadRecord: an app's event is ahead of Kafka's time. Workers refuse it for the same reason.
@@ -61,7 +61,7 @@ class ErasureFilter:
         return why is not None or self.covers_moment(user_id, getattr(event, "domain", None), occurred_at, logged_at)
 
     def covers_moment(self, user_id: str, domain: str | None, *moments: datetime | None) -> bool:
-        """Return true if records about this user from any of these moments are erased."""
+        """Return true if the user's records of any moment given are erased."""
         receipt = self._receipt_of(user_id)
         return receipt is not None and receipt.covers(domain, *(moment for moment in moments if moment is not None))
 
@@ -101,7 +101,7 @@ _ESCAPED = re.compile(rb"\\u00([46][1-9a-f]|[57][0-9a]|5f)", re.IGNORECASE)
 
 
 def _named_in(key: bytes | None, value: bytes | None) -> set[str]:
-    """Return the users that a refused record names in its key or bytes."""
+    """Return the users named in a refused record's key or bytes."""
     text = (key or b"").decode(errors="ignore")
     found = {text}
     if first := re.match(r'\s*\[\s*("(?:[^"\\]|\\.)*")', text):  # of a compound key, such as of a skill
@@ -181,7 +181,7 @@ _LETTERS = (
 
 
 def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt], now: datetime) -> set[str]:
-    """Delete the dead letters that `ErasureFilter.covers` refuses; return the users that they name."""
+    """Delete dead letters that `ErasureFilter.covers` refuses; return their users."""
     until = {subject: utc(each.person.until) for subject, each in receipts.items() if each.person is not None}
     if not until:
         return set()

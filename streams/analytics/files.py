@@ -15,7 +15,7 @@ _ROW_GROUP = 32_768
 
 
 def open_for_writing(path: Path) -> duckdb.DuckDBPyConnection:
-    """Return a connection that has the file attached as `live`, and uses it."""
+    """Return a connection that uses the file, attached as `live`."""
     con = duckdb.connect(
         config={
             "autoinstall_known_extensions": "false",
@@ -45,7 +45,7 @@ def attach(con: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:
 
 
 def copy_rows(con: duckdb.DuckDBPyConnection, source: str, target: str) -> None:
-    """Create the tables in an empty attached database, and copy all rows from another one."""
+    """Create the tables in an empty attached database, and copy all rows."""
     # Free blocks and indexes are not copied: both may hold deleted rows, and indexes may be damaged.
     con.execute(f"USE {target}")
     schema.create_tables(con)
@@ -58,7 +58,7 @@ def copy_rows(con: duckdb.DuckDBPyConnection, source: str, target: str) -> None:
 
 
 def remove_database(path: Path, *, logs_only: bool = False) -> None:
-    """Remove a database with its write-ahead logs and spilled rows, or only its logs."""
+    """Remove a database, its logs and spilled rows, or only the logs."""
     for end in LOG_SUFFIXES:
         path.with_name(path.name + end).unlink(missing_ok=True)
     if not logs_only:
@@ -89,7 +89,7 @@ def cannot_write(path: Path, error: duckdb.Error) -> MaterializerError:
 
 
 def cannot_open(path: Path, error: duckdb.Error) -> MaterializerError:
-    """Return the error for a failed open, usually because another process holds the lock."""
+    """Return the error for a failed open, usually because of a lock."""
     if "lock" in str(error).lower():
         return MaterializerError(
             f"another process holds {path}: stop the other `sager materialize`, or close the DuckDB client that has "

@@ -1,4 +1,4 @@
-"""Prometheus metrics of the materializer. Labels have few values, and never a user id."""
+"""Prometheus metrics of the materializer; no label has a user id."""
 
 from prometheus_client import Counter, Gauge, Histogram
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -14,14 +14,12 @@ from streams.analytics.schema import sql_literal
 from streams.settings import Settings
 
 if TYPE_CHECKING:
-    from schemas import Card, CardDiff, Model, PolicySkill, SkillDiff
-
-    M = TypeVar("M", bound=Model)
+    from schemas import Card, CardDiff, PolicySkill, SkillDiff
 
 # Suffixes of DuckDB's write-ahead logs.
 LOG_SUFFIXES = (".wal", ".wal.recovery", ".wal.checkpoint")
 
-# Settings of a connection that opens no file but its snapshot. DuckDB does not allow to revert them.
+# Settings of a connection that opens no file but its snapshot; DuckDB does not revert them.
 CONFINED = (
     "enable_external_access = false",
     # `enable_external_access` still allows the attached file and its .wal; this setting allows no file. The attached
@@ -32,10 +30,9 @@ CONFINED = (
 
 
 def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
-    """Return a read-only connection to the newest snapshot, whose statements cannot open another file.
+    """Return a read-only connection to the newest snapshot.
 
-    A view in a forged snapshot would run with the rights of its reader. Raises MaterializerError if there is no
-    snapshot, it belongs to another tenant, or a write-ahead log lies beside it.
+    Raises MaterializerError if there is none, it belongs to another tenant, or a write-ahead log lies beside it.
     """
     path = settings.duckdb_file
     if not path.exists():
@@ -51,6 +48,7 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
         con.execute(f"ATTACH {sql_literal(str(path))} AS snapshot (READ_ONLY)")
         _refuse_stray_logs(path)  # again: a log may have appeared during ATTACH
         con.execute("USE snapshot")
+        # A view in a forged snapshot would run with the rights of its reader.
         for setting in CONFINED:
             con.execute(f"SET {setting}")
         [(found,)] = con.execute("SELECT prefix FROM meta").fetchall()
@@ -100,44 +98,34 @@ def restrict(con: duckdb.DuckDBPyConnection, seconds: float, memory_bytes: int) 
 
 
 def skill(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> "list[PolicySkill]":
-    """Return the user's current skills by domain, or the skill of one domain."""
-    from schemas import PolicySkill  # noqa: PLC0415 - `sager sql` starts without the models
-
-    where = "skills WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain"
-    return _documents(con, PolicySkill, where, user, domain)
+    """Return the user's current skills, or that of one domain."""
+    return _documents(con, "skills", "AND domain = coalesce($2, domain) ORDER BY domain", user, domain)
 
 
 def diffs(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> "list[SkillDiff]":
-    """Return the user's diffs, ordered by domain and version; they fold into `skill`."""
-    from schemas import SkillDiff  # noqa: PLC0415
-
-    where = "skill_diffs WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain, version"
-    return _documents(con, SkillDiff, where, user, domain)
+    """Return the user's diffs in order; they fold into `skill`."""
+    return _documents(con, "skill-diffs", "AND domain = coalesce($2, domain) ORDER BY domain, version", user, domain)
 
 
 def card(con: duckdb.DuckDBPyConnection, user: str) -> "Card | None":
     """Return the user's card, if any."""
-    from schemas import Card  # noqa: PLC0415
-
-    return next(iter(_documents(con, Card, "cards WHERE user_id = $1", user)), None)
+    return next(iter(_documents(con, "cards", "", user)), None)
 
 
 def card_diffs(con: duckdb.DuckDBPyConnection, user: str) -> "list[CardDiff]":
-    """Return the versions of the user's card, in order; they fold into `card`."""
-    from schemas import CardDiff  # noqa: PLC0415
-
-    return _documents(con, CardDiff, "card_diffs WHERE user_id = $1 ORDER BY version", user)
+    """Return the user's card diffs in order; they fold into `card`."""
+    return _documents(con, "card-diffs", "ORDER BY version", user)
 
 
-def _documents(con: duckdb.DuckDBPyConnection, model: "type[M]", where: str, *values: str | None) -> "list[M]":
-    from schemas import decode  # noqa: PLC0415
+def _documents(con: duckdb.DuckDBPyConnection, base: str, which: str, user: str, *more: str | None) -> list[Any]:
+    from schemas import TOPICS, decode  # noqa: PLC0415 - `sager sql` starts without the models
 
-    rows = con.execute(f"SELECT document FROM {where}", list(values)).fetchall()
-    return [decode(model, text.encode()) for (text,) in rows]
+    query = f"SELECT document FROM {base.replace('-', '_')} WHERE user_id = $1 {which}"
+    return [decode(TOPICS[base].model, text.encode()) for (text,) in con.execute(query, [user, *more]).fetchall()]
 
 
 def versions_at(con: duckdb.DuckDBPyConnection, user: str, moment: datetime) -> dict[str, int]:
-    """Return the versions of the user's skills at a moment (naive, in UTC), by domain."""
+    """Return the user's skill versions by domain at a moment (naive UTC)."""
     where = "user_id = $1 AND valid_from <= $2 AND (valid_to > $2 OR valid_to IS NULL)"
     return dict(con.execute(f"SELECT domain, version FROM skill_versions WHERE {where}", [user, moment]).fetchall())
 
@@ -197,7 +185,7 @@ def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) ->
 def interactions_until(
     con: duckdb.DuckDBPyConnection, user: str, domain: str, until: datetime
 ) -> tuple[int, dict[str, str]]:
-    """Return the number of interactions until a moment, and the newest five titles."""
+    """Return the number of interactions until a moment, and five newest titles."""
     query = (
         "SELECT item_id, title FROM interactions WHERE user_id = $1 AND domain = $2 AND occurred_at <= $3 "
         "ORDER BY occurred_at DESC, item_id"

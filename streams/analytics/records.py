@@ -1,4 +1,4 @@
-"""Kafka records, the row changes that they make, and the net change of a batch."""
+"""Kafka records, their row changes, and the net change of a batch."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,15 +33,10 @@ class KafkaRecord:
         """The Kafka timestamp in UTC, if any."""
         return moment_of(self.timestamp_ms) if self.timestamp_ms else None
 
-    @property
-    def document(self) -> str:
-        """The value as text."""
-        return (self.value or b"").decode()
-
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A row to write; `replaces` overwrites even where the first row is kept."""
+    """A row to write; `replaces` overwrites even a kept first row."""
 
     table: Table
     row: Row
@@ -54,7 +49,7 @@ class Put:
         return tuple(self.row[name] for name in self.table.key)
 
     def tables(self) -> Iterator[tuple[Table, Sequence[Row]]]:
-        """Yield its table with its row, then each child table with its rows."""
+        """Yield the table with its row, then child tables with theirs."""
         yield self.table, (self.row,)
         yield from zip(self.table.children, self.children, strict=True)
 

@@ -1,4 +1,4 @@
-"""Converts records to rows, by one function for all models."""
+"""Converts records to rows, without personal data in free text."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -8,37 +8,41 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from operators.evolve.proposals import private_kind
 from operators.language.privacy import Privacy
 from operators.seals import without_unproven_fields
-from schemas import ONE, TOPICS, BadRecord, Key, Model, Ranking, SkillDiff, Topic, decode, moment_of
+from schemas import ONE, TOPICS, BadRecord, Correction, Key, Model, OptOut, SkillCommand, SkillDiff, decode, moment_of
+from schemas.events import Abstention, Contrast, Feedback, Injected, Interaction, Ranking, RankRequest
+from schemas.items import Item
+from schemas.topics import Topic
 from streams.analytics.columns import COLUMNS, ITEMS
 from streams.analytics.erasure import ErasureFilter
 from streams.analytics.records import Drop, KafkaRecord, Put, Row, RowKey, utc
-from streams.analytics.redaction import redacted
 from streams.analytics.schema import TOPIC_TABLES, Table, table_of
 
 # The topics that become rows.
 PUBLIC_TOPICS: tuple[Topic, ...] = tuple(topic for topic in TOPICS.values() if topic.base in TOPIC_TABLES)
+_WITHHELD, _NOTHING = "private:", Injected()
 
 
 def read(
     record: KafkaRecord, privacy: Privacy, barrier: ErasureFilter | None = None, ranking_key: bytes | None = None
 ) -> Put | Drop | None:
-    """Return the change that one record makes; None if its user was erased since.
+    """Return a record's change; None if its user was erased since.
 
     `ranking_key` is the secret that seals rankings, if this process has it. Raises BadRecord if the bytes are not a
     value of the topic, or hold a number too large for any column.
     """
     topic = record.topic
     if topic.compact and record.value is None:
-        return Drop(table_of(topic), _key_of_tombstone(topic, record.key))
+        return Drop(table_of(topic.base), _key_of_tombstone(topic, record.key))
     try:
         event = decode(topic.model, record.value)
         if barrier is not None and barrier.covers(event, record.logged_at):
             return None
         if isinstance(event, Ranking):
             event = without_unproven_fields(event, ranking_key)
-        put = _rows_of(redacted(event, privacy), record)
+        put = _rows_of(_redacted(event, privacy), record)
         return put if barrier is None else barrier.blanked(put, event)
     except BadRecord:
         raise
@@ -48,12 +52,12 @@ def read(
 
 
 def _rows_of(event: Model, record: KafkaRecord) -> Put:
-    table = table_of(record.topic)
+    table = table_of(record.topic.base)
     row = _reader(table)(event)
     row["logged_at"] = utc(moment_of(record.timestamp_ms))
     row["kafka_partition"], row["kafka_offset"] = record.partition, record.offset
     if "document" in table.names:
-        row["document"] = record.document
+        row["document"] = (record.value or b"").decode()
     children = tuple([_child_rows(child, event) for child in table.children])
     return Put(table, row, children, replaces=isinstance(event, SkillDiff) and event.rewritten > 0)
 
@@ -149,3 +153,45 @@ def _key_of_tombstone(topic: Topic, key: bytes | None) -> RowKey:
     except ValueError:  # also orjson's error and UnicodeDecodeError
         pass
     raise BadRecord("invalid", f"a tombstone whose key is not {topic.key.value}")
+
+
+def _redacted(event: Model, privacy: Privacy) -> Model:
+    """Return the event without personal data in its free text."""
+    kept: dict[str, object] = {}
+    match event:
+        case Item(item=item) | Interaction(item=item) | Feedback(item=item):
+            title = privacy.redact_work(item.title, 500).text
+            description = privacy.redact_work(item.description, 4_000).text
+            kept["item"] = item.model_copy(update={"title": title, "description": description})
+        case RankRequest() | Ranking() | Contrast() | Abstention():
+            if isinstance(event, Ranking) and event.injected != _NOTHING:
+                kept["injected"] = privacy.injected(event.injected, event.domain)
+            if isinstance(event, Contrast) and event.facets:
+                kept["facets"] = privacy.facets(event.facets, event.domain)
+            if event.instruction:
+                forgets = privacy.opt_out(event.instruction) is OptOut.NOT_REMEMBERED
+                kept["instruction"] = "" if forgets else privacy.redact(event.instruction, event.domain).text
+        case Correction(text=text) if text and privacy.opt_out(text) is OptOut.NOT_REMEMBERED:
+            # Keep only the fact that there was a correction.
+            kept = {"text": "", "acceptable": ()}
+        case Correction():
+            kept["text"] = privacy.redact_about_person(event.text, event.domain, 2_000).text
+        case SkillCommand():
+            kept = _of_command(event, privacy)
+    return event.model_copy(update=kept) if kept else event
+
+
+def _of_command(event: SkillCommand, privacy: Privacy) -> dict[str, object]:
+    # A refused value is replaced by its kind: it must not outlive the refusal in DuckDB.
+    kept: dict[str, object] = {"reason": privacy.redact(event.reason, event.domain, 300).text}
+    name, line = event.attribute_id or "", event.line
+    # A withheld value stays: the name of its kind may itself be refused.
+    if name and not name.startswith(_WITHHELD) and (kind := private_kind(name, event.domain, privacy)) is not None:
+        kept["attribute_id"] = _WITHHELD + kind
+    if event.value is not None and not event.value.startswith(_WITHHELD):
+        dimension = [*name.split(":"), ""][1]
+        if (kind := privacy.refuses(event.domain, dimension, event.value)) is not None:
+            kept["value"] = _WITHHELD + kind
+    if line is not None and (kind := privacy.refuses(event.domain, line.dimension, line.value)) is not None:
+        kept["line"] = line.model_copy(update={"dimension": "private", "value": _WITHHELD + kind})
+    return kept

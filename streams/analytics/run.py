@@ -76,7 +76,7 @@ class MaterializerHealth:
 
 
 def materialize(settings: Settings, stop: threading.Event, health: MaterializerHealth | None = None) -> None:
-    """Keep the DuckDB file up to date until `stop` is set; then publish once more."""
+    """Update the DuckDB file until `stop` is set; then publish again."""
     health = health or MaterializerHealth()
     permissions.set_umask(settings.group)
     for folder in dict.fromkeys((settings.data_dir, settings.duckdb_file.parent)):

@@ -12,12 +12,9 @@ from enum import Enum
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
-
-if TYPE_CHECKING:
-    from schemas import Topic
 
 # Incremented when a table changes: `sager rebuild --duckdb` replaces a file of another layout.
 LAYOUT_VERSION = 1
@@ -117,7 +114,7 @@ def statements(file: str) -> tuple[CreateStatement, ...]:
 
 @cache
 def derivations() -> tuple[str, ...]:
-    """Return the statements that fill the derived tables for the users in stale_users."""
+    """Return the statements that fill derived tables for `stale_users`."""
     return tuple(_text("derived.sql").rstrip().removesuffix(";").split(";\n"))
 
 
@@ -153,9 +150,9 @@ def tables() -> tuple[Table, ...]:
     return tuple(all_tables()[name] for name in _TOPIC_RULES)
 
 
-def table_of(topic: "Topic") -> Table:
-    """Return the table of a public topic's records."""
-    return all_tables()[TOPIC_TABLES[topic.base]]
+def table_of(topic: str) -> Table:
+    """Return the table of a public topic, by its base name."""
+    return all_tables()[TOPIC_TABLES[topic]]
 
 
 def fingerprint() -> str:

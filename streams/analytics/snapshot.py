@@ -29,7 +29,7 @@ INVALIDATED_MESSAGE = "has been invalidated"
 
 
 class Publisher:
-    """Publishes changes to `target` at most every `seconds`, less often if that takes long.
+    """Publishes changes to `target` every `seconds`, or less often if slow.
 
     `group` may read the snapshot, besides its owner.
     """
@@ -53,13 +53,13 @@ class Publisher:
         self.is_failing = False
 
     def mark_changed(self, newest: datetime | None = None) -> None:
-        """Mark the file as changed, up to a record of this Kafka timestamp."""
+        """Mark the file as changed, up to a record of this time."""
         self._dirty = True
         if newest is not None:
             self._newest = max(newest, self._newest or newest)
 
     def publish_if_due(self) -> bool:
-        """Publish if the file changed and a publication is due; return true if it succeeded.
+        """Publish changes if a publication is due; return true if it succeeded.
 
         A failure is logged, counted and retried later, as a full disk must not stop the rows. Raises duckdb.Error if
         the live file must be reopened.
@@ -107,7 +107,7 @@ class Publisher:
 
 
 def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:
-    """Copy a file that no process checkpoints, and rename the copy to `target`."""
+    """Copy a file without a running checkpoint, and rename it to `target`."""
     permissions.make_private(target.parent, group)
     fresh = target.with_name(target.name + ".tmp")
     fresh.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Reads all partitions of all public topics, from the offsets in the DuckDB file.
+"""Reads all public topics from the offsets in the DuckDB file.
 
 No group offset is committed, so offsets cannot disagree with the rows. Topic ids are stored with the offsets: a topic
 with another id was recreated, and is read from its beginning, which is safe because every table is keyed.
@@ -90,7 +90,7 @@ class TopicSource:
         return self._states[name].topic_id
 
     def start(self, done: Offsets) -> set[str]:
-        """Find the topics and start reading at these offsets; return topics recreated since."""
+        """Start reading at these offsets; return topics recreated since."""
         _, cluster = reach(self._settings, _START_SECONDS)
         states = self._describe(cluster, _START_SECONDS)
         if missing := sorted(self.topics.keys() - states.keys()):
@@ -101,7 +101,7 @@ class TopicSource:
         return self._assign(states, done)
 
     def check(self, done: Offsets) -> set[str]:
-        """Reassign if topics were recreated or got more partitions; return the recreated ones."""
+        """Reassign after a change of topics; return the recreated ones."""
         try:
             # All topics, because the embedded broker creates a topic that is requested by name.
             cluster = self._admin.list_topics(timeout=_CHECK_SECONDS)
@@ -114,7 +114,7 @@ class TopicSource:
         return self._assign(states, done) if states != self._states else set()
 
     def read(self, limit: int, seconds: float, stop: threading.Event) -> list[Message]:
-        """Return at most `limit` records and about 32 MiB, waiting at most `seconds`."""
+        """Return at most `limit` records (some 32 MiB) within `seconds`."""
         messages: list[Message] = []
         size, left, until = 0, seconds, time.monotonic() + seconds
         while len(messages) < limit and size < _BATCH_BYTES and left > 0 and not stop.is_set():
@@ -129,7 +129,7 @@ class TopicSource:
         return messages
 
     def measure_lag(self, done: Offsets) -> None:
-        """Set the lag per topic, by the end offsets of the last fetches."""
+        """Set the lag per topic by the last fetches' end offsets."""
         for name, state in self._states.items():
             behind = 0
             for partition in range(state.partitions):

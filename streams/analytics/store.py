@@ -1,4 +1,4 @@
-"""Writes rows and Kafka offsets to the live DuckDB file in one transaction.
+"""Writes rows and Kafka offsets to DuckDB in one transaction.
 
 A kill at any moment loses and duplicates nothing, because the consumer starts from the offsets in the file. Only one
 thread may use a `DuckDBStore`. No code in this process may open the file a second time, even to copy it: closing any
@@ -104,7 +104,7 @@ class DuckDBStore:
         return [document for (document,) in self._all("SELECT document FROM receipts")]
 
     def derive_all(self) -> None:
-        """Mark all derived rows as stale, so that the next checkpoint derives them again."""
+        """Have the next checkpoint derive all derived rows again."""
         self._all("INSERT INTO stale_users SELECT user_id FROM selections UNION SELECT user_id FROM skill_diffs")
 
     def write(self, batch: ChangeSet, offsets: Offsets, receipts: Sequence[Receipt] = ()) -> dict[str, int]:
@@ -125,7 +125,7 @@ class DuckDBStore:
         return written
 
     def checkpoint(self, published_at: datetime, newest_record_at: datetime | None) -> None:
-        """Update the derived tables and checkpoint, so that the file can be copied."""
+        """Update derived tables and checkpoint: the file can be copied."""
         with self._transaction():
             if self._all("SELECT 1 FROM stale_users LIMIT 1"):
                 for name, derivation in zip(schema.DERIVED, schema.derivations(), strict=True):
@@ -168,7 +168,7 @@ class DuckDBStore:
             self._db = open_for_writing(self.path)
 
     def _put(self, table: Table, pending: Mapping[RowKey, PendingChange]) -> dict[str, int]:
-        """Write the rows that may replace an existing one; return counts by table."""
+        """Write rows that may replace existing ones; return counts by table."""
         puts = [change.put for change in pending.values() if change.put is not None]
         if not puts:
             return {}
@@ -221,7 +221,7 @@ class DuckDBStore:
             raise
 
     def _prepare(self, prefix: str) -> None:
-        """Create the tables, or check the layout and the prefix of existing ones."""
+        """Create the tables, or check the file's layout and prefix."""
         if self._all("SELECT 1 FROM duckdb_tables() WHERE table_name = 'meta'"):
             [(layout, found)] = self._all("SELECT schema_version, prefix FROM meta")
             if layout != schema.LAYOUT_VERSION:

@@ -12,7 +12,7 @@ import jsonschema
 import kubernetes_validate
 import pytest
 
-from infra import chart, dockerfile
+from infra import chart, image
 from infra.chart import CHART, FILES, STRINGS
 from streams import shared_settings
 from streams.settings import Settings
@@ -101,7 +101,7 @@ def test_documents_fit_the_schemas_of_kubernetes(values: Path, version: str) -> 
 @needs_helm
 @every_example
 def test_a_pod_has_no_more_rights_than_it_needs(values: Path) -> None:
-    (user,) = dockerfile.stages(dockerfile.FILE.read_text(encoding="utf-8"))[-1].of("USER")
+    (user,) = image.stages(image.FILE.read_text(encoding="utf-8"))[-1].of("USER")
     for _, pod in pods(values):
         spec = pod["spec"]
         assert spec["automountServiceAccountToken"] is False

@@ -1,25 +1,28 @@
 """Dashboards, alerts and the runbook use existing metrics and the same limits."""
 
+import json
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.contract.test_contract_docs import exported, series, table
-from tests.dashboards import ALERTS, ROOT, Alert, Asked, dashboards, of_alerts, of_annotations, of_panels, panels
 from tests.prometheus import promtool
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     from grafana_foundation_sdk.models import units
 
+ROOT = Path(__file__).parents[2]
 PROMETHEUS = ROOT / "infra" / "prometheus"
 RUNBOOK = ROOT / "docs" / "runbook.md"
-BOARDS = dashboards()
 # Prometheus and its Python client export these by themselves.
 OF_PROCESSES = {
     "up", "process_start_time_seconds", "process_cpu_seconds_total", "process_resident_memory_bytes",
@@ -28,15 +31,53 @@ OF_PROCESSES = {
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 
+@dataclass(frozen=True)
+class Alert:
+    """An alert of the rule files: `(expr) op limit`, lasting for some time."""
+
+    name: str
+    severity: str
+    expr: str
+    op: str
+    limit: float
+    lasting: str
+    runbook: str
+
+
+def _alerts() -> Iterator[Alert]:
+    for group in yaml.safe_load((PROMETHEUS / "rules" / "sager.yml").read_text(encoding="utf-8"))["groups"]:
+        for rule in group["rules"]:
+            parts = re.fullmatch(r"\((.+)\) (>=|<) (\S+)", rule["expr"])
+            assert parts, f"{rule['alert']} is not `(expr) op limit`, which panels draw"
+            of = (rule["labels"]["severity"], parts[1], parts[2], float(parts[3]))
+            yield Alert(rule["alert"], *of, rule["for"], rule["annotations"]["runbook"])
+
+
+def dashboards() -> dict[str, dict[str, Any]]:
+    """Return every committed dashboard by the name of its file."""
+    return {
+        file.stem: json.loads(file.read_text(encoding="utf-8"))
+        for file in sorted((ROOT / "infra" / "grafana" / "dashboards").glob("*.json"))
+    }
+
+
+def panels(dashboard: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the panels without rows."""
+    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+
+
+ALERTS = tuple(_alerts())
+BOARDS = dashboards()
+
+
 @pytest.fixture(params=sorted(BOARDS))
 def board(request: pytest.FixtureRequest) -> dict[str, Any]:
     return BOARDS[request.param]
 
 
-def queries() -> Iterator[Asked]:
-    yield from of_panels()
-    yield from of_annotations()
-    yield from (each for _, each in of_alerts())
+def panel_queries() -> list[str]:
+    found = [panel for board in BOARDS.values() for panel in panels(board)]
+    return [target["expr"] for panel in found for target in panel["targets"]]
 
 
 def test_panels_have_a_description_a_unit_and_legends(board: dict[str, Any]) -> None:
@@ -51,14 +92,16 @@ def test_panels_have_a_description_a_unit_and_legends(board: dict[str, Any]) -> 
 
 
 def test_queries_use_existing_metrics() -> None:
-    named = {name for each in queries() for name in re.findall(r"\b(?:sager|process)_\w+|\bup\b", each.expr)}
+    annotations = [each["expr"] for board in BOARDS.values() for each in board["annotations"]["list"]]
+    queries = [*panel_queries(), *annotations, *(alert.expr for alert in ALERTS)]
+    named = {name for each in queries for name in re.findall(r"\b(?:sager|process)_\w+|\bup\b", each)}
 
     assert named - series() - OF_PROCESSES == set()
 
 
 def test_every_metric_is_on_a_dashboard() -> None:
     # Webhooks are few, and /ready names the one that fails. `sager up` reads the next offsets when it ends.
-    shown = " ".join(each.expr for each in of_panels())
+    shown = " ".join(panel_queries())
     unseen = {name for name in exported() if name not in shown and not name.startswith("sager_webhook_")}
 
     assert unseen == {"sager_build_info", "sager_materializer_next_offset"}

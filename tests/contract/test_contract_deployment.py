@@ -13,7 +13,7 @@ import yaml
 
 from infra.compose import EXAMPLE, ROOT, VARIABLE, Service, services, variables
 from infra.compose import FILE as COMPOSE
-from infra.dockerfile import FILE, stages
+from infra.image import FILE, stages
 from streams import shared_settings
 from streams.cli import app
 from streams.settings import Settings

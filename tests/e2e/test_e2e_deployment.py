@@ -15,8 +15,7 @@ import pytest
 
 from benchmarks.surroundings import reached_as
 from infra import chart
-from infra.compose import ROOT
-from infra.running import DidNotRun, Running
+from infra.compose import ROOT, DidNotRun, Running
 from sager_client import EventProducer
 from streams.http import tokens
 from streams.local.broker import free_port

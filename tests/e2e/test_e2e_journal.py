@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.processes import children_of
+from benchmarks.surroundings import children_of
 from operators.admission import contrast_id
 from sager_client import EventProducer
 from schemas import ForgetRequest, Selection, decode

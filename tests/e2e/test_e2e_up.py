@@ -12,7 +12,7 @@ import duckdb
 import pytest
 from pydantic import SecretStr
 
-from benchmarks.processes import children_of
+from benchmarks.surroundings import children_of
 from sager_client import EventProducer
 from streams.local import pipeline
 from streams.local.children import environment

@@ -164,20 +164,8 @@ def test_an_erasure_rewrites_the_file_and_loses_and_doubles_no_row(settings):
         assert b"erased-person" not in file.read_bytes()
 
 
-def garbage(live):
-    live.write_bytes(b"garbage" * 1_000)
-
-
-def zeros_in_the_log(live):
-    """What a loss of power leaves of a log: its length, without its last bytes."""
-    log = live.with_name("live.duckdb.wal")
-    written = log.read_bytes()
-    log.write_bytes(written[: len(written) // 2].ljust(len(written), b"\0"))
-
-
-@pytest.mark.parametrize("damage", [garbage, zeros_in_the_log])
 @pytest.mark.parametrize("snapshot", ["snapshot", "no snapshot"])
-def test_a_damaged_live_file_is_filled_again_and_every_row_is_there(settings, damage, snapshot):
+def test_a_damaged_live_file_is_filled_again_and_every_row_is_there(settings, snapshot):
     everything = "SELECT count(*), count(DISTINCT event_id) FROM interactions"
     with materializing(settings):
         produce(settings, *map(interaction, range(100)), skill(1))
@@ -189,7 +177,9 @@ def test_a_damaged_live_file_is_filled_again_and_every_row_is_there(settings, da
     produce(settings, *map(interaction, range(100, 1_000)), skill(2))
     until(lambda: log.exists() and log.stat().st_size > 20_000, "rows that are not in the snapshot")
     kill(process)
-    damage(live)
+    # A loss of power leaves a log of the same length, without its last bytes.
+    written = log.read_bytes()
+    log.write_bytes(written[: len(written) // 2].ljust(len(written), b"\0"))
     if snapshot == "no snapshot":
         settings.duckdb_file.unlink()
 

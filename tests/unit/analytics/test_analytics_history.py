@@ -1,9 +1,7 @@
 """The history of a line, from events that the operators apply and the materializer stores."""
 
 import re
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,12 +40,6 @@ from tests.unit.analytics.analytics_builders import item, write
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
 ABOUT: dict[str, Any] = {"occurred_at": NOW, "user_id": USER, "domain": DOMAIN}
 STEP = EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[DuckDBStore]:
-    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as opened:
-        yield opened
 
 
 def a_choice(also: tuple[str, ...] = ("b",)) -> tuple[Ranking, Contrast]:

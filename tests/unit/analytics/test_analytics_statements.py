@@ -1,7 +1,6 @@
 """Statements of people in DuckDB: as the log folds, without private and erased ones."""
 
 import random
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -71,6 +70,7 @@ def test_a_skill_has_its_statements_and_loses_them_with_the_next_version(store: 
 
 # --- the fold
 
+TAKE_BACK = [StatementChangeKind(kind) for kind in ("withdrawn", "expired", "removed", "full")]
 SAYABLE = [statement(stance, f"preference:genre:{value}", value, 1) for value in "abcd" for stance in Stance]
 
 
@@ -82,17 +82,7 @@ def a_log(seed: int) -> list[SkillDiff]:
         changes = []
         for said in rng.sample(SAYABLE, rng.randint(0, 4)):
             again = said.model_copy(update={"since": version, "times": rng.randint(1, 9), "stated_at": at(version)})
-            takes_back = gone(
-                said,
-                rng.choice(
-                    [
-                        StatementChangeKind.WITHDRAWN,
-                        StatementChangeKind.EXPIRED,
-                        StatementChangeKind.REMOVED,
-                        StatementChangeKind.FULL,
-                    ]
-                ),
-            )
+            takes_back = gone(said, rng.choice(TAKE_BACK))
             changes.append(takes_back if rng.random() < 0.4 else stated(again))
         seed_of = {"seed": ()} if version == 1 else {}
         log.append(heard(version, "correction", stated=tuple(changes), shifted=rng.random() < 0.1, **seed_of))
@@ -147,22 +137,9 @@ def test_words_marked_as_off_the_record_are_not_stored(store: DuckDBStore) -> No
     assert rows(store, "SELECT text, acceptable FROM corrections") == [("", [])]
 
 
-PUBLISHED = at(10).replace(tzinfo=None)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[DuckDBStore]:
-    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as opened:
-        yield opened
-
-
-def published(store: DuckDBStore, at_: datetime = PUBLISHED) -> DuckDBStore:
-    store.checkpoint(at_, None)
-    return store
-
-
-def of_correction(store: DuckDBStore, query: str) -> list[Any]:
-    return rows(published(store), query)
+def published(store: DuckDBStore, query: str) -> list[Any]:
+    store.checkpoint(at(10).replace(tzinfo=None), None)
+    return rows(store, query)
 
 
 def test_corrections_are_listed_as_understood_or_with_a_reason(store: DuckDBStore) -> None:
@@ -170,7 +147,7 @@ def test_corrections_are_listed_as_understood_or_with_a_reason(store: DuckDBStor
 
     query = "SELECT event_id, text, understood, why_not, version, statements, taste_changed FROM corrections_understood"
 
-    assert of_correction(store, f"{query} ORDER BY event_id") == [
+    assert published(store, f"{query} ORDER BY event_id") == [
         ("e2", "No horror any more, noir rather than sf", True, None, 2,
          ["avoids genre: horror", "instead genre: noir", "prefers price: price under 20"], True),
         ("e4", "well, hm", False, "not understood", 4, [], False),
@@ -188,9 +165,7 @@ def test_a_question_is_joined_with_its_answer_and_selection(store: DuckDBStore) 
         "next_rank"
     )
 
-    assert of_correction(store, f"{query} FROM questions_asked") == [
-        ("r1", "genre", ASKED.text, True, True, 3, None, 2)
-    ]
+    assert published(store, f"{query} FROM questions_asked") == [("r1", "genre", ASKED.text, True, True, 3, None, 2)]
 
 
 def test_calibration_compares_predictions_with_outcomes(store: DuckDBStore) -> None:
@@ -202,7 +177,7 @@ def test_calibration_compares_predictions_with_outcomes(store: DuckDBStore) -> N
 
     query = "SELECT predicted_from, rankings, round(predicted, 3), happened, round(error, 3), said_unsuited"
 
-    assert of_correction(store, f"{query} FROM calibration ORDER BY 1") == [
+    assert published(store, f"{query} FROM calibration ORDER BY 1") == [
         (0.0, 1, 0.02, 0.0, 0.0, 0),
         (0.3, 2, 0.35, 0.5, 0.354, 0),
         (0.9, 2, 0.975, 1.0, 0.0, 2),
@@ -211,13 +186,12 @@ def test_calibration_compares_predictions_with_outcomes(store: DuckDBStore) -> N
 
 def test_statements_at_a_moment_are_those_in_force(store: DuckDBStore) -> None:
     write(store, *eves_log())
-    published(store)
 
     def meant(minutes: int) -> list[str]:
         query = (
             f"SELECT value FROM statements_at('eve', '{at(minutes).replace(tzinfo=None)}') ORDER BY stated_at, value"
         )
-        return [value for (value,) in rows(store, query)]
+        return [value for (value,) in published(store, query)]
 
     # The records were logged at noon, before the first of them happened: versions are in force from then.
     assert meant(-1) == []

@@ -4,13 +4,15 @@ import logging
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import duckdb
 import pytest
+from confluent_kafka import KafkaError
 
 from schemas import BadRecord, encode
 from streams.analytics import Damaged, MaterializerError
-from streams.analytics.dead_letters import dead_letter
+from streams.analytics.dead_letters import DeadLetterSender, dead_letter
 from streams.analytics.files import cannot_write
 from streams.analytics.snapshot import Publisher
 from streams.analytics.store import DuckDBStore, Progress, live_file, open_store, remove_live
@@ -92,6 +94,28 @@ def test_a_dead_letter_of_a_recreated_topic_is_another_one(store):
     letters.append(letters[0].model_copy(update={"source": later}))
     write(store, *(raw("dead-letters", encode(letter), offset=n) for n, letter in enumerate(letters)))
     assert count(store, "dead_letters") == 2
+
+
+@pytest.mark.parametrize(("largest", "sent"), [(1_000_000, 1), (50_000, 2), (0, 2)])
+def test_a_refused_dead_letter_is_clipped_and_then_stops_the_batch(monkeypatch, largest, sent):
+    sizes = []
+
+    class Broker:
+        def __init__(self, *_, **__):
+            pass
+
+        def produce(self, topic, value, key, on_delivery):
+            sizes.append(len(value))
+            on_delivery(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE) if len(value) > largest else None, None)
+
+        def flush(self, seconds):
+            return 0
+
+    monkeypatch.setattr("streams.analytics.dead_letters.Producer", Broker)
+    refused = [(raw("skills", b"x" * 100_000), BadRecord("invalid", "x"))]
+    with pytest.raises(MaterializerError, match="nothing of this batch") if largest == 0 else nullcontext():
+        DeadLetterSender(Settings()).send(refused)
+    assert len(sizes) == sent
 
 
 def test_a_failure_on_the_way_leaves_neither_rows_nor_offsets(store, monkeypatch):

@@ -3,7 +3,6 @@
 import pytest
 from typer.testing import CliRunner
 
-from evaluation import community
 from evaluation.community import Community
 from evaluation.dataset import sequences
 from evaluation.leave_one_out import ARMS
@@ -13,8 +12,6 @@ from evaluation.skill_arms import STREAM_RULES, RankBy
 from evaluation.split import read
 from evaluation.stream import simulate_user
 from evaluation.warm_up import ArmOptions
-from operators.global_skill import Population
-from operators.graph.items import neighbour_of
 from operators.weights import DEFAULT_WEIGHTS
 from streams.cli import app
 from tests.unit.quality.quality_builders import data_set, tastes
@@ -82,19 +79,6 @@ def test_rankings_do_not_depend_on_future_choices(tmp_path):
     assert population.usual
     assert contexts[-1].companions
     assert contexts[-1].facets
-
-
-@pytest.mark.parametrize("leak", ["the graph tells a player of themselves", "the population counts the player"])
-def test_a_leak_is_detected(tmp_path, monkeypatch, leak):
-    if leak.startswith("the graph"):
-        name = neighbour_of
-        monkeypatch.setattr(community, "neighbour_of", lambda user_id, secret: name("somebody else", secret))
-    else:
-        monkeypatch.setattr(Population, "without", lambda population, *_: population)
-
-    one, other = two_futures(tmp_path)
-
-    assert one != other
 
 
 # Learning.

@@ -8,8 +8,8 @@ import pytest
 from cramjam import zstd
 
 from benchmarks.choice import calls
-from benchmarks.choices import choices
 from benchmarks.learner import INPUTS, Learner
+from benchmarks.running import choices
 from operators.tokens import count_tokens
 from schemas import TOPICS, Model, PolicySkill, Ranking, Selection, SlimSkill
 from tests.fake_log import PREFIX, FakeDeployment, FakeLog, position, settings_in
