@@ -199,6 +199,14 @@ class Model(BaseModel):
     # Errors are logged and stored in dead letters: they must not quote users' words.
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, hide_input_in_errors=True)
 
+    # The registry's name of the topic that carries these records, if any.
+    TOPIC: ClassVar[str]
+
+    def __init_subclass__(cls, topic: str = "", **config: Any) -> None:
+        super().__init_subclass__(**config)
+        if topic:
+            cls.TOPIC = topic
+
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Return the schema with numbers and truth values read strictly."""
@@ -244,12 +252,21 @@ def _defaults(model: type[Model]) -> dict[str, Any]:
 class Event(Model):
     """The envelope that every event carries."""
 
-    # The registry's name of the topic that carries this event.
-    TOPIC: ClassVar[str]
-
     event_id: Identifier = Field(description="Unique per event; a repeated one is a duplicate.")
     schema_version: Annotated[int, AfterValidator(_is_known)] = SCHEMA_VERSION
     occurred_at: UtcDatetime = Field(description="When it happened, in UTC.")
+
+
+class UserEvent(Event):
+    """An event of one user."""
+
+    user_id: UserIdField
+
+
+class UserDomainEvent(UserEvent):
+    """An event of one user in one domain."""
+
+    domain: DomainField
 
 
 class Provenance(Model):

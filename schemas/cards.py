@@ -1,19 +1,19 @@
 """Cards: a user's statements about themselves in conversations, across domains, folded from diffs."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from .base import (
     AttributeId,
     DomainField,
-    Event,
     Identifier,
     Label,
     Model,
     Position,
     Provenance,
+    UserEvent,
     UserIdField,
     UtcDatetime,
     is_empty,
@@ -103,11 +103,9 @@ class NotKept(Model):
     times: int = Field(1, ge=1, le=10_000)
 
 
-class CardDiff(Event):
+class CardDiff(UserEvent, topic="card-diffs"):
     """One version of a card: the effect of a chunk of a conversation or of a command, which `event_id` names."""
 
-    TOPIC: ClassVar[str] = "card-diffs"
-    user_id: UserIdField
     version: int = Field(ge=1)
     conversation_id: Identifier | None = Field(None, exclude_if=is_none)
     changes: tuple[CardChange, ...] = Field((), max_length=MAX_CARD_CHANGES)
@@ -117,14 +115,12 @@ class CardDiff(Event):
     chain: Digest | None = Field(None, exclude_if=is_none, description="Seals this version and all earlier ones.")
 
 
-class Card(Event):
+class Card(UserEvent, topic="cards"):
     """The fold of a user's `CardDiff`s: current lines and recently overtaken ones.
 
     `event_id` and `occurred_at` are those of the last diff.
     """
 
-    TOPIC: ClassVar[str] = "cards"
-    user_id: UserIdField
     version: int = Field(0, ge=0)
     lines: tuple[CardLine, ...] = Field((), max_length=MAX_CARD_LINES)
     past: tuple[CardLine, ...] = Field((), max_length=MAX_PAST_LINES)
@@ -152,14 +148,12 @@ class CardLineInput(Model):
     domain: DomainField | None = None
 
 
-class CardCommand(Event):
+class CardCommand(UserEvent, topic="card-commands"):
     """A user's change of their card. `set` needs `line`, the others `line_id`.
 
     `set` with a `line_id` replaces that line. `remove` also erases the line's words from the log.
     """
 
-    TOPIC: ClassVar[str] = "card-commands"
-    user_id: UserIdField
     action: CardAction
     line_id: AttributeId | None = None
     line: CardLineInput | None = None
@@ -210,10 +204,9 @@ class Chunk(Model):
     effects: ChunkEffects | None = Field(None, exclude_if=is_none, description="Its effects, once decided.")
 
 
-class PendingConversations(Model):
+class PendingConversations(Model, topic="conversations"):
     """The waiting turns of a person's conversations: the value of the table `conversations`."""
 
-    TOPIC: ClassVar[str] = "conversations"
     user_id: UserIdField
     chunks: tuple[Chunk, ...] = Field((), max_length=2 * MAX_OPEN)
     recent: tuple[Identifier, ...] = Field((), max_length=MAX_PENDING)

@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 from datetime import datetime
-from typing import Annotated, ClassVar, Self, TypeVar, cast
+from typing import Annotated, Self, TypeVar, cast
 
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import to_json
@@ -104,14 +104,13 @@ def event_digest(user_id: str, event_id: str, secret: bytes = b"") -> str:
     return hmac.digest(secret, to_json(["forgotten event", user_id, event_id]), "sha256").hex()[:16]
 
 
-class DeadLetter(Event):
+class DeadLetter(Event, topic="dead-letters"):
     """A refused record with its original bytes, which are URL-safe base64 on the wire.
 
     `event_id` is derived from stage and position, so that a repeated refusal gives the same dead letter.
     """
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
-    TOPIC: ClassVar[str] = "dead-letters"
     stage: Identifier
     reason: Identifier
     detail: Annotated[str, Field(max_length=MAX_DETAIL_CHARS)] = ""

@@ -1,11 +1,11 @@
 """Commands that change a skill, from the user, their advocate or an operator."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from .base import AttributeId, DomainField, Event, Label, Model, UserIdField
+from .base import AttributeId, Label, Model, UserDomainEvent
 from .skills import MAX_ATTRIBUTES, Attribute, AttributeKind, Tier
 
 
@@ -54,12 +54,9 @@ _NEEDED = {
 }
 
 
-class SkillCommand(Event):
+class SkillCommand(UserDomainEvent, topic="skill-commands"):
     """A person's change of a skill; it passes through the same merge as a contrast."""
 
-    TOPIC: ClassVar[str] = "skill-commands"
-    user_id: UserIdField
-    domain: DomainField
     action: Action
     attribute_id: AttributeId | None = Field(None, description="pin, unpin, remove, reword, set-tier: the line.")
     line: SkillLineInput | None = Field(None, description="add: the new line.")

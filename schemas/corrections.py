@@ -1,12 +1,21 @@
 """A user's own words: corrections, and turns of conversations."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from .base import DomainField, Event, Identifier, Instruction, ItemIdField, Label, Model, UserIdField
+from .base import (
+    DomainField,
+    Identifier,
+    Instruction,
+    ItemIdField,
+    Label,
+    Model,
+    UserDomainEvent,
+    UserEvent,
+)
 from .events import MAX_CANDIDATES, check_distinct
 from .items import Candidate
 from .statements import Bound, Scope, Stance
@@ -39,16 +48,13 @@ class Directive(Model):
         return self
 
 
-class Correction(Event):
+class Correction(UserDomainEvent, topic="corrections"):
     """A user's statement about a ranking, an item or in general.
 
     `items` are those on screen, first place first, so that "the second" has a meaning. `directives` are the fields of a
     form; if it is empty, `text` is read.
     """
 
-    TOPIC: ClassVar[str] = "corrections"
-    user_id: UserIdField
-    domain: DomainField
     text: Instruction = Field("", description="The person's own words.")
     language: Language | None = Field(None, description="BCP 47, such as `de`; none: recognised by the words.")
     items: tuple[Candidate, ...] = Field((), max_length=MAX_CANDIDATES)
@@ -80,14 +86,12 @@ class Speaker(StrEnum):
     OTHER = "other"
 
 
-class Utterance(Event):
+class Utterance(UserEvent, topic="utterances"):
     """One turn of a conversation. Only the user's words are evidence; other turns give context.
 
     `ends` closes the conversation, which is then processed at once. Such a turn needs no text.
     """
 
-    TOPIC: ClassVar[str] = "utterances"
-    user_id: UserIdField
     conversation_id: Identifier
     turn: int = Field(ge=0, le=MAX_TURN, description="Its place in the conversation.")
     role: Speaker = Speaker.USER

@@ -1,22 +1,20 @@
 """Skill diffs, which are the source of truth, and the policy skill that they fold into (paper 2.5)."""
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from .base import (
     AttributeId,
-    DomainField,
-    Event,
     Identifier,
     Label,
     Model,
     Position,
     Provenance,
     Text,
-    UserIdField,
+    UserDomainEvent,
     UtcDatetime,
     array_schema,
     is_empty,
@@ -197,16 +195,13 @@ class DiffTrigger(Model):
     not_kept: tuple[Label, ...] = Field((), max_length=16, exclude_if=is_empty)
 
 
-class SkillDiff(Event):
+class SkillDiff(UserDomainEvent, topic="skill-diffs"):
     """One version of a skill: the effect of the contrast, command, feedback or correction that `event_id` names.
 
     The first diff of a skill has its `seed`, so that the log alone rebuilds every skill. Without `slim_lines` the slim
     skill's lines are unchanged. Imported lines already count interactions up to `counted_until`.
     """
 
-    TOPIC: ClassVar[str] = "skill-diffs"
-    user_id: UserIdField
-    domain: DomainField
     base_version: int = Field(ge=0)
     version: int = Field(ge=1)
     seed: tuple[Attribute, ...] | None = Field(None, max_length=MAX_ATTRIBUTES)
@@ -233,16 +228,13 @@ class SkillDiff(Event):
     chain: Digest | None = Field(None, description="Seals this version and all earlier ones.")
 
 
-class PolicySkill(Event):
+class PolicySkill(UserDomainEvent, topic="skills"):
     """The attributes of a user in a domain at a version: the fold of their diffs.
 
     `event_id` and `occurred_at` are those of the last diff; `recent` has the last event ids, oldest first; `applied` is
     the position in each source topic; `last_diff` lets a restarted worker send it again, byte for byte.
     """
 
-    TOPIC: ClassVar[str] = "skills"
-    user_id: UserIdField
-    domain: DomainField
     version: int = Field(0, ge=0)
     contrasts: int = Field(0, ge=0, description="How many contrasts it has learned from.")
     attributes: tuple[Attribute, ...] = Field((), max_length=MAX_ATTRIBUTES)

@@ -1,7 +1,7 @@
 """Events that apps send, and the lesson of a choice: a contrast (paper 2.5) or an abstention."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -16,6 +16,8 @@ from .base import (
     Provenance,
     Share,
     Text,
+    UserDomainEvent,
+    UserEvent,
     UserIdField,
     is_empty,
 )
@@ -35,19 +37,15 @@ def check_distinct(candidates: tuple[Candidate, ...]) -> None:
         raise PydanticCustomError("repeated_item", "the candidates must have distinct item_ids")
 
 
-class Interaction(Event):
+class Interaction(UserDomainEvent, topic="interactions"):
     """A past positive event for the statistical prior (paper 2.3)."""
 
-    TOPIC: ClassVar[str] = "interactions"
-    user_id: UserIdField
-    domain: DomainField
     item: Candidate
 
 
-class RankRequest(Event):
+class RankRequest(Event, topic="rank-requests"):
     """A request to rank candidates; the answer is a `Ranking` with `ranking_id` = `request_id`."""
 
-    TOPIC: ClassVar[str] = "rank-requests"
     request_id: Identifier
     user_id: UserIdField
     domain: DomainField
@@ -92,10 +90,9 @@ class Injected(Model):
     repaired: int = Field(0, ge=0, description="Ids that a model omitted, invented or repeated.")
 
 
-class Ranking(Event):
+class Ranking(Event, topic="rankings"):
     """The ordered candidates that a user was shown (the paper's pi*), first place first."""
 
-    TOPIC: ClassVar[str] = "rankings"
     ranking_id: Identifier
     user_id: UserIdField
     domain: DomainField
@@ -112,14 +109,12 @@ class Ranking(Event):
         return self
 
 
-class Selection(Event):
+class Selection(UserEvent, topic="selections"):
     """The user's choice from a ranking (the paper's i+). Only the first one of a ranking counts.
 
     `others` are further taken items. An abstention has `none_taken` and no `item_id`.
     """
 
-    TOPIC: ClassVar[str] = "selections"
-    user_id: UserIdField
     ranking_id: Identifier
     item_id: ItemIdField | None = Field(None, description="The item, or the first of several.")
     others: tuple[ItemIdField, ...] = Field(
@@ -163,12 +158,9 @@ SignalName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Value = Annotated[float, Field(ge=-1e6, le=1e6)]
 
 
-class Feedback(Event):
+class Feedback(UserDomainEvent, topic="feedback"):
     """A signal about an item, shown in a ranking or not."""
 
-    TOPIC: ClassVar[str] = "feedback"
-    user_id: UserIdField
-    domain: DomainField
     item: Candidate
     signal: SignalName
     value: Value | None = Field(None, description="rated: the rating; dwelled: seconds. Both need one.")
@@ -194,16 +186,13 @@ class Feedback(Event):
         return self
 
 
-class Contrast(Event):
+class Contrast(UserDomainEvent, topic="contrasts"):
     """The chosen item and the unchosen ones in reverse rank order, with the ranking's context.
 
     `also` are further taken items. `unchosen` begins with the item ranked last (an easy contrast) and ends with near
     misses. `event_id` is derived from the ranking, so that a rebuilt contrast has the same id.
     """
 
-    TOPIC: ClassVar[str] = "contrasts"
-    user_id: UserIdField
-    domain: DomainField
     ranking_id: Identifier
     instruction: Instruction = ""
     chosen: ItemFacts
@@ -219,15 +208,12 @@ class Contrast(Event):
     session_id: Identifier | None = Field(None, exclude_if=is_empty)
 
 
-class Abstention(Event):
+class Abstention(UserDomainEvent, topic="abstentions"):
     """A ranking that the user rejected as a whole, which disfavours no single item.
 
     `event_id` is derived from the ranking.
     """
 
-    TOPIC: ClassVar[str] = "abstentions"
-    user_id: UserIdField
-    domain: DomainField
     ranking_id: Identifier
     instruction: Instruction = ""
     shown: tuple[ItemFacts, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)

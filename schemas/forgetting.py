@@ -1,11 +1,11 @@
 """Erasure: the request, and the receipt that remains, with digests instead of names."""
 
 from datetime import datetime
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from .base import DomainField, Event, Identifier, Label, Model, UserIdField, UtcDatetime
+from .base import DomainField, Event, Identifier, Label, Model, UserEvent, UtcDatetime
 
 MAX_DOMAINS = 64
 MAX_LINES = 256
@@ -15,11 +15,9 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 ShortDigest = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 
 
-class ForgetRequest(Event):
+class ForgetRequest(UserEvent, topic="forget-requests"):
     """A request to erase all data of a user, one domain or one line. It quotes no erased data."""
 
-    TOPIC: ClassVar[str] = "forget-requests"
-    user_id: UserIdField
     domain: DomainField | None = Field(None, description="Only this domain; none: all of them.")
     line: Digest | None = Field(None, description="Only this line of the domain, by its digest.")
     actor: Label
@@ -41,14 +39,13 @@ class ErasedScope(Model):
     versions: int = Field(0, ge=0, description="Removed or rewritten versions of skills.")
 
 
-class Receipt(Event):
+class Receipt(Event, topic="receipts"):
     """A user's erasures: scope, time and actor. Users, lines and events appear only as digests.
 
     `event_id` is that of the newest request; `occurred_at` is the time when Kafka received it. Events in `known` are
     never learned from, whatever their times.
     """
 
-    TOPIC: ClassVar[str] = "receipts"
     subject: Digest
     person: ErasedScope | None = None
     domains: dict[DomainField, ErasedScope] = Field(default_factory=dict, max_length=MAX_DOMAINS)

@@ -1,7 +1,7 @@
 """Items as apps send them, and the facts that a parser finds in them."""
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
@@ -33,10 +33,9 @@ class Candidate(Model):
     metadata: Metadata = Field(default_factory=dict)
 
 
-class Item(Event):
+class Item(Event, topic="items"):
     """An entry of the catalogue; the newest per `item_id` applies."""
 
-    TOPIC: ClassVar[str] = "items"
     domain: DomainField
     item: Candidate
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import starmap
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, GetCoreSchemaHandler, NonNegativeInt
 from pydantic_core import CoreSchema, core_schema
@@ -61,14 +61,13 @@ class TakenItem(Model):
     times: int = Field(1, ge=1)
 
 
-class Memory(Model):
+class Memory(Model, topic="memories"):
     """M_u: the items that a user took in a domain, newest last.
 
     `interactions` also counts dropped items; `days` counts days with a choice (UTC, by Kafka's time). `seen` has facts
     of answered lists, which corrections can name.
     """
 
-    TOPIC: ClassVar[str] = "memories"
     user_id: UserIdField
     domain: DomainField
     version: NonNegativeInt = 0
@@ -88,7 +87,7 @@ class TouchedItem(Model):
     times: Times = 1
 
 
-class ItemUpdate(Model):
+class ItemUpdate(Model, topic="item-touches"):
     """Informs items of one partition about one of their takers, as of a version of that user's memory.
 
     It is a state, so that a repeat changes nothing. `degree` is the number of items in the user's memory; `newest` are
@@ -96,7 +95,6 @@ class ItemUpdate(Model):
     the taker: in this domain, or in every one.
     """
 
-    TOPIC: ClassVar[str] = "item-touches"
     domain: DomainField
     taker: Pseudonym
     version: Version
@@ -184,10 +182,9 @@ class _InColumns:
         )
 
 
-class ItemMemory(Model):
+class ItemMemory(Model, topic="item-memories"):
     """M_i: a sample of an item's takers, newest last. `epoch` counts its changes; `epoch_of` finds it in front."""
 
-    TOPIC: ClassVar[str] = "item-memories"
     epoch: Annotated[int, Field(ge=0, lt=2**32)] = 0
     domain: DomainField
     item_id: ItemIdField

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import IntEnum, StrEnum
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -19,7 +19,7 @@ from .base import (
     Provenance,
     Share,
     Text,
-    UserIdField,
+    UserDomainEvent,
     UtcDatetime,
     array_schema,
     is_empty,
@@ -192,16 +192,13 @@ class SlimLine(Model):
 SlimLines = Annotated[tuple[SlimLine, ...], Field(max_length=MAX_SLIM_LINES + 5)]
 
 
-class SlimSkill(Event):
+class SlimSkill(UserDomainEvent, topic="slim-skills"):
     """The two or three likes and the style phrase that an app injects into its prompt (paper 2.3, C.2).
 
     `now` has temporary wishes, such as `no sci-fi`, or else the session's additions. Until `session_until`,
     `session_text` replaces `text`: within the session, or everywhere without a `session_id`.
     """
 
-    TOPIC: ClassVar[str] = "slim-skills"
-    user_id: UserIdField
-    domain: DomainField
     skill_version: int = Field(ge=0)
     text: Text = Field(
         description="`likes: X, Y | avoids: Z | style: phrase`, each part if any; empty without certain lines.",
@@ -233,14 +230,13 @@ class SlimSkill(Event):
         return is_for and self.session_until is not None and now < self.session_until
 
 
-class GlobalSkill(Event):
+class GlobalSkill(Event, topic="global-skills"):
     """A domain's population template, for users without history (paper 2.3, App. D).
 
     `shares` has the share of users with an attribute, `usual` that of taken items with a fact, and `items` the number
     of users who lately took each popular item.
     """
 
-    TOPIC: ClassVar[str] = "global-skills"
     domain: DomainField
     users: int = Field(ge=0, description="The number of users behind it.")
     attributes: tuple[Attribute, ...] = Field((), max_length=MAX_ATTRIBUTES)

@@ -1,7 +1,6 @@
 """The tables of a user's statistics and open rankings: bounded (invariant 4), with applied events (invariant 2)."""
 
 from enum import StrEnum
-from typing import ClassVar
 
 from pydantic import Field, NonNegativeInt
 
@@ -12,14 +11,13 @@ from .items import Fact, ItemFacts
 from .weights import Features
 
 
-class Profile(Model):
+class Profile(Model, topic="profiles"):
     """Incremental counts over one user's interactions in one domain, for StatInit (paper 2.3, App. D).
 
     `recent` has the facts of the newest interactions, newest last. Older ones are counted in `older`, per dimension
     and value, and in `older_known`, per dimension.
     """
 
-    TOPIC: ClassVar[str] = "profiles"
     user_id: UserIdField
     domain: DomainField
     interactions: NonNegativeInt = 0
@@ -72,13 +70,12 @@ class AnsweredRanking(Model):
     others: tuple[ItemIdField, ...] = Field((), max_length=MAX_CANDIDATES, exclude_if=is_empty)
 
 
-class OpenRankings(Model):
+class OpenRankings(Model, topic="open-rankings"):
     """A slot of a user's rings: rankings without a selection, selections without a ranking, settled rankings.
 
     The ranking's id determines the slot. Slots keep writes small, however many rankings a user has open.
     """
 
-    TOPIC: ClassVar[str] = "open-rankings"
     user_id: UserIdField
     slot: int = Field(ge=0, lt=64)
     rankings: tuple[OpenRanking, ...] = Field((), max_length=64)

@@ -5,7 +5,7 @@ precisions in 1/1024 (`FEATURE_ONE`), weights in 1/1048576 (`WEIGHT_ONE`): a ste
 """
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -71,13 +71,12 @@ class Features(Model):
         return next((len(row) for row in (*self.mix.values(), *self.dimensions.values())), 0)
 
 
-class RankingOutcome(Event):
+class RankingOutcome(Event, topic="outcomes"):
     """One choice's evidence for a domain's weights, without user and items.
 
     `event_id` cannot be computed without the deployment's secret; `occurred_at` is rounded to the hour.
     """
 
-    TOPIC: ClassVar[str] = "outcomes"
     domain: DomainField
     weights_version: int = Field(ge=0, description="The weights behind pull and variance.")
     mix: dict[Mix, WeightEvidence] = Field(default_factory=dict, max_length=len(Mix))
@@ -92,10 +91,9 @@ class WeightAction(StrEnum):
     RESET = "reset"
 
 
-class WeightCommand(Event):
+class WeightCommand(Event, topic="weight-commands"):
     """An operator's change of a domain's weights."""
 
-    TOPIC: ClassVar[str] = "weight-commands"
     domain: DomainField
     action: WeightAction
     actor: Label
@@ -109,10 +107,9 @@ class LearnedWeight(Model):
     precision: Precision
 
 
-class Weights(Event):
+class Weights(Event, topic="weights"):
     """The weights of a domain. A missing dimension counts as its start value, or as `unknown` without one."""
 
-    TOPIC: ClassVar[str] = "weights"
     domain: DomainField
     version: int = Field(ge=0, description="How many outcomes and commands it includes; 0: the start values.")
     choices: int = Field(0, ge=0, description="Learned choices since the start or reset.")
