@@ -8,10 +8,7 @@ from .commands import *
 from .corrections import *
 from .diffs import *
 from .events import *
-from .fit import *
-from .forgetting import *
 from .items import *
-from .memory import *
 from .skills import *
 from .state import *
 from .statements import *

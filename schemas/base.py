@@ -125,6 +125,8 @@ UtcDatetime = Annotated[
     # A validator that does not check formats still sees that the time zone is required.
     WithJsonSchema({"type": "string", "format": "date-time", "pattern": r"^\d{4}-.*(Z|[+-]\d{2}:\d{2})$"}),
 ]
+# A SHA-256 in hexadecimal digits.
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 

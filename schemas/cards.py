@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from .base import (
     AttributeId,
+    Digest,
     DomainField,
     Identifier,
     Label,
@@ -19,8 +20,8 @@ from .base import (
     is_empty,
     is_none,
 )
+from .commands import ForgetRequest
 from .corrections import MAX_TURN, MAX_UTTERANCE_CHARS, Correction, Speaker
-from .forgetting import Digest, ForgetRequest
 from .skills import MAX_RECENT, Count
 from .statements import MAX_WORDS, Stance
 

@@ -8,6 +8,7 @@ from pydantic_core import CoreSchema
 
 from .base import (
     AttributeId,
+    Digest,
     Identifier,
     Label,
     Model,
@@ -20,9 +21,7 @@ from .base import (
     is_empty,
     is_none,
 )
-from .events import MAX_CANDIDATES, SignalName
-from .fit import Beliefs
-from .forgetting import Digest
+from .events import MAX_CANDIDATES, Beliefs, SignalName
 from .items import Fact
 from .skills import (
     MAX_ATTRIBUTES,

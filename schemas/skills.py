@@ -10,6 +10,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from .base import (
     AttributeId,
+    Digest,
     DomainField,
     Event,
     Identifier,
@@ -24,7 +25,6 @@ from .base import (
     array_schema,
     is_empty,
 )
-from .forgetting import Digest
 
 MAX_ATTRIBUTES = 64
 MAX_EVIDENCE = 3

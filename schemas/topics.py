@@ -18,15 +18,13 @@ from pydantic_core import to_json
 from .base import Event, Model
 from .cards import Card, CardCommand, CardDiff, PendingConversations
 from .codec import DeadLetter, SchemaError
-from .commands import SkillCommand
+from .commands import ForgetRequest, Receipt, SkillCommand
 from .corrections import Correction, Utterance
 from .diffs import PolicySkill, SkillDiff
 from .events import Abstention, Contrast, Feedback, Interaction, Ranking, RankRequest, Selection
-from .forgetting import ForgetRequest, Receipt
 from .items import Item
-from .memory import ItemMemory, ItemUpdate, Memory
 from .skills import GlobalSkill, SlimSkill
-from .state import OpenRankings, Profile
+from .state import ItemMemory, ItemUpdate, Memory, OpenRankings, Profile
 from .weights import RankingOutcome, WeightCommand, Weights
 
 DEFAULT_PREFIX = "sager."

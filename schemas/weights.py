@@ -10,8 +10,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from .base import DomainField, Event, Label, Model, Position
-from .forgetting import Digest
+from .base import Digest, DomainField, Event, Label, Model, Position
 
 FEATURE_ONE = 1 << 10
 WEIGHT_ONE = 1 << 20

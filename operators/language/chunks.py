@@ -12,8 +12,8 @@ from operators.language.words import WordSet, all_words, has_word, plain_words
 from operators.tokens import count_tokens
 from schemas.cards import FREE, MAX_OPEN, Chunk, ChunkEffects, PendingConversations, Turn
 from schemas.codec import derived_id, line_digest
+from schemas.commands import ForgetRequest
 from schemas.corrections import Correction, Directive, Speaker, Utterance
-from schemas.forgetting import ForgetRequest
 from schemas.items import Fact
 from schemas.statements import Stance
 

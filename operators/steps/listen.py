@@ -48,8 +48,8 @@ from schemas.cards import (
     Strength,
 )
 from schemas.codec import line_digest
+from schemas.commands import ForgetRequest, Receipt
 from schemas.corrections import Speaker, Utterance
-from schemas.forgetting import ForgetRequest, Receipt
 from schemas.items import Fact
 from schemas.state import OptOut
 

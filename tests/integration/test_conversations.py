@@ -8,9 +8,9 @@ import pytest
 from operators.cards.fold import fold_cards
 from schemas.cards import Card, CardAction, CardCommand, CardDiff, CardLine, PendingConversations
 from schemas.codec import decode, encode
+from schemas.commands import ForgetRequest, Receipt
 from schemas.corrections import Correction, Utterance
 from schemas.diffs import PolicySkill
-from schemas.forgetting import ForgetRequest, Receipt
 from schemas.statements import Stance
 from tests.harness import Harness, Outputs
 

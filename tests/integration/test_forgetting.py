@@ -22,7 +22,7 @@ from schemas import (
     encode,
 )
 from schemas.codec import subject_digest
-from schemas.forgetting import ForgetRequest, Receipt
+from schemas.commands import ForgetRequest, Receipt
 from streams.analytics import read
 from streams.pseudonyms import secret_of
 from streams.rights.commands import CommandClient

@@ -19,11 +19,10 @@ from operators.weights import outcome_of
 from schemas import RankingOutcome as ChoiceOutcome
 from schemas.base import Model, Position
 from schemas.codec import encode
-from schemas.commands import SkillCommand
+from schemas.commands import ForgetRequest, SkillCommand
 from schemas.corrections import Correction
 from schemas.diffs import PolicySkill
 from schemas.events import Abstention, Contrast, Feedback, Interaction
-from schemas.forgetting import ForgetRequest
 from schemas.items import ItemFacts
 from schemas.state import OptOut
 from schemas.topics import compound_key

@@ -41,8 +41,8 @@ from operators.steps.listen import (
 from schemas.base import Model, Position
 from schemas.cards import MAX_OPEN, Card, CardAction, CardCommand, Chunk, ChunkEffects, PendingConversations, Turn
 from schemas.codec import DeadLetter, derived_id, encode
+from schemas.commands import ErasedScope
 from schemas.corrections import Utterance
-from schemas.forgetting import ErasedScope
 from schemas.items import Fact
 from streams.language import RULES
 from streams.metrics import DEAD_LETTERS
