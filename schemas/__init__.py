@@ -1,4 +1,4 @@
-"""Models of all events and states, and the topic registry; imports no other package of the project."""
+"""Models of events and states, and the topics; imports no other package."""
 # ruff: noqa: F403
 
 from .base import *

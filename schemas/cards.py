@@ -1,4 +1,4 @@
-"""Cards: a user's statements about themselves in conversations, across domains, folded from diffs."""
+"""Cards: a user's statements about themselves, folded from diffs."""
 
 from enum import StrEnum
 from typing import Annotated, Self
@@ -89,7 +89,7 @@ class CardChangeKind(StrEnum):
 
 
 class CardChange(Model):
-    """One change: `line` replaces the line with this id. A line with a successor moves to the past lines."""
+    """One change; `line` replaces the line with this id."""
 
     kind: CardChangeKind
     line_id: AttributeId
@@ -105,7 +105,7 @@ class NotKept(Model):
 
 
 class CardDiff(UserEvent, topic="card-diffs"):
-    """One version of a card: the effect of a chunk of a conversation or of a command, which `event_id` names."""
+    """One version of a card: the effect of a chunk or command."""
 
     version: int = Field(ge=1)
     conversation_id: Identifier | None = Field(None, exclude_if=is_none)
@@ -183,7 +183,7 @@ class Turn(Model):
 
 
 class ChunkEffects(Model):
-    """The effects of a chunk: decided once and stored, so that a restarted worker applies the same ones.
+    """The effects of a chunk, decided once and stored for restarted workers.
 
     `lines` are digests of the erased lines, as in a receipt.
     """
@@ -195,7 +195,7 @@ class ChunkEffects(Model):
 
 
 class Chunk(Model):
-    """Turns of one conversation that are processed together. `last_turn_ms` is Kafka's time of the last one."""
+    """Turns of a conversation, processed together; `last_turn_ms` is Kafka's time."""
 
     conversation_id: Identifier
     turns: tuple[Turn, ...] = Field((), max_length=MAX_PENDING)
@@ -206,7 +206,7 @@ class Chunk(Model):
 
 
 class PendingConversations(Model, topic="conversations"):
-    """The waiting turns of a person's conversations: the value of the table `conversations`."""
+    """The waiting turns of a person's conversations."""
 
     user_id: UserIdField
     chunks: tuple[Chunk, ...] = Field((), max_length=2 * MAX_OPEN)

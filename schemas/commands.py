@@ -1,4 +1,4 @@
-"""Commands that change a skill, from the user, their advocate or an operator."""
+"""Commands that change a skill, requests to erase, and their receipts."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -27,7 +27,7 @@ ShortDigest = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 
 
 class ForgetRequest(UserEvent, topic="forget-requests"):
-    """A request to erase all data of a user, one domain or one line. It quotes no erased data."""
+    """A request to erase a user, one domain or one line."""
 
     domain: DomainField | None = Field(None, description="Only this domain; none: all of them.")
     line: Digest | None = Field(None, description="Only this line of the domain, by its digest.")
@@ -41,7 +41,7 @@ class ForgetRequest(UserEvent, topic="forget-requests"):
 
 
 class ErasedScope(Model):
-    """One erased scope: events up to `until` are never learned from. `event_id` is the request's."""
+    """One erased scope: events up to `until` are never learned from."""
 
     event_id: Identifier
     until: UtcDatetime
@@ -51,7 +51,7 @@ class ErasedScope(Model):
 
 
 class Receipt(Event, topic="receipts"):
-    """A user's erasures: scope, time and actor. Users, lines and events appear only as digests.
+    """A user's erasures; users, lines and events appear only as digests.
 
     `event_id` is that of the newest request; `occurred_at` is the time when Kafka received it. Events in `known` are
     never learned from, whatever their times.
@@ -71,12 +71,12 @@ class Receipt(Event, topic="receipts"):
         return (*person, *self.domains.values(), *self.lines.values())
 
     def covers(self, domain: str | None, *moments: datetime) -> bool:
-        """Return True if an event at any of these moments is erased; without a domain, only by a full erasure."""
+        """Return True if an event at any of these moments is erased."""
         scopes = [self.person, self.domains.get(domain) if domain is not None else None]  # type: ignore[call-overload]
         return any(scope is not None and moment <= scope.until for scope in scopes for moment in moments)
 
     def covers_line(self, line: str, moment: datetime) -> bool:
-        """Return True if a line must not be learned from an event at this moment."""
+        """Return True if the line is erased for events at this moment."""
         scope = self.lines.get(line)
         return scope is not None and moment <= scope.until
 
@@ -127,7 +127,7 @@ _NEEDED = {
 
 
 class SkillCommand(UserDomainEvent, topic="skill-commands"):
-    """A person's change of a skill; it passes through the same merge as a contrast."""
+    """A person's change of a skill, merged like a contrast."""
 
     action: Action
     attribute_id: AttributeId | None = Field(None, description="pin, unpin, remove, reword, set-tier: the line.")

@@ -27,7 +27,7 @@ Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")]
 
 
 class Directive(Model):
-    """A statement in fields about a fact (`dimension`, `value`), an item (`item_id`) or a measure (`bound`)."""
+    """A statement in fields about a fact, an item or a measure."""
 
     stance: Stance
     dimension: Annotated[str, Field(min_length=1, max_length=120)] | None = None
@@ -87,7 +87,7 @@ class Speaker(StrEnum):
 
 
 class Utterance(UserEvent, topic="utterances"):
-    """One turn of a conversation. Only the user's words are evidence; other turns give context.
+    """One turn of a conversation; only the user's words are evidence.
 
     `ends` closes the conversation, which is then processed at once. Such a turn needs no text.
     """

@@ -1,4 +1,4 @@
-"""Skill diffs, which are the source of truth, and the policy skill that they fold into (paper 2.5)."""
+"""Skill diffs, the source of truth, and the skill they fold into."""
 
 from enum import StrEnum
 from typing import Annotated, Any, NamedTuple
@@ -45,7 +45,7 @@ _Parts = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class HabitCounts(NamedTuple):
-    """The evidence on one question, in 1/1024 of a choice; old choices fade.
+    """The evidence on one question, in 1/1024 of a choice, fading.
 
     A choice from ten films, six of them newer than the list's median, adds 1,024 to `asked`, 614 to `expected`, and
     1,024 to `taken` if the film is one of the six.
@@ -85,7 +85,7 @@ class SkillChangeKind(StrEnum):
 
 
 class SkillChange(Model):
-    """One change, with the tier rule applied, so that folding needs no rule and no setting.
+    """One change, with the tier rule already applied.
 
     `before` is None for a discovered attribute, `after` for a removed one. A weakened attribute with equal tiers was
     contradicted without being demoted. `counts` are the new `taken` and `expected` of a line that a command set.
@@ -159,7 +159,7 @@ class Verdict(StrEnum):
 
 
 class Judgement(Model):
-    """A model's verdict on one line, with the fact of the chosen item that it quoted."""
+    """A model's verdict on one line, with its quoted fact."""
 
     attribute_id: AttributeId
     verdict: Verdict
@@ -195,7 +195,7 @@ class DiffTrigger(Model):
 
 
 class SkillDiff(UserDomainEvent, topic="skill-diffs"):
-    """One version of a skill: the effect of the contrast, command, feedback or correction that `event_id` names.
+    """One version of a skill: the effect of the event `event_id`.
 
     The first diff of a skill has its `seed`, so that the log alone rebuilds every skill. Without `slim_lines` the slim
     skill's lines are unchanged. Imported lines already count interactions up to `counted_until`.
@@ -228,7 +228,7 @@ class SkillDiff(UserDomainEvent, topic="skill-diffs"):
 
 
 class PolicySkill(UserDomainEvent, topic="skills"):
-    """The attributes of a user in a domain at a version: the fold of their diffs.
+    """A user's attributes in a domain: the fold of their diffs.
 
     `event_id` and `occurred_at` are those of the last diff; `recent` has the last event ids, oldest first; `applied` is
     the position in each source topic; `last_diff` lets a restarted worker send it again, byte for byte.

@@ -1,4 +1,4 @@
-"""Events that apps send, and the lesson of a choice: a contrast (paper 2.5) or an abstention."""
+"""Events that apps send, and a choice's lesson (paper 2.5)."""
 
 from enum import StrEnum
 from typing import Annotated, Self
@@ -39,7 +39,7 @@ Neighbour = Annotated[str, Field(min_length=3, max_length=261, pattern=r"^(item|
 
 
 class Facet(Model):
-    """One line of collaborative context: a taste of similar users (paper 2.2, C.4)."""
+    """One line of collaborative context: similar users' taste (paper 2.2)."""
 
     facet: Label = Field(description="The line as it appears in a prompt.")
     confidence: Share
@@ -55,7 +55,7 @@ class Option(Model):
 
 
 class ClarifyingQuestion(Model):
-    """The question whose answer would change the ranking most; the answer is a correction with `answers`."""
+    """The question whose answer would change the ranking most."""
 
     question_id: Identifier
     dimension: Annotated[str, Field(min_length=1, max_length=40)]
@@ -96,7 +96,7 @@ class Interaction(UserDomainEvent, topic="interactions"):
 
 
 class RankRequest(Event, topic="rank-requests"):
-    """A request to rank candidates; the answer is a `Ranking` with `ranking_id` = `request_id`."""
+    """A request to rank candidates; `request_id` becomes the `ranking_id`."""
 
     request_id: Identifier
     user_id: UserIdField
@@ -143,7 +143,7 @@ class Injected(Model):
 
 
 class Ranking(Event, topic="rankings"):
-    """The ordered candidates that a user was shown (the paper's pi*), first place first."""
+    """The ordered candidates that a user was shown (the paper's pi*)."""
 
     ranking_id: Identifier
     user_id: UserIdField
@@ -162,7 +162,7 @@ class Ranking(Event, topic="rankings"):
 
 
 class Selection(UserEvent, topic="selections"):
-    """The user's choice from a ranking (the paper's i+). Only the first one of a ranking counts.
+    """The user's choice from a ranking (the paper's i+); the first counts.
 
     `others` are further taken items. An abstention has `none_taken` and no `item_id`.
     """
@@ -239,7 +239,7 @@ class Feedback(UserDomainEvent, topic="feedback"):
 
 
 class Contrast(UserDomainEvent, topic="contrasts"):
-    """The chosen item and the unchosen ones in reverse rank order, with the ranking's context.
+    """The chosen item, and the unchosen ones in reverse rank order.
 
     `also` are further taken items. `unchosen` begins with the item ranked last (an easy contrast) and ends with near
     misses. `event_id` is derived from the ranking, so that a rebuilt contrast has the same id.
@@ -261,7 +261,7 @@ class Contrast(UserDomainEvent, topic="contrasts"):
 
 
 class Abstention(UserDomainEvent, topic="abstentions"):
-    """A ranking that the user rejected as a whole, which disfavours no single item.
+    """A ranking that the user rejected as a whole.
 
     `event_id` is derived from the ranking.
     """

@@ -1,4 +1,4 @@
-"""The tables of a user's statistics and open rankings: bounded (invariant 4), with applied events (invariant 2)."""
+"""The workers' tables: statistics, open rankings, and the user-item graph."""
 
 import re
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ _BEGINNING, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseco
 
 
 class TakenItem(Model):
-    """An item in a user's memory: when it was last taken, and how often."""
+    """An item in a user's memory."""
 
     item_id: ItemIdField
     title: Title = ""
@@ -88,7 +88,7 @@ class TouchedItem(Model):
 
 
 class ItemUpdate(Model, topic="item-touches"):
-    """Informs items of one partition about one of their takers, as of a version of that user's memory.
+    """Informs items of one partition about one of their takers.
 
     It is a state, so that a repeat changes nothing. `degree` is the number of items in the user's memory; `newest` are
     the newest of them, newest first. With `forgotten`, the id of a request to forget, all items of the partition drop
@@ -125,7 +125,7 @@ class Taker:
 
 
 class Takers(Model):
-    """An item's takers in columns, each with an entry per taker, as on the wire: every name is there once.
+    """An item's takers in columns, so that names are written once.
 
     `at` is in microseconds since 1970. `others` and `tastes` have positions in `names`.
     """
@@ -154,7 +154,7 @@ class Takers(Model):
         return cls.model_construct(None, names=tuple(places), **made)
 
     def rows(self) -> tuple[Taker, ...]:
-        """Return the takers; ValueError if columns differ in length, or a position has no name."""
+        """Return the takers; ValueError if the columns do not fit."""
         try:
             others, tastes = (
                 [tuple([self.names[place] for place in places]) for places in column]
@@ -183,7 +183,7 @@ class _InColumns:
 
 
 class ItemMemory(Model, topic="item-memories"):
-    """M_i: a sample of an item's takers, newest last. `epoch` counts its changes; `epoch_of` finds it in front."""
+    """M_i: a sample of an item's takers, newest last."""
 
     epoch: Annotated[int, Field(ge=0, lt=2**32)] = 0
     domain: DomainField
@@ -195,7 +195,7 @@ _EPOCH = re.compile(rb'\{"epoch":(\d{1,10}),')
 
 
 def epoch_of(value: bytes) -> int:
-    """Return the epoch of an item's record, without decoding it; 0 for other values.
+    """Return the epoch of an item's record, without decoding it, or 0.
 
     >>> epoch_of(b'{"epoch":7,"domain":"films","item_id":"dune"}'), epoch_of(b"")
     (7, 0)
@@ -205,7 +205,7 @@ def epoch_of(value: bytes) -> int:
 
 
 class Profile(Model, topic="profiles"):
-    """Incremental counts over one user's interactions in one domain, for StatInit (paper 2.3, App. D).
+    """Counts of a user's interactions in a domain, for StatInit.
 
     `recent` has the facts of the newest interactions, newest last. Older ones are counted in `older`, per dimension
     and value, and in `older_known`, per dimension.
@@ -229,7 +229,7 @@ class OptOut(StrEnum):
 
 
 class OpenRanking(Model):
-    """A ranking that awaits its selection, reduced to the fields of a contrast.
+    """A ranking that awaits its selection, as its contrast needs it.
 
     `size_bytes` is its share of the ring's bounded size; 0: it is alone.
     """
@@ -264,7 +264,7 @@ class AnsweredRanking(Model):
 
 
 class OpenRankings(Model, topic="open-rankings"):
-    """A slot of a user's rings: rankings without a selection, selections without a ranking, settled rankings.
+    """A slot of a user's rings of open and settled rankings.
 
     The ranking's id determines the slot. Slots keep writes small, however many rankings a user has open.
     """

@@ -1,4 +1,4 @@
-"""Statements of a user in a skill: prefers, avoids or instead, with words and scope."""
+"""Statements of a user in a skill, with words and scope."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -30,7 +30,7 @@ class Scope(StrEnum):
 
 
 class Bound(Model):
-    """A bound of a measure, such as `under 20`, or `cheaper` than the shown items."""
+    """A bound of a measure: `under 20`, or `cheaper` than the shown items."""
 
     measure: Measure
     above: Amount | None = Field(None, description="Only items with more than this.")
@@ -38,7 +38,7 @@ class Bound(Model):
 
 
 class Statement(Model):
-    """A statement, valid until the user revokes it, it expires or its session ends.
+    """A statement, valid until it is revoked, expires or its session ends.
 
     It is about a fact (`dimension` and `value`), an item (`item_id`; `dimension` is `item`, `value` its title) or a
     measure (`bound`; `dimension` is the measure's name, `value` the bound in words). `attribute_id` names a fact as in

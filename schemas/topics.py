@@ -1,4 +1,4 @@
-"""The topic registry: the single source of names, keys, partitions, retention and compaction.
+"""The topic registry: names, keys, partitions, retention and compaction.
 
 >>> TOPICS["skills"].name("sager.")
 'sager.skills'
@@ -58,7 +58,7 @@ class Key(StrEnum):
 
 
 def compound_key(owner: str, part: str | int) -> bytes:
-    """Return the key of a record that is unique per user and domain, user and slot, or item and domain.
+    """Return a key of a user or item, and a part of it.
 
     >>> compound_key("ann", "books")
     b'["ann","books"]'
@@ -67,7 +67,7 @@ def compound_key(owner: str, part: str | int) -> bytes:
 
 
 def diff_key(user_id: str, domain: str, version: int) -> bytes:
-    """Return the key of one version in the log. It is unique, so that compaction removes only erased versions.
+    """Return the key of one version, which compaction keeps.
 
     >>> diff_key("ann", "books", 7)
     b'["ann","books",7]'
@@ -76,7 +76,7 @@ def diff_key(user_id: str, domain: str, version: int) -> bytes:
 
 
 def key_prefix(*parts: str) -> bytes:
-    """Return the prefix of every key that begins with these parts and has more.
+    """Return the prefix of longer keys that begin with these parts.
 
     >>> key_prefix("ann")
     b'["ann",'
@@ -157,7 +157,7 @@ class Topic:
         return _KEYS[self.key](event)
 
     def owner_of(self, event: Any) -> str:
-        """Return the id whose partition the event belongs on: of its user, its item (in the graph) or its domain."""
+        """Return the user, item or domain whose partition the event belongs on."""
         if self.key is Key.TAKER:  # all its items are of one partition
             return str(event.items[0].item_id) if event.items else ""
         if self.key is Key.DOMAIN:

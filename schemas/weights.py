@@ -1,4 +1,4 @@
-"""The weights of a domain's rankings, learned from choices, without names, items or words of users.
+"""The weights of a domain's rankings, without users, items or words.
 
 Everything is in fixed point, so that folding the same log gives the same bytes: features, slopes, variances and
 precisions in 1/1024 (`FEATURE_ONE`), weights in 1/1048576 (`WEIGHT_ONE`): a step may be far smaller than 1/1024.
@@ -50,7 +50,7 @@ Precision = Annotated[int, Field(ge=1, le=1 << 40)]
 
 
 class Features(Model):
-    """The evidence for each candidate of a ranking, before weights, in the ranking's order.
+    """The evidence for each candidate before weights, in the ranking's order.
 
     `dimensions` are sums of the evidence weights of a skill's lines. Rows with equal entries are left out.
     """
@@ -100,14 +100,14 @@ class WeightCommand(Event, topic="weight-commands"):
 
 
 class LearnedWeight(Model):
-    """One weight in 1/1048576, and the precision of its estimate, the prior's included, in 1/1024."""
+    """One weight in 1/1048576, and its estimate's precision in 1/1024."""
 
     weight: Weight
     precision: Precision
 
 
 class Weights(Event, topic="weights"):
-    """The weights of a domain. A missing dimension counts as its start value, or as `unknown` without one."""
+    """The weights of a domain; missing ones count as their start value."""
 
     domain: DomainField
     version: int = Field(ge=0, description="How many outcomes and commands it includes; 0: the start values.")

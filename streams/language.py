@@ -61,7 +61,7 @@ class Rules:
         return personal.redact_turn(text, before, _categories(allowed))
 
     def routine_kind(self, value: str) -> str | None:
-        """Return the kind of personal data that the words of a habit reveal."""
+        """Return the kind of personal data that a habit reveals."""
         return next(personal.routine_reveals(value), None)
 
     def speaks_of_a_user(self, words: str) -> bool:
@@ -83,7 +83,7 @@ class Rules:
         return None if shape is output.Shape.PHRASE else Rejection(shape.value)
 
     def is_phrase(self, text: str) -> bool:
-        """Return True if a text is a short noun phrase or a name."""
+        """Return True if a text is a short noun phrase."""
         return output.shape_of(text) is output.Shape.PHRASE
 
     def read(

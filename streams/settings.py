@@ -62,7 +62,7 @@ class SaslMechanism(StrEnum):
 
 
 class Compression(StrEnum):
-    """How producers compress batches. Every common client reads gzip; KafkaJS reads no other without an add-on."""
+    """How producers compress batches; every common client reads gzip."""
 
     NONE = "none"
     GZIP = "gzip"
@@ -72,7 +72,7 @@ class Compression(StrEnum):
 
 
 class Store(StrEnum):
-    """The store of a worker's tables; the changelog topics hold them in either case."""
+    """The store of a worker's tables, besides the changelog topics."""
 
     MEMORY = "memory"
     ROCKSDB = "rocksdb"
@@ -319,7 +319,7 @@ class Settings(BaseSettings):
 
     @property
     def event_key_bytes(self) -> bytes:
-        """The key of digests of erased events, derived from `chain_key`; empty without a key."""
+        """The key of digests of erased events; empty without a key."""
         from operators.seals import derived_key  # noqa: PLC0415 - commands that seal nothing start without it
 
         return derived_key(self.chain_key_bytes, "forgotten events") if self.chain_key else b""
@@ -330,7 +330,7 @@ class Settings(BaseSettings):
         return self.duckdb or self.data_dir / "sager.duckdb"
 
     def llm_cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the cost of these tokens in US dollars; 0 without configured prices."""
+        """Return the cost of these tokens in US dollars."""
         return (prompt_tokens * self.llm_price_prompt + completion_tokens * self.llm_price_completion) / 1_000_000
 
     def topic(self, base: str) -> str:

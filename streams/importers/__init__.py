@@ -38,7 +38,7 @@ def load(
     domain: str | None = None,
     min_rating: float | None = None,
 ) -> Dataset:
-    """Read the data set in a folder; by default its layout is detected, and its items name their domain.
+    """Read the data set in a folder.
 
     `limit_users` keeps only the first users of the file; `min_rating` skips visits rated lower.
     """

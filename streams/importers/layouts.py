@@ -1,4 +1,4 @@
-"""The layouts of data sets, each a mapping of columns to our fields; in the order of their detection.
+"""The layouts of data sets, in the order of their detection.
 
 Totals are left out, such as stars and review counts. They date from the collection of the data, after the visits that
 a method has to predict.

@@ -1,4 +1,4 @@
-"""Reads the files of a data set as a layout maps their columns to our fields, line by line."""
+"""Reads the files of a data set with the columns of a layout."""
 
 import csv
 import gzip
@@ -30,7 +30,7 @@ Column: TypeAlias = str | Callable[[Row], Any]  # the name of a column, or a fun
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """A mapping of a data set's files and columns to our fields; `items` and `visits` are glob patterns of the files.
+    """A mapping of a data set's files (glob patterns) and columns.
 
     `domain` may be a function of the name of the items' file; None: each item names its own. Without a column `user`
     each row is one, numbered from 0, and `item` is the list of all their items, oldest first. The column `order`, in
@@ -51,7 +51,7 @@ class Layout:
     order: str = ""
 
     def recognises(self, folder: Path) -> bool:
-        """True if the folder has a file of items and one of visits."""
+        """True if the folder has files of items and of visits."""
         return bool(_files(folder, self.items) and _files(folder, self.visits))
 
     def read(self, folder: Path, limit_users: int | None, domain: str | None, min_rating: float | None) -> Dataset:
@@ -85,7 +85,7 @@ class Layout:
         histories.add(user, item, order, at, None if rating is None else float(rating))
 
     def _catalogue(self, file: Path) -> tuple[dict[str, Candidate], Counter[str], set[str]]:
-        """Return the items by id, the number of skipped ones by reason, and the domains that they name."""
+        """Return items by id, skipped ones by reason, and named domains."""
         kept, skipped, domains = dict[str, Candidate](), Counter[str](), set[str]()
         for number, row in _rows(file):
             try:
@@ -143,7 +143,7 @@ def _broken(file: Path, number: int, needs: tuple[str, ...], error: Exception) -
 
 
 def _rows(file: Path) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a CSV file or of JSON lines, gzipped or not, with their line numbers from 1."""
+    """Yield a file's rows with their line numbers from 1."""
     number = 0
     try:
         with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as lines:

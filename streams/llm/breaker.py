@@ -11,7 +11,7 @@ _JITTER = 0.1
 
 
 class BreakerState(IntEnum):
-    """Closed lets calls pass, open blocks them, half-open lets one probe pass; the numbers are the metric's."""
+    """The breaker's states; the numbers are the metric's."""
 
     CLOSED = 0
     HALF_OPEN = 1
@@ -69,7 +69,7 @@ class CircuitBreaker:
         return self.state is BreakerState.CLOSED or (self.state is BreakerState.OPEN and self._clock() >= self._until)
 
     def admit(self) -> int | None:
-        """Return a ticket for one call; None if it is blocked. The first call after the pause is the probe."""
+        """Return a ticket for one call; None if it is blocked."""
         if not self.passable:
             return None
         if self.state is BreakerState.OPEN:
@@ -98,7 +98,7 @@ class CircuitBreaker:
             self._next_pause = min(2 * self._next_pause, self._max_pause)
 
     def left(self, ticket: int) -> None:
-        """Record that the call ended without a verdict, such as a cancelled one."""
+        """Record that the call ended without a verdict."""
         if ticket == self._era and self.state is BreakerState.HALF_OPEN:
             self._open(0.0, still_away=True)
 

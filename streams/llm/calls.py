@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """The end of one HTTP call: a closed set, fit for a metric label."""
+    """The end of one HTTP call, fit for a metric label."""
 
     OK = "ok"
     TIMEOUT = "timeout"
@@ -53,7 +53,7 @@ class CallRecord:
 
 @dataclass(frozen=True)
 class Reply:
-    """A valid answer and its cost: tokens of all calls, and the total time."""
+    """A valid answer, and the cost of all its calls."""
 
     answer: Mapping[str, Any]
     model: str
@@ -64,7 +64,7 @@ class Reply:
     calls: int
 
     def reasoned_by(self, prompt: str) -> Provenance:
-        """Return the provenance for events; `prompt` is its file and version, such as `evolve.v1`."""
+        """Return the provenance for events; `prompt` is such as `evolve.v1`."""
         return Provenance(
             reasoner="llm",
             model=self.model,
@@ -111,7 +111,7 @@ class EndpointUnavailable(ReasonerUnavailable):
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """Return the seconds of a `Retry-After` header, a number or an HTTP date; None if it has neither.
+    """Return the seconds of a `Retry-After` header, if it has any.
 
     >>> retry_after("Fri, 01 Jan 2027 00:00:30 GMT", datetime(2027, 1, 1, tzinfo=UTC))
     30.0

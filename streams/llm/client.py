@@ -1,4 +1,4 @@
-"""The LLM client: the `openai` package with retries, one correction, a circuit breaker and call records."""
+"""The LLM client: `openai` with retries, a correction and a circuit breaker."""
 
 import asyncio
 import time
@@ -50,7 +50,7 @@ class _Cost:
 
 
 class LlmClient:
-    """Requests JSON that fits a schema. Bound to the event loop of its first use.
+    """Requests JSON that fits a schema, on one event loop.
 
     Args:
         base_url: of an OpenAI-compatible endpoint, such as `http://127.0.0.1:8091/v1`.
@@ -95,7 +95,7 @@ class LlmClient:
         self._backoff = exponential + tenacity.wait_random(0, 0.25)
 
     async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Reply:
-        """Return the model's answer to the prompt, fitting the JSON schema of an object, at temperature 0.
+        """Return the model's answer, fitting the schema, at temperature 0.
 
         `name` names the question in the request and the record: at most 64 letters, digits, `_` and `-`.
 
@@ -141,7 +141,7 @@ class LlmClient:
                 limit = max(limit, cost.calls) + 1 if failed.refused_format else self.attempts + 1
 
     def _unavailable(self, failed: CallFailed, cost: _Cost) -> ReasonerUnavailable:
-        """Return the error for the caller, without a cause, which may quote the prompt or the key."""
+        """Return the caller's error, without a cause that may quote the prompt."""
         outcome, detail = failed.outcome.value, f"{failed.detail} ({cost.calls} calls)"
         if self._breaker.state is BreakerState.CLOSED:
             return ReasonerUnavailable(outcome, detail)
@@ -169,7 +169,7 @@ class LlmClient:
         return min(pause, self.max_retry_seconds)
 
     async def _call(self, question: _Question, cost: _Cost, limit: int) -> dict[str, Any]:
-        """Make one call if the breaker admits it, and report its outcome to it."""
+        """Make one call if the breaker admits it, and report to it."""
         ticket = self._breaker.admit()
         if ticket is None:
             raise CallFailed(Outcome.CIRCUIT_OPEN, "calls are blocked until the endpoint is back")
@@ -192,7 +192,7 @@ class LlmClient:
         return found
 
     async def _recorded(self, question: _Question, cost: _Cost) -> dict[str, Any]:
-        """Make the call and record it; its latency begins when it goes out."""
+        """Make the call and record it."""
         began, tokens = time.monotonic(), (0, 0)
 
         def record(outcome: Outcome) -> None:
@@ -212,7 +212,7 @@ class LlmClient:
         return found
 
     async def _complete(self, question: _Question) -> ChatCompletion:
-        """Return the endpoint's completion, of which any field may be missing or mistyped."""
+        """Return the completion, of which any field may be missing or mistyped."""
         if self._openai is None:
             self._openai = connect(self._base_url, self._api_key)
         prompt, options = self._formatted(question)
@@ -238,7 +238,7 @@ class LlmClient:
         return found
 
     def _formatted(self, question: _Question) -> tuple[str, dict[str, Any]]:
-        """Return the prompt and the options, in the best response format that the endpoint takes."""
+        """Return prompt and options in the best accepted response format."""
         options: dict[str, Any] = {"max_tokens": question.max_tokens}
         kind = _FORMATS[self._format]
         if kind == "json_schema":

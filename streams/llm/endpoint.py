@@ -1,4 +1,4 @@
-"""Connects to an endpoint: no redirects, no retries, bounded replies, no prompts in logs."""
+"""Connects to an endpoint: no redirects, bounded replies, no logged prompts."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ logging.getLogger("openai").setLevel(logging.INFO)
 
 
 def connect(base_url: str, api_key: str) -> AsyncOpenAI:
-    """Return an `openai` client that follows no redirect, retries nothing and reads bounded replies.
+    """Return an `openai` client without redirects and retries.
 
     A prompt goes only to the configured address, or through the proxy that the environment names for it. Credentials
     in the address replace the key, as HTTP has one header for both.

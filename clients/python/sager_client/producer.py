@@ -72,7 +72,7 @@ class CorrectionAnswer:
 
 
 class EventProducer(EventMethods):
-    """Produces an app's events in the background. Use one per process; it is thread-safe.
+    """Produces an app's events in the background; thread-safe, one per process.
 
     Events wait until a broker is available. Each method returns the event that it sent.
 
@@ -113,7 +113,7 @@ class EventProducer(EventMethods):
         seconds: float = RANK_SECONDS,
         **request: Unpack[RequestFields],
     ) -> Ranking:
-        """Request a ranking of the candidates, and wait up to `seconds` for it.
+        """Request a ranking of the candidates, and wait for it.
 
             best = events.rank("ann", "films", films, "something calm").candidates[0].item_id
 
@@ -137,7 +137,7 @@ class EventProducer(EventMethods):
         seconds: float = RANK_SECONDS,
         **correction: Unpack[CorrectionFields],
     ) -> CorrectionAnswer:
-        """Send the user's own words like `correct`, and wait up to `seconds` for the worker's answer.
+        """Send the user's words like `correct`, and wait for the answer.
 
             answer = events.correct_and_wait("ann", "films", "no horror, please")
             answer.understood, answer.explanation
@@ -154,7 +154,7 @@ class EventProducer(EventMethods):
         return CorrectionAnswer.of(event, self._answer_to(event, event.event_id, self._diffs, seconds))
 
     def _answer_to(self, request: Event, request_id: str, answers: Answers[EventT], seconds: float) -> EventT:
-        """Send a request once its answer is being followed, and wait for the answer."""
+        """Send a request while its answer is followed, and wait."""
         answers.follow(seconds)
         with answers.to(str(getattr(request, "user_id", "")), request_id) as answer:
             self.send(request)
@@ -166,7 +166,7 @@ class EventProducer(EventMethods):
                 raise NoAnswer(text) from None
 
     def send(self, event: EventT) -> EventT:
-        """Send any event that apps write, and return it; wait only if the queue is full.
+        """Send any event that apps write; wait only if the queue is full.
 
         Events that teach nothing are sent too; a warning is logged once per kind.
 
@@ -247,7 +247,7 @@ class EventProducer(EventMethods):
 def _awaited(
     method: Callable[Concatenate[EventMethods, P], EventT],
 ) -> Callable[Concatenate["AsyncEventProducer", P], Coroutine[Any, Any, EventT]]:
-    """Convert a method that makes and sends an event to one that awaits the sending."""
+    """Convert a method that sends an event to one that awaits it."""
 
     @functools.wraps(method)
     async def call(self: "AsyncEventProducer", /, *args: P.args, **kwargs: P.kwargs) -> EventT:
@@ -270,7 +270,7 @@ def _in_thread(
 
 
 class AsyncEventProducer:
-    """`EventProducer` for asyncio, with the same methods and arguments. Use one per process.
+    """`EventProducer` for asyncio, with the same methods and arguments.
 
         async with AsyncEventProducer() as events:
             ranking = await events.ranking("ann", "films", shown, "something to think about")
