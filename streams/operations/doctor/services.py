@@ -121,7 +121,7 @@ async def _ask(settings: Settings, url: str, shown: str) -> DoctorFinding:
     # Some endpoints list no models: then ask for one token.
     from openai import APIError, APIStatusError  # noqa: PLC0415 - it takes half a second
 
-    from streams.llm.endpoint import connect  # noqa: PLC0415
+    from streams.llm.client import connect  # noqa: PLC0415
 
     model = settings.llm_model
     key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
