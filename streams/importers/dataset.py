@@ -35,7 +35,10 @@ class Visit:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set; `skipped` counts left-out rows by reason."""
+    """A data set; `skipped` counts left-out rows by reason.
+
+    Items and users are in file order, visits oldest first.
+    """
 
     domain: str
     items: dict[str, Candidate]
