@@ -79,7 +79,7 @@ class Store(StrEnum):
 
 
 class ReasonerName(StrEnum):
-    """The reasoner that turns contrasts into proposals."""
+    """Rules alone, or a model."""
 
     RULES = "rules"
     LLM = "llm"
@@ -91,13 +91,6 @@ class OnLlmFailure(StrEnum):
     RULES = "rules"
     WAIT = "wait"
     DEAD_LETTER = "dead-letter"
-
-
-class SlimAuthor(StrEnum):
-    """The author of slim skills for a request."""
-
-    RULES = "rules"
-    LLM = "llm"
 
 
 class RankerName(StrEnum):
@@ -178,7 +171,9 @@ class Settings(BaseSettings):
     graph_flush_seconds: float = Field(2.0, ge=0, le=60, description="Interval between writes of changed graph items.")
     weights_flush_seconds: float = Field(1.0, ge=0, le=60, description="Interval between published weights.")
     graph_items: int = Field(1_000_000, ge=100, description="Items that the graph keeps; the oldest leave first.")
-    extract_by: SlimAuthor = Field(SlimAuthor.RULES, description="Who picks a slim skill for a request: rules, or llm.")
+    extract_by: ReasonerName = Field(
+        ReasonerName.RULES, description="Who picks a slim skill for a request: rules, or llm."
+    )
     task_slim: bool = Field(True, description="Likes that a request asks for come first in its slim skill.")
     ranker: RankerName = Field(RankerName.DETERMINISTIC, description="deterministic, or listwise by an LLM.")
     rank_orders: int = Field(2, ge=1, le=8, description="Presentation orders that an LLM's ranking averages.")

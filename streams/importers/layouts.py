@@ -179,7 +179,7 @@ def _title_year(row: Row) -> int | None:
     return int(found[1]) if found else None
 
 
-# In the order of their detection. Totals are left out, such as stars and review counts: they date from the collection of
+# In the order of their detection. Totals such as stars and review counts are left out: they date from the collection of
 # the data, after the visits that a method has to predict.
 LAYOUTS = (
     Layout(

@@ -21,7 +21,7 @@ from streams.kafka.producer import EventWriter, envelope
 from streams.local.demo.observer import STALLED_SECONDS, Observer, PipelineOutputs
 from streams.local.demo.scenario import DemoChoice, Scenario
 from streams.local.pipeline import LocalPipeline
-from streams.settings import RankerName, ReasonerName, Settings, SlimAuthor
+from streams.settings import RankerName, ReasonerName, Settings
 
 IDLE_CHECK_SECONDS = 0.5
 # A worker that has committed a selection has sent its contrast: the second check includes that.
@@ -253,4 +253,4 @@ def _after(choice: DemoChoice) -> dict[str, Any]:
 def uses_llm(settings: Settings) -> bool:
     """Return True if these settings use an LLM."""
     uses_rules = settings.reasoner is not ReasonerName.LLM and settings.ranker is RankerName.DETERMINISTIC
-    return not uses_rules or settings.extract_by is SlimAuthor.LLM
+    return not uses_rules or settings.extract_by is ReasonerName.LLM

@@ -8,7 +8,7 @@ from streams.exceptions import StreamsError
 from streams.kafka.clients import reach
 from streams.operations.doctor import security, services
 from streams.operations.doctor.findings import DoctorFinding, Status, TimedCheck, error, ok
-from streams.settings import RankerName, ReasonerName, Settings, SlimAuthor
+from streams.settings import RankerName, ReasonerName, Settings
 
 __all__ = ["Finding", "Status", "examine"]
 
@@ -51,7 +51,7 @@ def _broker(settings: Settings, reached: list[tuple[AdminClient, ClusterMetadata
 
 def _model(settings: Settings) -> Iterator[DoctorFinding]:
     uses_rules = settings.reasoner is not ReasonerName.LLM and settings.ranker is RankerName.DETERMINISTIC
-    if uses_rules and settings.extract_by is SlimAuthor.RULES:
+    if uses_rules and settings.extract_by is ReasonerName.RULES:
         yield ok("LLM", "none is configured: rules handle everything")
     else:
         yield services.endpoint(settings)
