@@ -6,11 +6,11 @@
 'compact'
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from pydantic_core import to_json
@@ -84,18 +84,9 @@ def key_prefix(*parts: str) -> bytes:
     return to_json(parts)[:-1] + b","
 
 
-_KEYS: dict[Key, Callable[[Any], bytes]] = {
-    Key.USER: lambda event: event.user_id.encode(),
-    Key.USER_AND_DOMAIN: lambda event: compound_key(event.user_id, event.domain),
-    Key.USER_AND_VERSION: lambda event: compound_key(event.user_id, event.version),
-    Key.USER_AND_SLOT: lambda event: compound_key(event.user_id, event.slot),
-    Key.ITEM_AND_DOMAIN: lambda event: compound_key(event.item_id, event.domain),
-    Key.TAKER: lambda event: event.taker.encode(),
-    Key.ITEM: lambda event: event.item.item_id.encode(),
-    Key.DOMAIN: lambda event: event.domain.encode(),
-    Key.USER_DOMAIN_AND_VERSION: lambda event: diff_key(event.user_id, event.domain, event.version),
-    Key.SUBJECT: lambda event: event.subject.encode(),
-}
+# By the fields of an event: the values of `Key`, but for two.
+_PATHS = {Key.ITEM: "item.item_id", Key.TAKER: "taker"}
+_KEYS = {key: attrgetter(*_PATHS.get(key, key).split(", ")) for key in Key if key is not Key.ORIGINAL}
 
 
 @dataclass(frozen=True)
@@ -154,7 +145,8 @@ class Topic:
         """
         if self.key not in _KEYS:
             raise TypeError(f"{self.base} is keyed by {self.key.value}")
-        return _KEYS[self.key](event)
+        found = _KEYS[self.key](event)
+        return to_json(found) if isinstance(found, tuple) else found.encode()
 
     def owner_of(self, event: Any) -> str:
         """Return the user, item or domain whose partition the event belongs on."""
