@@ -27,7 +27,7 @@ def _ignore() -> None:
     pass
 
 
-class Follower:
+class TopicFollower:
     """Reads a topic and follows it, without a consumer group.
 
     The reading thread calls `take` with every record's key and value (None: a tombstone), `on_start` before it reads
@@ -168,7 +168,7 @@ class Answers(Generic[AnswerT]):
 
     def __init__(self, connection: Connection, model: type[AnswerT], request_of: Callable[[AnswerT], str]) -> None:
         self._model, self._request_of = model, request_of
-        self._follower = Follower(connection, model.TOPIC, self._take, from_end=True)
+        self._follower = TopicFollower(connection, model.TOPIC, self._take, from_end=True)
         self._lock = threading.Lock()
         # By the user and the request.
         self._awaited: dict[tuple[str, str], Future[AnswerT]] = {}

@@ -84,7 +84,7 @@ class CorrectionFields(Context, total=False):
 
 
 class EventMethods:
-    """Builds an app's events and sends each; a subclass defines how.
+    """Builds an app's events; a subclass sends them.
 
     Arguments that many methods have:
 
@@ -97,8 +97,8 @@ class EventMethods:
     """
 
     def send(self, event: EventT) -> EventT:
-        """Send an event, and return it."""
-        raise NotImplementedError
+        """Return the event; a producer sends it, too."""
+        return event
 
     def item(self, domain: str, item: CandidateLike, **envelope: Unpack[Envelope]) -> Item:
         """Add an item to the catalogue, or replace it."""
@@ -298,14 +298,8 @@ class EventMethods:
             named = ", ".join(each.value for each in question.options)
             raise UnknownOption(f"{option!r} is none of the options, which are {named}")
         directive = Directive(stance=Stance.PREFERS, dimension=question.dimension, value=value)
-        fields: dict[str, Any] = {
-            "ranking": ranking,
-            "directives": [directive],
-            "answers": question.question_id,
-            "scope": scope,
-            **envelope,
-        }
-        return self.correct(ranking.user_id, ranking.domain, **fields)
+        about: CorrectionFields = {"ranking": ranking, "answers": question.question_id, "scope": scope, **envelope}
+        return self.correct(ranking.user_id, ranking.domain, directives=[directive], **about)
 
     def forget(
         self,
@@ -327,14 +321,6 @@ class EventMethods:
                 raise TypeError("a line is erased within a domain: name it too")
             line = line_digest(user_id, domain, attribute_id)
         return self.send(_new(ForgetRequest, envelope, user_id=user_id, domain=domain, line=line, actor=actor))
-
-
-class EventBuilder(EventMethods):
-    """Builds events without sending them."""
-
-    def send(self, event: EventT) -> EventT:
-        """Return the event."""
-        return event
 
 
 def question_of(ranking: Ranking) -> ClarifyingQuestion | None:

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 from .connection import Connection, connection_of
 from .errors import NoAnswer, NotDelivered
 from .follower import Answers
-from .methods import CandidateLike, CorrectionFields, EventBuilder, EventMethods, RequestFields
+from .methods import CandidateLike, CorrectionFields, EventMethods, RequestFields
 from .schemas import (
     Candidate,
     Correction,
@@ -125,7 +125,7 @@ class EventProducer(EventMethods):
             BrokerUnreachable: the topic `rankings` cannot be read.
             NotDelivered: see `send`.
         """
-        event = EventBuilder().rank_request(user_id, domain, candidates, instruction, **request)
+        event = EventMethods().rank_request(user_id, domain, candidates, instruction, **request)
         return self._answer_to(event, event.request_id, self._rankings, seconds)
 
     def correct_and_wait(
@@ -150,7 +150,7 @@ class EventProducer(EventMethods):
             NotShown: it names an item that was not shown.
             NotDelivered: see `send`.
         """
-        event = EventBuilder().correct(user_id, domain, text, **correction)
+        event = EventMethods().correct(user_id, domain, text, **correction)
         return CorrectionAnswer.of(event, self._answer_to(event, event.event_id, self._diffs, seconds))
 
     def _answer_to(self, request: Event, request_id: str, answers: Answers[EventT], seconds: float) -> EventT:
@@ -251,7 +251,7 @@ def _awaited(
 
     @functools.wraps(method)
     async def call(self: "AsyncEventProducer", /, *args: P.args, **kwargs: P.kwargs) -> EventT:
-        return await self.send(method(EventBuilder(), *args, **kwargs))
+        return await self.send(method(EventMethods(), *args, **kwargs))
 
     return call
 

@@ -8,7 +8,7 @@ from typing import Self
 
 from .connection import Connection, connection_of
 from .errors import BrokerUnreachable
-from .follower import Follower
+from .follower import TopicFollower
 from .schemas import BadRecord, SlimSkill, compound_key, decode
 
 # The wait for the broker at start: short, as an app can run without slim skills.
@@ -36,7 +36,7 @@ class SkillCopy:
         # The skills of the topic as it is read; another copy than `_held` while it is read again.
         self._read = self._held
         self._is_late = False
-        self._follower = Follower(
+        self._follower = TopicFollower(
             connection_of(bootstrap, connection),
             SlimSkill.TOPIC,
             self._take,
