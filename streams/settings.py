@@ -262,27 +262,25 @@ class Settings(BaseSettings):
             )
         return value
 
-    @field_validator("kafka_sasl_username", "kafka_sasl_password")
+    @field_validator(
+        *("kafka_sasl_username", "kafka_sasl_password"),
+        *("kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key", "kafka_ssl_key_password"),
+    )
     @classmethod
-    def _check_sasl(cls, value: str | SecretStr | None, info: ValidationInfo) -> str | SecretStr | None:
-        # A password that SASL never uses would leave the connection open unnoticed.
-        protocol = info.data.get("kafka_security_protocol")
-        if protocol is not None and bool(value) is not protocol.sasl:
-            wrong = (
-                "is missing: SASL needs it" if protocol.sasl else "is set, but only SASL_SSL and SASL_PLAINTEXT use it"
-            )
-            raise PydanticCustomError("sasl", f"{wrong} (SAGER_KAFKA_SECURITY_PROTOCOL is {protocol.value})")
-        return value
-
-    @field_validator("kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key", "kafka_ssl_key_password")
-    @classmethod
-    def _check_tls(cls, value: Path | SecretStr | None, info: ValidationInfo) -> Path | SecretStr | None:
-        # Certificates that TLS never uses would leave the connection open unnoticed.
-        protocol = info.data.get("kafka_security_protocol")
-        if protocol is not None and value is not None and not protocol.tls:
-            raise PydanticCustomError(
-                "tls", f"is set, but only SASL_SSL and SSL use it (SAGER_KAFKA_SECURITY_PROTOCOL is {protocol.value})"
-            )
+    def _check_security(cls, value: Any, info: ValidationInfo) -> Any:
+        # Passwords and certificates that the protocol never uses would leave the connection open unnoticed.
+        protocol: SecurityProtocol | None = info.data.get("kafka_security_protocol")
+        if protocol is None:
+            return value
+        is_sasl = "sasl" in (info.field_name or "")
+        users = "SASL_SSL and SASL_PLAINTEXT" if is_sasl else "SASL_SSL and SSL"
+        wrong = ""
+        if value and not (protocol.sasl if is_sasl else protocol.tls):
+            wrong = f"is set, but only {users} use it"
+        elif is_sasl and protocol.sasl and not value:
+            wrong = "is missing: SASL needs it"
+        if wrong:
+            raise PydanticCustomError("security", f"{wrong} (SAGER_KAFKA_SECURITY_PROTOCOL is {protocol.value})")
         return value
 
     @field_validator("kafka_ssl_key", "http_key")
