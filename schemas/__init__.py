@@ -5,7 +5,6 @@ from .base import *
 from .cards import *
 from .codec import *
 from .commands import *
-from .corrections import *
 from .diffs import *
 from .events import *
 from .items import *

@@ -21,9 +21,8 @@ from .base import (
     is_none,
 )
 from .commands import ForgetRequest
-from .corrections import MAX_TURN, MAX_UTTERANCE_CHARS, Correction, Speaker
 from .skills import MAX_RECENT, Count
-from .statements import MAX_WORDS, Stance
+from .statements import MAX_TURN, MAX_UTTERANCE_CHARS, MAX_WORDS, Correction, Speaker, Stance
 
 MAX_CARD_LINES = 40
 MAX_PAST_LINES = 40

@@ -27,6 +27,9 @@ from .base import (
 from .items import Candidate, ItemFacts
 from .weights import Features
 
+MAX_CANDIDATES = 100
+# The default scale of a rating.
+WORST, BEST = 1.0, 5.0
 MAX_OPTIONS = 4
 MAX_BELIEFS = 16
 MAX_FACETS = 10
@@ -76,11 +79,6 @@ class Fit(Model):
     against: dict[ItemIdField, AttributeId] = Field(default_factory=dict, description="Unwanted candidates.")
     followed: tuple[AttributeId, ...] = Field((), max_length=64, description="Statements that the ranking follows.")
     question: ClarifyingQuestion | None = Field(None, exclude_if=is_empty, description="Only with `clarify`.")
-
-
-MAX_CANDIDATES = 100
-# The default scale of a rating.
-WORST, BEST = 1.0, 5.0
 
 
 def check_distinct(candidates: tuple[Candidate, ...]) -> None:

@@ -19,12 +19,12 @@ from .base import Event, Model
 from .cards import Card, CardCommand, CardDiff, PendingConversations
 from .codec import DeadLetter, SchemaError
 from .commands import ForgetRequest, Receipt, SkillCommand
-from .corrections import Correction, Utterance
 from .diffs import PolicySkill, SkillDiff
 from .events import Abstention, Contrast, Feedback, Interaction, Ranking, RankRequest, Selection
 from .items import Item
 from .skills import GlobalSkill, SlimSkill
 from .state import ItemMemory, ItemUpdate, Memory, OpenRankings, Profile
+from .statements import Correction, Utterance
 from .weights import RankingOutcome, WeightCommand, Weights
 
 DEFAULT_PREFIX = "sager."

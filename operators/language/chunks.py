@@ -13,9 +13,8 @@ from operators.tokens import count_tokens
 from schemas.cards import FREE, MAX_OPEN, Chunk, ChunkEffects, PendingConversations, Turn
 from schemas.codec import derived_id, line_digest
 from schemas.commands import ForgetRequest
-from schemas.corrections import Correction, Directive, Speaker, Utterance
 from schemas.items import Fact
-from schemas.statements import Stance
+from schemas.statements import Correction, Directive, Speaker, Stance, Utterance
 
 # Keep only the end of other speakers' turns, because the user answers to it.
 CONTEXT_CHARS = 2_000

@@ -49,9 +49,9 @@ from schemas.cards import (
 )
 from schemas.codec import line_digest
 from schemas.commands import ForgetRequest, Receipt
-from schemas.corrections import Speaker, Utterance
 from schemas.items import Fact
 from schemas.state import OptOut
+from schemas.statements import Speaker, Utterance
 
 ERASING_KINDS = (CardChangeKind.FORGOTTEN, CardChangeKind.REMOVED)
 

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from schemas import Candidate, Ranking, Scope, Selection, derived_id
 from schemas.base import Identifier, Instruction, ItemIdField
-from schemas.corrections import MAX_TURN, MAX_UTTERANCE_CHARS, Directive, Speaker, Utterance
+from schemas.statements import MAX_TURN, MAX_UTTERANCE_CHARS, Directive, Speaker, Utterance
 from streams.mcp import results
 from streams.mcp.api import ANSWER_SECONDS, CONNECT_SECONDS, TARGET, ApiClient, Ctx, NotDone, Target
 from streams.mcp.results import About, Candidates, Domain, Request, Session, User

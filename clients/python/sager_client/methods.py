@@ -8,9 +8,9 @@ from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from .errors import NotShown, UnknownOption
 from .schemas import ClarifyingQuestion, Event, ForgetRequest, Scope, SlimSkill, Speaker, Stance, Utterance, line_digest
-from .schemas.corrections import Correction, Directive
 from .schemas.events import Feedback, Injected, Interaction, Ranking, RankRequest, Selection, Signal
 from .schemas.items import Candidate, Item
+from .schemas.statements import Correction, Directive
 
 NAMED_ITEMS = 5
 EventT = TypeVar("EventT", bound=Event)

@@ -11,11 +11,10 @@ from typing import Any
 from operators.learning.fold import fold
 from schemas.base import Event, ItemId
 from schemas.codec import encode
-from schemas.corrections import Correction, Directive, Utterance
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Interaction, Ranking, RankRequest, Selection
 from schemas.items import Item
-from schemas.statements import Stance
+from schemas.statements import Correction, Directive, Stance, Utterance
 from streams.analytics import MaterializerError, read
 from streams.kafka.producer import EventWriter, envelope
 from streams.local.demo.observer import STALLED_SECONDS, Observer, PipelineOutputs

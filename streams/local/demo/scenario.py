@@ -10,10 +10,10 @@ from operators.attributes import fact_id
 from operators.statinit import parser_for
 from schemas.base import Event
 from schemas.commands import Action, SkillCommand
-from schemas.corrections import Correction, Utterance
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Feedback, Interaction, Signal
 from schemas.items import Candidate, Fact
+from schemas.statements import Correction, Utterance
 from streams.kafka.producer import envelope
 from streams.local.demo import catalogue, people
 from streams.local.demo.people import Person

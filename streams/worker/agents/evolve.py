@@ -20,11 +20,11 @@ from schemas import RankingOutcome as ChoiceOutcome
 from schemas.base import Model, Position
 from schemas.codec import encode
 from schemas.commands import ForgetRequest, SkillCommand
-from schemas.corrections import Correction
 from schemas.diffs import PolicySkill
 from schemas.events import Abstention, Contrast, Feedback, Interaction
 from schemas.items import ItemFacts
 from schemas.state import OptOut
+from schemas.statements import Correction
 from schemas.topics import compound_key
 from streams.kafka.clients import partition_of
 from streams.policies import evolve_of

@@ -42,8 +42,8 @@ from schemas.base import Model, Position
 from schemas.cards import MAX_OPEN, Card, CardAction, CardCommand, Chunk, ChunkEffects, PendingConversations, Turn
 from schemas.codec import DeadLetter, derived_id, encode
 from schemas.commands import ErasedScope
-from schemas.corrections import Utterance
 from schemas.items import Fact
+from schemas.statements import Utterance
 from streams.language import RULES
 from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics
