@@ -34,8 +34,8 @@ from operators.steps.evolve import SkillVersion
 from schemas import OpenRankings, PolicySkill, Position, SkillDiff, compound_key, decode, encode
 from schemas.events import Contrast, Ranking, Selection
 from streams.local.demo import catalogue
-from streams.policies import evolve_of
 from streams.settings import Settings
+from streams.steps import evolve_of
 from streams.worker import metrics
 from streams.worker.agents.contrast import count as count_contrast
 from streams.worker.deps import Deps

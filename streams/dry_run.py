@@ -23,8 +23,8 @@ from schemas.diffs import PolicySkill, SkillChangeKind
 from schemas.events import Interaction, Ranking, RankRequest, Selection
 from schemas.items import Candidate, Fact, Item, ItemFacts
 from streams.language import RULES
-from streams.policies import evolve_of, limits_of
 from streams.settings import Settings
+from streams.steps import evolve_of, limits_of
 
 MAX_VOCABULARY = 512
 _SHOWN = 5  # how many names a sentence lists

@@ -23,8 +23,8 @@ from streams.http.problems import Problem
 from streams.kafka.clients import client_config, no_group
 from streams.kafka.follower import partitions_of
 from streams.kafka.scanner import int_of
-from streams.policies import rank_of
 from streams.settings import Settings
+from streams.steps import rank_of
 
 READER = "http"  # part of the group name that librdkafka requires but never joins
 POLL_SECONDS = 0.5

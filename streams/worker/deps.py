@@ -13,9 +13,10 @@ from schemas.items import Candidate, Fact, ItemFacts
 from schemas.topics import compound_key
 from streams.caching import LruCache
 from streams.language import joined_vocabulary
-from streams.policies import limits_of, privacy_of
+from streams.policies import privacy_of
 from streams.pseudonyms import ranking_key, secret_of
 from streams.settings import Settings
+from streams.steps import limits_of
 from streams.worker import metrics
 from streams.worker.items import ItemGraph
 from streams.worker.reasoning.domains import GlobalSkills, LearnedWeights

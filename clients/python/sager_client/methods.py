@@ -298,8 +298,13 @@ class EventMethods:
             named = ", ".join(each.value for each in question.options)
             raise UnknownOption(f"{option!r} is none of the options, which are {named}")
         directive = Directive(stance=Stance.PREFERS, dimension=question.dimension, value=value)
-        about: CorrectionFields = {"ranking": ranking, "answers": question.question_id, "scope": scope, **envelope}
-        return self.correct(ranking.user_id, ranking.domain, directives=[directive], **about)
+        fields: dict[str, Any] = {
+            "directives": [directive],
+            "answers": question.question_id,
+            "scope": scope,
+            **envelope,
+        }
+        return self.correct(ranking.user_id, ranking.domain, ranking=ranking, **fields)
 
     def forget(
         self,

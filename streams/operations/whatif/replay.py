@@ -22,8 +22,8 @@ from streams.kafka.clients import partition_of
 from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.operations.global_skills import read_published
 from streams.operations.whatif.variant import Variant, lines_that_rank, side_of
-from streams.policies import rank_of
 from streams.settings import Settings
+from streams.steps import rank_of
 from streams.worker.reasoning.llm import close_clients
 
 OnProgress = Callable[[int, int, str], None]  # receives progress: choices done, choices known, and the cost so far

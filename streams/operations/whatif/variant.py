@@ -13,8 +13,8 @@ from operators.steps import Reason
 from operators.whatif import ReplaySide
 from schemas import Attribute, Contrast, GlobalSkill, PolicySkill
 from streams.exceptions import StreamsError
-from streams.policies import evolve_of, limits_of, rank_of
 from streams.settings import ReasonerName, Settings
+from streams.steps import evolve_of, limits_of, rank_of
 from streams.worker.reasoning.llm import variant_reasoner
 
 SETTINGS: Final = (

@@ -27,8 +27,8 @@ from schemas.state import OptOut
 from schemas.statements import Correction
 from schemas.topics import compound_key
 from streams.kafka.clients import partition_of
-from streams.policies import evolve_of
 from streams.settings import ReasonerName, Settings
+from streams.steps import evolve_of
 from streams.worker import metrics
 from streams.worker.agents.listen import ListenAgent
 from streams.worker.deps import Worker

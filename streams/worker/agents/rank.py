@@ -16,7 +16,7 @@ from operators.steps.rank import ListStatements, RankState, answer
 from operators.weights import RankWeights
 from schemas import Features, Injected, Position, Provenance, Ranking, RankRequest, compound_key, encode
 from streams.caching import LruCache
-from streams.policies import rank_of
+from streams.steps import rank_of
 from streams.worker import metrics
 from streams.worker.deps import Deps, Worker
 from streams.worker.reasoning.llm import Models
