@@ -58,7 +58,7 @@ class Key(StrEnum):
 
 
 def compound_key(owner: str, part: str | int) -> bytes:
-    """Return a key of a user or item, and a part of it.
+    """Return the key of a user or item, and a part.
 
     >>> compound_key("ann", "books")
     b'["ann","books"]'

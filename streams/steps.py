@@ -10,7 +10,6 @@ from operators.steps.rank import RankStep
 from streams.policies import output_gate, privacy_of
 from streams.settings import Settings
 
-
 # Apart from `policies`: commands that only read a skill must start without these operators.
 
 

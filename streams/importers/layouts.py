@@ -1,4 +1,4 @@
-"""Reads the files of data sets; a layout maps their columns to our fields."""
+"""Reads the files of data sets, by a layout for each kind."""
 
 import csv
 import gzip

@@ -166,7 +166,7 @@ class EventProducer(EventMethods):
                 raise NoAnswer(text) from None
 
     def send(self, event: EventT) -> EventT:
-        """Send any event that apps write; wait only if the queue is full.
+        """Send any event of an app; wait only if the queue is full.
 
         Events that teach nothing are sent too; a warning is logged once per kind.
 

@@ -452,7 +452,7 @@ export interface components {
             refused: number;
             results: components["schemas"]["EventOutcome"][];
         };
-        /** @description A bound of a measure: `under 20`, or `cheaper` than the shown items. */
+        /** @description A bound of a measure: `under 20`, or `cheaper` than shown items. */
         Bound: {
             measure: components["schemas"]["Measure"];
             /** @description Only items with more than this. */
