@@ -26,7 +26,7 @@ from operators.steps import SkillStart
 from operators.steps import rank as ranking
 from schemas import Candidate, Contrast, GlobalSkill, Interaction, ItemFacts, Profile, derived_id
 from schemas.base import Domain, UserId
-from schemas.memory import ItemMemory, Memory, Taker
+from schemas.state import ItemMemory, Memory, Taker
 from streams.importers.dataset import BEGINNING, Visit
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

@@ -15,12 +15,10 @@ from operators.redaction import is_placeholder
 from operators.stated import statement_id
 from schemas.cards import MAX_PENDING, Card, CardLine, PendingConversations
 from schemas.codec import line_digest
-from schemas.commands import SkillCommand
+from schemas.commands import MAX_DOMAINS, MAX_KNOWN, MAX_LINES, ErasedScope, ForgetRequest, Receipt, SkillCommand
 from schemas.diffs import PolicySkill
-from schemas.forgetting import MAX_DOMAINS, MAX_KNOWN, MAX_LINES, ErasedScope, ForgetRequest, Receipt
 from schemas.items import Fact, ItemFacts
-from schemas.memory import Memory
-from schemas.state import OpenRankings, Profile
+from schemas.state import Memory, OpenRankings, Profile
 
 _Name = TypeVar("_Name", bound=str)
 

@@ -1,17 +1,13 @@
-"""Models of all events and states, and the topic registry; imports no other package of the project."""
+"""Models of events and states, and the topics; imports no other package."""
 # ruff: noqa: F403
 
 from .base import *
 from .cards import *
 from .codec import *
 from .commands import *
-from .corrections import *
 from .diffs import *
 from .events import *
-from .fit import *
-from .forgetting import *
 from .items import *
-from .memory import *
 from .skills import *
 from .state import *
 from .statements import *

@@ -1,4 +1,4 @@
-"""The base model, the envelope of events, and bounded field types: every value of a topic has a limit."""
+"""The base model, the envelope of events, and bounded field types."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -125,6 +125,8 @@ UtcDatetime = Annotated[
     # A validator that does not check formats still sees that the time zone is required.
     WithJsonSchema({"type": "string", "format": "date-time", "pattern": r"^\d{4}-.*(Z|[+-]\d{2}:\d{2})$"}),
 ]
+# A SHA-256 in hexadecimal digits.
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 
@@ -144,7 +146,7 @@ _set_extra, _set_private = _slots["__pydantic_extra__"].__set__, _slots["__pydan
 
 
 def array_schema(cls: type[Any], source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-    """Return the schema of a named tuple that is written as a JSON array."""
+    """Return the schema of a named tuple written as a JSON array."""
     # An object takes twice the bytes. pydantic's own schema also accepts objects and reports every surplus entry.
     fields = get_type_hints(cls, include_extras=True).values()
     entries = core_schema.tuple_schema([handler.generate_schema(each) for each in fields])
@@ -194,10 +196,18 @@ def _make_strict(schema: Any, handler: GetCoreSchemaHandler) -> None:
 
 
 class Model(BaseModel):
-    """Base of all models: frozen, and ignores unknown fields, so that newer producers do not break readers."""
+    """Base of all models: frozen, and ignores unknown fields."""
 
     # Errors are logged and stored in dead letters: they must not quote users' words.
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, hide_input_in_errors=True)
+
+    # The registry's name of the topic that carries these records, if any.
+    TOPIC: ClassVar[str]
+
+    def __init_subclass__(cls, topic: str = "", **config: Any) -> None:
+        super().__init_subclass__(**config)
+        if topic:
+            cls.TOPIC = topic
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -207,7 +217,7 @@ class Model(BaseModel):
         return schema
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Copy the model with these changes; its parts are shared, as they are frozen."""
+        """Copy the model with these changes; frozen parts are shared."""
         # Three times as fast as pydantic's: no model has private attributes or extra fields to copy.
         values = self.__dict__.copy()
         if update:
@@ -226,7 +236,7 @@ class Model(BaseModel):
 
     @classmethod
     def of_fields(cls, values: dict[str, Any], known: set[str] | None = None) -> Self:
-        """Build a model from trusted values of all its fields, in their order."""
+        """Build a model from trusted values of all fields, in their order."""
         made = cls.__new__(cls)
         _set_values(made, values)
         _set_known(made, set(values) if known is None else known)
@@ -244,16 +254,25 @@ def _defaults(model: type[Model]) -> dict[str, Any]:
 class Event(Model):
     """The envelope that every event carries."""
 
-    # The registry's name of the topic that carries this event.
-    TOPIC: ClassVar[str]
-
     event_id: Identifier = Field(description="Unique per event; a repeated one is a duplicate.")
     schema_version: Annotated[int, AfterValidator(_is_known)] = SCHEMA_VERSION
     occurred_at: UtcDatetime = Field(description="When it happened, in UTC.")
 
 
+class UserEvent(Event):
+    """An event of one user."""
+
+    user_id: UserIdField
+
+
+class UserDomainEvent(UserEvent):
+    """An event of one user in one domain."""
+
+    domain: DomainField
+
+
 class Provenance(Model):
-    """The reasoner behind a result; for an LLM, the cost of its calls."""
+    """The reasoner behind a result, and the cost of its calls."""
 
     reasoner: Identifier = "rules"
     model: Identifier | None = None
@@ -287,7 +306,7 @@ class Position(Model):
 
 
 def moment_of(timestamp_ms: int) -> datetime:
-    """Return a Kafka timestamp in UTC. Producers choose it freely: it is clipped to the years 1970 to 9999.
+    """Return a Kafka timestamp in UTC, clipped to the years 1970 to 9999.
 
     >>> moment_of(1_000).isoformat(), moment_of(-1).year, moment_of(2**62).year
     ('1970-01-01T00:00:01+00:00', 1970, 9999)

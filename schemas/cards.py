@@ -1,28 +1,28 @@
-"""Cards: a user's statements about themselves in conversations, across domains, folded from diffs."""
+"""Cards: a user's statements about themselves, folded from diffs."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from .base import (
     AttributeId,
+    Digest,
     DomainField,
-    Event,
     Identifier,
     Label,
     Model,
     Position,
     Provenance,
+    UserEvent,
     UserIdField,
     UtcDatetime,
     is_empty,
     is_none,
 )
-from .corrections import MAX_TURN, MAX_UTTERANCE_CHARS, Correction, Speaker
-from .forgetting import Digest, ForgetRequest
+from .commands import ForgetRequest
 from .skills import MAX_RECENT, Count
-from .statements import MAX_WORDS, Stance
+from .statements import MAX_TURN, MAX_UTTERANCE_CHARS, MAX_WORDS, Correction, Speaker, Stance
 
 MAX_CARD_LINES = 40
 MAX_PAST_LINES = 40
@@ -88,7 +88,7 @@ class CardChangeKind(StrEnum):
 
 
 class CardChange(Model):
-    """One change: `line` replaces the line with this id. A line with a successor moves to the past lines."""
+    """One change; `line` replaces the line with this id."""
 
     kind: CardChangeKind
     line_id: AttributeId
@@ -103,11 +103,9 @@ class NotKept(Model):
     times: int = Field(1, ge=1, le=10_000)
 
 
-class CardDiff(Event):
-    """One version of a card: the effect of a chunk of a conversation or of a command, which `event_id` names."""
+class CardDiff(UserEvent, topic="card-diffs"):
+    """One version of a card: the effect of a chunk or command."""
 
-    TOPIC: ClassVar[str] = "card-diffs"
-    user_id: UserIdField
     version: int = Field(ge=1)
     conversation_id: Identifier | None = Field(None, exclude_if=is_none)
     changes: tuple[CardChange, ...] = Field((), max_length=MAX_CARD_CHANGES)
@@ -117,14 +115,12 @@ class CardDiff(Event):
     chain: Digest | None = Field(None, exclude_if=is_none, description="Seals this version and all earlier ones.")
 
 
-class Card(Event):
+class Card(UserEvent, topic="cards"):
     """The fold of a user's `CardDiff`s: current lines and recently overtaken ones.
 
     `event_id` and `occurred_at` are those of the last diff.
     """
 
-    TOPIC: ClassVar[str] = "cards"
-    user_id: UserIdField
     version: int = Field(0, ge=0)
     lines: tuple[CardLine, ...] = Field((), max_length=MAX_CARD_LINES)
     past: tuple[CardLine, ...] = Field((), max_length=MAX_PAST_LINES)
@@ -152,14 +148,12 @@ class CardLineInput(Model):
     domain: DomainField | None = None
 
 
-class CardCommand(Event):
+class CardCommand(UserEvent, topic="card-commands"):
     """A user's change of their card. `set` needs `line`, the others `line_id`.
 
     `set` with a `line_id` replaces that line. `remove` also erases the line's words from the log.
     """
 
-    TOPIC: ClassVar[str] = "card-commands"
-    user_id: UserIdField
     action: CardAction
     line_id: AttributeId | None = None
     line: CardLineInput | None = None
@@ -188,7 +182,7 @@ class Turn(Model):
 
 
 class ChunkEffects(Model):
-    """The effects of a chunk: decided once and stored, so that a restarted worker applies the same ones.
+    """The effects of a chunk, decided once and stored for restarted workers.
 
     `lines` are digests of the erased lines, as in a receipt.
     """
@@ -200,7 +194,7 @@ class ChunkEffects(Model):
 
 
 class Chunk(Model):
-    """Turns of one conversation that are processed together. `last_turn_ms` is Kafka's time of the last one."""
+    """Turns of a conversation, processed together; `last_turn_ms` is Kafka's time."""
 
     conversation_id: Identifier
     turns: tuple[Turn, ...] = Field((), max_length=MAX_PENDING)
@@ -210,10 +204,9 @@ class Chunk(Model):
     effects: ChunkEffects | None = Field(None, exclude_if=is_none, description="Its effects, once decided.")
 
 
-class PendingConversations(Model):
-    """The waiting turns of a person's conversations: the value of the table `conversations`."""
+class PendingConversations(Model, topic="conversations"):
+    """The waiting turns of a person's conversations."""
 
-    TOPIC: ClassVar[str] = "conversations"
     user_id: UserIdField
     chunks: tuple[Chunk, ...] = Field((), max_length=2 * MAX_OPEN)
     recent: tuple[Identifier, ...] = Field((), max_length=MAX_PENDING)

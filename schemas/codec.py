@@ -1,9 +1,9 @@
-"""Encodes and decodes events. Input is untrusted; an undecodable record becomes a dead letter with its bytes."""
+"""Encodes and decodes events; undecodable records become dead letters."""
 
 import hashlib
 import hmac
 from datetime import datetime
-from typing import Annotated, ClassVar, Self, TypeVar, cast
+from typing import Annotated, Self, TypeVar, cast
 
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import to_json
@@ -40,7 +40,7 @@ class BadRecord(SchemaError, ValueError):
 
 
 def encode(event: Model) -> bytes:
-    """Return canonical JSON: fields in the order of the class, without those that have their default."""
+    """Return canonical JSON: fields in order, without defaults."""
     # As `model_dump_json`, which converts the bytes to a text first.
     return event.__pydantic_serializer__.to_json(event, exclude_defaults=True)
 
@@ -87,7 +87,8 @@ def derived_id(*parts: str) -> str:
 
 
 def subject_digest(user_id: str) -> str:
-    """Return the digest of a user in a receipt. Anyone with a list of ids can match them."""
+    """Return the digest of a user, for receipts."""
+    # Unkeyed, so that anyone with a list of ids can match them.
     return hashlib.sha256(b"sager " + user_id.encode()).hexdigest()
 
 
@@ -97,21 +98,20 @@ def line_digest(user_id: str, domain: str, attribute_id: str) -> str:
 
 
 def event_digest(user_id: str, event_id: str, secret: bytes = b"") -> str:
-    """Return the digest of an erased event or of a completed request in a receipt.
+    """Return the digest of an erased event or completed request.
 
     Without the deployment's secret, guessed ids cannot be tested against it.
     """
     return hmac.digest(secret, to_json(["forgotten event", user_id, event_id]), "sha256").hex()[:16]
 
 
-class DeadLetter(Event):
-    """A refused record with its original bytes, which are URL-safe base64 on the wire.
+class DeadLetter(Event, topic="dead-letters"):
+    """A refused record with its original bytes, in URL-safe base64.
 
     `event_id` is derived from stage and position, so that a repeated refusal gives the same dead letter.
     """
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
-    TOPIC: ClassVar[str] = "dead-letters"
     stage: Identifier
     reason: Identifier
     detail: Annotated[str, Field(max_length=MAX_DETAIL_CHARS)] = ""
@@ -131,7 +131,7 @@ class DeadLetter(Event):
         occurred_at: datetime | None = None,
         limit: int = MAX_ORIGINAL_BYTES,
     ) -> Self:
-        """Build a record's dead letter; longer bytes are clipped and marked in the detail.
+        """Build a record's dead letter; longer bytes are clipped and marked.
 
         `occurred_at`, the time of the refusal, defaults to the record's timestamp.
         """

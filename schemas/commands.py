@@ -1,12 +1,84 @@
-"""Commands that change a skill, from the user, their advocate or an operator."""
+"""Commands that change a skill, requests to erase, and their receipts."""
 
+from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from .base import AttributeId, DomainField, Event, Label, Model, UserIdField
+from .base import (
+    AttributeId,
+    Digest,
+    DomainField,
+    Event,
+    Identifier,
+    Label,
+    Model,
+    UserDomainEvent,
+    UserEvent,
+    UtcDatetime,
+)
 from .skills import MAX_ATTRIBUTES, Attribute, AttributeKind, Tier
+
+MAX_DOMAINS = 64
+MAX_LINES = 256
+MAX_KNOWN = 2_048
+ShortDigest = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+
+
+class ForgetRequest(UserEvent, topic="forget-requests"):
+    """A request to erase a user, one domain or one line."""
+
+    domain: DomainField | None = Field(None, description="Only this domain; none: all of them.")
+    line: Digest | None = Field(None, description="Only this line of the domain, by its digest.")
+    actor: Label
+
+    @model_validator(mode="after")
+    def _check_domain(self) -> Self:
+        if self.line is not None and self.domain is None:
+            raise ValueError("line needs domain")
+        return self
+
+
+class ErasedScope(Model):
+    """One erased scope: events up to `until` are never learned from."""
+
+    event_id: Identifier
+    until: UtcDatetime
+    actor: Label
+    done: bool = Field(False, description="True once the worker's stores are clean.")
+    versions: int = Field(0, ge=0, description="Removed or rewritten versions of skills.")
+
+
+class Receipt(Event, topic="receipts"):
+    """A user's erasures; users, lines and events appear only as digests.
+
+    `event_id` is that of the newest request; `occurred_at` is the time when Kafka received it. Events in `known` are
+    never learned from, whatever their times.
+    """
+
+    subject: Digest
+    person: ErasedScope | None = None
+    domains: dict[DomainField, ErasedScope] = Field(default_factory=dict, max_length=MAX_DOMAINS)
+    lines: dict[Digest, ErasedScope] = Field(default_factory=dict, max_length=MAX_LINES)
+    known: tuple[ShortDigest, ...] = Field((), max_length=MAX_KNOWN)
+    seal: Digest | None = Field(None, description="The worker's proof, with the deployment's secret.")
+
+    @property
+    def scopes(self) -> tuple[ErasedScope, ...]:
+        """All erased scopes, widest first."""
+        person = () if self.person is None else (self.person,)
+        return (*person, *self.domains.values(), *self.lines.values())
+
+    def covers(self, domain: str | None, *moments: datetime) -> bool:
+        """Return True if an event at any of these moments is erased."""
+        scopes = [self.person, self.domains.get(domain) if domain is not None else None]  # type: ignore[call-overload]
+        return any(scope is not None and moment <= scope.until for scope in scopes for moment in moments)
+
+    def covers_line(self, line: str, moment: datetime) -> bool:
+        """Return True if the line is erased for events at this moment."""
+        scope = self.lines.get(line)
+        return scope is not None and moment <= scope.until
 
 
 class Action(StrEnum):
@@ -54,12 +126,9 @@ _NEEDED = {
 }
 
 
-class SkillCommand(Event):
-    """A person's change of a skill; it passes through the same merge as a contrast."""
+class SkillCommand(UserDomainEvent, topic="skill-commands"):
+    """A person's change of a skill, merged like a contrast."""
 
-    TOPIC: ClassVar[str] = "skill-commands"
-    user_id: UserIdField
-    domain: DomainField
     action: Action
     attribute_id: AttributeId | None = Field(None, description="pin, unpin, remove, reword, set-tier: the line.")
     line: SkillLineInput | None = Field(None, description="add: the new line.")

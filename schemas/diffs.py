@@ -1,30 +1,27 @@
-"""Skill diffs, which are the source of truth, and the policy skill that they fold into (paper 2.5)."""
+"""Skill diffs, the source of truth, and the skill they fold into."""
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from .base import (
     AttributeId,
-    DomainField,
-    Event,
+    Digest,
     Identifier,
     Label,
     Model,
     Position,
     Provenance,
     Text,
-    UserIdField,
+    UserDomainEvent,
     UtcDatetime,
     array_schema,
     is_empty,
     is_none,
 )
-from .events import MAX_CANDIDATES, SignalName
-from .fit import Beliefs
-from .forgetting import Digest
+from .events import MAX_CANDIDATES, Beliefs, SignalName
 from .items import Fact
 from .skills import (
     MAX_ATTRIBUTES,
@@ -48,7 +45,7 @@ _Parts = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class HabitCounts(NamedTuple):
-    """The evidence on one question, in 1/1024 of a choice; old choices fade.
+    """The evidence on one question, in 1/1024 of a choice, fading.
 
     A choice from ten films, six of them newer than the list's median, adds 1,024 to `asked`, 614 to `expected`, and
     1,024 to `taken` if the film is one of the six.
@@ -88,7 +85,7 @@ class SkillChangeKind(StrEnum):
 
 
 class SkillChange(Model):
-    """One change, with the tier rule applied, so that folding needs no rule and no setting.
+    """One change, with the tier rule already applied.
 
     `before` is None for a discovered attribute, `after` for a removed one. A weakened attribute with equal tiers was
     contradicted without being demoted. `counts` are the new `taken` and `expected` of a line that a command set.
@@ -172,7 +169,7 @@ class Verdict(StrEnum):
 
 
 class Judgement(Model):
-    """A model's verdict on one line, with the fact of the chosen item that it quoted."""
+    """A model's verdict on one line, with its quoted fact."""
 
     attribute_id: AttributeId
     verdict: Verdict
@@ -207,16 +204,13 @@ class DiffTrigger(Model):
     not_kept: tuple[Label, ...] = Field((), max_length=16, exclude_if=is_empty)
 
 
-class SkillDiff(Event):
-    """One version of a skill: the effect of the contrast, command, feedback or correction that `event_id` names.
+class SkillDiff(UserDomainEvent, topic="skill-diffs"):
+    """One version of a skill: the effect of the event `event_id`.
 
     The first diff of a skill has its `seed`, so that the log alone rebuilds every skill. Without `slim_lines` the slim
     skill's lines are unchanged. Imported lines already count interactions up to `counted_until`.
     """
 
-    TOPIC: ClassVar[str] = "skill-diffs"
-    user_id: UserIdField
-    domain: DomainField
     base_version: int = Field(ge=0)
     version: int = Field(ge=1)
     seed: tuple[Attribute, ...] | None = Field(None, max_length=MAX_ATTRIBUTES)
@@ -243,16 +237,13 @@ class SkillDiff(Event):
     chain: Digest | None = Field(None, description="Seals this version and all earlier ones.")
 
 
-class PolicySkill(Event):
-    """The attributes of a user in a domain at a version: the fold of their diffs.
+class PolicySkill(UserDomainEvent, topic="skills"):
+    """A user's attributes in a domain: the fold of their diffs.
 
     `event_id` and `occurred_at` are those of the last diff; `recent` has the last event ids, oldest first; `applied` is
     the position in each source topic; `last_diff` lets a restarted worker send it again, byte for byte.
     """
 
-    TOPIC: ClassVar[str] = "skills"
-    user_id: UserIdField
-    domain: DomainField
     version: int = Field(0, ge=0)
     contrasts: int = Field(0, ge=0, description="How many contrasts it has learned from.")
     attributes: tuple[Attribute, ...] = Field((), max_length=MAX_ATTRIBUTES)

@@ -1,32 +1,84 @@
-"""Events that apps send, and the lesson of a choice: a contrast (paper 2.5) or an abstention."""
+"""Events that apps send, and a choice's lesson (paper 2.5)."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from .base import (
+    AttributeId,
+    Digest,
     DomainField,
     Event,
     Identifier,
     Instruction,
     ItemIdField,
+    Label,
     Model,
     Provenance,
     Share,
     Text,
+    UserDomainEvent,
+    UserEvent,
     UserIdField,
     is_empty,
 )
-from .fit import MAX_FACETS, Facet, Fit
-from .forgetting import Digest
 from .items import Candidate, ItemFacts
 from .weights import Features
 
 MAX_CANDIDATES = 100
 # The default scale of a rating.
 WORST, BEST = 1.0, 5.0
+MAX_OPTIONS = 4
+MAX_BELIEFS = 16
+MAX_FACETS = 10
+MAX_SUPPORTERS = 8
+
+# Log-likelihoods of the chances that an unknown item suits, in 1/1024 nat; the best is 0.
+Beliefs = Annotated[tuple[Annotated[int, Field(ge=-(2**24), le=0)], ...], Field(min_length=2, max_length=MAX_BELIEFS)]
+# `item:` with an item's id or, inside a worker only, `user:` with a pseudonym.
+Neighbour = Annotated[str, Field(min_length=3, max_length=261, pattern=r"^(item|user):")]
+
+
+class Facet(Model):
+    """One line of collaborative context: similar users' taste (paper 2.2)."""
+
+    facet: Label = Field(description="The line as it appears in a prompt.")
+    confidence: Share
+    supporting_neighbors: tuple[Neighbour, ...] = Field((), max_length=MAX_SUPPORTERS)
+    attribute_id: AttributeId | None = Field(None, description="The attribute that it names, if items have it.")
+
+
+class Option(Model):
+    """One answer to a question: a fact."""
+
+    attribute_id: AttributeId
+    value: Label
+
+
+class ClarifyingQuestion(Model):
+    """The question whose answer would change the ranking most."""
+
+    question_id: Identifier
+    dimension: Annotated[str, Field(min_length=1, max_length=40)]
+    text: Annotated[str, Field(max_length=300)]
+    options: tuple[Option, ...] = Field(min_length=2, max_length=MAX_OPTIONS)
+
+
+class Fit(Model):
+    """How well a ranking suits the user, by their statements and choices.
+
+    `chances` has the probability that the user accepts each candidate, in the ranking's order; `against` names the
+    statement against each unwanted candidate.
+    """
+
+    chances: tuple[Share, ...] = ()
+    nothing: Share = Field(description="The probability that the user wants none of them.")
+    suits: bool = Field(description="False: show nothing, or ask.")
+    against: dict[ItemIdField, AttributeId] = Field(default_factory=dict, description="Unwanted candidates.")
+    followed: tuple[AttributeId, ...] = Field((), max_length=64, description="Statements that the ranking follows.")
+    question: ClarifyingQuestion | None = Field(None, exclude_if=is_empty, description="Only with `clarify`.")
 
 
 def check_distinct(candidates: tuple[Candidate, ...]) -> None:
@@ -35,19 +87,15 @@ def check_distinct(candidates: tuple[Candidate, ...]) -> None:
         raise PydanticCustomError("repeated_item", "the candidates must have distinct item_ids")
 
 
-class Interaction(Event):
+class Interaction(UserDomainEvent, topic="interactions"):
     """A past positive event for the statistical prior (paper 2.3)."""
 
-    TOPIC: ClassVar[str] = "interactions"
-    user_id: UserIdField
-    domain: DomainField
     item: Candidate
 
 
-class RankRequest(Event):
-    """A request to rank candidates; the answer is a `Ranking` with `ranking_id` = `request_id`."""
+class RankRequest(Event, topic="rank-requests"):
+    """A request to rank candidates; `request_id` becomes the `ranking_id`."""
 
-    TOPIC: ClassVar[str] = "rank-requests"
     request_id: Identifier
     user_id: UserIdField
     domain: DomainField
@@ -92,10 +140,9 @@ class Injected(Model):
     repaired: int = Field(0, ge=0, description="Ids that a model omitted, invented or repeated.")
 
 
-class Ranking(Event):
-    """The ordered candidates that a user was shown (the paper's pi*), first place first."""
+class Ranking(Event, topic="rankings"):
+    """The ordered candidates that a user was shown (the paper's pi*)."""
 
-    TOPIC: ClassVar[str] = "rankings"
     ranking_id: Identifier
     user_id: UserIdField
     domain: DomainField
@@ -112,14 +159,12 @@ class Ranking(Event):
         return self
 
 
-class Selection(Event):
-    """The user's choice from a ranking (the paper's i+). Only the first one of a ranking counts.
+class Selection(UserEvent, topic="selections"):
+    """The user's choice from a ranking (the paper's i+); the first counts.
 
     `others` are further taken items. An abstention has `none_taken` and no `item_id`.
     """
 
-    TOPIC: ClassVar[str] = "selections"
-    user_id: UserIdField
     ranking_id: Identifier
     item_id: ItemIdField | None = Field(None, description="The item, or the first of several.")
     others: tuple[ItemIdField, ...] = Field(
@@ -163,12 +208,9 @@ SignalName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Value = Annotated[float, Field(ge=-1e6, le=1e6)]
 
 
-class Feedback(Event):
+class Feedback(UserDomainEvent, topic="feedback"):
     """A signal about an item, shown in a ranking or not."""
 
-    TOPIC: ClassVar[str] = "feedback"
-    user_id: UserIdField
-    domain: DomainField
     item: Candidate
     signal: SignalName
     value: Value | None = Field(None, description="rated: the rating; dwelled: seconds. Both need one.")
@@ -194,16 +236,13 @@ class Feedback(Event):
         return self
 
 
-class Contrast(Event):
-    """The chosen item and the unchosen ones in reverse rank order, with the ranking's context.
+class Contrast(UserDomainEvent, topic="contrasts"):
+    """The chosen item, and the unchosen ones in reverse rank order.
 
     `also` are further taken items. `unchosen` begins with the item ranked last (an easy contrast) and ends with near
     misses. `event_id` is derived from the ranking, so that a rebuilt contrast has the same id.
     """
 
-    TOPIC: ClassVar[str] = "contrasts"
-    user_id: UserIdField
-    domain: DomainField
     ranking_id: Identifier
     instruction: Instruction = ""
     chosen: ItemFacts
@@ -219,15 +258,12 @@ class Contrast(Event):
     session_id: Identifier | None = Field(None, exclude_if=is_empty)
 
 
-class Abstention(Event):
-    """A ranking that the user rejected as a whole, which disfavours no single item.
+class Abstention(UserDomainEvent, topic="abstentions"):
+    """A ranking that the user rejected as a whole.
 
     `event_id` is derived from the ranking.
     """
 
-    TOPIC: ClassVar[str] = "abstentions"
-    user_id: UserIdField
-    domain: DomainField
     ranking_id: Identifier
     instruction: Instruction = ""
     shown: tuple[ItemFacts, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)

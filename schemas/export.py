@@ -1,4 +1,4 @@
-"""JSON Schemas and one AsyncAPI 3 document of the public topics, for Kafka clients in other languages."""
+"""JSON Schemas and an AsyncAPI document of the public topics."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def public_topics() -> list[Topic]:
 
 
 def json_schema(topic: Topic) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of one topic's value, as sent over Kafka."""
+    """Return the JSON Schema (draft 2020-12) of a topic's values."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:sager-streams:{topic.base}:{SCHEMA_VERSION}",
@@ -29,7 +29,7 @@ def json_schema(topic: Topic) -> dict[str, Any]:
 
 
 def asyncapi(prefix: str = DEFAULT_PREFIX, partitions: int = 4) -> dict[str, Any]:
-    """Return the AsyncAPI document of a deployment with this prefix and number of partitions."""
+    """Return the AsyncAPI document of a deployment."""
     channels: dict[str, Any] = {}
     operations: dict[str, Any] = {}
     messages: dict[str, Any] = {}
@@ -89,7 +89,7 @@ def asyncapi(prefix: str = DEFAULT_PREFIX, partitions: int = 4) -> dict[str, Any
 
 
 def _in_draft_7(schema: Any) -> Any:
-    """Convert schemas of draft 2020-12 to draft 7, of which AsyncAPI's dialect is a superset."""
+    """Convert schemas of draft 2020-12 to draft 7, as AsyncAPI needs."""
     if isinstance(schema, list):
         return [_in_draft_7(each) for each in schema]
     if not isinstance(schema, dict):

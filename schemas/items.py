@@ -1,7 +1,7 @@
-"""Items as apps send them, and the facts that a parser finds in them."""
+"""Items as apps send them, and their facts."""
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
@@ -33,16 +33,15 @@ class Candidate(Model):
     metadata: Metadata = Field(default_factory=dict)
 
 
-class Item(Event):
+class Item(Event, topic="items"):
     """An entry of the catalogue; the newest per `item_id` applies."""
 
-    TOPIC: ClassVar[str] = "items"
     domain: DomainField
     item: Candidate
 
 
 class Fact(NamedTuple):
-    """One finding of a parser in an item's metadata, such as `["genre", "science fiction"]`."""
+    """A fact of an item, such as `["genre", "science fiction"]`."""
 
     dimension: Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[a-z][a-z0-9_]*$")]
     value: Label
@@ -57,7 +56,7 @@ Amount = Annotated[float, Field(ge=0, le=MAX_MEASURE)]
 
 
 class ItemFacts(Model):
-    """An item reduced to its name, facts and measures (by the names of `Measure`; unknown ones are ignored).
+    """An item reduced to its name, facts and measures.
 
     `unreadable`: the parser or the privacy filter failed; the item is ranked, but teaches nothing.
     """

@@ -1,8 +1,8 @@
-"""The parts of a policy skill: how a user decides in a domain, line by line (paper 2.3)."""
+"""The parts of a policy skill (paper 2.3)."""
 
 from datetime import datetime
 from enum import IntEnum, StrEnum
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -10,6 +10,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from .base import (
     AttributeId,
+    Digest,
     DomainField,
     Event,
     Identifier,
@@ -19,12 +20,11 @@ from .base import (
     Provenance,
     Share,
     Text,
-    UserIdField,
+    UserDomainEvent,
     UtcDatetime,
     array_schema,
     is_empty,
 )
-from .forgetting import Digest
 
 MAX_ATTRIBUTES = 64
 MAX_EVIDENCE = 3
@@ -42,7 +42,7 @@ _TIER_NAMES = ("silent", "low", "medium", "high")
 
 
 class Tier(IntEnum):
-    """The certainty of an attribute. A silent line is counted, but no ranking, prompt or slim skill uses it."""
+    """The certainty of an attribute; silent lines are only counted."""
 
     SILENT = 0
     LOW = 1
@@ -51,7 +51,7 @@ class Tier(IntEnum):
 
     @classmethod
     def parse(cls, value: Any) -> "Tier":
-        """Return the tier of this name; a tier is returned as it is.
+        """Return the tier of this name, or a tier as it is.
 
         Raises:
             ValueError: there is no such tier.
@@ -88,7 +88,7 @@ class AttributeKind(StrEnum):
 
 
 class AttributeSource(StrEnum):
-    """The origin of an attribute. In the paper, `prior` is confirmed and `discovered` is emerging."""
+    """The origin of an attribute."""
 
     PRIOR = "prior"
     GLOBAL = "global"
@@ -114,7 +114,7 @@ class Evidence(NamedTuple):
 
 
 class Attribute(Model):
-    """One line of a skill, positive only: an attraction, never an avoidance (invariant 5).
+    """One line of a skill: an attraction, never an avoidance (invariant 5).
 
     `confirmed_at` and `weakened_at` are the skill's number of contrasts at that time.
 
@@ -151,7 +151,7 @@ class Strategy(Model):
 
 
 class SessionLine(Model):
-    """A fact of the items taken in a session, counted as a skill's lines are."""
+    """A fact of a session's items, counted like a skill's lines."""
 
     attribute_id: AttributeId
     dimension: Annotated[str, Field(min_length=1, max_length=40)]
@@ -161,7 +161,7 @@ class SessionLine(Model):
 
 
 class SkillSession(Model):
-    """The user's choices in a session, a short-lived overlay of a skill. The two newest are kept."""
+    """The user's choices in a session, which overlay a skill."""
 
     session_id: Identifier
     last_at: UtcDatetime
@@ -192,16 +192,13 @@ class SlimLine(Model):
 SlimLines = Annotated[tuple[SlimLine, ...], Field(max_length=MAX_SLIM_LINES + 5)]
 
 
-class SlimSkill(Event):
-    """The two or three likes and the style phrase that an app injects into its prompt (paper 2.3, C.2).
+class SlimSkill(UserDomainEvent, topic="slim-skills"):
+    """The likes and style that an app injects into its prompt.
 
     `now` has temporary wishes, such as `no sci-fi`, or else the session's additions. Until `session_until`,
     `session_text` replaces `text`: within the session, or everywhere without a `session_id`.
     """
 
-    TOPIC: ClassVar[str] = "slim-skills"
-    user_id: UserIdField
-    domain: DomainField
     skill_version: int = Field(ge=0)
     text: Text = Field(
         description="`likes: X, Y | avoids: Z | style: phrase`, each part if any; empty without certain lines.",
@@ -220,7 +217,7 @@ class SlimSkill(Event):
     seal: Digest | None = Field(None, description="The worker's proof, with the deployment's secret.")
 
     def text_at(self, now: datetime, session_id: str | None = None) -> str:
-        """Return the text to inject at this moment, in this session or outside of any."""
+        """Return the text to inject at this moment."""
         return self.session_text if self.is_within(now, session_id) and self.session_text else self.text
 
     def lines_at(self, now: datetime, session_id: str | None = None) -> tuple[SlimLine, ...]:
@@ -233,14 +230,13 @@ class SlimSkill(Event):
         return is_for and self.session_until is not None and now < self.session_until
 
 
-class GlobalSkill(Event):
+class GlobalSkill(Event, topic="global-skills"):
     """A domain's population template, for users without history (paper 2.3, App. D).
 
     `shares` has the share of users with an attribute, `usual` that of taken items with a fact, and `items` the number
     of users who lately took each popular item.
     """
 
-    TOPIC: ClassVar[str] = "global-skills"
     domain: DomainField
     users: int = Field(ge=0, description="The number of users behind it.")
     attributes: tuple[Attribute, ...] = Field((), max_length=MAX_ATTRIBUTES)

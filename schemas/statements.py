@@ -1,16 +1,34 @@
-"""Statements of a user in a skill: prefers, avoids or instead, with words and scope."""
+"""A user's statements: in skills, in corrections and in conversations."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
-from .base import AttributeId, Identifier, ItemIdField, Label, Model, UtcDatetime, is_empty
-from .items import Amount, Measure
+from .base import (
+    AttributeId,
+    DomainField,
+    Identifier,
+    Instruction,
+    ItemIdField,
+    Label,
+    Model,
+    UserDomainEvent,
+    UserEvent,
+    UtcDatetime,
+    is_empty,
+)
+from .events import MAX_CANDIDATES, check_distinct
+from .items import Amount, Candidate, Measure
 from .skills import Evidence
 
 MAX_STATEMENTS = 48
 MAX_WORDS = 200
+MAX_DIRECTIVES = 16
+MAX_UTTERANCE_CHARS = 16_000
+MAX_TURN = 1_000_000
+Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")]
 
 
 class Stance(StrEnum):
@@ -30,7 +48,7 @@ class Scope(StrEnum):
 
 
 class Bound(Model):
-    """A bound of a measure, such as `under 20`, or `cheaper` than the shown items."""
+    """A bound of a measure: `under 20`, or `cheaper` than shown items."""
 
     measure: Measure
     above: Amount | None = Field(None, description="Only items with more than this.")
@@ -38,7 +56,7 @@ class Bound(Model):
 
 
 class Statement(Model):
-    """A statement, valid until the user revokes it, it expires or its session ends.
+    """A statement, valid until it is revoked, expires or its session ends.
 
     It is about a fact (`dimension` and `value`), an item (`item_id`; `dimension` is `item`, `value` its title) or a
     measure (`bound`; `dimension` is the measure's name, `value` the bound in words). `attribute_id` names a fact as in
@@ -82,3 +100,85 @@ class StatementChange(Model):
     statement_id: AttributeId
     statement: Statement | None = Field(None, description="The new statement; none: removed.")
     reason: Annotated[str, Field(max_length=300)] = ""
+
+
+class Directive(Model):
+    """A statement in fields about a fact, an item or a measure."""
+
+    stance: Stance
+    dimension: Annotated[str, Field(min_length=1, max_length=120)] | None = None
+    value: Label | None = None
+    over: Label | None = Field(None, description="instead: the value of the same dimension that it replaces.")
+    item_id: ItemIdField | None = None
+    bound: Bound | None = None
+    changed: bool = Field(False, description="True if the user changed their mind.")
+
+    @model_validator(mode="after")
+    def _check_subject(self) -> Self:
+        is_fact = self.dimension is not None and self.value is not None
+        if is_fact + (self.item_id is not None) + (self.bound is not None) != 1:
+            raise PydanticCustomError("no_subject", "name either a dimension and a value, an item_id or a bound")
+        is_instead = self.stance is Stance.INSTEAD
+        if (self.over is not None) != is_instead or (is_instead and not is_fact):
+            raise PydanticCustomError("no_instead", "instead needs dimension, value and over; nothing else has over")
+        return self
+
+
+class Correction(UserDomainEvent, topic="corrections"):
+    """A user's statement about a ranking, an item or in general.
+
+    `items` are those on screen, first place first, so that "the second" has a meaning. `directives` are the fields of a
+    form; if it is empty, `text` is read.
+    """
+
+    text: Instruction = Field("", description="The person's own words.")
+    language: Language | None = Field(None, description="BCP 47, such as `de`; none: recognised by the words.")
+    items: tuple[Candidate, ...] = Field((), max_length=MAX_CANDIDATES)
+    item_id: ItemIdField | None = Field(None, description="The item that it is about, if it is about one.")
+    directives: tuple[Directive, ...] = Field((), max_length=MAX_DIRECTIVES)
+    acceptable: tuple[ItemIdField, ...] = Field((), max_length=MAX_CANDIDATES, description="Items that would also do.")
+    scope: Scope | None = Field(None, description="None: as the words state, else always.")
+    answers: Identifier | None = Field(None, description="The question that this answers.")
+    ranking_id: Identifier | None = None
+    session_id: Identifier | None = None
+
+    @model_validator(mode="after")
+    def _check_content(self) -> Self:
+        check_distinct(self.items)
+        if not (self.text.strip() or self.directives or self.acceptable):
+            raise PydanticCustomError("says_nothing", "a correction needs text, directives or acceptable items")
+        shown = {item.item_id for item in self.items}
+        named = {name for name in (self.item_id, *self.acceptable, *(said.item_id for said in self.directives)) if name}
+        if not named <= shown:
+            raise PydanticCustomError("not_shown", "item_id and acceptable must name items of `items`")
+        return self
+
+
+class Speaker(StrEnum):
+    """The speaker: the user, the assistant, or another (a tool, a prompt)."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    OTHER = "other"
+
+
+class Utterance(UserEvent, topic="utterances"):
+    """One turn of a conversation; only the user's words are evidence.
+
+    `ends` closes the conversation, which is then processed at once. Such a turn needs no text.
+    """
+
+    conversation_id: Identifier
+    turn: int = Field(ge=0, le=MAX_TURN, description="Its place in the conversation.")
+    role: Speaker = Speaker.USER
+    text: Annotated[str, Field(max_length=MAX_UTTERANCE_CHARS)] = ""
+    language: Language | None = Field(None, description="BCP 47, such as `de`; none: recognised by the words.")
+    domain: DomainField | None = Field(None, description="None: anything, and no policy skill learns from it.")
+    ranking_id: Identifier | None = Field(None, description="The list that was on screen, if there was one.")
+    ends: bool = Field(False, description="True if the conversation is over.")
+
+    @model_validator(mode="after")
+    def _check_text(self) -> Self:
+        if not (self.text.strip() or self.ends):
+            raise PydanticCustomError("says_nothing", "an utterance needs text, unless it ends the conversation")
+        return self

@@ -1,4 +1,4 @@
-"""The topic registry: the single source of names, keys, partitions, retention and compaction.
+"""The topic registry: names, keys, partitions, retention and compaction.
 
 >>> TOPICS["skills"].name("sager.")
 'sager.skills'
@@ -6,11 +6,11 @@
 'compact'
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from pydantic_core import to_json
@@ -18,15 +18,13 @@ from pydantic_core import to_json
 from .base import Event, Model
 from .cards import Card, CardCommand, CardDiff, PendingConversations
 from .codec import DeadLetter, SchemaError
-from .commands import SkillCommand
-from .corrections import Correction, Utterance
+from .commands import ForgetRequest, Receipt, SkillCommand
 from .diffs import PolicySkill, SkillDiff
 from .events import Abstention, Contrast, Feedback, Interaction, Ranking, RankRequest, Selection
-from .forgetting import ForgetRequest, Receipt
 from .items import Item
-from .memory import ItemMemory, ItemUpdate, Memory
 from .skills import GlobalSkill, SlimSkill
-from .state import OpenRankings, Profile
+from .state import ItemMemory, ItemUpdate, Memory, OpenRankings, Profile
+from .statements import Correction, Utterance
 from .weights import RankingOutcome, WeightCommand, Weights
 
 DEFAULT_PREFIX = "sager."
@@ -60,7 +58,7 @@ class Key(StrEnum):
 
 
 def compound_key(owner: str, part: str | int) -> bytes:
-    """Return the key of a record that is unique per user and domain, user and slot, or item and domain.
+    """Return the key of a user or item, and a part.
 
     >>> compound_key("ann", "books")
     b'["ann","books"]'
@@ -69,7 +67,7 @@ def compound_key(owner: str, part: str | int) -> bytes:
 
 
 def diff_key(user_id: str, domain: str, version: int) -> bytes:
-    """Return the key of one version in the log. It is unique, so that compaction removes only erased versions.
+    """Return the key of one version, which compaction keeps.
 
     >>> diff_key("ann", "books", 7)
     b'["ann","books",7]'
@@ -78,7 +76,7 @@ def diff_key(user_id: str, domain: str, version: int) -> bytes:
 
 
 def key_prefix(*parts: str) -> bytes:
-    """Return the prefix of every key that begins with these parts and has more.
+    """Return the prefix of longer keys that begin with these parts.
 
     >>> key_prefix("ann")
     b'["ann",'
@@ -86,18 +84,9 @@ def key_prefix(*parts: str) -> bytes:
     return to_json(parts)[:-1] + b","
 
 
-_KEYS: dict[Key, Callable[[Any], bytes]] = {
-    Key.USER: lambda event: event.user_id.encode(),
-    Key.USER_AND_DOMAIN: lambda event: compound_key(event.user_id, event.domain),
-    Key.USER_AND_VERSION: lambda event: compound_key(event.user_id, event.version),
-    Key.USER_AND_SLOT: lambda event: compound_key(event.user_id, event.slot),
-    Key.ITEM_AND_DOMAIN: lambda event: compound_key(event.item_id, event.domain),
-    Key.TAKER: lambda event: event.taker.encode(),
-    Key.ITEM: lambda event: event.item.item_id.encode(),
-    Key.DOMAIN: lambda event: event.domain.encode(),
-    Key.USER_DOMAIN_AND_VERSION: lambda event: diff_key(event.user_id, event.domain, event.version),
-    Key.SUBJECT: lambda event: event.subject.encode(),
-}
+# By the fields of an event: the values of `Key`, but for two.
+_PATHS = {Key.ITEM: "item.item_id", Key.TAKER: "taker"}
+_KEYS = {key: attrgetter(*_PATHS.get(key, key).split(", ")) for key in Key if key is not Key.ORIGINAL}
 
 
 @dataclass(frozen=True)
@@ -156,10 +145,11 @@ class Topic:
         """
         if self.key not in _KEYS:
             raise TypeError(f"{self.base} is keyed by {self.key.value}")
-        return _KEYS[self.key](event)
+        found = _KEYS[self.key](event)
+        return to_json(found) if isinstance(found, tuple) else found.encode()
 
     def owner_of(self, event: Any) -> str:
-        """Return the id whose partition the event belongs on: of its user, its item (in the graph) or its domain."""
+        """Return the user, item or domain whose partition the event belongs on."""
         if self.key is Key.TAKER:  # all its items are of one partition
             return str(event.items[0].item_id) if event.items else ""
         if self.key is Key.DOMAIN:

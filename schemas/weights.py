@@ -1,17 +1,16 @@
-"""The weights of a domain's rankings, learned from choices, without names, items or words of users.
+"""The weights of a domain's rankings, without users, items or words.
 
 Everything is in fixed point, so that folding the same log gives the same bytes: features, slopes, variances and
 precisions in 1/1024 (`FEATURE_ONE`), weights in 1/1048576 (`WEIGHT_ONE`): a step may be far smaller than 1/1024.
 """
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from .base import DomainField, Event, Label, Model, Position
-from .forgetting import Digest
+from .base import Digest, DomainField, Event, Label, Model, Position
 
 FEATURE_ONE = 1 << 10
 WEIGHT_ONE = 1 << 20
@@ -51,7 +50,7 @@ Precision = Annotated[int, Field(ge=1, le=1 << 40)]
 
 
 class Features(Model):
-    """The evidence for each candidate of a ranking, before weights, in the ranking's order.
+    """The evidence for each candidate before weights, in the ranking's order.
 
     `dimensions` are sums of the evidence weights of a skill's lines. Rows with equal entries are left out.
     """
@@ -71,13 +70,12 @@ class Features(Model):
         return next((len(row) for row in (*self.mix.values(), *self.dimensions.values())), 0)
 
 
-class RankingOutcome(Event):
+class RankingOutcome(Event, topic="outcomes"):
     """One choice's evidence for a domain's weights, without user and items.
 
     `event_id` cannot be computed without the deployment's secret; `occurred_at` is rounded to the hour.
     """
 
-    TOPIC: ClassVar[str] = "outcomes"
     domain: DomainField
     weights_version: int = Field(ge=0, description="The weights behind pull and variance.")
     mix: dict[Mix, WeightEvidence] = Field(default_factory=dict, max_length=len(Mix))
@@ -92,10 +90,9 @@ class WeightAction(StrEnum):
     RESET = "reset"
 
 
-class WeightCommand(Event):
+class WeightCommand(Event, topic="weight-commands"):
     """An operator's change of a domain's weights."""
 
-    TOPIC: ClassVar[str] = "weight-commands"
     domain: DomainField
     action: WeightAction
     actor: Label
@@ -103,16 +100,15 @@ class WeightCommand(Event):
 
 
 class LearnedWeight(Model):
-    """One weight in 1/1048576, and the precision of its estimate, the prior's included, in 1/1024."""
+    """One weight in 1/1048576, and its estimate's precision in 1/1024."""
 
     weight: Weight
     precision: Precision
 
 
-class Weights(Event):
-    """The weights of a domain. A missing dimension counts as its start value, or as `unknown` without one."""
+class Weights(Event, topic="weights"):
+    """The weights of a domain; missing ones count as their start value."""
 
-    TOPIC: ClassVar[str] = "weights"
     domain: DomainField
     version: int = Field(ge=0, description="How many outcomes and commands it includes; 0: the start values.")
     choices: int = Field(0, ge=0, description="Learned choices since the start or reset.")

@@ -1,1 +1,1 @@
-"""How it runs: the Faust worker and its agents, the materializer, the client SDK and the command line."""
+"""The processes: worker, materializer, API, and command line."""

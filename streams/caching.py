@@ -11,7 +11,7 @@ ValueT = TypeVar("ValueT")
 
 
 class LruCache(Generic[KeyT, ValueT]):
-    """A cache of at most `max_size` values that evicts the least recently used one."""
+    """A cache that evicts the least recently used value."""
 
     def __init__(self, max_size: int) -> None:
         self._max_size = max_size
@@ -22,7 +22,7 @@ class LruCache(Generic[KeyT, ValueT]):
         return len(self._values)
 
     def get(self, key: KeyT) -> ValueT | None:
-        """Return the value and mark it as used; None if it is missing."""
+        """Return the value and mark it as used; None if missing."""
         value = self._values.get(key)
         if value is not None:
             self._values.move_to_end(key)
@@ -41,7 +41,7 @@ class LruCache(Generic[KeyT, ValueT]):
 
 
 def compressed(value: bytes) -> bytes:
-    """Compress a value; equal values give equal bytes. A skill of 40 lines takes 8 us."""
+    """Compress a value, in 8 us for a skill of 40 lines."""
     compressor = snappy.Compressor()
     compressor.compress(value)
     return bytes(compressor.finish())

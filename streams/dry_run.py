@@ -57,7 +57,7 @@ class Lesson:
 
 @dataclass
 class DryRun:
-    """The state of the dry run of one batch; turns of conversations are read one by one.
+    """The dry run of one batch.
 
     `step` evolves skills like this deployment, without a model. `chars` is the remaining budget of characters in users'
     words, which are slow to read.
@@ -99,7 +99,7 @@ class DryRun:
                 self._utterance(event, lesson)
 
     def _read(self, domain: str, candidates: Sequence[Candidate], lesson: Lesson) -> list[ItemFacts]:
-        """Read items like the worker; warn of those that teach nothing or lose private details."""
+        """Read items like the worker, and warn of unusable or private ones."""
         items: list[ItemFacts] = []
         silent = private = 0
         parser = parser_for(domain, self.parsers)
@@ -122,7 +122,7 @@ class DryRun:
         return items
 
     def _words(self, text: str, domain: str, lesson: Lesson) -> bool:
-        """Warn of private details in a text; return False if the batch has too many words."""
+        """Warn of private details; return False if there are too many words."""
         self.chars -= len(text)
         if self.chars < 0:
             lesson.warnings.append("its words are not read: send fewer events at a time")
@@ -238,7 +238,7 @@ class DryRun:
 def lessons(
     settings: Settings, now: datetime, chars: int, events: Sequence[Event | None], records: Sequence[Any]
 ) -> list[Lesson]:
-    """Return the lesson of each event; `records` are the events' JSON, whose unknown fields cause warnings."""
+    """Return the lesson of each event; `records` are the events' JSON."""
     run = DryRun(evolve_of(settings, limits_of(settings)), settings.parsers, now, chars)
     found = [Lesson() for _ in events]
     shown = {(each.user_id, each.ranking_id): at for at, each in enumerate(events) if isinstance(each, Ranking)}

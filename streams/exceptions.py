@@ -2,7 +2,7 @@
 
 
 class StreamsError(Exception):
-    """Base of all errors of the package `streams`; the command line prints its text and exits with 1."""
+    """Base of all errors of the package `streams`."""
 
 
 class KafkaUnreachable(StreamsError, ConnectionError):

@@ -47,6 +47,8 @@ class Rules:
     # Static, so that hot paths reach the cache without a Python call.
     refusal = staticmethod(personal.refusal)
     redact_work = staticmethod(_redact_work)
+    is_about_another = staticmethod(corrections_rules.is_about_another)
+    is_unread = staticmethod(corrections_rules.is_unread)
 
     def redact(self, text: str, allowed: frozenset[str], most: int) -> RedactedText:
         """Redact a text."""
@@ -61,7 +63,7 @@ class Rules:
         return personal.redact_turn(text, before, _categories(allowed))
 
     def routine_kind(self, value: str) -> str | None:
-        """Return the kind of personal data that the words of a habit reveal."""
+        """Return the kind of personal data that a habit reveals."""
         return next(personal.routine_reveals(value), None)
 
     def speaks_of_a_user(self, words: str) -> bool:
@@ -83,7 +85,7 @@ class Rules:
         return None if shape is output.Shape.PHRASE else Rejection(shape.value)
 
     def is_phrase(self, text: str) -> bool:
-        """Return True if a text is a short noun phrase or a name."""
+        """Return True if a text is a short noun phrase."""
         return output.shape_of(text) is output.Shape.PHRASE
 
     def read(
@@ -107,14 +109,6 @@ class Rules:
             why=None if found.why is None else NotUnderstood(found.why.value),
             examples=tuple(Fact(dimension=fact.dimension, value=fact.value) for fact in found.named),
         )
-
-    def is_about_another(self, text: str, language: str) -> bool:
-        """Return True if a text speaks of another person's taste."""
-        return corrections_rules.is_about_another(text, language)
-
-    def is_unread(self, text: str) -> bool:
-        """Return True for orders to a machine and for irony."""
-        return corrections_rules.is_unread(text)
 
     def extract(
         self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]

@@ -1,4 +1,4 @@
-"""Logging of all processes, as text or as JSON lines; never users' choices or words."""
+"""Logging of all processes; never users' choices or words."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ class LogFormat(StrEnum):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per record: `time` (UTC), `level`, `logger`, `message` and, after an error, `exception`."""
+    """Formats records as JSON objects, one a line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""

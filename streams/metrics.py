@@ -1,4 +1,4 @@
-"""The Prometheus metrics of every process. Labels are small and closed: never a user, never an id."""
+"""The Prometheus metrics of every process, without users and ids."""
 
 from importlib.metadata import PackageNotFoundError, version
 

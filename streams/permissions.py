@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 def set_umask(group: str | None = None) -> int:
-    """Make new files and folders of this process private; return the previous umask."""
+    """Make this process's new files private; return the previous umask."""
     return os.umask(0o027 if group else 0o077)
 
 
@@ -87,7 +87,7 @@ def restrict(folder: Path, group: str | None = None, ours: Iterable[str] = ()) -
 
 
 def exposed(folder: Path, group: str | None = None) -> Iterator[Path]:
-    """Yield the folder and all paths in it that others can read or change."""
+    """Yield all paths from the folder on that others can reach."""
     for path in _below(folder.resolve()):
         with suppress(FileNotFoundError):
             if _is_open(path, group):
@@ -95,7 +95,7 @@ def exposed(folder: Path, group: str | None = None) -> Iterator[Path]:
 
 
 def is_secret(file: Path) -> bool:
-    """Return True if only the owner can write, and only the group can read, a secret's file."""
+    """Return True if only owner and group can reach a secret's file."""
     return not stat.S_IMODE(file.stat().st_mode) & ~(FILE | 0o100)
 
 

@@ -1,4 +1,4 @@
-"""The privacy filter and the output gate as configured; all processes share them."""
+"""The privacy filter and the output gate as configured."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +20,7 @@ def privacy_of(settings: Settings) -> Privacy:
 
 
 def output_gate(settings: Settings) -> OutputGate:
-    """Return the gate for values that models may receive, with the operator's allow list."""
+    """Return the gate for values that models may receive."""
     return OutputGate(RULES, _allowed(settings.vouched) if settings.vouched else frozenset())
 
 

@@ -1,4 +1,4 @@
-"""The secret of the graph's pseudonyms: configured, derived, or created once in the data folder."""
+"""The secret of the graph's pseudonyms: configured, or in the data folder."""
 
 import os
 import secrets
@@ -33,7 +33,7 @@ def secret_of(settings: Settings) -> bytes:
 
 
 def find_secret(settings: Settings) -> bytes | None:
-    """Return the secret; None if neither the settings nor the data folder have one."""
+    """Return the secret; None if there is none yet."""
     chosen = settings.pseudonym_key or settings.chain_key
     try:
         secret = chosen.get_secret_value().encode() if chosen else _read(settings.data_dir / FILE)
@@ -43,12 +43,12 @@ def find_secret(settings: Settings) -> bytes | None:
 
 
 def ranking_key(settings: Settings) -> bytes:
-    """Return the secret that seals rankings: the chain key, or that of pseudonyms."""
+    """Return the secret that seals rankings."""
     return settings.chain_key_bytes or secret_of(settings)
 
 
 def find_ranking_key(settings: Settings) -> bytes | None:
-    """Return the secret that seals rankings; None if this process has none or may not read it."""
+    """Return the secret that seals rankings; None if this process lacks it."""
     try:
         return settings.chain_key_bytes or find_secret(settings)
     except PermissionError:  # only the worker's system user may read it

@@ -62,7 +62,7 @@ class SaslMechanism(StrEnum):
 
 
 class Compression(StrEnum):
-    """How producers compress batches. Every common client reads gzip; KafkaJS reads no other without an add-on."""
+    """How producers compress batches; every common client reads gzip."""
 
     NONE = "none"
     GZIP = "gzip"
@@ -72,14 +72,14 @@ class Compression(StrEnum):
 
 
 class Store(StrEnum):
-    """The store of a worker's tables; the changelog topics hold them in either case."""
+    """The store of a worker's tables, besides the changelog topics."""
 
     MEMORY = "memory"
     ROCKSDB = "rocksdb"
 
 
 class ReasonerName(StrEnum):
-    """The reasoner that turns contrasts into proposals."""
+    """Rules alone, or a model."""
 
     RULES = "rules"
     LLM = "llm"
@@ -91,13 +91,6 @@ class OnLlmFailure(StrEnum):
     RULES = "rules"
     WAIT = "wait"
     DEAD_LETTER = "dead-letter"
-
-
-class SlimAuthor(StrEnum):
-    """The author of slim skills for a request."""
-
-    RULES = "rules"
-    LLM = "llm"
 
 
 class RankerName(StrEnum):
@@ -178,7 +171,9 @@ class Settings(BaseSettings):
     graph_flush_seconds: float = Field(2.0, ge=0, le=60, description="Interval between writes of changed graph items.")
     weights_flush_seconds: float = Field(1.0, ge=0, le=60, description="Interval between published weights.")
     graph_items: int = Field(1_000_000, ge=100, description="Items that the graph keeps; the oldest leave first.")
-    extract_by: SlimAuthor = Field(SlimAuthor.RULES, description="Who picks a slim skill for a request: rules, or llm.")
+    extract_by: ReasonerName = Field(
+        ReasonerName.RULES, description="Who picks a slim skill for a request: rules, or llm."
+    )
     task_slim: bool = Field(True, description="Likes that a request asks for come first in its slim skill.")
     ranker: RankerName = Field(RankerName.DETERMINISTIC, description="deterministic, or listwise by an LLM.")
     rank_orders: int = Field(2, ge=1, le=8, description="Presentation orders that an LLM's ranking averages.")
@@ -267,27 +262,25 @@ class Settings(BaseSettings):
             )
         return value
 
-    @field_validator("kafka_sasl_username", "kafka_sasl_password")
+    @field_validator(
+        *("kafka_sasl_username", "kafka_sasl_password"),
+        *("kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key", "kafka_ssl_key_password"),
+    )
     @classmethod
-    def _check_sasl(cls, value: str | SecretStr | None, info: ValidationInfo) -> str | SecretStr | None:
-        # A password that SASL never uses would leave the connection open unnoticed.
-        protocol = info.data.get("kafka_security_protocol")
-        if protocol is not None and bool(value) is not protocol.sasl:
-            wrong = (
-                "is missing: SASL needs it" if protocol.sasl else "is set, but only SASL_SSL and SASL_PLAINTEXT use it"
-            )
-            raise PydanticCustomError("sasl", f"{wrong} (SAGER_KAFKA_SECURITY_PROTOCOL is {protocol.value})")
-        return value
-
-    @field_validator("kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key", "kafka_ssl_key_password")
-    @classmethod
-    def _check_tls(cls, value: Path | SecretStr | None, info: ValidationInfo) -> Path | SecretStr | None:
-        # Certificates that TLS never uses would leave the connection open unnoticed.
-        protocol = info.data.get("kafka_security_protocol")
-        if protocol is not None and value is not None and not protocol.tls:
-            raise PydanticCustomError(
-                "tls", f"is set, but only SASL_SSL and SSL use it (SAGER_KAFKA_SECURITY_PROTOCOL is {protocol.value})"
-            )
+    def _check_security(cls, value: Any, info: ValidationInfo) -> Any:
+        # Passwords and certificates that the protocol never uses would leave the connection open unnoticed.
+        protocol: SecurityProtocol | None = info.data.get("kafka_security_protocol")
+        if protocol is None:
+            return value
+        is_sasl = "sasl" in (info.field_name or "")
+        users = "SASL_SSL and SASL_PLAINTEXT" if is_sasl else "SASL_SSL and SSL"
+        wrong = ""
+        if value and not (protocol.sasl if is_sasl else protocol.tls):
+            wrong = f"is set, but only {users} use it"
+        elif is_sasl and protocol.sasl and not value:
+            wrong = "is missing: SASL needs it"
+        if wrong:
+            raise PydanticCustomError("security", f"{wrong} (SAGER_KAFKA_SECURITY_PROTOCOL is {protocol.value})")
         return value
 
     @field_validator("kafka_ssl_key", "http_key")
@@ -319,7 +312,7 @@ class Settings(BaseSettings):
 
     @property
     def event_key_bytes(self) -> bytes:
-        """The key of digests of erased events, derived from `chain_key`; empty without a key."""
+        """The key of digests of erased events; empty without a key."""
         from operators.seals import derived_key  # noqa: PLC0415 - commands that seal nothing start without it
 
         return derived_key(self.chain_key_bytes, "forgotten events") if self.chain_key else b""
@@ -330,7 +323,7 @@ class Settings(BaseSettings):
         return self.duckdb or self.data_dir / "sager.duckdb"
 
     def llm_cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the cost of these tokens in US dollars; 0 without configured prices."""
+        """Return the cost of these tokens in US dollars."""
         return (prompt_tokens * self.llm_price_prompt + completion_tokens * self.llm_price_completion) / 1_000_000
 
     def topic(self, base: str) -> str:

@@ -1,4 +1,4 @@
-"""Fingerprints of the settings that the processes of a deployment must share; `sager doctor` compares them.
+"""Fingerprints of settings that a deployment's processes must share.
 
 A materializer without the workers' chain key would readmit erased events; one without their privacy settings would keep
 rows that they refuse.
@@ -24,7 +24,7 @@ _ROUNDS = 200_000  # makes each guess at a weak secret cost a tenth of a second
 
 
 def fingerprint(settings: Settings, name: str) -> str:
-    """Return a short digest of a setting's value; `unset` where it has none."""
+    """Return a short digest of a setting's value, or `unset`."""
     value: Any = getattr(settings, name)
     if value is None or (isinstance(value, SecretStr) and not value):
         return "unset"

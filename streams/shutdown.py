@@ -1,4 +1,4 @@
-"""Graceful shutdown with a deadline; a second signal ends the process at once."""
+"""Graceful shutdown with a deadline."""
 
 import logging
 import os
@@ -11,7 +11,7 @@ logger = logging.getLogger("sager.shutdown")
 
 
 def start(seconds: float) -> None:
-    """Set the shutdown's deadline, after which the process exits with code 70; call it in the main thread.
+    """Set the deadline, after which the process exits with code 70.
 
     Neither the deadline nor a second signal loses data: uncommitted records are read again.
     """

@@ -10,6 +10,8 @@ from operators.steps.rank import RankStep
 from streams.policies import output_gate, privacy_of
 from streams.settings import Settings
 
+# Apart from `policies`: commands that only read a skill must start without these operators.
+
 
 def limits_of(settings: Settings) -> MergeLimits:
     """Return the limits of the merge, with the configured session length."""

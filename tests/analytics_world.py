@@ -33,7 +33,6 @@ from operators.steps.evolve import EvolveState, EvolveStep
 from operators.steps.rank import NO_STATEMENTS, RankStep
 from schemas import AttributeSource, BadRecord, Event, OpenRankings, Position, Provenance, Stance, encode, topic_of
 from schemas.commands import Action, SkillCommand
-from schemas.corrections import Correction, Directive
 from schemas.diffs import Judgement, PolicySkill, SkillDiff, Verdict
 from schemas.events import (
     Abstention,
@@ -47,6 +46,7 @@ from schemas.events import (
     Selection,
 )
 from schemas.items import Candidate, Fact, Item, ItemFacts
+from schemas.statements import Correction, Directive
 from streams.analytics.dead_letters import dead_letter
 from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import read

@@ -23,7 +23,7 @@ from operators.steps import EvolveState, EvolveStep, SkillStart, learn
 from operators.steps import rank as ranking
 from schemas import Abstention, Candidate, ClarifyingQuestion, Contrast, Fit, ItemFacts, PolicySkill, Stance, derived_id
 from schemas.base import Domain, UserId
-from schemas.corrections import Correction, Directive
+from schemas.statements import Correction, Directive
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY

@@ -18,7 +18,7 @@ from operators.fit.acceptance import (
 from operators.language.privacy import Privacy
 from operators.prompts import visible
 from schemas import ClarifyingQuestion, Fact, Fit, ItemFacts, Option, PolicySkill, Stance, Statement, derived_id
-from schemas.fit import MAX_OPTIONS
+from schemas.events import MAX_OPTIONS
 
 # Below this chance it is better to show nothing: an unsuitable item costs more than a missed one.
 MIN_ACCEPTANCE = 0.58

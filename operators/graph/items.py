@@ -31,7 +31,7 @@ from schemas import (
 )
 from schemas.base import Position
 from schemas.items import Fact, ItemFacts
-from schemas.memory import ItemMemory, ItemUpdate, Memory, TakenItem, Taker, TouchedItem
+from schemas.state import ItemMemory, ItemUpdate, Memory, TakenItem, Taker, TouchedItem
 
 MAX_TITLE_CHARS = 80
 MAX_SEEN_WORDS = 4

@@ -12,10 +12,9 @@ from operators.language.words import WordSet, all_words, has_word, plain_words
 from operators.tokens import count_tokens
 from schemas.cards import FREE, MAX_OPEN, Chunk, ChunkEffects, PendingConversations, Turn
 from schemas.codec import derived_id, line_digest
-from schemas.corrections import Correction, Directive, Speaker, Utterance
-from schemas.forgetting import ForgetRequest
+from schemas.commands import ForgetRequest
 from schemas.items import Fact
-from schemas.statements import Stance
+from schemas.statements import Correction, Directive, Speaker, Stance, Utterance
 
 # Keep only the end of other speakers' turns, because the user answers to it.
 CONTEXT_CHARS = 2_000

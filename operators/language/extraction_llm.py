@@ -20,8 +20,7 @@ from operators.prompts import as_data, template
 from operators.tokens import count_tokens
 from schemas import Fact
 from schemas.cards import FREE, MAX_FINDINGS, Card, Strength, Turn
-from schemas.corrections import Speaker
-from schemas.statements import Stance
+from schemas.statements import Speaker, Stance
 
 PROMPT: Final = "listen.v2"
 MAX_PROMPT_TOKENS: Final = 3_000

@@ -18,7 +18,6 @@ from operators.prompts import visible
 from operators.signals import STATEMENT_WEIGHT
 from operators.stated import item_attribute, live_statements, rejects, statement_id
 from schemas.base import Position, Provenance
-from schemas.corrections import Correction
 from schemas.diffs import (
     CountDelta,
     DiffTrigger,
@@ -31,7 +30,7 @@ from schemas.diffs import (
 from schemas.events import Abstention, Feedback
 from schemas.items import Fact, ItemFacts
 from schemas.skills import ONE, Evidence
-from schemas.statements import MAX_WORDS, Scope, Stance, StatementChangeKind
+from schemas.statements import MAX_WORDS, Correction, Scope, Stance, StatementChangeKind
 
 # Reports of a changed taste within 64 versions are about one change: people report it piece by piece.
 SHIFT_COOLDOWN = 64

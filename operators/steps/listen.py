@@ -48,10 +48,10 @@ from schemas.cards import (
     Strength,
 )
 from schemas.codec import line_digest
-from schemas.corrections import Speaker, Utterance
-from schemas.forgetting import ForgetRequest, Receipt
+from schemas.commands import ForgetRequest, Receipt
 from schemas.items import Fact
 from schemas.state import OptOut
+from schemas.statements import Speaker, Utterance
 
 ERASING_KINDS = (CardChangeKind.FORGOTTEN, CardChangeKind.REMOVED)
 

@@ -28,7 +28,6 @@ def import_(
     domain: Annotated[
         str | None, typer.Option(help="The items' domain, instead of their own.", metavar="DOMAIN")
     ] = None,
-    layout: Annotated[str, typer.Option("--format", help="The layout of the folder: auto, or a format.")] = "auto",
     limit_users: Annotated[int | None, typer.Option(min=1, help="Only the first users.", metavar="N")] = None,
     min_rating: Annotated[float | None, typer.Option(help="Leave out lower ratings.", metavar="STARS")] = None,
     as_json: AsJson = False,
@@ -39,14 +38,11 @@ def import_(
     docs/datasets.md has the layouts. Histories feed the prior. Events that Kafka still has are not sent again, so a
     repeated import continues an interrupted one.
     """
-    from streams.importers import Format, dataset, load  # noqa: PLC0415
+    from streams.importers import dataset, load  # noqa: PLC0415
     from streams.kafka import topics  # noqa: PLC0415
     from streams.kafka.producer import EventWriter  # noqa: PLC0415
 
-    if layout not in ("auto", *Format):
-        raise typer.BadParameter(f"unknown format {layout!r}: choose auto, {', '.join(Format)}")
-    which = None if layout == "auto" else Format(layout)
-    data = load(path, limit_users, format=which, domain=domain, min_rating=min_rating)
+    data = load(path, limit_users, domain=domain, min_rating=min_rating)
     chosen = connected_settings(bootstrap)
     for name in topics.ensure(chosen):
         note(f"created {name}")

@@ -16,9 +16,9 @@ from operators.seals import without_unproven_fields
 from operators.stated import describe_statement
 from schemas import Candidate, Correction, Directive, Event, Model, OptOut, Scope, StatementChangeKind, Topic, encode
 from schemas.base import DomainField, Identifier, Instruction, ItemIdField, UserIdField
-from schemas.corrections import MAX_DIRECTIVES, Language
 from schemas.diffs import NotUnderstood, SkillDiff
 from schemas.events import MAX_CANDIDATES, RankedBy, Ranking, RankRequest
+from schemas.statements import MAX_DIRECTIVES, Language
 from schemas.topics import APP_TOPICS, TOPICS
 from streams.dry_run import lessons
 from streams.http import metrics

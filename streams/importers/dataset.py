@@ -1,4 +1,4 @@
-"""A data set in memory, and its events with ids derived from the data."""
+"""A data set in memory, and its events."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _USER: TypeAdapter[str] = TypeAdapter(UserIdField)
 
 
 class DataSetError(StreamsError, ValueError):
-    """A folder has no supported data set, or a broken one; the message names file and line."""
+    """A folder has no supported data set, or a broken one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,10 @@ class Visit:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set: items and users in file order, visits oldest first, and the number of skipped rows by reason."""
+    """A data set; `skipped` counts left-out rows by reason.
+
+    Items and users are in file order, visits oldest first.
+    """
 
     domain: str
     items: dict[str, Candidate]
@@ -49,7 +52,7 @@ class Dataset:
 
 
 class Histories:
-    """Collects visits by user, of the file's first users up to a limit.
+    """Collects visits of the file's first users.
 
     It skips visits to items outside the catalogue and those with a rating below `min_rating`.
     """
@@ -60,7 +63,7 @@ class Histories:
         self.skipped: Counter[str] = Counter()
 
     def add(self, user_id: str, item_id: str, order: float, at: datetime | None, rating: float | None = None) -> None:
-        """Add one visit, unless it is skipped; `order` sorts a user's visits, and `at` is the time, if known."""
+        """Add one visit, unless it is skipped; `order` sorts a user's visits."""
         if user_id not in self._rows:
             if self._limit is not None and len(self._rows) >= self._limit:
                 return
@@ -80,7 +83,7 @@ class Histories:
             self._rows[user_id].append((order, item.item_id, at))
 
     def take(self) -> dict[str, list[Visit]]:
-        """Return the histories of all users with a visit, and empty this collection."""
+        """Return each user's visits, and empty this collection."""
         histories: dict[str, list[Visit]] = {}
         for user_id in list(self._rows):
             rows = self._rows.pop(user_id)  # one by one, so that rows and visits are not all in memory at once
@@ -108,7 +111,7 @@ def interactions(data: Dataset) -> Iterator[Interaction]:
 
 
 def existing_event_ids(settings: Settings, base: str) -> set[str]:
-    """Return the event ids of all records on a topic, which a repeated import does not send again."""
+    """Return the event ids of all records on a topic."""
     with Scanner(settings) as scanner:
         found = set()
         for message in scanner.read(scanner.partitions(base)):

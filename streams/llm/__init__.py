@@ -1,4 +1,4 @@
-"""The client for OpenAI-compatible endpoints; only `streams.llm.client` imports `openai` (half a second, 50 MB)."""
+"""The LLM client; only `streams.llm.client` imports `openai` (50 MB)."""
 
 from streams.llm.breaker import BreakerState, CircuitBreaker
 from streams.llm.calls import CallRecord, EndpointUnavailable, Outcome, Reply

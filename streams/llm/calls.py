@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """The end of one HTTP call: a closed set, fit for a metric label."""
+    """The end of one HTTP call, fit for a metric label."""
 
     OK = "ok"
     TIMEOUT = "timeout"
@@ -53,7 +53,7 @@ class CallRecord:
 
 @dataclass(frozen=True)
 class Reply:
-    """A valid answer and its cost: tokens of all calls, and the total time."""
+    """A valid answer, and the cost of all its calls."""
 
     answer: Mapping[str, Any]
     model: str
@@ -64,7 +64,7 @@ class Reply:
     calls: int
 
     def reasoned_by(self, prompt: str) -> Provenance:
-        """Return the provenance for events; `prompt` is its file and version, such as `evolve.v1`."""
+        """Return the provenance for events; `prompt` is such as `evolve.v1`."""
         return Provenance(
             reasoner="llm",
             model=self.model,
@@ -77,29 +77,21 @@ class Reply:
         )
 
 
+@dataclass(eq=False)
 class CallFailed(Exception):
-    """One HTTP call failed. Its detail never quotes the prompt.
+    """One HTTP call failed. Its detail never quotes the prompt."""
 
-    `may_pass`: the same call may succeed later. `misconfigured`: every call fails until the configuration changes.
-    """
+    outcome: Outcome
+    detail: str
+    # The same call may succeed later.
+    may_pass: bool = False
+    retry_after_seconds: float | None = None
+    # Every call fails until the configuration changes.
+    misconfigured: bool = False
+    refused_format: bool = False
 
-    def __init__(
-        self,
-        outcome: Outcome,
-        detail: str,
-        *,
-        may_pass: bool = False,
-        retry_after_seconds: float | None = None,
-        misconfigured: bool = False,
-        refused_format: bool = False,
-    ) -> None:
-        super().__init__(detail)
-        self.outcome = outcome
-        self.detail = detail
-        self.may_pass = may_pass
-        self.retry_after_seconds = retry_after_seconds
-        self.misconfigured = misconfigured
-        self.refused_format = refused_format
+    def __str__(self) -> str:
+        return self.detail
 
 
 class EndpointUnavailable(ReasonerUnavailable):
@@ -111,18 +103,16 @@ class EndpointUnavailable(ReasonerUnavailable):
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """Return the seconds of a `Retry-After` header, a number or an HTTP date; None if it has neither.
+    """Return the seconds of a `Retry-After` header, if it has any.
 
     >>> retry_after("Fri, 01 Jan 2027 00:00:30 GMT", datetime(2027, 1, 1, tzinfo=UTC))
     30.0
     """
-    if value is None:
-        return None
     try:
-        seconds = float(value)
+        seconds = float(value or "nan")
     except ValueError:
         try:
-            at = parsedate_to_datetime(value)
+            at = parsedate_to_datetime(value or "")
         except ValueError:
             return None
         seconds = (at.replace(tzinfo=at.tzinfo or UTC) - now).total_seconds()

@@ -1,22 +1,24 @@
-"""The LLM client: the `openai` package with retries, one correction, a circuit breaker and call records."""
+"""The LLM client: `openai` with retries, a correction and a circuit breaker."""
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
+import httpx2
 import orjson
 import tenacity
-from openai import APIConnectionError, APIResponseValidationError, APIStatusError, AsyncOpenAI
+from openai import APIConnectionError, APIResponseValidationError, APIStatusError, AsyncOpenAI, DefaultAioHttpClient
 from openai.types.chat import ChatCompletion
 
 from operators.evolve.proposals import ReasonerUnavailable
 from operators.llm import prompt_hash
 from streams.llm.breaker import BreakerState, CircuitBreaker
 from streams.llm.calls import CallFailed, CallRecord, EndpointUnavailable, Outcome, Reply, status_failure
-from streams.llm.endpoint import connect
 from streams.llm.replies import answer, usage, without_sizes
 
 # Added to the prompt of the corrective retry; at most 300 characters, which prompt budgets reserve.
@@ -27,10 +29,17 @@ WITH_SCHEMA = "\n\nReply with one JSON object that fits this JSON schema: {schem
 _FORMATS = ("json_schema", "json_object", "text")
 # Outcomes caused by the endpoint, not by the prompt.
 _AWAY = frozenset({Outcome.TIMEOUT, Outcome.CONNECTION, Outcome.SERVER_ERROR})
+# Far above the longest answer. Without a limit an endpoint could fill the worker's memory.
+MAX_BODY_BYTES = 4 * 1024 * 1024
+
+# At DEBUG it logs whole requests with users' data.
+logging.getLogger("openai").setLevel(logging.INFO)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Question:
+    """A question, and the cost of its calls so far."""
+
     prompt: str
     name: str
     prompt_hash: str
@@ -39,10 +48,6 @@ class _Question:
     # The schema as the endpoint gets it.
     sent_schema: Mapping[str, Any]
     max_tokens: int
-
-
-@dataclass
-class _Cost:
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -50,7 +55,7 @@ class _Cost:
 
 
 class LlmClient:
-    """Requests JSON that fits a schema. Bound to the event loop of its first use.
+    """Requests JSON that fits a schema, on one event loop.
 
     Args:
         base_url: of an OpenAI-compatible endpoint, such as `http://127.0.0.1:8091/v1`.
@@ -95,7 +100,7 @@ class LlmClient:
         self._backoff = exponential + tenacity.wait_random(0, 0.25)
 
     async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Reply:
-        """Return the model's answer to the prompt, fitting the JSON schema of an object, at temperature 0.
+        """Return the model's answer, fitting the schema, at temperature 0.
 
         `name` names the question in the request and the record: at most 64 letters, digits, `_` and `-`.
 
@@ -104,15 +109,14 @@ class LlmClient:
         """
         sent = dict(schema) if self._sizes_in_schema else without_sizes(schema)
         question = _Question(prompt, name, prompt_hash(prompt, schema), schema, sent, max_tokens)
-        cost = _Cost()
         return Reply(
-            answer=await self._answer_to(question, cost),
+            answer=await self._answer_to(question),
             model=self.model,
             prompt_hash=question.prompt_hash,
-            prompt_tokens=cost.prompt_tokens,
-            completion_tokens=cost.completion_tokens,
-            latency_ms=_elapsed_ms(cost.began),
-            calls=cost.calls,
+            prompt_tokens=question.prompt_tokens,
+            completion_tokens=question.completion_tokens,
+            latency_ms=_elapsed_ms(question.began),
+            calls=question.calls,
         )
 
     async def aclose(self) -> None:
@@ -121,41 +125,40 @@ class LlmClient:
             await self._openai.close()
             self._openai = None
 
-    async def _answer_to(self, question: _Question, cost: _Cost) -> dict[str, Any]:
+    async def _answer_to(self, question: _Question) -> dict[str, Any]:
         """Return the answer, after one correction if it needs one."""
         limit, corrected = self.attempts, False
         while True:
             format_asked = self._format
             try:
-                return await self._insist(question, cost, limit)
+                return await self._insist(question, limit)
             except CallFailed as failed:
                 if failed.refused_format and self._format < len(_FORMATS) - 1:
                     # Calls that were under way together step down once.
                     self._format = max(self._format, format_asked + 1)
                 elif failed.outcome is Outcome.INVALID_REPLY and not corrected:
                     corrected = True
-                    correction = CORRECTION.replace("{why}", failed.detail[:180])
-                    question = replace(question, prompt=question.prompt + correction)
+                    question.prompt += CORRECTION.replace("{why}", failed.detail[:180])
                 else:
-                    raise self._unavailable(failed, cost) from None
-                limit = max(limit, cost.calls) + 1 if failed.refused_format else self.attempts + 1
+                    raise self._unavailable(failed, question) from None
+                limit = max(limit, question.calls) + 1 if failed.refused_format else self.attempts + 1
 
-    def _unavailable(self, failed: CallFailed, cost: _Cost) -> ReasonerUnavailable:
-        """Return the error for the caller, without a cause, which may quote the prompt or the key."""
-        outcome, detail = failed.outcome.value, f"{failed.detail} ({cost.calls} calls)"
+    def _unavailable(self, failed: CallFailed, question: _Question) -> ReasonerUnavailable:
+        """Return the caller's error, without a cause that may quote the prompt."""
+        outcome, detail = failed.outcome.value, f"{failed.detail} ({question.calls} calls)"
         if self._breaker.state is BreakerState.CLOSED:
             return ReasonerUnavailable(outcome, detail)
         return EndpointUnavailable(outcome, detail, lambda: self._breaker.passable)
 
-    async def _insist(self, question: _Question, cost: _Cost, limit: int) -> dict[str, Any]:
+    async def _insist(self, question: _Question, limit: int) -> dict[str, Any]:
         """Call until a reply, a permanent failure or the limit of calls."""
         retrying = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, CallFailed) and error.may_pass),
-            stop=lambda _: cost.calls >= limit or self._breaker.state is not BreakerState.CLOSED,
+            stop=lambda _: question.calls >= limit or self._breaker.state is not BreakerState.CLOSED,
             wait=self._pause,
             reraise=True,
         )
-        return await retrying(self._call, question, cost, limit)
+        return await retrying(self._call, question, limit)
 
     def _pause(self, state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
@@ -168,18 +171,18 @@ class LlmClient:
             pause = tenacity.wait_random(asked, 1.1 * asked)(state)
         return min(pause, self.max_retry_seconds)
 
-    async def _call(self, question: _Question, cost: _Cost, limit: int) -> dict[str, Any]:
-        """Make one call if the breaker admits it, and report its outcome to it."""
+    async def _call(self, question: _Question, limit: int) -> dict[str, Any]:
+        """Make one call if the breaker admits it, and report to it."""
         ticket = self._breaker.admit()
         if ticket is None:
             raise CallFailed(Outcome.CIRCUIT_OPEN, "calls are blocked until the endpoint is back")
-        cost.calls += 1
+        question.calls += 1
         try:
             async with self._limit:
-                found = await self._recorded(question, cost)
+                found = await self._recorded(question)
         except CallFailed as failed:
             # A rate limit is no outage while attempts remain, except for a probe.
-            last = cost.calls >= limit or self._breaker.state is not BreakerState.CLOSED
+            last = question.calls >= limit or self._breaker.state is not BreakerState.CLOSED
             if failed.outcome in _AWAY or failed.misconfigured or (failed.outcome is Outcome.RATE_LIMITED and last):
                 self._breaker.failed(ticket, failed)
             elif failed.outcome is not Outcome.RATE_LIMITED:
@@ -191,8 +194,8 @@ class LlmClient:
         self._breaker.succeeded(ticket)
         return found
 
-    async def _recorded(self, question: _Question, cost: _Cost) -> dict[str, Any]:
-        """Make the call and record it; its latency begins when it goes out."""
+    async def _recorded(self, question: _Question) -> dict[str, Any]:
+        """Make the call and record it."""
         began, tokens = time.monotonic(), (0, 0)
 
         def record(outcome: Outcome) -> None:
@@ -202,8 +205,8 @@ class LlmClient:
         try:
             completion = await self._complete(question)
             tokens = usage(completion)
-            cost.prompt_tokens += tokens[0]
-            cost.completion_tokens += tokens[1]
+            question.prompt_tokens += tokens[0]
+            question.completion_tokens += tokens[1]
             found = answer(completion, question.schema)
         except CallFailed as failed:
             record(failed.outcome)
@@ -212,7 +215,7 @@ class LlmClient:
         return found
 
     async def _complete(self, question: _Question) -> ChatCompletion:
-        """Return the endpoint's completion, of which any field may be missing or mistyped."""
+        """Return the completion, of which any field may be missing or mistyped."""
         if self._openai is None:
             self._openai = connect(self._base_url, self._api_key)
         prompt, options = self._formatted(question)
@@ -238,7 +241,7 @@ class LlmClient:
         return found
 
     def _formatted(self, question: _Question) -> tuple[str, dict[str, Any]]:
-        """Return the prompt and the options, in the best response format that the endpoint takes."""
+        """Return prompt and options in the best accepted response format."""
         options: dict[str, Any] = {"max_tokens": question.max_tokens}
         kind = _FORMATS[self._format]
         if kind == "json_schema":
@@ -250,3 +253,47 @@ class LlmClient:
 
 def _elapsed_ms(began: float) -> int:
     return round(1000 * (time.monotonic() - began))
+
+
+def connect(base_url: str, api_key: str) -> AsyncOpenAI:
+    """Return an `openai` client without redirects and retries.
+
+    A prompt goes only to the configured address, or through the proxy that the environment names for it. Credentials
+    in the address replace the key, as HTTP has one header for both.
+    """
+    parts = urlsplit(base_url)
+    auth = (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
+    http = DefaultAioHttpClient(
+        auth=auth,
+        timeout=None,
+        follow_redirects=False,
+        # Compressed replies could grow beyond the limit after it was checked.
+        headers={"Accept-Encoding": "identity"},
+        limits=httpx2.Limits(max_connections=0),
+        event_hooks={"response": [_bound]},
+    )
+    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    return AsyncOpenAI(base_url=bare, api_key=api_key or "none", max_retries=0, timeout=None, http_client=http)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for part in self._stream:
+            size += len(part)
+            if size > MAX_BODY_BYTES:
+                raise CallFailed(Outcome.SERVER_ERROR, f"the endpoint sent more than {MAX_BODY_BYTES:,} bytes")
+            yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _bound(response: httpx2.Response) -> None:
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise CallFailed(Outcome.SERVER_ERROR, "the endpoint compressed its reply, although it was asked not to")
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = _Bounded(response.stream)

@@ -1,4 +1,4 @@
-"""Reads chat completions: unwraps the JSON object, cuts it to size, and checks it against its schema.
+"""Reads chat completions into JSON objects that fit a schema.
 
 The `openai` package checks no types, so any field may be missing or mistyped.
 """
@@ -19,7 +19,7 @@ SIZES = frozenset({"maxLength", "maxItems"})
 
 
 class BadReply(ValueError):
-    """The reply does not fit the schema. The message names schema and place, never the model's words."""
+    """The reply does not fit the schema; the message quotes no words."""
 
 
 def answer(completion: ChatCompletion, schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def answer(completion: ChatCompletion, schema: Mapping[str, Any]) -> dict[str, A
 
 
 def usage(completion: ChatCompletion) -> tuple[int, int]:
-    """Return prompt and completion tokens as the endpoint counted them; 0 if it did not."""
+    """Return prompt and completion tokens, or 0 if not counted."""
     match completion.usage:
         case CompletionUsage(prompt_tokens=int(prompt), completion_tokens=int(written)):
             return max(0, prompt), max(0, written)

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from schemas import Candidate, Ranking, Scope, Selection, derived_id
 from schemas.base import Identifier, Instruction, ItemIdField
-from schemas.corrections import MAX_TURN, MAX_UTTERANCE_CHARS, Directive, Speaker, Utterance
+from schemas.statements import MAX_TURN, MAX_UTTERANCE_CHARS, Directive, Speaker, Utterance
 from streams.mcp import results
 from streams.mcp.api import ANSWER_SECONDS, CONNECT_SECONDS, TARGET, ApiClient, Ctx, NotDone, Target
 from streams.mcp.results import About, Candidates, Domain, Request, Session, User
@@ -243,8 +243,8 @@ async def record_utterance(
     """Record one turn of this conversation.
 
     The person's statements about themselves go on their card. Call it for each turn, your own too, with the words as
-    they are. Only the person's own words are evidence: record text that they paste or quote as `other`. The same turn again,
-    word for word, is recorded once.
+    they are. Only the person's own words are evidence: record text that they paste or quote as `other`. The same
+    turn again, word for word, is recorded once.
     """
     api = ApiClient(ctx)
     person = await api.user(user)

@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from schemas import CardCommand, CardDiff, Correction, Event, SkillCommand, SkillDiff, WeightCommand, Weights, topic_of
 from schemas.codec import BadRecord, decode, encode
-from schemas.forgetting import ForgetRequest, Receipt
+from schemas.commands import ForgetRequest, Receipt
 from streams.kafka.clients import client_config, no_group, partition_of
 from streams.kafka.producer import RecordWriter
 from streams.kafka.scanner import REQUEST_SECONDS

@@ -13,8 +13,7 @@ from pydantic_core import from_json, to_json
 
 from schemas import Action, BadRecord, Candidate, Correction, Directive, PolicySkill, SkillCommand, SkillDiff, decode
 from schemas.cards import Card, CardAction, CardCommand, CardLineInput
-from schemas.corrections import MAX_DIRECTIVES
-from schemas.statements import Scope, Stance, Statement
+from schemas.statements import MAX_DIRECTIVES, Scope, Stance, Statement
 from streams.exceptions import StreamsError
 from streams.rights.commands import CommandClient
 from streams.rights.exporting import Header

@@ -18,7 +18,7 @@ from streams.exceptions import MissingExtra
 from streams.kafka import topics
 from streams.kafka.clients import protocol_of, tls_context
 from streams.pseudonyms import FILE, is_shared
-from streams.settings import RankerName, ReasonerName, Settings, SlimAuthor, Store
+from streams.settings import RankerName, ReasonerName, Settings, Store
 from streams.worker import metrics
 from streams.worker.agents import contrast, evolve, listen, prior, propagate, rank, weigh
 from streams.worker.deps import Deps, Worker
@@ -168,7 +168,7 @@ def max_model_seconds(settings: Settings) -> float:
     question = calls * settings.llm_timeout_seconds + pauses * settings.llm_retry_seconds
     evolving = int(settings.reasoner is ReasonerName.LLM)
     orders = settings.rank_orders + 1 if settings.ranker is not RankerName.DETERMINISTIC else 0
-    ranking = (settings.extract_by is SlimAuthor.LLM) + orders
+    ranking = (settings.extract_by is ReasonerName.LLM) + orders
     return question * max(evolving, ranking)
 
 

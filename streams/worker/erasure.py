@@ -26,7 +26,7 @@ from operators.seals import reseal_receipt
 from operators.steps.listen import erasing_diff
 from schemas.base import Position, moment_of
 from schemas.codec import ModelT, derived_id, encode, event_digest, subject_digest
-from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
+from schemas.commands import ErasedScope, ForgetRequest, Receipt
 from schemas.topics import compound_key
 from streams.worker import metrics
 from streams.worker.agents.listen import ListenAgent

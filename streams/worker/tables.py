@@ -8,10 +8,9 @@ from weakref import WeakValueDictionary
 from schemas.base import Model
 from schemas.cards import Card, PendingConversations
 from schemas.codec import ModelT, decode, encode, subject_digest
+from schemas.commands import Receipt
 from schemas.diffs import PolicySkill
-from schemas.forgetting import Receipt
-from schemas.memory import Memory
-from schemas.state import OpenRankings, Profile
+from schemas.state import Memory, OpenRankings, Profile
 from schemas.weights import Weights
 from streams.caching import LruCache
 from streams.worker.runtime.producer import MessageSizeTooLarge, Producer, RecordPosition

@@ -88,16 +88,6 @@ def test_unknown_fields_are_ignored_at_every_level(name: str) -> None:
     assert encode(decode(topic_of_example(name).model, json.dumps(newer).encode())) == wire(name)
 
 
-@pytest.mark.parametrize("topic", [t for t in TOPICS.values() if "schema_version" in t.model.model_fields], ids=str)
-def test_a_newer_schema_version_has_its_own_reason(topic: Topic) -> None:
-    newer = {**json.loads(wire(topic.base)), "schema_version": 2}
-
-    with pytest.raises(BadRecord) as caught:
-        decode(topic.model, json.dumps(newer).encode())
-
-    assert caught.value.reason == "unknown-version"
-
-
 class TestStory:
     """Today's operators on recorded examples."""
 

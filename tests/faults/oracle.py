@@ -23,9 +23,8 @@ from schemas.base import Position
 from schemas.codec import decode
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Contrast, Ranking, Selection
-from schemas.memory import ItemMemory, Memory
 from schemas.skills import SlimSkill
-from schemas.state import OpenRankings
+from schemas.state import ItemMemory, Memory, OpenRankings
 from schemas.topics import compound_key
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

@@ -12,7 +12,7 @@ from operators.graph.items import neighbour_of
 from schemas import MAX_TAKEN, MAX_TAKERS, Correction, Event, Item, Profile, SkillDiff
 from schemas.codec import decode, encode
 from schemas.events import Feedback, Interaction, Ranking, RankRequest, Selection
-from schemas.memory import ItemMemory, ItemUpdate, Memory, TouchedItem
+from schemas.state import ItemMemory, ItemUpdate, Memory, TouchedItem
 from schemas.topics import compound_key
 from streams.kafka.clients import partition_of
 from streams.pseudonyms import secret_of

@@ -199,24 +199,6 @@ async def test_an_app_ranks_corrects_selects_and_erases(harness: Harness) -> Non
     assert harness.outputs.dead_letters == []
 
 
-def test_a_follower_survives_its_callbacks(settings: Settings) -> None:
-    topics.ensure(settings)
-    put(settings, "ann", 1)
-    seen: list[str] = []
-
-    def fail(skill: SlimSkill) -> None:
-        seen.append(skill.user_id)
-        raise RuntimeError("an app's mistake")
-
-    with SlimSkills(connection=reached_as(settings), on_change=fail, on_removed=fail) as skills:
-        put(settings, "bob", 1)
-        put(settings, "ann", 2, None)
-        put(settings, "cem", 1)
-        until(lambda: len(seen) == 4)
-        assert sorted(seen) == ["ann", "ann", "bob", "cem"]
-        assert (skills.get("ann", "films"), len(skills)) == ("", 2)
-
-
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
 HOSTS_GUIDE = ROOT / "docs" / "hosts.md"

@@ -8,10 +8,9 @@ import pytest
 from operators.cards.fold import fold_cards
 from schemas.cards import Card, CardAction, CardCommand, CardDiff, CardLine, PendingConversations
 from schemas.codec import decode, encode
-from schemas.corrections import Correction, Utterance
+from schemas.commands import ForgetRequest, Receipt
 from schemas.diffs import PolicySkill
-from schemas.forgetting import ForgetRequest, Receipt
-from schemas.statements import Stance
+from schemas.statements import Correction, Stance, Utterance
 from tests.harness import Harness, Outputs
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]

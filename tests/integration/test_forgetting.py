@@ -19,7 +19,7 @@ from schemas import (
     encode,
 )
 from schemas.codec import subject_digest
-from schemas.forgetting import Receipt
+from schemas.commands import Receipt
 from streams.analytics import read
 from streams.pseudonyms import secret_of
 from streams.rights.verify import verify

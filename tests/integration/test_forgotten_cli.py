@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from operators.erasure import with_scope
 from schemas.base import Model, Position
 from schemas.codec import DeadLetter, encode, subject_digest
-from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
+from schemas.commands import ErasedScope, ForgetRequest, Receipt
 from schemas.skills import SlimSkill
 from schemas.topics import compound_key
 from streams.cli import app

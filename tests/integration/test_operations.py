@@ -14,8 +14,8 @@ from schemas.base import Position
 from schemas.codec import DeadLetter, decode, encode
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Selection
-from schemas.memory import ItemMemory, Taker
 from schemas.skills import SlimSkill
+from schemas.state import ItemMemory, Taker
 from schemas.topics import compound_key
 from streams.exceptions import StreamsError
 from streams.kafka.clients import partition_of

@@ -14,7 +14,7 @@ from operators.graph.items import neighbour_of
 from operators.learning.fold import initial_skill, merge
 from operators.seals import seal_diff
 from schemas import TOPICS, DeadLetter, OpenRankings, PolicySkill, Profile, SkillDiff, Stance, encode, topic_of
-from schemas.memory import ItemMemory, ItemUpdate, Memory, Taker, TouchedItem
+from schemas.state import ItemMemory, ItemUpdate, Memory, Taker, TouchedItem
 from streams.analytics import rows
 from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.snapshot import copy_and_rename

@@ -20,7 +20,7 @@ from sager_client import SlimSkills
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, compound_key, diff_key, encode, topic_of
 from schemas.cards import CardChange, CardChangeKind
 from schemas.codec import subject_digest
-from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
+from schemas.commands import ErasedScope, ForgetRequest, Receipt
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import RecordWriter

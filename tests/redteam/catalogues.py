@@ -14,7 +14,7 @@ from pathlib import Path
 
 from operators.statinit import facts_of, parser_for
 from schemas import Candidate
-from streams.importers import Format, load
+from streams.importers import load
 from streams.local.demo import catalogue as demo
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
@@ -76,7 +76,7 @@ def main() -> None:
     for domain, items in demo.load().items():
         counts[0].add(domain, items)
     for folder in args.folders:
-        data = load(folder, 1, format=Format.SAGER)
+        data = load(folder, 1)
         counts.append(CatalogueCounts(folder.name).add(data.domain, islice(data.items.values(), MAX_ITEMS)))
     rows = [HEAD, ("---",) * len(HEAD), *(each.row() for each in counts)]
     print("\n".join("| " + " | ".join(row) + " |" for row in rows))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from schemas import Action, BadRecord, Correction, Directive, Feedback, Ranking, Selection, Stance, decode
-from schemas.corrections import MAX_DIRECTIVES
+from schemas.statements import MAX_DIRECTIVES
 from tests.redteam.harness import SimulatedUser
 
 ITEM: dict[str, Any] = {"item_id": "heat", "title": "Heat"}

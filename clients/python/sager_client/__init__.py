@@ -1,4 +1,4 @@
-"""Client of sager-streams: send what was shown and taken, read back each user's slim skill.
+"""Client of sager-streams: sends events, and reads users' slim skills.
 
     from sager_client import EventProducer, SlimSkills
 

@@ -28,7 +28,7 @@ _DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """The address of a deployment and its security; missing values come from `SAGER_*` variables.
+    """A deployment's address and security; missing values come from `SAGER_*` variables.
 
     Raises:
         Misconfigured: a value is wrong, or two values contradict each other.

@@ -32,7 +32,7 @@ class UnknownOption(SagerClientError, ValueError):
 
 
 class NotDelivered(SagerClientError, RuntimeError):
-    """The broker has not acknowledged all events: `unsent` ones still wait, `refused` ones were given up."""
+    """Some events are not acknowledged: `unsent` ones wait, `refused` ones were dropped."""
 
     def __init__(self, text: str, cause: str = "", unsent: int = 0, refused: int = 0) -> None:
         super().__init__(text)
@@ -52,7 +52,7 @@ class Closed(SagerClientError, RuntimeError):
 
 
 def cause_of(error: KafkaError) -> str:
-    """Return why the broker has not accepted a record; empty if the error does not explain it.
+    """Return why the broker has not accepted a record; empty if unknown.
 
     >>> text = "localhost:9092/bootstrap: Connect to ipv4#127.0.0.1:9092 failed: Connection refused (after 0ms in x)"
     >>> cause_of(KafkaError(KafkaError._TRANSPORT, text))

@@ -1,4 +1,4 @@
-"""Follows a topic in a thread, and reads it again after a broker restart."""
+"""Follows a topic in a thread, also after a broker restart."""
 
 import logging
 import threading
@@ -27,8 +27,8 @@ def _ignore() -> None:
     pass
 
 
-class Follower:
-    """Reads a topic and follows it, without a consumer group, so that any number of processes can.
+class TopicFollower:
+    """Reads a topic and follows it, without a consumer group.
 
     The reading thread calls `take` with every record's key and value (None: a tombstone), `on_start` before it reads
     from the beginning, and `on_caught_up` once everything is read. `from_end` reads only new records.
@@ -124,7 +124,7 @@ class Follower:
                 self._ready.set()
 
     def _partitions(self, consumer: Consumer) -> list[int]:
-        """Return the topic's partitions; none if the broker does not answer or has no such topic."""
+        """Return the topic's partitions; none if they cannot be read."""
         try:
             # List all topics: a request for one could create it.
             found = consumer.list_topics(timeout=LOOK_UP_SECONDS).topics.get(self._name)
@@ -164,17 +164,17 @@ class Follower:
 
 
 class Answers(Generic[AnswerT]):
-    """The awaited records of a topic; `request_of` returns a record's request id. Reads from the first `follow`."""
+    """The awaited records of a topic; `request_of` returns a record's request id."""
 
     def __init__(self, connection: Connection, model: type[AnswerT], request_of: Callable[[AnswerT], str]) -> None:
         self._model, self._request_of = model, request_of
-        self._follower = Follower(connection, model.TOPIC, self._take, from_end=True)
+        self._follower = TopicFollower(connection, model.TOPIC, self._take, from_end=True)
         self._lock = threading.Lock()
         # By the user and the request.
         self._awaited: dict[tuple[str, str], Future[AnswerT]] = {}
 
     def follow(self, seconds: float) -> None:
-        """Start reading with the first call, and wait until no answer can be missed."""
+        """Start reading with the first call, and wait until it reads."""
         with self._lock:
             self._follower.start()
         self._follower.wait(seconds)

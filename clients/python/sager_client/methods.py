@@ -8,9 +8,9 @@ from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from .errors import NotShown, UnknownOption
 from .schemas import ClarifyingQuestion, Event, ForgetRequest, Scope, SlimSkill, Speaker, Stance, Utterance, line_digest
-from .schemas.corrections import Correction, Directive
 from .schemas.events import Feedback, Injected, Interaction, Ranking, RankRequest, Selection, Signal
 from .schemas.items import Candidate, Item
+from .schemas.statements import Correction, Directive
 
 NAMED_ITEMS = 5
 EventT = TypeVar("EventT", bound=Event)
@@ -21,7 +21,7 @@ CandidateLike: TypeAlias = Candidate | Mapping[str, Any]
 
 
 class Envelope(TypedDict, total=False):
-    """Keywords of every method: `at`, by default now, and `event_id`, by default a new one.
+    """Keywords of every method: `at` (now) and `event_id` (a new one).
 
     Events with the same `event_id` count once.
     """
@@ -31,7 +31,7 @@ class Envelope(TypedDict, total=False):
 
 
 class Context(Envelope, total=False):
-    """Keyword arguments of methods that take a list: its id, unique per user, and the session."""
+    """Keywords of methods about a list: its id and the session."""
 
     ranking_id: str | None
     session_id: str | None
@@ -50,7 +50,7 @@ class RequestFields(Envelope, total=False):
 
 
 class SelectionFields(Context, total=False):
-    """Keywords of selections: `user_id` and `ranking_id` name the list if the ranking itself is not available.
+    """Keywords of selections; `user_id` and `ranking_id` replace the ranking itself.
 
     `skill_version` is the slim skill's version that the app had, used or not.
     """
@@ -84,7 +84,7 @@ class CorrectionFields(Context, total=False):
 
 
 class EventMethods:
-    """Builds an app's events and sends each; a subclass defines how.
+    """Builds an app's events; a subclass sends them.
 
     Arguments that many methods have:
 
@@ -97,8 +97,8 @@ class EventMethods:
     """
 
     def send(self, event: EventT) -> EventT:
-        """Send an event, and return it."""
-        raise NotImplementedError
+        """Return the event; a producer sends it, too."""
+        return event
 
     def item(self, domain: str, item: CandidateLike, **envelope: Unpack[Envelope]) -> Item:
         """Add an item to the catalogue, or replace it."""
@@ -116,7 +116,7 @@ class EventMethods:
         instruction: str = "",
         **request: Unpack[RequestFields],
     ) -> RankRequest:
-        """Request a ranking, without waiting; the answer on `rankings` has this `request_id` as `ranking_id`."""
+        """Request a ranking, without waiting; the answer is on `rankings`."""
         request["request_id"] = request.get("request_id") or uuid.uuid4().hex
         about = {"user_id": user_id, "domain": domain, "instruction": instruction, "candidates": tuple(candidates)}
         return self.send(_new(RankRequest, request, **about))
@@ -132,7 +132,7 @@ class EventMethods:
         arm: str | None = None,
         **context: Unpack[Context],
     ) -> Ranking:
-        """Send the list that the user was shown, first place first, if the app ranks by itself.
+        """Send the shown list, best first, if the app ranks by itself.
 
         Args:
             skill: the slim skill that influenced the order; lets analysts compare choices with and without it.
@@ -174,7 +174,7 @@ class EventMethods:
         return self.send(_new(Selection, about, item_id=item_id, others=others, in_order=in_order))
 
     def none_of_these(self, ranking: Shown | None = None, **selection: Unpack[SelectionFields]) -> Selection:
-        """Report that the user rejects a whole ranking, which disfavours no single item.
+        """Report that the user rejects a whole ranking.
 
         Send it if the user asks for other items, not if they merely leave.
         """
@@ -219,7 +219,7 @@ class EventMethods:
         ends: bool = False,
         **envelope: Unpack[Envelope],
     ) -> Utterance:
-        """Send one turn of a conversation. The user's statements about themselves go on their card.
+        """Send one turn of a conversation, from which the user's card learns.
 
             events.utterance("ann", "chat-7", 0, "I'm vegetarian. What could I cook tonight?")
             events.utterance("ann", "chat-7", 1, "How about a curry?", role="assistant")
@@ -299,13 +299,12 @@ class EventMethods:
             raise UnknownOption(f"{option!r} is none of the options, which are {named}")
         directive = Directive(stance=Stance.PREFERS, dimension=question.dimension, value=value)
         fields: dict[str, Any] = {
-            "ranking": ranking,
             "directives": [directive],
             "answers": question.question_id,
             "scope": scope,
             **envelope,
         }
-        return self.correct(ranking.user_id, ranking.domain, **fields)
+        return self.correct(ranking.user_id, ranking.domain, ranking=ranking, **fields)
 
     def forget(
         self,
@@ -316,7 +315,7 @@ class EventMethods:
         actor: str,
         **envelope: Unpack[Envelope],
     ) -> ForgetRequest:
-        """Request the erasure of a user: all of their data, one domain, or one line of it.
+        """Request the erasure of a user, one domain, or one line.
 
         events.forget("ann", actor="settings page")
         events.forget("ann", "films", "preference:genre:crime", actor="ann")
@@ -329,14 +328,6 @@ class EventMethods:
         return self.send(_new(ForgetRequest, envelope, user_id=user_id, domain=domain, line=line, actor=actor))
 
 
-class EventBuilder(EventMethods):
-    """Builds events without sending them."""
-
-    def send(self, event: EventT) -> EventT:
-        """Return the event."""
-        return event
-
-
 def question_of(ranking: Ranking) -> ClarifyingQuestion | None:
     """Return the ranking's question, if it has one."""
     fit = ranking.injected.fit
@@ -344,7 +335,7 @@ def question_of(ranking: Ranking) -> ClarifyingQuestion | None:
 
 
 def _about(ranking: Shown | None, selection: SelectionFields, taken: Iterable[str]) -> dict[str, Any]:
-    """Return the fields that name a ranking, after a check that it has the taken items."""
+    """Return the fields that name a ranking, if it has the items."""
     is_named = "user_id" in selection and "ranking_id" in selection
     if (ranking is None) is not is_named or (ranking is not None and selection.keys() & {"user_id", "ranking_id"}):
         raise TypeError("name the ranking: the ranking itself, or user_id=... and ranking_id=...")

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 from .connection import Connection, connection_of
 from .errors import NoAnswer, NotDelivered
 from .follower import Answers
-from .methods import CandidateLike, CorrectionFields, EventBuilder, EventMethods, RequestFields
+from .methods import CandidateLike, CorrectionFields, EventMethods, RequestFields
 from .schemas import (
     Candidate,
     Correction,
@@ -72,7 +72,7 @@ class CorrectionAnswer:
 
 
 class EventProducer(EventMethods):
-    """Produces an app's events in the background. Use one per process; it is thread-safe.
+    """Produces an app's events in the background; thread-safe, one per process.
 
     Events wait until a broker is available. Each method returns the event that it sent.
 
@@ -113,7 +113,7 @@ class EventProducer(EventMethods):
         seconds: float = RANK_SECONDS,
         **request: Unpack[RequestFields],
     ) -> Ranking:
-        """Request a ranking of the candidates, and wait up to `seconds` for it.
+        """Request a ranking of the candidates, and wait for it.
 
             best = events.rank("ann", "films", films, "something calm").candidates[0].item_id
 
@@ -125,7 +125,7 @@ class EventProducer(EventMethods):
             BrokerUnreachable: the topic `rankings` cannot be read.
             NotDelivered: see `send`.
         """
-        event = EventBuilder().rank_request(user_id, domain, candidates, instruction, **request)
+        event = EventMethods().rank_request(user_id, domain, candidates, instruction, **request)
         return self._answer_to(event, event.request_id, self._rankings, seconds)
 
     def correct_and_wait(
@@ -137,7 +137,7 @@ class EventProducer(EventMethods):
         seconds: float = RANK_SECONDS,
         **correction: Unpack[CorrectionFields],
     ) -> CorrectionAnswer:
-        """Send the user's own words like `correct`, and wait up to `seconds` for the worker's answer.
+        """Send the user's words like `correct`, and wait for the answer.
 
             answer = events.correct_and_wait("ann", "films", "no horror, please")
             answer.understood, answer.explanation
@@ -150,11 +150,11 @@ class EventProducer(EventMethods):
             NotShown: it names an item that was not shown.
             NotDelivered: see `send`.
         """
-        event = EventBuilder().correct(user_id, domain, text, **correction)
+        event = EventMethods().correct(user_id, domain, text, **correction)
         return CorrectionAnswer.of(event, self._answer_to(event, event.event_id, self._diffs, seconds))
 
     def _answer_to(self, request: Event, request_id: str, answers: Answers[EventT], seconds: float) -> EventT:
-        """Send a request once its answer is being followed, and wait for the answer."""
+        """Send a request while its answer is followed, and wait."""
         answers.follow(seconds)
         with answers.to(str(getattr(request, "user_id", "")), request_id) as answer:
             self.send(request)
@@ -166,7 +166,7 @@ class EventProducer(EventMethods):
                 raise NoAnswer(text) from None
 
     def send(self, event: EventT) -> EventT:
-        """Send any event that apps write, and return it; wait only if the queue is full.
+        """Send any event of an app; wait only if the queue is full.
 
         Events that teach nothing are sent too; a warning is logged once per kind.
 
@@ -247,11 +247,11 @@ class EventProducer(EventMethods):
 def _awaited(
     method: Callable[Concatenate[EventMethods, P], EventT],
 ) -> Callable[Concatenate["AsyncEventProducer", P], Coroutine[Any, Any, EventT]]:
-    """Convert a method that makes and sends an event to one that awaits the sending."""
+    """Convert a method that sends an event to one that awaits it."""
 
     @functools.wraps(method)
     async def call(self: "AsyncEventProducer", /, *args: P.args, **kwargs: P.kwargs) -> EventT:
-        return await self.send(method(EventBuilder(), *args, **kwargs))
+        return await self.send(method(EventMethods(), *args, **kwargs))
 
     return call
 
@@ -270,7 +270,7 @@ def _in_thread(
 
 
 class AsyncEventProducer:
-    """`EventProducer` for asyncio, with the same methods and arguments. Use one per process.
+    """`EventProducer` for asyncio, with the same methods and arguments.
 
         async with AsyncEventProducer() as events:
             ranking = await events.ranking("ann", "films", shown, "something to think about")

@@ -1,4 +1,4 @@
-"""Sends records in a thread, and keeps them until the broker has acknowledged them.
+"""Sends records in a thread, and keeps them until they are acknowledged.
 
 If librdkafka's producer cannot continue (the broker restarted empty, or topics are gone), the thread creates a new one
 and resends all unacknowledged records in order. An event may arrive twice; the pipeline counts each id once. The
@@ -78,7 +78,7 @@ class _Record:
 
 
 class Sender:
-    """Sends records in a thread, and calls `on_error` in it with each event that is given up."""
+    """Sends records in a thread; calls `on_error` with each one given up."""
 
     def __init__(self, connection: Connection, limits: Limits, on_error: OnError | None) -> None:
         self._connection, self._limits, self._on_error = connection, limits, on_error
@@ -100,7 +100,7 @@ class Sender:
 
     @property
     def has_room(self) -> bool:
-        """True if `send` would not wait, also if it would raise at once."""
+        """True if `send` would not wait."""
         is_free = len(self._records) < self._limits.max_events and self._bytes < self._limits.max_bytes
         return is_free or self._closing
 
@@ -189,7 +189,7 @@ class Sender:
             producer.poll(0)
 
     def _hand_over(self, producer: Producer) -> float:
-        """Pass the next records of known topics to librdkafka; return the time to poll it."""
+        """Pass the next records to librdkafka; return the time to poll it."""
         for number in range(self._next, min(self._last + 1, self._next + BATCH)):
             record = self._records.get(number)
             if record is not None:  # else it was given up
@@ -244,7 +244,7 @@ class Sender:
             self._broken = True
 
     def _give_up_the_old(self) -> None:
-        """Give up expired records that librdkafka does not have yet, and so cannot expire itself."""
+        """Give up expired records that librdkafka does not have yet."""
         oldest = time.monotonic() - self._limits.give_up_seconds
         for number in range(self._next, self._last + 1):
             record = self._records.get(number)

@@ -1,4 +1,4 @@
-"""A local copy of the slim skills: follows the compacted topic, answers from memory."""
+"""A local copy of the slim skills, which follows their topic."""
 
 import asyncio
 import logging
@@ -8,7 +8,7 @@ from typing import Self
 
 from .connection import Connection, connection_of
 from .errors import BrokerUnreachable
-from .follower import Follower
+from .follower import TopicFollower
 from .schemas import BadRecord, SlimSkill, compound_key, decode
 
 # The wait for the broker at start: short, as an app can run without slim skills.
@@ -36,7 +36,7 @@ class SkillCopy:
         # The skills of the topic as it is read; another copy than `_held` while it is read again.
         self._read = self._held
         self._is_late = False
-        self._follower = Follower(
+        self._follower = TopicFollower(
             connection_of(bootstrap, connection),
             SlimSkill.TOPIC,
             self._take,
@@ -64,7 +64,7 @@ class SkillCopy:
 
     @property
     def ready(self) -> bool:
-        """True once the whole topic has been read; until then users may be missing."""
+        """True once the whole topic was read."""
         return self._follower.ready
 
     def _start(self, seconds: float) -> None:
@@ -122,7 +122,7 @@ class SkillCopy:
 
 
 class SlimSkills(SkillCopy):
-    """All current slim skills of a deployment. Use one per process; it is thread-safe.
+    """All slim skills of a deployment; thread-safe, one per process.
 
         with SlimSkills() as skills:
             skills.get("ann", "films")  # 'likes: sci-fi | style: prefers 2010s'
@@ -138,7 +138,7 @@ class SlimSkills(SkillCopy):
     """
 
     def start(self, seconds: float = READY_SECONDS) -> Self:
-        """Follow the topic, and wait up to `seconds` until all of it is read.
+        """Follow the topic, and wait until all of it is read.
 
         An unreachable broker is no error: the answers are empty, a warning names the cause, and reading continues.
         """
@@ -146,7 +146,7 @@ class SlimSkills(SkillCopy):
         return self
 
     def wait(self, seconds: float = WAIT_SECONDS) -> None:
-        """Wait until the whole topic is read, for programs that must not answer earlier.
+        """Wait until the whole topic is read.
 
         Raises:
             BrokerUnreachable: it took longer than `seconds`; the message names the cause.
@@ -165,7 +165,7 @@ class SlimSkills(SkillCopy):
 
 
 class AsyncSlimSkills(SkillCopy):
-    """`SlimSkills` for asyncio. The skills are in memory, so that `get` and `skill` are plain calls.
+    """`SlimSkills` for asyncio; `get` and `skill` are plain calls.
 
         async with AsyncSlimSkills() as skills:
             skills.get("ann", "films")  # 'likes: sci-fi | style: prefers 2010s'
@@ -176,7 +176,7 @@ class AsyncSlimSkills(SkillCopy):
     _loop: asyncio.AbstractEventLoop | None = None
 
     async def start(self, seconds: float = READY_SECONDS) -> Self:
-        """Follow the topic, and wait up to `seconds` until all of it is read; see `SlimSkills.start`."""
+        """Follow the topic, and wait; see `SlimSkills.start`."""
         self._loop = asyncio.get_running_loop()
         await asyncio.to_thread(self._start, seconds)
         return self

@@ -385,7 +385,7 @@ export interface components {
          */
         Action: "pin" | "unpin" | "remove" | "add" | "reword" | "set-tier" | "freeze" | "unfreeze" | "roll-back" | "import";
         /**
-         * @description One line of a skill, positive only: an attraction, never an avoidance (invariant 5).
+         * @description One line of a skill: an attraction, never an avoidance (invariant 5).
          *
          *     `confirmed_at` and `weakened_at` are the skill's number of contrasts at that time.
          *
@@ -442,7 +442,7 @@ export interface components {
          */
         AttributeKind: "preference" | "pattern" | "criterion";
         /**
-         * @description The origin of an attribute. In the paper, `prior` is confirmed and `discovered` is emerging.
+         * @description The origin of an attribute.
          * @enum {string}
          */
         AttributeSource: "prior" | "global" | "discovered" | "stated";
@@ -452,7 +452,7 @@ export interface components {
             refused: number;
             results: components["schemas"]["EventOutcome"][];
         };
-        /** @description A bound of a measure, such as `under 20`, or `cheaper` than the shown items. */
+        /** @description A bound of a measure: `under 20`, or `cheaper` than shown items. */
         Bound: {
             measure: components["schemas"]["Measure"];
             /** @description Only items with more than this. */
@@ -546,7 +546,7 @@ export interface components {
              */
             left_out: number;
         };
-        /** @description The question whose answer would change the ranking most; the answer is a correction with `answers`. */
+        /** @description The question whose answer would change the ranking most. */
         ClarifyingQuestion: {
             question_id: string;
             dimension: string;
@@ -711,7 +711,7 @@ export interface components {
             /** @default [] */
             not_kept: string[];
         };
-        /** @description A statement in fields about a fact (`dimension`, `value`), an item (`item_id`) or a measure (`bound`). */
+        /** @description A statement in fields about a fact, an item or a measure. */
         Directive: {
             stance: components["schemas"]["Stance"];
             dimension?: string | null;
@@ -726,7 +726,7 @@ export interface components {
              */
             changed: boolean;
         };
-        /** @description One erased scope: events up to `until` are never learned from. `event_id` is the request's. */
+        /** @description One erased scope: events up to `until` are never learned from. */
         ErasedScope: {
             event_id: string;
             /** Format: date-time */
@@ -824,7 +824,7 @@ export interface components {
             ranked_by: string | null;
             skill_version: number | null;
         };
-        /** @description One line of collaborative context: a taste of similar users (paper 2.2, C.4). */
+        /** @description One line of collaborative context: similar users' taste (paper 2.2). */
         Facet: {
             /** @description The line as it appears in a prompt. */
             facet: string;
@@ -835,7 +835,7 @@ export interface components {
             attribute_id?: string | null;
         };
         /**
-         * @description The evidence for each candidate of a ranking, before weights, in the ranking's order.
+         * @description The evidence for each candidate before weights, in the ranking's order.
          *
          *     `dimensions` are sums of the evidence weights of a skill's lines. Rows with equal entries are left out.
          */
@@ -939,7 +939,7 @@ export interface components {
              */
             repaired: number;
         };
-        /** @description A model's verdict on one line, with the fact of the chosen item that it quoted. */
+        /** @description A model's verdict on one line, with its quoted fact. */
         Judgement: {
             attribute_id: string;
             verdict: components["schemas"]["Verdict"];
@@ -1048,7 +1048,7 @@ export interface components {
             value: string;
         };
         /**
-         * @description The attributes of a user in a domain at a version: the fold of their diffs.
+         * @description A user's attributes in a domain: the fold of their diffs.
          *
          *     `event_id` and `occurred_at` are those of the last diff; `recent` has the last event ids, oldest first; `applied` is
          *     the position in each source topic; `last_diff` lets a restarted worker send it again, byte for byte.
@@ -1141,7 +1141,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description The reasoner behind a result; for an LLM, the cost of its calls. */
+        /** @description The reasoner behind a result, and the cost of its calls. */
         Provenance: {
             /** @default rules */
             reasoner: string;
@@ -1189,7 +1189,7 @@ export interface components {
          * @enum {string}
          */
         RankedBy: "app" | "sager";
-        /** @description The ordered candidates that a user was shown (the paper's pi*), first place first. */
+        /** @description The ordered candidates that a user was shown (the paper's pi*). */
         Ranking: {
             /** @description Unique per event; a repeated one is a duplicate. */
             event_id: string;
@@ -1225,7 +1225,7 @@ export interface components {
             seal?: string | null;
         };
         /**
-         * @description A user's erasures: scope, time and actor. Users, lines and events appear only as digests.
+         * @description A user's erasures; users, lines and events appear only as digests.
          *
          *     `event_id` is that of the newest request; `occurred_at` is the time when Kafka received it. Events in `known` are
          *     never learned from, whatever their times.
@@ -1269,7 +1269,7 @@ export interface components {
          * @enum {string}
          */
         Scope: "now" | "session" | "always";
-        /** @description A fact of the items taken in a session, counted as a skill's lines are. */
+        /** @description A fact of a session's items, counted like a skill's lines. */
         SessionLine: {
             attribute_id: string;
             dimension: string;
@@ -1280,7 +1280,7 @@ export interface components {
             expected: number;
         };
         /**
-         * @description One change, with the tier rule applied, so that folding needs no rule and no setting.
+         * @description One change, with the tier rule already applied.
          *
          *     `before` is None for a discovered attribute, `after` for a removed one. A weakened attribute with equal tiers was
          *     contradicted without being demoted. `counts` are the new `taken` and `expected` of a line that a command set.
@@ -1305,7 +1305,7 @@ export interface components {
          */
         SkillChangeKind: "reinforced" | "discovered" | "weakened" | "removed" | "evicted" | "pinned" | "unpinned" | "added" | "reworded" | "set" | "restored" | "forgotten" | "shifted" | "faded" | "overtaken";
         /**
-         * @description One version of a skill: the effect of the contrast, command, feedback or correction that `event_id` names.
+         * @description One version of a skill: the effect of the event `event_id`.
          *
          *     The first diff of a skill has its `seed`, so that the log alone rebuilds every skill. Without `slim_lines` the slim
          *     skill's lines are unchanged. Imported lines already count interactions up to `counted_until`.
@@ -1435,7 +1435,7 @@ export interface components {
         SkillLog: {
             diffs: components["schemas"]["SkillDiff"][];
         };
-        /** @description The user's choices in a session, a short-lived overlay of a skill. The two newest are kept. */
+        /** @description The user's choices in a session, which overlay a skill. */
         SkillSession: {
             session_id: string;
             /** Format: date-time */
@@ -1483,7 +1483,7 @@ export interface components {
          */
         Stance: "prefers" | "avoids" | "instead";
         /**
-         * @description A statement, valid until the user revokes it, it expires or its session ends.
+         * @description A statement, valid until it is revoked, expires or its session ends.
          *
          *     It is about a fact (`dimension` and `value`), an item (`item_id`; `dimension` is `item`, `value` its title) or a
          *     measure (`bound`; `dimension` is the measure's name, `value` the bound in words). `attribute_id` names a fact as in

@@ -11,10 +11,9 @@ from operators.learning.fold import fold
 from schemas import PolicySkill, Ranking, RankRequest, Selection, SkillDiff, SlimSkill, encode
 from schemas.base import Event
 from schemas.codec import DeadLetter
-from schemas.corrections import Correction, Directive
 from schemas.events import Contrast
 from schemas.items import Item
-from schemas.statements import Stance
+from schemas.statements import Correction, Directive, Stance
 from streams.analytics import read
 from streams.exceptions import StreamsError
 from streams.kafka.producer import EventWriter, envelope

@@ -12,8 +12,8 @@ from operators.attributes import fact_id
 from operators.statinit import parser_for
 from schemas import Action, Attribute, Candidate, Correction, Event, Feedback, Interaction, PolicySkill, SkillCommand
 from schemas.base import ItemId
-from schemas.corrections import Utterance
 from schemas.events import Signal
+from schemas.statements import Utterance
 from streams.kafka.producer import envelope
 from streams.local.demo import catalogue, people
 from streams.local.demo.people import Person

@@ -20,7 +20,7 @@ from streams.kafka import consumer_group as group
 from streams.kafka.topics import SAFE_IN_SYNC, SAFE_REPLICATION, TopicState, inspect
 from streams.operations import process_metrics
 from streams.operations.doctor.findings import DoctorFinding, Status, error, ok, warning
-from streams.settings import RankerName, ReasonerName, Settings, SlimAuthor
+from streams.settings import RankerName, ReasonerName, Settings
 from streams.worker.runtime.watchdog import lag
 
 ANSWER_SECONDS = 8.0
@@ -117,7 +117,7 @@ def snapshot(settings: Settings) -> Iterator[DoctorFinding]:
 def endpoint(settings: Settings) -> Iterator[DoctorFinding]:
     """Check the LLM endpoint, its key and its model, if it is used."""
     uses_rules = settings.reasoner is not ReasonerName.LLM and settings.ranker is RankerName.DETERMINISTIC
-    if uses_rules and settings.extract_by is SlimAuthor.RULES:
+    if uses_rules and settings.extract_by is ReasonerName.RULES:
         yield ok("LLM", "none is configured: rules handle everything")
         return
     url = settings.llm_base_url or OPENAI_URL
@@ -133,7 +133,7 @@ async def _ask(settings: Settings, url: str, shown: str) -> DoctorFinding:
     # Some endpoints list no models: then ask for one token.
     from openai import APIError, APIStatusError  # noqa: PLC0415 - it takes half a second
 
-    from streams.llm.endpoint import connect  # noqa: PLC0415
+    from streams.llm.client import connect  # noqa: PLC0415
 
     model = settings.llm_model
     key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""

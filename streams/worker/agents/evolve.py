@@ -19,13 +19,12 @@ from operators.weights import outcome_of
 from schemas import RankingOutcome as ChoiceOutcome
 from schemas.base import Event, Position
 from schemas.codec import encode
-from schemas.commands import SkillCommand
-from schemas.corrections import Correction
+from schemas.commands import ForgetRequest, SkillCommand
 from schemas.diffs import PolicySkill
 from schemas.events import Abstention, Contrast, Feedback, Interaction
-from schemas.forgetting import ForgetRequest
 from schemas.items import ItemFacts
 from schemas.state import OptOut
+from schemas.statements import Correction
 from schemas.topics import compound_key
 from streams.kafka.clients import partition_of
 from streams.settings import ReasonerName, Settings

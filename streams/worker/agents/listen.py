@@ -42,9 +42,9 @@ from operators.steps.listen import (
 from schemas.base import Position
 from schemas.cards import MAX_OPEN, Card, CardAction, CardCommand, Chunk, ChunkEffects, PendingConversations, Turn
 from schemas.codec import DeadLetter, derived_id, encode
-from schemas.corrections import Utterance
-from schemas.forgetting import ErasedScope
+from schemas.commands import ErasedScope
 from schemas.items import Fact
+from schemas.statements import Utterance
 from streams.language import RULES
 from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics

@@ -18,7 +18,7 @@ from operators.slim.llm import LlmExtract
 from streams.language import RULES
 from streams.llm import BreakerState, CallRecord, CircuitBreaker, Outcome
 from streams.policies import output_gate
-from streams.settings import RankerName, ReasonerName, Settings, SlimAuthor
+from streams.settings import RankerName, ReasonerName, Settings
 from streams.worker import metrics
 
 if TYPE_CHECKING:
@@ -67,11 +67,11 @@ def conversation_reader(settings: Settings) -> LlmExtractor | None:
 def models_of(settings: Settings) -> Models:
     """Return the configured models of rankings."""
     ranks = settings.ranker is not RankerName.DETERMINISTIC
-    if settings.extract_by is SlimAuthor.RULES and not ranks:
+    if settings.extract_by is ReasonerName.RULES and not ranks:
         return Models()
     client, gate = shared_client(settings), output_gate(settings)
     return Models(
-        extract=LlmExtract(client, gate=gate) if settings.extract_by is SlimAuthor.LLM else None,
+        extract=LlmExtract(client, gate=gate) if settings.extract_by is ReasonerName.LLM else None,
         rank=ListwiseRanker(client, orders=settings.rank_orders, gate=gate) if ranks else None,
     )
 

@@ -25,6 +25,7 @@ from schemas import (
     topic_of,
 )
 from schemas.codec import subject_digest
+from schemas.commands import ErasedScope, ForgetRequest, Receipt
 from schemas.diffs import (
     CountDelta,
     DiffTrigger,
@@ -36,7 +37,6 @@ from schemas.diffs import (
     SkillDiff,
 )
 from schemas.events import Abstention, Feedback, Injected, Interaction, RankedBy, Ranking, Selection
-from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
 from schemas.skills import (
     Attribute,
     AttributeKind,

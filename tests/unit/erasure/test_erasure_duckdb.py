@@ -11,7 +11,7 @@ from operators.admission import event_id_of
 from operators.erasure import with_known, with_scope
 from schemas import TOPICS, BadRecord, DeadLetter, Position, Selection, decode, encode
 from schemas.codec import event_digest, line_digest, subject_digest
-from schemas.forgetting import ErasedScope, ForgetRequest, Receipt
+from schemas.commands import ErasedScope, ForgetRequest, Receipt
 from streams.analytics import erasure
 from streams.analytics.erasure import ErasureFilter
 from streams.analytics.records import ChangeSet, KafkaRecord

@@ -28,8 +28,8 @@ from operators.seals import seal_diff
 from operators.steps import EvolveState, EvolveStep
 from schemas import Action, AnsweredRanking, Attribute, Evidence, Fact, ItemFacts, OpenRankings, encode
 from schemas.codec import line_digest, subject_digest
+from schemas.commands import MAX_DOMAINS, MAX_LINES, ErasedScope, ForgetRequest, Receipt
 from schemas.diffs import Judgement, SkillDiff, Verdict
-from schemas.forgetting import MAX_DOMAINS, MAX_LINES, ErasedScope, ForgetRequest, Receipt
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, NOW, USER, a_command, a_contrast, an_attribute, an_interaction

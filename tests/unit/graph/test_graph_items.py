@@ -32,7 +32,7 @@ from schemas import (
     decode,
     encode,
 )
-from schemas.memory import epoch_of
+from schemas.state import epoch_of
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 
 DAY = timedelta(days=1)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from schemas import Candidate
-from streams.importers import Dataset, DataSetError, Format, Visit, detect, load
+from streams.importers import Dataset, DataSetError, Visit, load
 from streams.importers.dataset import catalogue, interactions
 
 
@@ -45,7 +45,6 @@ def test_unknown_fields_stay_raw_metadata(tmp_path):
 
     data = load(tmp_path)
 
-    assert detect(tmp_path) is Format.SAGER
     assert data.domain == "films"
     assert data.items["a"].title == "A"
     assert data.items["a"].description == "Two boys."
@@ -129,7 +128,6 @@ def write_instructrec(folder, *users, name="books", items=5):
 def test_instructrec_users_are_numbered_and_keep_the_order_of_their_items(tmp_path):
     data = load(write_instructrec(tmp_path, INSTRUCTREC_ANN, INSTRUCTREC_BOB))
 
-    assert detect(tmp_path) is Format.INSTRUCTREC
     assert {user: [visit.item_id for visit in visits] for user, visits in data.histories.items()} == {
         "0": ["3", "1", "2"],
         "1": ["0", "4"],
@@ -149,7 +147,6 @@ def test_a_pickled_instructrec_table_is_not_opened(tmp_path):
 def test_movielens_films_keep_raw_genres_and_get_their_year(tmp_path):
     data = load(write_movielens(tmp_path))
 
-    assert detect(tmp_path) is Format.MOVIELENS
     assert data.domain == "films"
     assert data.items["1"].title == "American President, The (1995)"
     assert data.items["1"].metadata == {"genres": "Comedy|Drama|Romance", "year": 1995}
@@ -177,7 +174,7 @@ def test_errors_name_the_broken_movielens_file(tmp_path, content, message):
 
 def test_an_unknown_folder_gets_a_list_of_layouts(tmp_path):
     with pytest.raises(DataSetError, match=r"movies\.csv.*combined_"):
-        detect(tmp_path)
+        load(tmp_path)
 
 
 START = datetime(2024, 1, 1, tzinfo=UTC)

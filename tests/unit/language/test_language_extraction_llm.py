@@ -22,8 +22,7 @@ from operators.tokens import count_tokens
 from sager_language.preferences import MAX_PIECE_CHARS
 from schemas import Fact, Provenance
 from schemas.cards import FREE, Card, Strength, Turn
-from schemas.corrections import Speaker
-from schemas.statements import Scope, Stance
+from schemas.statements import Scope, Speaker, Stance
 from streams.language import RULES
 from streams.llm.client import LlmClient
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE

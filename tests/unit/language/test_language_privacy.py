@@ -15,12 +15,10 @@ from operators.options import Category
 from schemas import encode
 from schemas.cards import Turn
 from schemas.commands import Action, SkillCommand, SkillLineInput
-from schemas.corrections import Speaker
-from schemas.events import Injected, Ranking
-from schemas.fit import Facet
+from schemas.events import Facet, Injected, Ranking
 from schemas.items import Candidate, Fact, ItemFacts
 from schemas.state import OptOut
-from schemas.statements import Stance
+from schemas.statements import Speaker, Stance
 from streams.analytics.rows import read
 from streams.language import RULES
 from streams.local.demo.catalogue import load

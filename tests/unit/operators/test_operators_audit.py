@@ -32,7 +32,7 @@ from schemas import (
 )
 from schemas import AttributeKind as LineKind
 from schemas.cards import CardChange, CardChangeKind
-from schemas.corrections import Correction, Directive
+from schemas.statements import Correction, Directive
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import (

@@ -30,8 +30,8 @@ from schemas import (
     encode,
     subject_digest,
 )
+from schemas.commands import ErasedScope
 from schemas.events import Injected, RankedBy, Ranking, Selection
-from schemas.forgetting import ErasedScope
 from tests.builders import (
     DOMAIN,
     NOW,

@@ -19,7 +19,6 @@ from schemas import (
     Contrast,
     DeadLetter,
     Interaction,
-    Item,
     Selection,
     UnknownTopic,
     compound_key,
@@ -138,14 +137,6 @@ class TestReasons:
 
 
 class TestCanonical:
-    def test_canonical_json_orders_fields_and_omits_defaults(self) -> None:
-        item = Item(event_id="e1", occurred_at=NOW, domain="books", item=a_candidate("i1", b=1, a=[True, None, 0.5]))
-
-        assert encode(item) == (
-            b'{"event_id":"e1","occurred_at":"2026-01-01T12:00:00.000000Z","domain":"books",'
-            b'"item":{"item_id":"i1","metadata":{"b":1,"a":[true,null,0.5]}}}'
-        )
-
     @pytest.mark.parametrize("raw", [b"", bytes(range(256)), None])
     def test_a_dead_letter_returns_any_bytes(self, raw: bytes | None) -> None:
         letter = DeadLetter(

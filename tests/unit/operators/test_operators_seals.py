@@ -6,9 +6,8 @@ import pytest
 
 from operators.seals import SealState, check_seal, is_canonical, reseal_receipt, seal_record, without_unproven_fields
 from schemas.codec import decode, encode, subject_digest
-from schemas.events import Injected, RankedBy, Ranking
-from schemas.fit import Fit
-from schemas.forgetting import ErasedScope, Receipt
+from schemas.commands import ErasedScope, Receipt
+from schemas.events import Fit, Injected, RankedBy, Ranking
 from schemas.skills import SlimSkill
 from schemas.weights import Features, Mix
 from tests.builders import DOMAIN, USER, a_candidate, a_ranking, a_time

@@ -20,7 +20,7 @@ from operators.learning.fold import initial_skill
 from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import Card, CardAction, Model, PolicySkill, Scope, Stance, decode, encode
 from schemas.cards import CardCommand
-from schemas.corrections import Correction
+from schemas.statements import Correction
 from streams.cli import app
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE

@@ -8,7 +8,7 @@ from operators.learning.fold import merge
 from operators.steps import EvolveOutcome, EvolveState, EvolveStep
 from operators.steps.evolve import EvolveEffects
 from schemas import Action, Contrast, Fact, ItemFacts, Receipt, Tier, line_digest, subject_digest
-from schemas.forgetting import ErasedScope
+from schemas.commands import ErasedScope
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import (

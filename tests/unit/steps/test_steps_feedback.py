@@ -17,12 +17,11 @@ from operators.steps import EvolveOutcome, EvolveState, EvolveStep
 from operators.steps.evolve import EvolveEffects
 from operators.steps.rank import RankStep
 from schemas.codec import encode, line_digest
-from schemas.corrections import Correction, Directive
 from schemas.diffs import PolicySkill, SkillChangeKind, SkillDiff
 from schemas.events import Abstention, Contrast, Feedback
 from schemas.items import Candidate, ItemFacts, Measure
 from schemas.skills import ONE, AttributeSource, Tier
-from schemas.statements import Bound, Scope, Stance, StatementChangeKind
+from schemas.statements import Bound, Correction, Directive, Scope, Stance, StatementChangeKind
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

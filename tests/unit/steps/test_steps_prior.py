@@ -5,7 +5,7 @@ from operators.language.privacy import KEEP_ALL
 from operators.steps import SkillStart
 from operators.steps.prior import PriorOutcome, PriorState, PriorStep
 from schemas import AttributeSource, Receipt, Tier, subject_digest
-from schemas.forgetting import ErasedScope
+from schemas.commands import ErasedScope
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import (
     DOMAIN,

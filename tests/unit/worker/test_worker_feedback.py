@@ -18,12 +18,11 @@ from operators.audit import chain_breaks
 from operators.learning.fold import fold
 from operators.steps import EvolveStep
 from schemas.codec import DeadLetter, encode
-from schemas.corrections import Correction, Directive
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Abstention, Feedback, Ranking, RankRequest, Selection
 from schemas.items import Candidate
 from schemas.skills import SlimSkill
-from schemas.statements import Stance
+from schemas.statements import Correction, Directive, Stance
 from schemas.topics import compound_key
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

@@ -29,8 +29,8 @@ from schemas.cards import (
     Turn,
 )
 from schemas.codec import DeadLetter, decode, encode
-from schemas.corrections import Speaker, Utterance
 from schemas.events import Feedback
+from schemas.statements import Speaker, Utterance
 from streams.kafka.clients import partition_of
 from streams.worker.agents.listen import ListenAgent
 from streams.worker.reasoning.reasoner import ReasonerFailed

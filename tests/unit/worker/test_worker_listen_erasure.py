@@ -11,9 +11,9 @@ from operators.cards.fold import fold_cards
 from operators.erasure import card_line_digest
 from schemas.cards import Card, CardAction, CardChangeKind, CardCommand, CardDiff, PendingConversations
 from schemas.codec import DeadLetter, encode, line_digest
-from schemas.corrections import Utterance
+from schemas.commands import ForgetRequest, Receipt
 from schemas.diffs import PolicySkill
-from schemas.forgetting import ForgetRequest, Receipt
+from schemas.statements import Utterance
 from schemas.topics import TOPICS
 from tests.builders import a_time
 from tests.fake_log import FakeDeployment, FakeLog
