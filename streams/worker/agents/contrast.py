@@ -24,8 +24,8 @@ from operators.seals import without_unproven_fields
 from schemas import Abstention, Contrast, Position, Ranking, Selection, compound_key, encode
 from streams.worker import metrics
 from streams.worker.deps import Worker
-from streams.worker.runtime.dispatch import RecordBatch
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
+from streams.worker.runtime.dispatch import Batches, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
 
 STAGE = "contrast"
 CATCH_UP_SECONDS, POLL_SECONDS = 30.0, 0.02
@@ -38,14 +38,17 @@ def define(worker: Worker) -> None:
     of_rankings = defaultdict[int, KeyedExecutor](lambda: KeyedExecutor(contrasts.rankings))
     of_selections = defaultdict[int, KeyedExecutor](lambda: KeyedExecutor(contrasts.selections))
 
-    def join_rankings(batch: RecordBatch) -> None:
-        of_rankings[batch[0].partition].submit(batch)
+    @app.agent(batches_of(app, Ranking), name="contrast-rankings")
+    async def join_rankings(batches: Batches) -> None:
+        """Keeps rankings until they are answered."""
+        async for batch in batches:
+            of_rankings[batch[0].partition].submit(batch)
 
-    def join_selections(batch: RecordBatch) -> None:
-        of_selections[batch[0].partition].submit(batch)
-
-    define_agent(app, "contrast-rankings", [Ranking], join_rankings, "Keeps rankings until they are answered.")
-    define_agent(app, "contrast-selections", [Selection], join_selections, "Joins selections to their rankings.")
+    @app.agent(batches_of(app, Selection), name="contrast-selections")
+    async def join_selections(batches: Batches) -> None:
+        """Joins selections to their rankings."""
+        async for batch in batches:
+            of_selections[batch[0].partition].submit(batch)
 
 
 class ContrastAgent:

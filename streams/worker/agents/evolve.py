@@ -36,7 +36,8 @@ from streams.worker.deps import Worker
 from streams.worker.erasure import ErasureHandler
 from streams.worker.items import remember
 from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
+from streams.worker.runtime.dispatch import Batches, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
 from streams.worker.skills import SkillWriter
 from streams.worker.writer import LogIncomplete, OutputTail
 
@@ -49,7 +50,13 @@ def define(worker: Worker, reasoning: Reasoning, listener: ListenAgent) -> "Evol
     """Define the agent; `listener` writes the cards."""
     agent = EvolveAgent(worker, reasoning, listener)
     executor = KeyedExecutor(agent.records, in_flight_limit(worker.deps.settings))
-    define_agent(worker.app, "evolve", READS, executor.submit, "Writes skills; no other agent does.")
+
+    @worker.app.agent(batches_of(worker.app, *READS), name="evolve")
+    async def evolve(batches: Batches) -> None:
+        """Writes skills; no other agent does."""
+        async for batch in batches:
+            executor.submit(batch)
+
     return agent
 
 

@@ -51,8 +51,8 @@ from streams.worker.cards import CardWriter
 from streams.worker.conversations import Conversations
 from streams.worker.deps import Worker
 from streams.worker.reasoning.reasoner import ReasonerFailed
-from streams.worker.runtime.dispatch import ConsumedRecord, PartitionProgress
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
+from streams.worker.runtime.dispatch import Batches, ConsumedRecord, PartitionProgress, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 from streams.worker.writer import LogIncomplete
 
@@ -73,7 +73,13 @@ def define(worker: Worker, understands: ExtractStatements) -> "ListenAgent":
     """Define the agent and its timer for silent conversations."""
     agent = ListenAgent(worker, understands)
     executor = KeyedExecutor(agent.records, worker.deps.settings.in_flight)
-    define_agent(worker.app, STAGE, READS, executor.submit, "Writes cards from conversations; no other agent does.")
+
+    @worker.app.agent(batches_of(worker.app, *READS), name=STAGE)
+    async def listen(batches: Batches) -> None:
+        """Writes cards from conversations; no other agent does."""
+        async for batch in batches:
+            executor.submit(batch)
+
     worker.app.task(agent.watch_silence)
     return agent
 

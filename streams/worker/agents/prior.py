@@ -8,7 +8,8 @@ from schemas import Interaction, Position, compound_key
 from streams.worker.agents.evolve import EvolveAgent
 from streams.worker.deps import Worker
 from streams.worker.items import remember
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
+from streams.worker.runtime.dispatch import Batches, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
 
 
 def define(worker: Worker, evolve: EvolveAgent) -> None:
@@ -34,4 +35,9 @@ def define(worker: Worker, evolve: EvolveAgent) -> None:
         return effects.outcome.value
 
     executor = KeyedExecutor(RecordDispatcher(worker, "prior", on_interaction, Interaction))
-    define_agent(app, "prior", [Interaction], executor.submit, "Counts interactions in users' profiles.")
+
+    @app.agent(batches_of(app, Interaction), name="prior")
+    async def prior(batches: Batches) -> None:
+        """Counts interactions in users' profiles."""
+        async for batch in batches:
+            executor.submit(batch)

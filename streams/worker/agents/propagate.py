@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from pydantic_core import to_json
@@ -19,7 +19,7 @@ from streams.kafka.clients import partition_of
 from streams.worker import metrics
 from streams.worker.deps import Deps, Worker
 from streams.worker.items import ERASURE_KEY, send_touch
-from streams.worker.runtime.dispatch import BatchReader, ConsumedRecord, RecordBatch, batches_of
+from streams.worker.runtime.dispatch import Batches, BatchReader, ConsumedRecord, RecordBatch, batches_of
 from streams.worker.runtime.executor import DeadLetterWriter
 from streams.worker.runtime.fence import PartitionRevoked
 from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
@@ -41,7 +41,7 @@ def define(worker: Worker) -> None:
     agent = PropagateAgent(worker)
 
     @worker.app.agent(batches_of(worker.app, ItemUpdate), name=STAGE)
-    async def propagate(batches: AsyncIterable[RecordBatch]) -> None:
+    async def propagate(batches: Batches) -> None:
         """Adds takers to items, and writes changed items at intervals."""
         async for batch in batches:
             await agent.apply(batch)

@@ -20,7 +20,8 @@ from streams.steps import rank_of
 from streams.worker import metrics
 from streams.worker.deps import Deps, Worker
 from streams.worker.reasoning.llm import Models
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
+from streams.worker.runtime.dispatch import Batches, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
 from streams.worker.skills import current_skill
 from streams.worker.tables import Tables
 
@@ -43,7 +44,12 @@ def define(worker: Worker, models: Models) -> None:
         return "ranked"
 
     executor = KeyedExecutor(RecordDispatcher(worker, "rank", on_request, RankRequest), deps.settings.in_flight)
-    define_agent(app, "rank", [RankRequest], executor.submit, "Answers rank requests from local state.")
+
+    @app.agent(batches_of(app, RankRequest), name="rank")
+    async def rank(batches: Batches) -> None:
+        """Answers rank requests from local state."""
+        async for batch in batches:
+            executor.submit(batch)
 
 
 def count(ranking: Ranking) -> None:

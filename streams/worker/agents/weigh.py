@@ -17,8 +17,8 @@ from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.deps import Worker
 from streams.worker.reasoning.domains import verified_weights
-from streams.worker.runtime.dispatch import BatchReader
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher, define_agent
+from streams.worker.runtime.dispatch import Batches, BatchReader, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
 from streams.worker.runtime.fence import PartitionRevoked
 from streams.worker.tables import StateTable
 
@@ -32,7 +32,12 @@ POLL_SECONDS = 0.1
 def define(worker: Worker) -> None:
     """Define the agent."""
     executor = KeyedExecutor(WeighAgent(worker).records, MAX_WAITING)
-    define_agent(worker.app, STAGE, READS, executor.submit, "Learns ranking weights; no other agent writes them.")
+
+    @worker.app.agent(batches_of(worker.app, *READS), name=STAGE)
+    async def weigh(batches: Batches) -> None:
+        """Learns ranking weights; no other agent writes them."""
+        async for batch in batches:
+            executor.submit(batch)
 
 
 class WeighAgent:

@@ -8,7 +8,7 @@ the group, the assignment, the fetching, the tables and the commits.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
 from typing import Any
 
 import faust
@@ -88,6 +88,7 @@ class ConsumedRecord:
 
 # Records of one partition, in order.
 RecordBatch = list[ConsumedRecord]
+Batches = AsyncIterable[RecordBatch]
 
 
 class RegisteredTopic(faust.Topic):

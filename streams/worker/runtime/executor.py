@@ -12,7 +12,7 @@ import logging
 import time
 import weakref
 from collections import deque
-from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from streams.metrics import CLOCK_SKEW, DEAD_LETTERS, FROM_THE_FUTURE
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.deps import Worker
-from streams.worker.runtime.dispatch import BatchReader, ConsumedRecord, RecordBatch, batches_of
+from streams.worker.runtime.dispatch import BatchReader, ConsumedRecord, RecordBatch
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
 
@@ -262,16 +262,3 @@ class KeyedExecutor:
 
 async def _fail(error: Exception) -> None:
     raise error
-
-
-def define_agent(
-    app: Any, name: str, topics: Sequence[type[Event]], take: Callable[[RecordBatch], None], about: str
-) -> None:
-    """Define a Faust agent that passes batches of these topics to `take`."""
-
-    async def agent(batches: AsyncIterable[RecordBatch]) -> None:
-        async for batch in batches:
-            take(batch)
-
-    agent.__doc__ = about
-    app.agent(batches_of(app, *topics), name=name)(agent)
