@@ -27,7 +27,7 @@ _Name = TypeVar("_Name", bound=str)
 
 @dataclass(frozen=True)
 class StoredState:
-    """A worker's state of a person, or of one domain, at a request to forget."""
+    """The data that a worker stores about a user when a request to forget arrives."""
 
     profiles: Sequence[Profile] = ()
     memories: Sequence[Memory] = ()
