@@ -25,7 +25,7 @@ _Name = TypeVar("_Name", bound=str)
 
 @dataclass(frozen=True)
 class StoredState:
-    """A worker's state of a person or domain before an erasure."""
+    """A worker's data about a user when a request to forget arrives."""
 
     profiles: Sequence[Profile] = ()
     memories: Sequence[Memory] = ()

@@ -6,9 +6,8 @@ from typing import Final
 
 from operators.attributes import bounded_id, normalise
 from operators.language.words import WordSet, all_words, has_word, keywords, plain_words
-from operators.redaction import placeholder
-from schemas import ONE, derived_id, line_digest
-from schemas.cards import FREE, Card, CardLine, Strength
+from schemas import ONE, derived_id
+from schemas.cards import FREE, CardLine, Strength
 from schemas.statements import Stance
 
 MAX_LINE_CHARS: Final = 120
@@ -52,14 +51,6 @@ def describe(line: CardLine) -> str:
     for part in (about, where):
         text += part if len(text) + len(part) <= MAX_LINE_CHARS else ""
     return text[:MAX_LINE_CHARS]
-
-
-def descriptions(card: Card | None) -> dict[str, str]:
-    """Return a card's lines as text, by id and by placeholder."""
-    if card is None:
-        return {}
-    said = {line.line_id: describe(line) for line in (*card.past, *card.lines)}
-    return said | {placeholder(line_digest(card.user_id, "", name)): says for name, says in said.items()}
 
 
 def describe_rejection(kind: str) -> str:

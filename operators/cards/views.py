@@ -111,7 +111,7 @@ def card_text(
 def is_safe_for_prompt(line: CardLine, gate: OutputGate) -> bool:
     """Return True if a line may enter a prompt.
 
-    It passes the gate of skill lines, or it is a few plain words, none of which orders need.
+    It passes the gate of skill lines, or it is a few plain words, that no order needs.
     """
     rejection = gate.rejection(line.dimension, line.value)
     if rejection is None or line.dimension != FREE:

@@ -1,6 +1,6 @@
 """Other takers of a user's items, and their shared tastes (paper 2.2).
 
-Nothing is shown that fewer than `floor` other takers support.
+Facts that fewer than `floor` other takers support stay hidden.
 """
 
 import math

@@ -20,7 +20,7 @@ MAX_VALUES, MAX_DIMENSIONS = 48, 24
 def observe(
     profile: Profile | None, interaction: Interaction, facts: Sequence[Fact], source: Position | None = None
 ) -> Profile:
-    """Count one more interaction; a known one only moves the fence."""
+    """Count an interaction; a duplicate only moves the position fence."""
     if profile is None:
         profile = Profile(user_id=interaction.user_id, domain=interaction.domain)
     applied = with_applied(profile.applied, source, interaction.occurred_at)

@@ -34,7 +34,7 @@ ERASURE_KEY = b'["forgotten"]'
 ITEM_PREFIXES = b'{"epoch":', b'{"domain":'
 # Values searched per turn of the event loop.
 VALUES_PER_TURN = 5_000
-# Items that are kept decoded, with their counts: decoding takes longer than everything else.
+# Decoded items to cache: decoding costs more than the rest of an update.
 CACHED_ITEMS = 4_000
 MAX_REPORTS, POLL_SECONDS = 10_000, 0.02
 TASTES_SECONDS, TASTES_ITEMS, MAX_TASTES, MAX_DOMAINS = 60.0, 2_000, 512, 64

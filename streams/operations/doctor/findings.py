@@ -18,7 +18,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class DoctorFinding:
-    """The finding of a check; `todo`: the remedy, if any."""
+    """A check's finding; `todo` is the remedy, if any."""
 
     check: str
     status: Status
