@@ -25,9 +25,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar, cast
 
-from operators import contrast as join
 from operators.admission import reject_reason
-from operators.contrast import ContrastEffects, slot_of
+from operators.contrast import ContrastEffects, join_ranking, join_selection, slot_of
 from operators.evolve.proposals import CountsReasoner
 from operators.steps import EvolveState, EvolveStep
 from operators.steps.evolve import SkillVersion
@@ -126,14 +125,13 @@ class Worker:
         instruction = deps.redact_instruction(ranking.instruction, ranking.domain)
         injected = deps.privacy.injected(ranking.injected, ranking.domain)
         kept = ranking.model_copy(update={"instruction": instruction, "injected": injected})
-        state = join.ContrastState(self._rings.get((ranking.user_id, slot_of(ranking.ranking_id))), None)
+        rings = self._rings.get((ranking.user_id, slot_of(ranking.ranking_id)))
         parse, source = partial(deps.facts_of, ranking.domain), self._position("rankings")
-        return cast("ContrastEffects", join.on_ranking(state, kept, parse, source, deps.ring_limits, opt_out))
+        return join_ranking(rings, kept, parse, source, deps.ring_limits, opt_out)
 
     def _on_selection(self, selection: Selection) -> ContrastEffects:
-        state = join.ContrastState(self._rings.get((selection.user_id, slot_of(selection.ranking_id))), None)
-        source, limits = self._position("selections"), self._deps.ring_limits
-        return cast("ContrastEffects", join.on_selection(state, selection, source, limits))
+        rings = self._rings.get((selection.user_id, slot_of(selection.ranking_id)))
+        return join_selection(rings, selection, self._position("selections"), self._deps.ring_limits)
 
     def _ring(self, step: ContrastEffects, user_id: str, ranking_id: str) -> ContrastEffects:
         self.sizes["open-rankings"] += len(self._meter.run("encode open-rankings", encode, step.state))

@@ -4,8 +4,7 @@ from collections.abc import MutableMapping
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from operators import contrast as join
-from operators.contrast import ContrastEffects, ContrastOutcome, RingLimits, slot_of
+from operators.contrast import ContrastEffects, RingLimits, join_ranking, join_selection, slot_of
 from operators.evolve.proposals import CountsReasoner
 from operators.language.privacy import read_item
 from operators.statinit import parser_for
@@ -52,12 +51,12 @@ class Learner:
             kept = ranking.model_copy(update={"instruction": instruction, "injected": injected})
             key = compound_key(ranking.user_id, slot_of(ranking.ranking_id))
             parse = partial(self._facts_of, ranking.domain)
-            step = join.on_ranking(self._rings(state, key), kept, parse, position, self._limits, opt_out)
+            step = join_ranking(self._rings(state, key), kept, parse, position, self._limits, opt_out)
         else:
             selection = decode(Selection, value)
             key = compound_key(selection.user_id, slot_of(selection.ranking_id))
-            step = join.on_selection(self._rings(state, key), selection, position, self._limits)
-        return [] if isinstance(step, ContrastOutcome) else self._settle(key, step, state)
+            step = join_selection(self._rings(state, key), selection, position, self._limits)
+        return self._settle(key, step, state) if step.is_new else []
 
     def _settle(
         self, key: bytes, step: ContrastEffects, state: MutableMapping[tuple[str, bytes], Model]
@@ -86,8 +85,8 @@ class Learner:
             made.append(Output(SlimSkill.TOPIC, key, encode(version.slim)))
         return made
 
-    def _rings(self, state: MutableMapping[tuple[str, bytes], Model], key: bytes) -> join.ContrastState:
-        return join.ContrastState(_of(OpenRankings, state.get(("open-rankings", key))))
+    def _rings(self, state: MutableMapping[tuple[str, bytes], Model], key: bytes) -> OpenRankings | None:
+        return _of(OpenRankings, state.get(("open-rankings", key)))
 
     def _facts_of(self, domain: str, candidate: Candidate) -> ItemFacts:
         """The facts of an item, cached as in the worker."""

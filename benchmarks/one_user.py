@@ -13,8 +13,7 @@ import random
 import time
 from datetime import UTC, datetime, timedelta
 
-from operators import contrast as join
-from operators.contrast import ContrastOutcome, RingLimits, slot_of
+from operators.contrast import RingLimits, join_ranking, join_selection, slot_of
 from operators.evolve.proposals import CountsReasoner
 from operators.graph.items import GraphLimits
 from operators.statinit import BUILT_IN, facts_of
@@ -78,11 +77,11 @@ class OneUser:
         selection = Selection.model_validate({"event_id": f"s{number}", "item_id": taken, **about})
         key = compound_key(USER, slot_of(ranking.ranking_id))
         limits, there = RingLimits(), where.model_copy(update={"topic": "s"})
-        rings = join.ContrastState(self.value(OpenRankings, key))
-        step = join.on_ranking(rings, ranking, lambda candidate: facts_of(candidate, self._parse), where, limits)
-        if not isinstance(step, ContrastOutcome) and number % (2 * CHOICE_EVERY):
-            step = join.on_selection(join.ContrastState(step.state), selection, there, limits)
-        if isinstance(step, ContrastOutcome):
+        rings = self.value(OpenRankings, key)
+        step = join_ranking(rings, ranking, lambda candidate: facts_of(candidate, self._parse), where, limits)
+        if step.is_new and number % (2 * CHOICE_EVERY):
+            step = join_selection(step.state, selection, there, limits)
+        if not step.is_new:
             return
         self._write(step.state, key)
         if step.contrast is None:

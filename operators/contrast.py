@@ -114,6 +114,8 @@ class ContrastEffects:
     refused: tuple[tuple[WaitingSelection, ContrastOutcome], ...] = ()
     # Rankings that dropped out of the ring without a selection.
     expired: int = 0
+    # False for an erased or repeated event: nothing is to be sent or written.
+    is_new: bool = True
 
     @property
     def overflows(self) -> bool:
@@ -137,17 +139,21 @@ def slot_of(ranking_id: str) -> int:
 
 
 def join_ranking(
-    state: OpenRankings,
+    state: OpenRankings | None,
     ranking: Ranking,
     facts_of: Callable[[Candidate], ItemFacts],
     source: Position,
     limits: RingLimits = RingLimits(),
     wish: OptOut | None = None,
+    receipt: Receipt | None = None,
 ) -> ContrastEffects:
     """Match a ranking with a waiting selection, or open it.
 
-    With a wish there will be no contrast, and only the ids wait for the selection.
+    With a wish there will be no contrast, and only the ids wait for the selection. The receipt has the user's erasures.
     """
+    state = state or OpenRankings(user_id=ranking.user_id, slot=slot_of(ranking.ranking_id))
+    if (ignored := _ignored(state, ranking, ranking.domain, source, receipt)) is not None:
+        return ignored
     fenced = state.model_copy(update={"applied": with_applied(state.applied, source, ranking.occurred_at)})
     if _answer(state, ranking.ranking_id) or any(r.ranking_id == ranking.ranking_id for r in state.rankings):
         return ContrastEffects(fenced, ContrastOutcome.REPEATED)
@@ -176,6 +182,16 @@ def join_ranking(
     return _with_ranking(fenced, opened, limits)
 
 
+def _ignored(
+    state: OpenRankings, event: Ranking | Selection, domain: str | None, source: Position, receipt: Receipt | None
+) -> ContrastEffects | None:
+    if receipt is not None and receipt.covers(domain, event.occurred_at, source.moment):
+        return ContrastEffects(state, ContrastOutcome.FORGOTTEN, is_new=False)
+    if is_applied(state.applied, source):
+        return ContrastEffects(state, ContrastOutcome.REPEATED, is_new=False)
+    return None
+
+
 def _features(ranking: Ranking) -> Features | None:
     # Only for our own rankings: our weights did not order an app's own.
     features = ranking.injected.features if ranking.ranked_by is RankedBy.SAGER else None
@@ -195,9 +211,16 @@ def _with_ranking(state: OpenRankings, opened: OpenRanking, limits: RingLimits) 
 
 
 def join_selection(
-    state: OpenRankings, selection: Selection, source: Position, limits: RingLimits = RingLimits()
+    state: OpenRankings | None,
+    selection: Selection,
+    source: Position,
+    limits: RingLimits = RingLimits(),
+    receipt: Receipt | None = None,
 ) -> ContrastEffects:
     """Match a selection with its ranking, or keep it waiting."""
+    state = state or OpenRankings(user_id=selection.user_id, slot=slot_of(selection.ranking_id))
+    if (ignored := _ignored(state, selection, None, source, receipt)) is not None:
+        return ignored
     fenced = state.model_copy(update={"applied": with_applied(state.applied, source, selection.occurred_at)})
     arrived = WaitingSelection.trusted(selection=selection, source=source)
     name = selection.ranking_id
@@ -276,42 +299,3 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
         **about,
     )
     return ContrastEffects(settled, ContrastOutcome.MATCHED, contrast=contrast)
-
-
-@dataclass(frozen=True)
-class ContrastState:
-    """One slot of the user's rings, and the receipt of erasures."""
-
-    rings: OpenRankings | None = None
-    receipt: Receipt | None = None
-
-
-def on_ranking(
-    state: ContrastState,
-    ranking: Ranking,
-    facts_of: Callable[[Candidate], ItemFacts],
-    source: Position,
-    limits: RingLimits,
-    wish: OptOut | None = None,
-) -> ContrastEffects | ContrastOutcome:
-    """Join a ranking; return only the outcome if erased or repeated."""
-    held = _open(state, ranking, ranking.domain, source)
-    return held if isinstance(held, ContrastOutcome) else join_ranking(held, ranking, facts_of, source, limits, wish)
-
-
-def on_selection(
-    state: ContrastState, selection: Selection, source: Position, limits: RingLimits
-) -> ContrastEffects | ContrastOutcome:
-    """Join a selection; return only the outcome if erased or repeated."""
-    held = _open(state, selection, None, source)
-    return held if isinstance(held, ContrastOutcome) else join_selection(held, selection, source, limits)
-
-
-def _open(
-    state: ContrastState, event: Ranking | Selection, domain: str | None, source: Position
-) -> OpenRankings | ContrastOutcome:
-    if state.receipt is not None and state.receipt.covers(domain, event.occurred_at, source.moment):
-        return ContrastOutcome.FORGOTTEN
-    if state.rings is None:
-        return OpenRankings(user_id=event.user_id, slot=slot_of(event.ranking_id))
-    return ContrastOutcome.REPEATED if is_applied(state.rings.applied, source) else state.rings

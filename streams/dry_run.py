@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from operators import contrast as joining
 from operators.cards.lines import describe, describe_rejection
 from operators.cards.merge import merge_extraction as resolve_card
-from operators.contrast import ContrastEffects, RingLimits, slot_of
 from operators.contrast import ContrastOutcome as Joined
+from operators.contrast import join_ranking, join_selection, slot_of
 from operators.evolve.proposals import without_model
 from operators.language.corrections import understand
 from operators.language.privacy import read_item
@@ -142,11 +141,11 @@ class DryRun:
         items = {each.item_id: facts for each, facts in zip(event.candidates, read, strict=True)}
         self._words(event.instruction, event.domain, lesson)
         key = (event.user_id, slot_of(event.ranking_id))
-        state, wish = joining.ContrastState(self._rings.get(key)), self.step.privacy.opt_out(event.instruction)
-        done = joining.on_ranking(
-            state, event, lambda each: items[each.item_id], self._position(event), RingLimits(), wish
+        wish = self.step.privacy.opt_out(event.instruction)
+        done = join_ranking(
+            self._rings.get(key), event, lambda each: items[each.item_id], self._position(event), wish=wish
         )
-        if isinstance(done, ContrastEffects) and done.outcome is not Joined.REPEATED:
+        if done.outcome is not Joined.REPEATED:
             self._rings[key] = done.state
             lesson.teaches.append("waits for the selection that names it")
         else:
@@ -154,11 +153,9 @@ class DryRun:
 
     def _selection(self, event: Selection, lesson: Lesson) -> None:
         key = (event.user_id, slot_of(event.ranking_id))
-        done = joining.on_selection(
-            joining.ContrastState(self._rings.get(key)), event, self._position(event), RingLimits()
-        )
-        if isinstance(done, Joined):
-            lesson.warnings.append(f"teaches nothing: {done.value}")
+        done = join_selection(self._rings.get(key), event, self._position(event))
+        if not done.is_new:
+            lesson.warnings.append(f"teaches nothing: {done.outcome.value}")
             return
         self._rings[key] = done.state
         if (contrast := done.contrast) is not None:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from operators.admission import contrast_id
-from operators.contrast import arm_of, join_ranking, join_selection, slot_of
+from operators.contrast import arm_of, join_ranking, join_selection
 from operators.evolve.proposals import CountsReasoner, Proposal, RulesReasoner, validate
 from operators.global_skill import Population
 from operators.graph import retrieve
@@ -31,7 +31,7 @@ from operators.slim import slim
 from operators.statinit import facts_of, parser_for
 from operators.steps.evolve import EvolveState, EvolveStep
 from operators.steps.rank import NO_STATEMENTS, RankStep
-from schemas import AttributeSource, BadRecord, Event, OpenRankings, Position, Provenance, Stance, encode, topic_of
+from schemas import AttributeSource, BadRecord, Event, Position, Provenance, Stance, encode, topic_of
 from schemas.commands import Action, SkillCommand
 from schemas.diffs import Judgement, PolicySkill, SkillDiff, Verdict
 from schemas.events import (
@@ -211,8 +211,7 @@ class _Builder:
             self._send(selection.model_copy(update={"event_id": f"again-{name}"}), later + timedelta(seconds=5))
         self._world.rankings.append(ranking)
         self._world.selections.append(selection)
-        ring = OpenRankings(user_id=key[0], slot=slot_of(name))
-        opened = join_ranking(ring, ranking, self._read, _position(2 * turn)).state
+        opened = join_ranking(None, ranking, self._read, _position(2 * turn)).state
         contrast = join_selection(opened, selection, _position(2 * turn + 1)).contrast
         assert contrast is not None
         self._send(contrast, later)

@@ -169,7 +169,6 @@ def test_no_loose_end_without_its_issue() -> None:
 ORDERED = {
     "operators.cards.fold": {"apply_diff"},
     "operators.cards.merge": {"apply_command", "merge_extraction"},
-    "operators.contrast": {"join_ranking", "join_selection"},
     "operators.evolve.proposals": {"validate"},
     "operators.graph.items": {"remember_choice"},
     "operators.learning.commands": {"resolve_command"},

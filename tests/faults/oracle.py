@@ -24,7 +24,7 @@ from schemas.codec import decode
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Contrast, Ranking, Selection
 from schemas.skills import SlimSkill
-from schemas.state import ItemMemory, Memory, OpenRankings
+from schemas.state import ItemMemory, Memory
 from schemas.topics import compound_key
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
@@ -75,10 +75,9 @@ def expected_contrasts(rankings: Sequence[Ranking], selections: Sequence[Selecti
     for selection in selections:
         ranking = shown[selection.ranking_id]
         parser = parser_for(ranking.domain, {})
-        at = Position(topic="offline", partition=0, offset=0, timestamp_ms=0)
-        empty = OpenRankings(user_id=ranking.user_id, slot=0)
-        opened = join_ranking(empty, ranking, lambda item, parser=parser: facts_of(item, parser), at).state
-        contrast = join_selection(opened, selection, at).contrast
+        at, later = (Position(topic="offline", partition=0, offset=n, timestamp_ms=0) for n in range(2))
+        opened = join_ranking(None, ranking, lambda item, parser=parser: facts_of(item, parser), at).state
+        contrast = join_selection(opened, selection, later).contrast
         assert contrast is not None
         made[contrast.event_id] = contrast
     return made

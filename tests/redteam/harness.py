@@ -23,7 +23,7 @@ from operators.statinit import facts_of, generic
 from operators.steps import EvolveEffects, EvolveState, EvolveStep, SkillStart
 from operators.steps.prior import PriorState, PriorStep
 from operators.steps.rank import RankState, RankStep
-from schemas import Action, Candidate, Correction, Fact, Feedback, Item, ItemFacts, Memory, OpenRankings
+from schemas import Action, Candidate, Correction, Fact, Feedback, Item, ItemFacts, Memory
 from schemas.base import Position
 from schemas.codec import encode
 from schemas.commands import SkillCommand
@@ -175,8 +175,7 @@ class SimulatedUser:
         opt_out = self.privacy.opt_out(instruction)
         injected = PRIVACY.injected(injected, self.domain)
         stored = ranking.model_copy(update={"instruction": trace.instruction, "injected": injected})
-        rings, at = OpenRankings(user_id="u", slot=0), self._position("rankings", number)
-        opened = join_ranking(rings, stored, self.parse, at, wish=opt_out)
+        opened = join_ranking(None, stored, self.parse, self._position("rankings", number), wish=opt_out)
         choice = {"event_id": f"s{number}", "user_id": "u", "occurred_at": NOW, "item_id": item.item_id}
         selection = Selection(ranking_id=f"r{number}", **choice)
         joined = join_selection(opened.state, selection, self._position("selections", number))

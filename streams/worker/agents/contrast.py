@@ -13,15 +13,14 @@ from typing import Any
 from operators.contrast import (
     Arm,
     ContrastEffects,
-    ContrastOutcome,
-    ContrastState,
+    join_ranking,
+    join_selection,
     ndcg_gain,
-    on_ranking,
-    on_selection,
     slot_of,
 )
 from operators.seals import without_unproven_fields
-from schemas import Abstention, Contrast, Position, Ranking, Selection, compound_key, encode
+from schemas import Abstention, Contrast, Position, Ranking, Receipt, Selection, compound_key, encode
+from schemas.state import OpenRankings
 from streams.worker import metrics
 from streams.worker.deps import Worker
 from streams.worker.runtime.dispatch import Batches, batches_of
@@ -68,23 +67,23 @@ class ContrastAgent:
         injected = self._deps.privacy.injected(ranking.injected, ranking.domain)
         redacted = ranking.model_copy(update={"instruction": instruction, "injected": injected})
 
-        def take(state: ContrastState) -> ContrastEffects | ContrastOutcome:
-            return on_ranking(state, redacted, parse, position, limits, wish)
+        def take(rings: OpenRankings | None, receipt: Receipt | None) -> ContrastEffects:
+            return join_ranking(rings, redacted, parse, position, limits, wish, receipt)
 
         return await self._take(event, ranking, position, take, Selection.TOPIC)
 
     async def _on_selection(self, event: Any, selection: Selection, position: Position) -> str:
-        limits = self._deps.ring_limits
-        return await self._take(
-            event, selection, position, lambda state: on_selection(state, selection, position, limits), Ranking.TOPIC
-        )
+        def take(rings: OpenRankings | None, receipt: Receipt | None) -> ContrastEffects:
+            return join_selection(rings, selection, position, self._deps.ring_limits, receipt)
+
+        return await self._take(event, selection, position, take, Ranking.TOPIC)
 
     async def _take(
         self,
         event: Any,
         record: Ranking | Selection,
         position: Position,
-        take: Callable[[ContrastState], ContrastEffects | ContrastOutcome],
+        take: Callable[[OpenRankings | None, Receipt | None], ContrastEffects],
         other: str,
     ) -> str:
         key = compound_key(record.user_id, slot_of(record.ranking_id))
@@ -92,10 +91,9 @@ class ContrastAgent:
         give_up, is_waiting = time.monotonic() + CATCH_UP_SECONDS, False
         while True:
             async with lock:
-                rings = self._tables.open_rankings.read(key)
-                step = take(ContrastState(rings, self._tables.receipt(record.user_id)))
-                if isinstance(step, ContrastOutcome):
-                    return step.value
+                step = take(self._tables.open_rankings.read(key), self._tables.receipt(record.user_id))
+                if not step.is_new:
+                    return step.outcome.value
                 late = step.overflows and self._reader.has_more(self._deps.settings.topic(other), position.partition)
                 if not late or time.monotonic() > give_up:
                     return await self._emit(event, key, step)

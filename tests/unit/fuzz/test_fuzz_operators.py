@@ -26,7 +26,7 @@ from operators.slim import slim
 from operators.statinit import BUILT_IN, facts_of
 from operators.tokens import count_tokens
 from operators.unicode import nfkc
-from schemas import AttributeKind, Candidate, ItemMemory, ItemUpdate, Memory, OpenRankings, Position, Ranking, Selection
+from schemas import AttributeKind, Candidate, ItemMemory, ItemUpdate, Memory, Position, Ranking, Selection
 from schemas.base import UtcDatetime
 from schemas.codec import decode, encode
 from streams.llm.replies import BadReply, read
@@ -36,7 +36,7 @@ from tests.builders import render
 from tests.golden import golden
 from tests.unit.fuzz.fuzz_strategies import PIECES, changed, moments, outcome, search, short_texts, texts, values
 
-AT = Position(topic="t", partition=0, offset=0, timestamp_ms=0)
+AT, LATER = (Position(topic="t", partition=0, offset=offset, timestamp_ms=0) for offset in range(2))
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MOMENT: TypeAdapter[datetime] = TypeAdapter(UtcDatetime)
 SCHEMA: dict[str, Any] = {
@@ -81,9 +81,8 @@ def test_any_choice_makes_a_bounded_skill() -> None:
         taken = data.draw(st.sampled_from([candidate.item_id for candidate in ranking.candidates]))
         chosen = {"event_id": "s", "occurred_at": NOW, "user_id": ranking.user_id, "item_id": taken}
         selection = Selection.model_validate({**chosen, "ranking_id": ranking.ranking_id})
-        empty = OpenRankings(user_id=ranking.user_id, slot=0)
-        opened = join_ranking(empty, ranking, lambda candidate: facts_of(candidate, parser), AT).state
-        contrast = join_selection(opened, selection, AT).contrast
+        opened = join_ranking(None, ranking, lambda candidate: facts_of(candidate, parser), AT).state
+        contrast = join_selection(opened, selection, LATER).contrast
         assert contrast is not None
         skill = initial_skill(ranking.user_id, ranking.domain, (), contrast)
         proposal = RulesReasoner().propose(contrast, skill)

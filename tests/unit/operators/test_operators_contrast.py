@@ -10,12 +10,9 @@ from operators.admission import abstention_id, contrast_id
 from operators.contrast import (
     ContrastEffects,
     ContrastOutcome,
-    ContrastState,
     RingLimits,
     join_ranking,
     join_selection,
-    on_ranking,
-    on_selection,
 )
 from schemas import (
     TOPICS,
@@ -294,17 +291,17 @@ class TestFence:
         ]
 
 
-LIMITS = RingLimits()
 RANKINGS, SELECTIONS = "sager.rankings", "sager.selections"
 LATE_MS = round(a_time(60).timestamp() * 1000)
 
 
-def ranked(state: ContrastState, offset: int = 0) -> ContrastEffects | ContrastOutcome:
-    return on_ranking(state, a_ranking(), read_item, a_position(offset, RANKINGS, timestamp_ms=LATE_MS), LIMITS)
+def ranked(state: OpenRankings | None, offset: int = 0, receipt: Receipt | None = None) -> ContrastEffects:
+    position = a_position(offset, RANKINGS, timestamp_ms=LATE_MS)
+    return join_ranking(state, a_ranking(), read_item, position, receipt=receipt)
 
 
-def selected(state: ContrastState, offset: int = 0) -> ContrastEffects | ContrastOutcome:
-    return on_selection(state, a_selection(), a_position(offset, SELECTIONS, timestamp_ms=LATE_MS), LIMITS)
+def selected(state: OpenRankings | None, offset: int = 0, receipt: Receipt | None = None) -> ContrastEffects:
+    return join_selection(state, a_selection(), a_position(offset, SELECTIONS, timestamp_ms=LATE_MS), receipt=receipt)
 
 
 def forgotten(**scopes: object) -> Receipt:
@@ -315,12 +312,8 @@ UNTIL = ErasedScope(event_id="f", until=a_time(30), actor="ann", done=True)
 
 
 def test_a_ranking_and_its_selection_make_a_contrast() -> None:
-    opened = ranked(ContrastState())
-    assert isinstance(opened, ContrastEffects)
+    matched = selected(ranked(None).state)
 
-    matched = selected(ContrastState(opened.state))
-
-    assert isinstance(matched, ContrastEffects)
     assert matched.contrast is not None
     assert (matched.outcome, matched.contrast.chosen.item_id) == (ContrastOutcome.MATCHED, "i2")
 
@@ -328,13 +321,14 @@ def test_a_ranking_and_its_selection_make_a_contrast() -> None:
 def test_an_applied_record_has_no_effects() -> None:
     rings = open_rankings(applied=(a_position(4, RANKINGS, timestamp_ms=LATE_MS),))
 
-    assert ranked(ContrastState(rings), 4) is ContrastOutcome.REPEATED
-    assert isinstance(ranked(ContrastState(rings), 5), ContrastEffects)
-    assert isinstance(selected(ContrastState(rings), 4), ContrastEffects), "each topic has a fence of its own"
+    assert ranked(rings, 4) == ContrastEffects(rings, ContrastOutcome.REPEATED, is_new=False)
+    assert ranked(rings, 5).is_new
+    assert selected(rings, 4).is_new, "each topic has a fence of its own"
 
 
 def test_a_selections_domain_comes_from_its_ranking() -> None:
-    state = ContrastState(receipt=forgotten(domains={DOMAIN: UNTIL}))
+    receipt = forgotten(domains={DOMAIN: UNTIL})
+    ranking, selection = ranked(None, receipt=receipt), selected(None, receipt=receipt)
 
-    assert ranked(state) is ContrastOutcome.FORGOTTEN
-    assert isinstance(selected(state), ContrastEffects)
+    assert (ranking.outcome, ranking.is_new) == (ContrastOutcome.FORGOTTEN, False)
+    assert (selection.outcome, selection.is_new) == (ContrastOutcome.WAITING, True)
