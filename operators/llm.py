@@ -6,7 +6,6 @@ from typing import Any, Protocol, TypeVar
 
 import orjson
 
-from operators.tokens import count_tokens
 from schemas import Provenance
 from schemas.statements import Stance
 
@@ -15,11 +14,8 @@ EntryT = TypeVar("EntryT")
 CORRECTION_TOKENS = 100
 # The limit of every prompt but that about a conversation, a corrective retry included.
 MAX_PROMPT_TOKENS = 1_500
-
-
-def reply_tokens(longest_answer: str) -> int:
-    """Return a reply's token limit, with room for other tokenizers and indentation."""
-    return 64 + 2 * count_tokens(longest_answer)
+# The longest answer, 24 judgements, has 800 tokens; indentation and other tokenizers can double them.
+MAX_REPLY_TOKENS = 1_600
 
 
 def prompt_hash(prompt: str, schema: Mapping[str, object]) -> str:
@@ -58,27 +54,9 @@ class ModelClient(Protocol):
         """Return the model's answer to this prompt, fitting this schema."""
 
 
-class ModelQuestion(Protocol):
-    """A question with a JSON answer."""
-
-    @property
-    def prompt(self) -> str:
-        """The text."""
-
-    @property
-    def schema(self) -> Mapping[str, Any]:
-        """The answer's schema."""
-
-    @property
-    def longest_answer(self) -> str:
-        """The longest possible answer, for the reply's token limit."""
-
-
-async def ask(client: ModelClient, prompt: str, question: ModelQuestion) -> ModelAnswer:
-    """Ask a question with the prompt of this name, such as `evolve.v2`."""
-    return await client.ask(
-        question.prompt,
-        question.schema,
-        name=prompt.replace(".", "_"),
-        max_tokens=reply_tokens(question.longest_answer),
-    )
+async def ask(
+    client: ModelClient, name: str, prompt: str, schema: Mapping[str, object], max_tokens: int = MAX_REPLY_TOKENS
+) -> ModelAnswer:
+    """Ask with the prompt of this name, such as `evolve.v2`."""
+    # The name becomes the schema's, which has no dots.
+    return await client.ask(prompt, schema, name=name.replace(".", "_"), max_tokens=max_tokens)

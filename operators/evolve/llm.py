@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
 
-import orjson
-
 from operators.attributes import fact_id
 from operators.evolve.prompt import MAX_ANALYSIS_CHARS, PromptDraft, Quote, block_of, make_quote, quote_fact
 from operators.evolve.proposals import CountedContrast, Proposal
@@ -38,15 +36,6 @@ class EvolveQuestion:
     attributes: Mapping[str, Attribute]
     facts: Mapping[str, Fact]
     new: tuple[str, ...]
-
-    @property
-    def longest_answer(self) -> str:
-        """The longest possible answer."""
-        fact = max(self.facts, key=len, default=NONE)
-        answer: dict[str, Any] = {"analysis": "many words " * (MAX_ANALYSIS_CHARS // 11)}
-        answer |= {key: {"fact": fact, "verdict": "contradicts"} for key in self.attributes}
-        answer |= {"discovered": [fact] * MAX_DISCOVERED}
-        return orjson.dumps(answer).decode()
 
 
 def build_question(
@@ -126,7 +115,7 @@ class LlmReasoner:
         question = build_question(contrast, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
         if question is None:
             return Proposal(reasoned_by=Provenance(reasoner=self.name))
-        reply = await ask(self.client, PROMPT, question)
+        reply = await ask(self.client, PROMPT, question.prompt, question.schema)
         return parse_answer(question, reply.answer, reply.reasoned_by(PROMPT))
 
 

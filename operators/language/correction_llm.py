@@ -4,8 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import orjson
-
 from operators.language.corrections import known_facts
 from operators.language.output_policy import OutputGate
 from operators.language.ports import Interpretation, ReadDirective, TasteOwner
@@ -44,14 +42,6 @@ class CorrectionQuestion:
     said: str
     facts: Mapping[str, Fact]
     items: Mapping[str, str]
-
-    @property
-    def longest_answer(self) -> str:
-        """The longest possible answer, for the reply's token limit."""
-        thing = max((*self.facts, *self.items), key=len)
-        words = self.said[:MAX_QUOTE_CHARS]
-        entry = {"words": words, "whose": ANOTHER_PERSON, "thing": thing, "stance": DOES_NOT_WANT, "scope": NO_SCOPE}
-        return orjson.dumps({"says": [entry] * MAX_SAYS}).decode()
 
 
 def build_question(
@@ -124,7 +114,7 @@ class LlmCorrectionReader:
         question = build_question(correction, items, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
         if question is None:
             return Interpretation(acceptable=tuple(correction.acceptable))
-        reply = await ask(self.client, PROMPT, question)
+        reply = await ask(self.client, PROMPT, question.prompt, question.schema)
         return replace(parse_answer(question, reply.answer, correction), reasoned_by=reply.reasoned_by(PROMPT))
 
 

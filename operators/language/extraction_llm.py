@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from itertools import dropwhile
 from typing import Any, Final
 
-import orjson
-
 from operators.attributes import normalise
 from operators.language.output_policy import OutputGate
 from operators.language.ports import Effect, Extraction, Extractor, PreferenceFinding, SentenceAbout, UserSentence
@@ -23,7 +21,8 @@ from schemas.cards import FREE, MAX_FINDINGS, Card, Strength, Turn
 from schemas.statements import Speaker, Stance
 
 PROMPT: Final = "listen.v2"
-MAX_PROMPT_TOKENS: Final = 3_000
+# Prompt and reply fit a context of 4,096 tokens together.
+MAX_PROMPT_TOKENS, MAX_REPLY_TOKENS = 3_000, 1_000
 # Small models skip answers in longer lists; the newest sentences are kept.
 MAX_ASKED: Final = 40
 MAX_FOUND: Final = 8
@@ -73,13 +72,6 @@ class ExtractionQuestion:
     sentences: Mapping[str, NumberedSentence]
     facts: Mapping[str, Sequence[Fact]]
     of_others: int
-
-    @property
-    def longest_answer(self) -> str:
-        """The longest possible answer, for the reply's token limit."""
-        longest = f"{SEEMS_TO_DISLIKE}: {'conversation words ' * MAX_VALUE_CHARS}"[:_MAX_ANSWER_CHARS]
-        answer = {key: longest if place < MAX_FOUND else "nothing" for place, key in enumerate(self.sentences)}
-        return orjson.dumps(answer).decode()
 
 
 @dataclass(frozen=True)
@@ -186,7 +178,7 @@ class LlmExtractor:
         )
         if question is None:
             return Extraction()
-        reply = await ask(self.client, PROMPT, question)
+        reply = await ask(self.client, PROMPT, question.prompt, question.schema, MAX_REPLY_TOKENS)
         found, of_others = parse_answer(question, reply.answer, card, self.extractor, self.gate)
         return Extraction(found, of_others, reply.reasoned_by(PROMPT))
 

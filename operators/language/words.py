@@ -31,8 +31,6 @@ _TASTELESS: Final = frozenset(
     """.split()  # noqa: SIM905 - as prose it can be read
     for part in normalise(word).split("-")
 )
-_SIBILANT = ("ches", "shes", "sses", "xes", "zes")
-_MIN_PLURAL = 4
 _PART: Final = 2_000
 # A word and its plural share at least this many letters.
 SAME_LETTERS: Final = 4
@@ -124,25 +122,9 @@ def relevant_to(instruction: str, skill: PolicySkill) -> frozenset[str]:
 
     This includes lines that the instruction speaks against, so it only orders likes and never adds a line.
     """
-    asked = {form for word in keywords(instruction) for form in _forms(word)}
+    asked = keywords(instruction)
     return frozenset(
         line.attribute_id
         for line in skill.attributes
-        if (said := keywords(line.value)) and all(_forms(word) & asked for word in said)
+        if asked and (named := keywords(line.value)) and all(_is_among(word, asked) for word in named)
     )
-
-
-def _forms(word: str) -> frozenset[str]:
-    """Return a word and its possible singulars.
-
-    >>> sorted(_forms("mysteries")), sorted(_forms("dishes")), sorted(_forms("gas"))
-    (['mysterie', 'mysteries', 'mystery'], ['dish', 'dishe', 'dishes'], ['gas'])
-    """
-    forms = {word}
-    if len(word) >= _MIN_PLURAL and word.endswith("s") and not word.endswith("ss"):
-        forms.add(word[:-1])
-        if word.endswith("ies"):
-            forms.add(f"{word[:-3]}y")
-        if word.endswith(_SIBILANT):
-            forms.add(word[:-2])
-    return frozenset(forms)

@@ -11,13 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import orjson
-
 from operators.attributes import fact_id
 from operators.evolve.proposals import ReasonerUnavailable
 from operators.language.output_policy import OutputGate, trusted_facet_words
 from operators.language.words import keywords
-from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, ModelClient, reply_tokens, strict_object
+from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, ModelClient, ask, strict_object
 from operators.prompts import as_data, template
 from operators.tokens import count_tokens
 from schemas import Facet, Fact, ItemFacts, Provenance
@@ -150,12 +148,8 @@ class ListwiseRanker:
         named = list(by_key)
         keys = {"type": "string", "enum": named}
         ranking = {"type": "array", "items": keys, "minItems": len(named), "maxItems": len(named)}
-        reply = await self.client.ask(
-            render_prompt(task, shown, gate=self.gate),
-            strict_object({"ranking": ranking}),
-            name=PROMPT.replace(".", "_"),
-            max_tokens=reply_tokens(orjson.dumps({"ranking": named}).decode()),
-        )
+        prompt = render_prompt(task, shown, gate=self.gate)
+        reply = await ask(self.client, PROMPT, prompt, strict_object({"ranking": ranking}))
         return [by_key[key] for key in reply.answer["ranking"]], reply.reasoned_by(PROMPT)
 
 

@@ -4,8 +4,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from operators.language.output_policy import OutputGate
 from operators.language.words import relevant_to
 from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, ModelClient, ask, strict_object
@@ -40,7 +38,7 @@ class LlmExtract:
         )
         if asked is None:
             return build_slim(skill, {}, {}, budget, self.gate), Provenance(reasoner=self.name)
-        reply = await ask(self.client, PROMPT, asked)
+        reply = await ask(self.client, PROMPT, asked.prompt, asked.schema)
         likes = dict(asked.likes[words] for words in reply.answer.get("likes", ()))
         style = asked.styles.get(reply.answer.get("style", NONE))
         styles = {} if style is None else dict((style,))
@@ -66,12 +64,6 @@ class SlimQuestion:
         if self.styles:
             properties["style"] = {"type": "string", "enum": [*self.styles, NONE]}
         return strict_object(properties)
-
-    @property
-    def longest_answer(self) -> str:
-        """The longest possible answer."""
-        longest = sorted(self.likes, key=len)[-self.most :]
-        return orjson.dumps({"likes": longest, "style": max(self.styles, key=len, default=NONE)}).decode()
 
 
 def slim_question(

@@ -17,7 +17,7 @@ from operators.language.extraction_llm import (
 )
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.language.words import mentions_all
-from operators.llm import CORRECTION_TOKENS, reply_tokens
+from operators.llm import CORRECTION_TOKENS
 from operators.tokens import count_tokens
 from sager_language.preferences import MAX_PIECE_CHARS
 from schemas import Fact, Provenance
@@ -463,13 +463,12 @@ def test_conversation_cannot_close_its_tag() -> None:
 @pytest.mark.parametrize("text", [LONG * 300, "ﷺ" * 9_000, "红茶" * 7_000, "word\n" * 3_000])
 @pytest.mark.parametrize("turns", [1, 100])
 @pytest.mark.parametrize("budget", [LEAST_TOKENS, MAX_PROMPT_TOKENS])
-def test_prompt_and_reply_keep_their_budgets(text: str, turns: int, budget: int) -> None:
+def test_prompt_keeps_its_budget(text: str, turns: int, budget: int) -> None:
     chunk = a_chunk(*[(Speaker.ASSISTANT, "So? " * 99), text[:16_000] + RUNS] * turns)
 
     found = asked(chunk[:100], budget)
 
     assert count_tokens(found.prompt) <= budget - CORRECTION_TOKENS
-    assert reply_tokens(found.longest_answer) <= 1_500
     assert found.sentences
 
 

@@ -195,7 +195,7 @@ class TestRelevance:
             ("foxes", "fox"),
         ],
     )
-    def test_plurals_are_tolerated_both_ways(self, value: str, instruction: str) -> None:
+    def test_inflections_are_tolerated_both_ways(self, value: str, instruction: str) -> None:
         line = an_attribute(f"x: {value}")
 
         assert relevant_to(instruction, a_skill(line)) == {line.attribute_id}
