@@ -13,7 +13,7 @@ from typing import Final
 from operators.contrast import ndcg_gain
 from operators.evolve.proposals import ReasonerUnavailable
 from operators.learning.fold import initial_skill, merge
-from operators.rank import facet_weights, rank
+from operators.rank import ListFeatures, facet_weights, rank
 from operators.steps import EvolveState, EvolveStep, Reason
 from schemas import Attribute, BadRecord, Contrast, PolicySkill, SkillCommand, SkillDiff, decode
 
@@ -172,7 +172,8 @@ def chosen_rank(contrast: Contrast, lines: Sequence[Attribute]) -> int:
     The ranking's id breaks ties, which favours neither the chosen item nor the order in which the items were shown.
     """
     items = sorted((contrast.chosen, *contrast.unchosen), key=lambda item: item.item_id)
-    ranked = rank(items, lines, contrast.instruction, facet_weights(contrast.facets), contrast.ranking_id)
+    features = ListFeatures.of(items, lines, facet_weights(contrast.facets))
+    ranked = rank(items, features, contrast.instruction, contrast.ranking_id)
     return 1 + next(n for n, (item, _) in enumerate(ranked) if item.item_id == contrast.chosen.item_id)
 
 

@@ -1,7 +1,7 @@
 """Builders of every event and state with sensible defaults. All data is made up."""
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
@@ -11,6 +11,8 @@ from operators.evolve.proposals import Proposal, validate
 from operators.language.output_policy import OutputGate, Rejection
 from operators.learning.fold import SECTIONS, _strategy_lines, format_line, merge
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve_tiers
+from operators.rank import ListFeatures, Score, rank
+from operators.weights import DEFAULT_WEIGHTS, RankWeights
 from schemas import (
     Action,
     Candidate,
@@ -68,6 +70,19 @@ def facts(*texts: str) -> tuple[Fact, ...]:
 
 def item_facts(item_id: str, *texts: str, title: str = "") -> ItemFacts:
     return ItemFacts(item_id=item_id, title=title, facts=facts(*texts))
+
+
+def rank_items(
+    items: Sequence[ItemFacts],
+    lines: Sequence[Attribute] = (),
+    instruction: str = "",
+    facets: Mapping[str, float] | None = None,
+    seed: str = "",
+    weights: RankWeights = DEFAULT_WEIGHTS,
+    **community: Any,
+) -> list[tuple[ItemFacts, Score]]:
+    """The order of items by a skill's lines and the community."""
+    return rank(items, ListFeatures.of(items, lines, facets, **community), instruction, seed, weights)
 
 
 def a_candidate(item_id: str = "i1", **metadata: Any) -> Candidate:

@@ -286,18 +286,6 @@ def apply_command(
     return draft.diff(command.event_id, command.user_id, source=source) if draft.is_changed else None
 
 
-def is_confirmation_only(card: Card | None, diff: CardDiff) -> bool:
-    """Return True if a command only confirms lines."""
-    held = {} if card is None else {line.line_id: line for line in card.lines}
-
-    def confirms(known: CardLine | None, line: CardLine | None) -> bool:
-        if known is None or line is None:
-            return False
-        return line == known.model_copy(update={"confirmed_at": line.confirmed_at, "evidence": line.evidence})
-
-    return all(confirms(held.get(change.line_id), change.line) for change in diff.changes)
-
-
 def _set(draft: CardDraft, command: CardCommand, stated: CardLineInput, privacy: Privacy) -> None:
     value, dimension = clean_value(stated.value), clean_dimension(stated.dimension)
     kind = reject_reason(dimension, value, "", privacy)

@@ -131,8 +131,6 @@ class RulesReasoner:
     common_share: float = 0.25
     discoveries: int = 2
     near_misses: int = 5
-    # An attribute is contradicted only if at least this many unchosen items had it.
-    offers: int = 1
     name: str = "rules"
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
@@ -163,10 +161,9 @@ class RulesReasoner:
         loyal = {a.dimension for a in skill.attributes if a.attribute_id in choice.facts}
         at_stake = (answered & CONTRADICTABLE) - loyal
         near_miss_facts = {fact_id(fact) for item in contrast.unchosen[-self.near_misses :] for fact in item.facts}
-        offered_often = {name for name in near_miss_facts if choice.seen[name] >= self.offers}
         for attribute in skill.attributes:
             is_sure = attribute.dimension in at_stake and attribute.tier >= Tier.MEDIUM
-            if is_sure and attribute.attribute_id in offered_often:
+            if is_sure and attribute.attribute_id in near_miss_facts:
                 yield attribute.attribute_id
 
 
@@ -185,9 +182,9 @@ class CountsReasoner:
         return _NOTHING
 
 
-def without_model(mode: EvolveMode, rules: RulesReasoner | None = None) -> CountsReasoner | RulesReasoner:
+def without_model(mode: EvolveMode) -> CountsReasoner | RulesReasoner:
     """Return the reasoner of a mode without a model."""
-    return CountsReasoner() if mode is EvolveMode.COUNTS else rules or RulesReasoner()
+    return CountsReasoner() if mode is EvolveMode.COUNTS else RulesReasoner()
 
 
 def is_repetition(contrast: Contrast, skill: PolicySkill) -> bool:

@@ -2,6 +2,7 @@
 
 from operators.options import RankSkill
 from operators.rank.deterministic import Score, facet_weights, rank
+from operators.rank.features import ListFeatures
 from operators.rank.listwise import LlmRanking, RankTask
 
-__all__ = ["LlmRanking", "RankSkill", "RankTask", "Score", "facet_weights", "rank"]
+__all__ = ["ListFeatures", "LlmRanking", "RankSkill", "RankTask", "Score", "facet_weights", "rank"]

@@ -13,7 +13,7 @@ from operators.language.words import keywords
 from operators.rank.features import ListFeatures
 from operators.stated import statements_for
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
-from schemas import Attribute, Facet, Fit, ItemFacts, Scope, Statement
+from schemas import Facet, Fit, ItemFacts, Scope, Statement
 
 # Weight of the log chance that a candidate suits: it must outweigh tastes.
 SUITS_WEIGHT = 4.0
@@ -67,8 +67,8 @@ NO_CONSTRAINTS = Constraints()
 def _preference(item: ItemFacts, statements: Sequence[Statement]) -> tuple[int, ...]:
     """Count statements about a candidate by scope; the newest breaks ties."""
     spoken = statements_for(item, statements)
-    by_scope = [-sum(sign for said, sign in spoken if said.scope is scope) for scope in _SCOPES]
-    return (*by_scope, -max((said.since for said, sign in spoken if sign > 0), default=0))
+    by_scope = [-sum(sign for each, sign in spoken if each.scope is scope) for scope in _SCOPES]
+    return (*by_scope, -max((each.since for each, sign in spoken if sign > 0), default=0))
 
 
 @dataclass(frozen=True)
@@ -85,48 +85,28 @@ class Score:
 
 def rank(
     candidates: Sequence[ItemFacts],
-    attributes: Sequence[Attribute] = (),
-    instruction: str = "",
-    facets: Mapping[str, float] | None = None,
-    seed: str = "",
-    *,
-    companions: Mapping[str, float] | None = None,
-    popularity: Mapping[str, int] | None = None,
-    weights: RankWeights = DEFAULT_WEIGHTS,
-) -> list[tuple[ItemFacts, Score]]:
-    """Rank candidates by a skill's lines and the community.
-
-    `facets` are weights by attribute id. By item id, `companions` score how often others took it with the user's items,
-    and `popularity` counts recent takers. The seed breaks ties.
-    """
-    spoken = ListFeatures.of(candidates, attributes, facets, companions, popularity)
-    return rank_by_features(candidates, spoken, instruction, seed, weights)
-
-
-def rank_by_features(
-    candidates: Sequence[ItemFacts],
-    spoken: ListFeatures,
+    features: ListFeatures,
     instruction: str = "",
     seed: str = "",
     weights: RankWeights = DEFAULT_WEIGHTS,
-    said: Constraints = NO_CONSTRAINTS,
+    constraints: Constraints = NO_CONSTRAINTS,
 ) -> list[tuple[ItemFacts, Score]]:
-    """Rank candidates by their features, best first, each with its score."""
+    """Rank candidates, best first, each with its score; the seed breaks ties."""
     request_words = keywords(instruction)
-    community, skill = spoken.community(weights, len(candidates)), spoken.skill(weights, len(candidates))
+    community, skill = features.community(weights, len(candidates)), features.skill(weights, len(candidates))
     scored = [
         (
             item,
             Score(
                 instruction_match(item, request_words),
-                facets,
+                shared,
                 liked,
-                said.suits.get(item.item_id, 0.0),
-                item.item_id in said.against,
-                said.prefers.get(item.item_id, ()),
+                constraints.suits.get(item.item_id, 0.0),
+                item.item_id in constraints.against,
+                constraints.prefers.get(item.item_id, ()),
             ),
         )
-        for item, facets, liked in zip(candidates, community, skill, strict=True)
+        for item, shared, liked in zip(candidates, community, skill, strict=True)
     ]
     # Reproducible, not secret.
     random.Random(seed).shuffle(scored)  # noqa: S311
@@ -145,5 +125,5 @@ def facet_weights(facets: Iterable[Facet]) -> dict[str, float]:
 
 def instruction_match(item: ItemFacts, request_words: frozenset[str]) -> float:
     """Return how well an item matches the words of a request."""
-    matched = sum(1.0 for fact in item.facts if (said := keywords(fact.value)) and said <= request_words)
+    matched = sum(1.0 for fact in item.facts if (named := keywords(fact.value)) and named <= request_words)
     return matched + 0.5 * len(keywords(item.title) & request_words)

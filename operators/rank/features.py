@@ -36,7 +36,11 @@ class ListFeatures:
         companions: Mapping[str, float] | None = None,
         popularity: Mapping[str, int] | None = None,
     ) -> "ListFeatures":
-        """Compute the features of these candidates."""
+        """Compute the features of these candidates.
+
+        `facets` are weights by attribute id. By item id, `companions` score how often others took it with the user's
+        items, and `popularity` counts recent takers.
+        """
         facets, companions, popularity = facets or {}, companions or {}, popularity or {}
         ids = [{fact_id(fact) for fact in item.facts} for item in candidates]
         return cls(

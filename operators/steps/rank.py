@@ -12,7 +12,7 @@ from operators.language.privacy import Privacy
 from operators.language.words import keywords
 from operators.options import RankSkill
 from operators.rank import facet_weights
-from operators.rank.deterministic import NO_CONSTRAINTS, Constraints, instruction_match, rank_by_features
+from operators.rank.deterministic import NO_CONSTRAINTS, Constraints, instruction_match, rank
 from operators.rank.features import ListFeatures
 from operators.slim import SlimResult, extract_slim, relevant_to
 from operators.slim.statements import with_session
@@ -175,7 +175,7 @@ class RankStep:
         heard: ListStatements = NO_STATEMENTS,
     ) -> WeighedOrder:
         """Return the order by a domain's weights, with its features."""
-        ranked = rank_by_features(items, spoken, instruction, seed, weights, heard.said)
+        ranked = rank(items, spoken, instruction, seed, weights, heard.said)
         order = tuple(item.item_id for item, _ in ranked)
         if heard.said.decides or len({score.instruction for _, score in ranked}) > 1:
             return WeighedOrder(order)

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import Response
 
 from operators.cards.lines import describe_rejection
-from operators.cards.merge import apply_command, is_confirmation_only
+from operators.cards.merge import apply_command
 from schemas import Card, CardAction, CardCommand, CardLine
 from schemas.cards import FREE
 from streams.analytics import read
@@ -100,7 +100,7 @@ def _target(ctx: PageContext, card: Card | None) -> tuple[str, CardLine | None]:
 def _check_effect(api: Api, card: Card | None, command: CardCommand) -> None:
     """Refuse a command without effect on the current card."""
     diff = apply_command(card, command, None, privacy_of(api.settings))
-    if diff is not None and not is_confirmation_only(card, diff):
+    if diff is not None and diff.changes:
         return
     kinds = [] if diff is None else [each.kind for each in diff.not_kept]
     lines = () if card is None else (*card.lines, *card.past)

@@ -7,7 +7,6 @@ from typing import Any
 
 from operators.attributes import attribute_id, fact_id
 from operators.evolve.proposals import Proposal, Reasoner, ReasonerUnavailable
-from operators.rank import rank
 from operators.rank.listwise import ListwiseRanker
 from schemas import (
     Action,
@@ -27,6 +26,7 @@ from schemas import (
     Tier,
 )
 from schemas.items import Candidate, Fact, Item, ItemFacts
+from tests.builders import rank_items
 from tests.redteam.attack_corpus import Sample
 from tests.redteam.harness import FILTERS, NOTHING, NOW, OTHERS, Filters, SimulatedUser, Trace
 
@@ -53,7 +53,7 @@ async def run_choice(
     """Rank a sample's item and choose it, with the rules or with a model; return the user and the order."""
     user, item, instruction = SimulatedUser("films"), item_of(sample), _instruction(sample)
     task = user.rank_task([item], instruction)
-    order = tuple(each.item_id for each, _ in rank(task.items, user.skill.attributes, instruction, {}, task.seed))
+    order = tuple(each.item_id for each, _ in rank_items(task.items, user.skill.attributes, instruction, {}, task.seed))
     if ranker is not None:
         with suppress(ReasonerUnavailable):
             order = (await ranker.rank(task)).order

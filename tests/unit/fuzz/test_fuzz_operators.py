@@ -21,7 +21,6 @@ from operators.language.words import keywords
 from operators.learning.fold import initial_skill, merge
 from operators.learning.tiers import resolve_tiers
 from operators.prompts import as_data
-from operators.rank.deterministic import rank
 from operators.slim import slim
 from operators.statinit import BUILT_IN, facts_of
 from operators.tokens import count_tokens
@@ -32,7 +31,7 @@ from schemas.codec import decode, encode
 from streams.llm.replies import BadReply, read
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
-from tests.builders import render
+from tests.builders import rank_items, render
 from tests.golden import golden
 from tests.unit.fuzz.fuzz_strategies import PIECES, changed, moments, outcome, search, short_texts, texts, values
 
@@ -92,7 +91,7 @@ def test_any_choice_makes_a_bounded_skill() -> None:
         assert slim(evolved, gate=OUTPUT_GATE).tokens <= 30
         asked = build_question(contrast, evolved, max_tokens=1_500, gate=OUTPUT_GATE)
         assert asked is None or count_tokens(asked.prompt) <= 1_500
-        ranked = rank([*contrast.unchosen, contrast.chosen], evolved.attributes, contrast.instruction)
+        ranked = rank_items([*contrast.unchosen, contrast.chosen], evolved.attributes, contrast.instruction)
         assert {item.item_id for item, _ in ranked} == {candidate.item_id for candidate in ranking.candidates}
 
     search(check)

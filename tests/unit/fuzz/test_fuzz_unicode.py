@@ -19,13 +19,13 @@ from operators.attributes import MAX_ID_CHARS
 from operators.cards.draft import clean_dimension, clean_value, reject_reason, safe_quotation
 from operators.language.corrections import understand
 from operators.language.output_policy import facet_words, trusted_facet_words
-from operators.rank.deterministic import rank
 from operators.statinit import BUILT_IN, facts_of
 from schemas import MAX_FACTS, Candidate, Correction, Facet, ItemFacts, PolicySkill
 from schemas.codec import ModelT
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
+from tests.builders import rank_items
 from tests.unit.fuzz.fuzz_strategies import outcome, search
 from tests.unit.language.language_builders import heard
 
@@ -85,7 +85,7 @@ def test_parsers_and_filter_accept_an_item_of_any_text(parser: str) -> None:
             facts, _ = PRIVACY.item(facts_of(item, BUILT_IN[parser]), "films")
             assert len(facts.facts) <= MAX_FACTS
             assert all(len(fact.value) <= 60 and fact.value.isprintable() for fact in facts.facts)
-            rank([facts], (), text)
+            rank_items([facts], (), text)
 
     search(check)
 

@@ -18,10 +18,9 @@ from operators.learning.habits import (
     proves_less,
 )
 from operators.learning.questions import Side, TasteHistory, sides_of_items
-from operators.rank import rank
 from operators.weights import RankWeights
 from schemas import ONE, Attribute, AttributeSource, Evidence, HabitCounts, ItemFacts, Tier
-from tests.builders import an_attribute, facts, item_facts
+from tests.builders import an_attribute, facts, item_facts, rank_items
 
 CHEAPER = next(pole for pole in DIRECTIONS if pole.value == "picks cheaper than average")
 ADDED = st.tuples(st.sampled_from([0, ONE]), st.integers(1, ONE - 1))
@@ -97,10 +96,10 @@ def test_a_habit_scores_items_by_its_evidence() -> None:
 
 
 def test_a_habit_of_cheap_picks_ranks_cheap_items_first() -> None:
-    ranked = [item.item_id for item, _ in rank(ITEMS, [CHEAPER_HABIT], weights=RankWeights())]
+    ranked = [item.item_id for item, _ in rank_items(ITEMS, [CHEAPER_HABIT], weights=RankWeights())]
 
     assert set(ranked[:2]) == {"i1", "i2"}
-    assert [item.item_id for item, _ in rank(ITEMS, [CHEAPER_HABIT], weights=RankWeights(skill=0))] != ranked
+    assert [item.item_id for item, _ in rank_items(ITEMS, [CHEAPER_HABIT], weights=RankWeights(skill=0))] != ranked
 
 
 def priced(*prices: float | None) -> list[ItemFacts]:

@@ -21,7 +21,6 @@ from operators.learning.fold import fold, has_learned, initial_skill, merge
 from operators.learning.prior import observe, statinit
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed, resolve_tiers
 from operators.learning.update import resolve_choice
-from operators.rank import rank
 from operators.rank.listwise import repair
 from schemas.base import Position, Provenance
 from schemas.codec import decode, encode
@@ -45,6 +44,7 @@ from tests.builders import (
     an_interaction,
     item_facts,
     open_rankings,
+    rank_items,
     read_item,
     render,
 )
@@ -427,12 +427,12 @@ def test_a_ranking_is_a_total_order_by_instruction_and_score(
 ) -> None:
     candidates = [ItemFacts(item_id=f"i{n}", facts=tuple(facts)) for n, facts in enumerate(items)]
 
-    ranked = rank(candidates, lines, instruction, facets, seed)
+    ranked = rank_items(candidates, lines, instruction, facets, seed)
 
     assert sorted(item.item_id for item, _ in ranked) == sorted(item.item_id for item in candidates)
     scores = [(score.instruction, score.facets + score.skill) for _, score in ranked]
     assert scores == sorted(scores, reverse=True)
-    assert ranked == rank(candidates, lines, instruction, facets, seed)
+    assert ranked == rank_items(candidates, lines, instruction, facets, seed)
 
 
 @MANY

@@ -30,7 +30,7 @@ from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import a_contrast, a_proposal, a_skill, an_attribute, an_interaction, evolve, facts, id_of
 
 NOIR, SAGA, WESTERN = "genre: noir", "genre: saga", "genre: western"
-REASONER = RulesReasoner(common_share=0.5, discoveries=2, near_misses=2, offers=2)
+REASONER = RulesReasoner(common_share=0.5, discoveries=2, near_misses=2)
 
 
 def propose(contrast: Contrast, skill: PolicySkill | None = None) -> Proposal:

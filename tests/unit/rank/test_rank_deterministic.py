@@ -6,17 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.rank import rank
 from operators.weights import RankWeights
 from schemas import Attribute, ItemFacts, Tier
-from tests.builders import an_attribute, id_of, item_facts
+from tests.builders import an_attribute, id_of, item_facts, rank_items
 
 A, B, C = (item_facts(name, f"genre: {name}") for name in "abc")
 LIKES_B = an_attribute("genre: b", Tier.HIGH)
 
 
 def order(*attributes: Attribute, items: tuple[ItemFacts, ...] = (A, B, C), **more: object) -> str:
-    return "".join(item.item_id for item, _ in rank(items, attributes, **more))
+    return "".join(item.item_id for item, _ in rank_items(items, attributes, **more))
 
 
 def weights(**each: float) -> dict[str, float]:
@@ -27,7 +26,7 @@ EVEN = RankWeights(companions=1.0, popularity=1.0, facets=1.0, skill=1.0)
 
 
 def test_community_features_are_in_standard_deviations() -> None:
-    ranked = rank([A, B, C], [LIKES_B], companions={"a": 0.02, "b": 0.01}, weights=EVEN)
+    ranked = rank_items([A, B, C], [LIKES_B], companions={"a": 0.02, "b": 0.01}, weights=EVEN)
 
     scores = {item.item_id: score for item, score in ranked}
     # 2, 1, 0 in any unit: mean 1, deviation sqrt(2/3).
@@ -40,7 +39,7 @@ def test_skill_score_depends_on_evidence_and_dimension_only() -> None:
     weights = RankWeights(skill=2.0, dimensions={"genre": 0.25})
 
     for items in ([A, B], [A, B, C], [B, B]):
-        scores = {item.item_id: score.skill for item, score in rank(items, [line], weights=weights)}
+        scores = {item.item_id: score.skill for item, score in rank_items(items, [line], weights=weights)}
 
         assert scores["b"] == pytest.approx(2.0 * 0.25 * math.log(4 / 2))
         assert {score for name, score in scores.items() if name != "b"} <= {0.0}
@@ -57,7 +56,7 @@ def test_feature_with_zero_weight_has_no_effect(part: str) -> None:
     silent = RankWeights(**({"companions": 1.0, "popularity": 1.0, "facets": 1.0, "skill": 1.0} | {part: 0.0}))
     said = {"companions": {"a": 1.0}, "popularity": {"a": 9}, "facets": weights(a=1.0)}
 
-    ranked = rank(
+    ranked = rank_items(
         [A, B],
         [an_attribute("genre: a")] if part == "skill" else [],
         weights=silent,
@@ -76,7 +75,7 @@ def test_order_follows_the_scores(each: list[float], taken: list[int], seed: str
     items = [item_facts(f"i{n}", f"genre: g{n}", "genre: liked") for n in range(len(each))]
     lines = [an_attribute("genre: liked", Tier.HIGH), an_attribute("genre: g1")]
 
-    ranked = rank(
+    ranked = rank_items(
         items,
         lines,
         "",

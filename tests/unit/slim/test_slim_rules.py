@@ -7,14 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.language.output_policy import OutputGate
-from operators.rank import rank
 from operators.slim import extract_slim, relevant_to, slim
 from operators.tokens import count_tokens
 from schemas import Attribute, AttributeKind, ItemFacts, Tier
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
-from tests.builders import EVERYTHING, a_skill, an_attribute, id_of, item_facts
+from tests.builders import EVERYTHING, a_skill, an_attribute, id_of, item_facts, rank_items
 
 NOIR = an_attribute("genre: noir", Tier.HIGH, support=9)
 SAGA = an_attribute("genre: saga", Tier.HIGH, support=8)
@@ -118,7 +117,7 @@ PLAIN = item_facts("p", "genre: plain")
 
 
 def order(candidates: list[ItemFacts], *attributes: Attribute, **more: object) -> list[str]:
-    return [item.item_id for item, _ in rank(candidates, attributes, **more)]
+    return [item.item_id for item, _ in rank_items(candidates, attributes, **more)]
 
 
 class TestTotalOrder:
