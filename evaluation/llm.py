@@ -16,7 +16,7 @@ from evaluation.replies import CachedClient, Cost, Replies
 from evaluation.skill_arms import RankBy, RankedArm, Rule, SkillArm
 from evaluation.warm_up import ArmOptions, WarmedUp
 from operators.evolve.llm import LlmReasoner
-from operators.evolve.proposals import GatedReasoner, Proposal, ReasonerUnavailable
+from operators.evolve.proposals import Proposal, ReasonerUnavailable
 from operators.rank import RankTask
 from operators.rank.listwise import ListwiseRanker
 from operators.steps import Reason
@@ -91,8 +91,7 @@ class LlmArm(WarmedUp):
             )
         self._client = client_of(settings, options.replies or Replies())
         reasoner = LlmReasoner(self._client, gate=OUTPUT_GATE)
-        reason = GatedReasoner(reasoner, lambda: None).reason if settings.gate else reasoner.reason
-        super().__init__(replace(rule, reason=lambda: lenient(reason)), options)
+        super().__init__(replace(rule, reason=lambda: lenient(reasoner.reason)), options)
         self.concurrency = options.concurrency
         self._ranker = ListwiseRanker(self._client, orders=settings.rank_orders, gate=OUTPUT_GATE)
 

@@ -20,7 +20,7 @@ from evaluation.simulation import Progress, Turn, no_progress, side_by_side, sim
 from evaluation.skill_arms import INCREMENTAL, RankBy, RankedArm, Rule, SkillArm
 from evaluation.stream import choose
 from operators.evolve.llm import LlmReasoner
-from operators.evolve.proposals import CountsReasoner, GatedReasoner, ReasonerUnavailable
+from operators.evolve.proposals import CountsReasoner, ReasonerUnavailable
 from operators.learning.tiers import MergeLimits
 from operators.rank import RankTask
 from operators.rank.listwise import ListwiseRanker
@@ -38,7 +38,7 @@ MODEL = "model"
 
 
 def _verdicts(client: CachedClient, on_unusable: Callable[[], object]) -> Reason:
-    return lenient(GatedReasoner(LlmReasoner(client, gate=OUTPUT_GATE)).reason, on_unusable)
+    return lenient(LlmReasoner(client, gate=OUTPUT_GATE).reason, on_unusable)
 
 
 def _counts(*_: object) -> Reason:

@@ -285,7 +285,6 @@ class Provenance(Model):
     fallback: Annotated[str, Field(max_length=200)] | None = Field(
         None, description="The reason why another reasoner answered."
     )
-    gated: bool = Field(False, description="True if the LLM call was skipped: there was nothing to judge.")
 
 
 _EPOCH, _LAST_MS = datetime(1970, 1, 1, tzinfo=UTC), 253_402_300_799_999

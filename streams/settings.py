@@ -184,7 +184,6 @@ class Settings(BaseSettings):
     cold_start: bool = Field(True, description="Start users without history from the domain's global skill.")
     evolve_mode: EvolveMode = Field(EvolveMode.COUNTS, description="counts, or incremental as in the paper.")
     warmup_rounds: int | None = Field(None, ge=0, description="Choices after which a skill is frozen. [never]")
-    gate: bool = Field(True, description="Skip LLM calls for choices that teach nothing.")
 
     in_flight: int = Field(64, ge=1, le=4_096, description="Contrasts, rank requests and model calls at once.")
     slim_tokens: int = Field(30, ge=10, le=200, description="Token budget of a slim skill.")

@@ -1,7 +1,7 @@
 """Reasoners without a model, and the validation of proposals (invariant 8)."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Protocol
@@ -185,48 +185,6 @@ class CountsReasoner:
 def without_model(mode: EvolveMode) -> CountsReasoner | RulesReasoner:
     """Return the reasoner of a mode without a model."""
     return CountsReasoner() if mode is EvolveMode.COUNTS else RulesReasoner()
-
-
-def is_repetition(contrast: Contrast, skill: PolicySkill) -> bool:
-    """Return True if a choice only repeats lines that are already certain.
-
-    All stated lines are high, no offered fact is new, and the choice stays with its lines in each dimension. True for
-    under 1 % of choices of films, books and places; useful where few shared words describe items.
-    """
-    choice = CountedContrast.of(contrast)
-    tiered = [line for line in skill.attributes if line.tier]
-    stated = [line for line in tiered if line.attribute_id in choice.facts]
-    if not stated or any(line.tier < Tier.HIGH for line in stated) or choice.new_facts(skill):
-        return False
-    loyal = {line.dimension for line in stated}
-    spoken = {choice.facts[name].dimension for name in choice.offered()}
-    return not any(line.dimension in spoken - loyal for line in tiered)
-
-
-@dataclass(frozen=True)
-class GatedReasoner:
-    """Skips the inner reasoner for choices that only repeat certain lines."""
-
-    inner: Reasoner
-    on_gated: Callable[[], None] = lambda: None
-
-    @property
-    def name(self) -> str:
-        """The inner reasoner's name."""
-        return self.inner.name
-
-    async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """Ask the inner reasoner, or reinforce the repeated lines."""
-        if not is_repetition(contrast, skill):
-            return await self.inner.reason(contrast, skill)
-        self.on_gated()
-        known_ids = {line.attribute_id for line in skill.attributes}
-        repeated = tuple(name for name in CountedContrast.of(contrast).facts if name in known_ids)
-        return Proposal(
-            reinforced=repeated,
-            reasons=dict.fromkeys(repeated, "the chosen item has it, and nothing that is new"),
-            reasoned_by=Provenance(reasoner=self.name, gated=True),
-        )
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def _calls(ranking: Ranking) -> list[tuple[str, Provenance]]:
     return [(part, by) for part, by in parts.items() if by is not None]
 
 
-_REASONED = "reasoner model prompt prompt_hash calls prompt_tokens completion_tokens latency_ms fallback gated"
+_REASONED = "reasoner model prompt prompt_hash calls prompt_tokens completion_tokens latency_ms fallback"
 _BOUND = _of("bound", "measure above below")
 _STATEMENT = "stance attribute_id dimension value over item_id words scope session_id stated_at until since times"
 _EVIDENCE = _of("evidence", "event_id item_id", "evidence_")

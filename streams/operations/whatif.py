@@ -31,7 +31,7 @@ from streams.worker.reasoning.llm import close_clients, reasoner_of
 
 # The settings that a replay may change; the start of skills and the privacy filter are fixed.
 SETTINGS: Final = (
-    *("reasoner", "gate", "evolve_mode", "warmup_rounds", "rank_skill", "task_slim", "slim_tokens"),
+    *("reasoner", "evolve_mode", "warmup_rounds", "rank_skill", "task_slim", "slim_tokens"),
     *("llm_base_url", "llm_model", "llm_timeout_seconds", "llm_attempts", "llm_retry_seconds", "llm_sizes_in_schema"),
     *("llm_price_prompt", "llm_price_completion"),
 )

@@ -136,7 +136,6 @@ LLM_SECONDS = Histogram("sager_llm_seconds", "Duration of one call, by prompt.",
 LLM_CIRCUIT = Gauge("sager_llm_circuit_state", "State of the circuit breaker: 0 closed, 1 half-open, 2 open.")
 LLM_OPENINGS = Counter("sager_llm_circuit_openings", "Openings of the circuit breaker.", ["outcome"])
 LLM_WAITING = Gauge("sager_llm_waiting", "Contrasts that wait for the LLM endpoint to recover.")
-GATED = Counter("sager_llm_gated", "Choices without an LLM call, because no proposal could follow from them.")
 REASONER_FAILURES = Counter("sager_reasoner_failures", "Contrasts without an answer of the reasoner.", ["action"])
 
 MAX_LABELS = 20

@@ -33,7 +33,7 @@ def test_a_burst_is_taken_no_faster_than_the_llm_answers(harness: Harness) -> No
             rankings.append(by_bytes(Ranking, ranking))
             selections.append(by_bytes(Selection, selection))
         harness.events.flush()
-        llm = {"reasoner": "llm", "llm_base_url": server.base_url, "gate": False, "in_flight": IN_FLIGHT}
+        llm = {"reasoner": "llm", "llm_base_url": server.base_url, "in_flight": IN_FLIGHT}
         harness.worker(**llm, metrics_port=port)
         harness.has_started("worker")
         asking = admin(harness.settings)

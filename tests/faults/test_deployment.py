@@ -127,7 +127,7 @@ def test_events_that_wait_for_the_first_worker(harness: Harness, model_seconds: 
         selections.append(by_bytes(Selection, selection))
     harness.events.flush()
     with threaded(OpenAiServer(always=Act(delay=model_seconds), keep=False)) as server:
-        llm = {"reasoner": "llm", "llm_base_url": server.base_url, "gate": False} if slow else {}
+        llm = {"reasoner": "llm", "llm_base_url": server.base_url} if slow else {}
         harness.materializer()
         with Load(harness.settings, per_second=8) as load:
             harness.worker(**llm)

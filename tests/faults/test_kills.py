@@ -114,7 +114,7 @@ def test_kill_9_with_llm_calls_in_flight(harness: Harness) -> None:
     rng, kills = random.Random(52), times(short=1, full=2)
     run = Run("kill -9 of the only worker, LLM calls in flight", BROKER, kills)
     with threaded(OpenAiServer(always=Act(delay=0.3), keep=False)) as server:
-        llm = {"reasoner": "llm", "llm_base_url": server.base_url, "llm_attempts": 2, "gate": False}
+        llm = {"reasoner": "llm", "llm_base_url": server.base_url, "llm_attempts": 2}
         harness.materializer()
         with Load(harness.settings, per_second=12) as load:
             worker = harness.worker(**llm)

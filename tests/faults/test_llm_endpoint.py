@@ -133,7 +133,7 @@ def test_troubles_lies_and_an_outage_with_rules_to_fall_back_on(harness: Harness
     harness.materializer()
     server = OpenAiServer()
     with threaded(server):
-        own = llm(server.base_url, gate=False)
+        own = llm(server.base_url)
         port = own["metrics_port"]
         harness.worker(**own)
         ask_while_it_is_troubled(harness, load, server, port)
@@ -203,7 +203,7 @@ def test_a_long_outage_is_waited_out_and_a_worker_that_waits_can_be_stopped(harn
     load = Load(harness)
     harness.materializer()
     with threaded(OpenAiServer()) as server:
-        own = llm(server.base_url, on_llm_failure="wait", llm_breaker_max_seconds=0.3, gate=False)
+        own = llm(server.base_url, on_llm_failure="wait", llm_breaker_max_seconds=0.3)
         port = own["metrics_port"]
         worker = harness.worker("w0", **own)
         diffs(harness, load.choose(12))

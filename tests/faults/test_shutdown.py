@@ -31,7 +31,6 @@ def with_calls(server: OpenAiServer, **more: Any) -> dict[str, Any]:
         "reasoner": "llm",
         "llm_base_url": server.base_url,
         "llm_attempts": 1,
-        "gate": False,
         "metrics_port": free_port(),
         **more,
     }

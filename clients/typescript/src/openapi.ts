@@ -1159,11 +1159,6 @@ export interface components {
             latency_ms: number;
             /** @description The reason why another reasoner answered. */
             fallback?: string | null;
-            /**
-             * @description True if the LLM call was skipped: there was nothing to judge.
-             * @default false
-             */
-            gated: boolean;
         };
         /** @description A rank request. */
         RankBody: {
@@ -1362,8 +1357,7 @@ export interface components {
              *       "prompt_tokens": 0,
              *       "completion_tokens": 0,
              *       "calls": 0,
-             *       "latency_ms": 0,
-             *       "gated": false
+             *       "latency_ms": 0
              *     }
              */
             reasoned_by: components["schemas"]["Provenance"];

@@ -33,7 +33,7 @@ CREATE TABLE ranking_facets (
 CREATE TABLE ranking_calls (
     user_id VARCHAR, event_id VARCHAR, part VARCHAR, domain VARCHAR, occurred_at TIMESTAMP, reasoner VARCHAR,
     model VARCHAR, prompt VARCHAR, prompt_hash VARCHAR, calls BIGINT, prompt_tokens BIGINT, completion_tokens BIGINT,
-    latency_ms BIGINT, fallback VARCHAR, gated BOOLEAN);
+    latency_ms BIGINT, fallback VARCHAR);
 
 -- Items that users took from rankings; a list from which the user took nothing has a row, too
 CREATE TABLE selections (
@@ -74,7 +74,7 @@ CREATE TABLE skill_diffs (
     user_id VARCHAR, domain VARCHAR, version BIGINT, base_version BIGINT, event_id VARCHAR, occurred_at TIMESTAMP,
     is_contrast BOOLEAN, evidence_event_id VARCHAR, evidence_item_id VARCHAR, reasoner VARCHAR, model VARCHAR,
     prompt VARCHAR, prompt_hash VARCHAR, prompt_tokens BIGINT, completion_tokens BIGINT, calls BIGINT,
-    latency_ms BIGINT, fallback VARCHAR, gated BOOLEAN, seeded BIGINT, reinforced BIGINT, discovered BIGINT,
+    latency_ms BIGINT, fallback VARCHAR, seeded BIGINT, reinforced BIGINT, discovered BIGINT,
     weakened BIGINT, removed BIGINT, evicted BIGINT, pinned BIGINT, unpinned BIGINT, by_person BIGINT, shifted BIGINT,
     faded BIGINT, refused BIGINT, statements BIGINT, analysis VARCHAR, frozen BOOLEAN, rolled_back_to BIGINT,
     rewritten BIGINT, chain VARCHAR, trigger VARCHAR, understood BOOLEAN, words VARCHAR, value DOUBLE, by_pattern VARCHAR,
@@ -143,7 +143,7 @@ CREATE TABLE skill_commands (
 CREATE TABLE card_diffs (
     user_id VARCHAR, version BIGINT, event_id VARCHAR, occurred_at TIMESTAMP, conversation_id VARCHAR, changes BIGINT,
     not_kept BIGINT, reasoner VARCHAR, model VARCHAR, prompt VARCHAR, prompt_hash VARCHAR, calls BIGINT,
-    prompt_tokens BIGINT, completion_tokens BIGINT, latency_ms BIGINT, fallback VARCHAR, gated BOOLEAN,
+    prompt_tokens BIGINT, completion_tokens BIGINT, latency_ms BIGINT, fallback VARCHAR,
     document VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT,
     PRIMARY KEY (user_id, version));
 

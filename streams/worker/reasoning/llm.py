@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from operators.evolve.llm import LlmReasoner
-from operators.evolve.proposals import GatedReasoner, Reasoner, without_model
+from operators.evolve.proposals import Reasoner, without_model
 from operators.language.correction_llm import LlmCorrectionReader
 from operators.language.extraction_llm import LlmExtractor
 from operators.rank.listwise import ListwiseRanker
@@ -44,11 +44,10 @@ class Models:
 
 
 def reasoner_of(settings: Settings) -> Reasoner:
-    """Return the configured reasoner: rules, or a model behind a gate."""
+    """Return the configured reasoner: rules, or a model."""
     if settings.reasoner is ReasonerName.RULES:
         return without_model(settings.evolve_mode)
-    reasoner = LlmReasoner(shared_client(settings), gate=output_gate(settings))
-    return GatedReasoner(reasoner, metrics.GATED.inc) if settings.gate else reasoner
+    return LlmReasoner(shared_client(settings), gate=output_gate(settings))
 
 
 def correction_reader(settings: Settings) -> LlmCorrectionReader | None:
