@@ -222,7 +222,7 @@ async def test_reasoner_and_ranker_share_one_client(server: OpenAiServer) -> Non
     one = settings(server, ranker=RankerName.LISTWISE)
     client = shared_client(one)
 
-    assert reasoner_of(one).inner.client is client  # type: ignore[attr-defined]
+    assert reasoner_of(one).client is client  # type: ignore[attr-defined]
     assert shared_client(settings(server)) is client
     assert shared_client(settings(server, llm_model="another")) is not client
     assert models_of(one).rank is not None
