@@ -75,8 +75,6 @@ EVOLVE, RANK = EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE), RankStep(privacy=P
 
 @dataclass
 class AnalyticsWorld:
-    """Everything that was sent, in order, by topic."""
-
     rankings: list[Ranking] = field(default_factory=list)
     selections: list[Selection] = field(default_factory=list)
     contrasts: list[Contrast] = field(default_factory=list)
@@ -85,7 +83,6 @@ class AnalyticsWorld:
     records: list[KafkaRecord] = field(default_factory=list)
 
     def fill(self, store: DuckDBStore) -> None:
-        """Everything into a file, as the materializer would write it, duplicates and all."""
         for start_at in range(0, len(self.records), 500):
             batch = ChangeSet()
             for record in self.records[start_at : start_at + 500]:
@@ -96,8 +93,6 @@ class AnalyticsWorld:
 
 @cache
 def build() -> AnalyticsWorld:
-    """The world; the same at every call, and to be left as it is."""
-
     def make(file: Path) -> None:
         file.write_bytes(pickle.dumps(_Builder().run(), pickle.HIGHEST_PROTOCOL))
 
@@ -252,7 +247,6 @@ class _Builder:
         return seal_record(ranking)
 
     def _nothing_suits(self, person: people.Person, turn: int, at: datetime, session: str) -> None:
-        """A list of which they take nothing; they are asked what they want instead, and some say so."""
         key, name = (str(person.user_id), str(person.domain)), f"{person.user_id}-{turn:02}-none"
         rng = random.Random(name)
         shown = people.candidates(person, self._items, rng, CANDIDATES)
@@ -284,7 +278,6 @@ class _Builder:
     def _talk(
         self, person: people.Person, turn: int, at: datetime, ranking: Ranking, taken: str, session: str | None
     ) -> None:
-        """What they say of what they took and of what they left, once they know it."""
         key, name = (str(person.user_id), str(person.domain)), f"{person.user_id}-{turn:02}"
         left = [item for item in ranking.candidates if item.item_id != taken]
         late = person.policy.only(early=False)
@@ -392,7 +385,6 @@ class _Builder:
         return self._world.skills[key]
 
     def _remember(self, key: tuple[str, str], item: ItemFacts, at: datetime, event_id: str) -> None:
-        """The user's memory, and what the items hear of it."""
         memory = add_taken(self._memories.get(key), *key, item, at, event_id)
         self._memories[key] = memory
         for item_id, taker in takers_of(touch_items(memory, item.item_id)):
@@ -418,7 +410,6 @@ class _Builder:
 
 
 def _judged(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> tuple[Judgement, ...]:
-    """What a model that proposes this said of each line."""
     verdicts = dict.fromkeys(proposal.reinforced, Verdict.SUPPORTS)
     verdicts |= dict.fromkeys(proposal.weakened, Verdict.CONTRADICTS)
     said = [(line.attribute_id, verdicts.get(line.attribute_id, Verdict.UNRELATED)) for line in skill.attributes]

@@ -58,7 +58,6 @@ class Browser:
             self.foreign.append(request.url)
 
     def page(self) -> Page:
-        """The browser's page."""
         return self.context.pages[0] if self.context.pages else self.context.new_page()
 
     def is_content(self) -> None:
@@ -120,7 +119,6 @@ def accessible(page: Page) -> None:
 
 
 def fits(page: Page) -> None:
-    """The page is not wider than the window."""
     assert page.evaluate(WIDER) <= 0, page.url
 
 

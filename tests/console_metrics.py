@@ -12,7 +12,6 @@ MANY = 13.0
 
 
 def worker(looks: int) -> str:
-    """What a worker tells at its nth look."""
     busy = MANY * (looks + (0.2 if looks % 3 else 0.5))
     lines = ["# TYPE sager_ready gauge", "sager_ready 1", "# TYPE sager_build_info gauge"]
     lines += ['sager_build_info{version="1.2.3"} 1']
@@ -34,7 +33,6 @@ def worker(looks: int) -> str:
 
 
 def materializer(looks: int) -> str:
-    """What a materializer tells."""
     lines = ["# TYPE sager_ready gauge", "sager_ready 1", "# TYPE sager_build_info gauge"]
     lines += ['sager_build_info{version="1.2.3"} 1', "# TYPE sager_materializer_snapshot_timestamp_seconds gauge"]
     lines += [f"sager_materializer_snapshot_timestamp_seconds {1.7e9 + looks}"]

@@ -24,30 +24,24 @@ SEED = 11
 
 @dataclass
 class World:
-    """A running deployment and its people."""
-
     local: LocalPipeline
 
     @property
     def url(self) -> str:
-        """Where the console is."""
         assert self.local.url is not None
         return self.local.url.replace("127.0.0.1", "localhost")
 
     @property
     def token(self) -> str:
-        """A token that may do everything."""
         assert self.local.token is not None
         return self.local.token
 
     def link(self) -> str:
-        """An address that signs in once."""
         link = self.local.link()
         assert link is not None
         return link.replace("127.0.0.1", "localhost")
 
     def versions(self, user: str) -> int:
-        """The newest version of the user's skill in the snapshot."""
         try:
             con = read.connect(self.local.settings)
         except MaterializerError:
@@ -60,7 +54,6 @@ class World:
 
 @contextmanager
 def console_world(folder: Path) -> Iterator[World]:
-    """The deployment, full of what people chose, as the snapshot has it."""
     settings = Settings(data_dir=folder, publish_seconds=0.5, batch_seconds=0.2, http_rate=10_000, http_burst=10_000)
     local = LocalPipeline(settings, http_port=free_port())
     try:

@@ -57,8 +57,6 @@ def settings_in(folder: Path, **more: Any) -> Settings:
 
 @dataclass(frozen=True)
 class Record:
-    """One record of the log."""
-
     topic: str
     partition: int
     offset: int
@@ -68,7 +66,6 @@ class Record:
 
     @property
     def timestamp(self) -> int:
-        """What a fetched record calls it."""
         return self.timestamp_ms
 
 
@@ -116,7 +113,6 @@ class FakeLog:
     def append(
         self, topic: str, partition: int, key: bytes | None, value: bytes | None, timestamp_ms: int | None = None
     ) -> Record:
-        """Take a record, as a broker does."""
         held = self.records[TP(topic, partition)]
         stamp = int(time.time() * 1_000) if timestamp_ms is None else timestamp_ms
         record = Record(topic, partition, len(held), key, value, stamp)
@@ -128,13 +124,11 @@ class FakeLog:
         return record
 
     def put(self, event: Any, *, partition: int | None = None, timestamp_ms: int | None = None) -> Record:
-        """Produce an event as an app does, on its owner's partition unless told otherwise."""
         topic = TOPICS[type(event).TOPIC]
         where = partition_of(topic.owner_of(event), self.settings.partitions) if partition is None else partition
         return self.append(topic.name(PREFIX), where, topic.key_of(event), encode(event), timestamp_ms)
 
     def put_all(self, events: Iterable[Any]) -> list[Record]:
-        """Produce events, in this order."""
         return [self.put(event) for event in events]
 
     def put_bytes(self, base: str, value: bytes, key: bytes | None = None, partition: int = 0) -> Record:
@@ -142,23 +136,19 @@ class FakeLog:
         return self.append(PREFIX + base, partition, key, value)
 
     def copy(self) -> "FakeLog":
-        """The same log once more, to go on with in another way."""
         other = FakeLog(self.settings)
         other.records.update({tp: list(held) for tp, held in self.records.items()})
         other.committed, other.generation, other.order = dict(self.committed), self.generation, list(self.order)
         return other
 
     async def more(self) -> None:
-        """Wait until a record is appended, or somebody is to look again."""
         await self._more.wait()
 
     def wake(self) -> None:
-        """Have everybody look again."""
         self._more.set()
         self._more = asyncio.Event()
 
     def of(self, base: str) -> list[Record]:
-        """A topic's records: each partition's in order."""
         return [record for p in range(self.settings.partitions) for record in self.records[TP(PREFIX + base, p)]]
 
     def values(self, model: type[ModelT]) -> list[ModelT]:
@@ -173,17 +163,14 @@ class FakeLog:
         return {key: decode(model, value) for key, value in held if key != ERASURE_KEY}
 
     def compacted(self, base: str) -> dict[bytes, bytes]:
-        """What compaction leaves of a topic, in bytes."""
         left = {record.key or b"": record.value for record in self.of(base)}
         return {key: value for key, value in left.items() if value is not None}
 
     @property
     def diffs(self) -> list[SkillDiff]:
-        """The log of truth, in the order in which it was appended."""
         return self.values(SkillDiff)
 
     def count(self) -> Counter[str]:
-        """How many records each topic has."""
         return Counter(record.topic.removeprefix(PREFIX) for record in self.order)
 
 
@@ -204,7 +191,6 @@ class FakeScanner:
         """Nothing to close."""
 
     def from_time(self, where: Sequence[TopicPartition], timestamp_ms: int) -> list[TopicPartition]:
-        """From the first record on that is not older."""
         found = []
         for each in where:
             held = self._log.records[TP(each.topic, each.partition)]
@@ -213,11 +199,9 @@ class FakeScanner:
         return found
 
     def end(self, where: TopicPartition) -> int:
-        """The offset behind the last record."""
         return len(self._log.records[TP(where.topic, where.partition)])
 
     def read(self, where: Sequence[TopicPartition]) -> Iterator["Scanned"]:
-        """All records from these offsets on."""
         for each in where:
             held = list(self._log.records[TP(each.topic, each.partition)])
             yield from (Scanned(record) for record in held[max(0, each.offset) :])
@@ -230,11 +214,9 @@ class Scanned:
         self._record = record
 
     def key(self) -> bytes | None:
-        """The key."""
         return self._record.key
 
     def value(self) -> bytes | None:
-        """The value."""
         return self._record.value
 
 
@@ -352,7 +334,6 @@ class FakeWorker:
 
     @property
     def tables(self) -> dict[str, dict[bytes, bytes]]:
-        """What its tables hold."""
         return {name: dict(table.data.items()) for name, table in self.parts.tables.by_name.items()}
 
     @property
@@ -370,11 +351,9 @@ class FakeWorker:
         return gate
 
     def is_behind(self, base: str) -> bool:
-        """Whether a record of this topic is not acknowledged yet."""
         return any(len(self.log.records[tp]) > done for tp, done in self.acked_to.items() if tp.topic == PREFIX + base)
 
     async def until(self, has_come: Callable[[], bool], what: str = "it") -> None:
-        """Let the worker work until this is so."""
         give_up = time.monotonic() + SECONDS
         while not has_come():
             self._check()
@@ -500,7 +479,6 @@ def read_by(parts: Worker) -> set[str]:
 
 
 def position(record: Record) -> Position:
-    """Where a record stands."""
     return Position(
         topic=record.topic, partition=record.partition, offset=record.offset, timestamp_ms=record.timestamp_ms
     )
@@ -557,7 +535,6 @@ class FakeDeployment:
         self._workers: list[FakeWorker] = []
 
     def worker(self, seed: int = 0, **how: Any) -> FakeWorker:
-        """One more worker; it is given all partitions."""
         worker = FakeWorker(self.log, seed, **how)
         self._workers.append(worker)
         return worker
@@ -585,6 +562,5 @@ class FakeDeployment:
         assert after > deaths, "it died after every effect that there is"
 
     async def close(self) -> None:
-        """End all workers."""
         for worker in self._workers:
             await worker.kill()

@@ -9,10 +9,8 @@ GOLDEN = {name.decode(): record for name, _, record in (line.partition(b" ") for
 
 
 def wire(name: str) -> bytes:
-    """Return the bytes of an example, such as `skills` or `after/selections.none-taken`."""
     return GOLDEN[name]
 
 
 def golden(name: str) -> Any:
-    """Return an example as plain data."""
     return json.loads(wire(name))

@@ -115,7 +115,6 @@ class OpenAiServer:
         return [body["messages"][-1]["content"] for body in self.bodies]
 
     def then(self, *acts: Act | Do) -> Self:
-        """What to do with the next requests, in this order."""
         self._queue.extend(act if isinstance(act, Act) else Act(act) for act in acts)
         return self
 

@@ -32,8 +32,6 @@ every_version = pytest.mark.parametrize("version", VERSIONS)
 
 
 class Container(NamedTuple):
-    """A container with its owner and pod."""
-
     owner: dict[str, Any]
     pod: dict[str, Any]
     raw: dict[str, Any]
@@ -211,7 +209,6 @@ def test_processes_share_the_settings_that_must_agree_in_the_chart(values: Path)
 
 
 def _given(container: Any, variable: str) -> Any:
-    """Return the source of a container's variable: a value or the key of a Secret."""
     return next((each for each in container.raw["env"] if each["name"] == variable), None)
 
 

@@ -54,7 +54,6 @@ def _alerts() -> Iterator[Alert]:
 
 
 def dashboards() -> dict[str, dict[str, Any]]:
-    """Return every committed dashboard by the name of its file."""
     return {
         file.stem: json.loads(file.read_text(encoding="utf-8"))
         for file in sorted((ROOT / "infra" / "grafana" / "dashboards").glob("*.json"))
@@ -62,7 +61,6 @@ def dashboards() -> dict[str, dict[str, Any]]:
 
 
 def panels(dashboard: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the panels without rows."""
     return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
 
 
@@ -125,7 +123,6 @@ def test_an_alert_has_a_threshold_line_tests_and_a_runbook(alert: Alert) -> None
 
 
 def coloured(panel: dict[str, Any]) -> Iterator[tuple[float, str, str]]:
-    """Yield each drawn limit with its comparison and the colour beyond it."""
     for below, step in pairwise(panel["fieldConfig"]["defaults"]["thresholds"]["steps"]):
         yield (step["value"], "<", below["color"]) if step["color"] == "green" else (step["value"], ">=", step["color"])
 

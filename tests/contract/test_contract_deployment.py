@@ -100,7 +100,6 @@ def test_no_secret_has_a_literal_value() -> None:
 
 
 def examples() -> dict[str, str]:
-    """Return the first value of each name in .env.example, commented lines included."""
     found: dict[str, str] = {}
     for line in EXAMPLE.read_text(encoding="utf-8").splitlines():
         if shown := re.fullmatch(r"(?:# )?([A-Z][A-Z0-9_]+)=(.*)", line):

@@ -88,7 +88,6 @@ def test_documented_variables_are_settings(file: Path) -> None:
 
 
 def exported() -> dict[str, str]:
-    """Return each metric's type by its name in Prometheus."""
     return {reference.name_of(metric): metric._type for _, metric in reference.exported()}
 
 
@@ -110,7 +109,6 @@ def test_documented_metrics_exist(file: Path) -> None:
 
 @cache
 def commands() -> dict[str, set[str]]:
-    """Return the commands of `sager` with their options."""
     found: dict[str, set[str]] = {}
 
     def walk(command: Any, path: str) -> None:

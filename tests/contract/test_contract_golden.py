@@ -89,8 +89,6 @@ def test_unknown_fields_are_ignored_at_every_level(name: str) -> None:
 
 
 class TestStory:
-    """Today's operators on recorded examples."""
-
     def test_the_log_folds_into_the_skill(self) -> None:
         """Invariant 1 across releases: if this fails, a rebuild from `skill-diffs` gives users other skills."""
         diff, skill = decode(SkillDiff, wire("skill-diffs")), decode(PolicySkill, wire("skills"))

@@ -24,7 +24,6 @@ LIBRARIES = {"contacts.py": {"phonenumbers", "stdnum"}, "numbered.py": {"stdnum"
 
 
 def files(*folders: str) -> list[Path]:
-    """The modules of these folders; a module is itself."""
     given = [ROOT / folder for folder in folders]
     return sorted(file for each in given for file in ([each] if each.suffix == ".py" else each.rglob("*.py")))
 
@@ -39,7 +38,6 @@ def tree(file: Path) -> ast.Module:
 
 
 def imports(file: Path) -> Iterator[str]:
-    """Full names of all modules that a file imports, also inside of functions."""
     for node in ast.walk(tree(file)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -63,14 +61,12 @@ def calls(file: Path) -> Iterator[tuple[str, ast.Call]]:
 
 
 def broken(folder: str, rule: Callable[[Path], object]) -> dict[str, object]:
-    """The files of a folder for which the rule returns anything, with what it returns."""
     found = {name(file): rule(file) for file in files(folder)}
     assert found
     return {file: wrong for file, wrong in found.items() if wrong}
 
 
 def impure(file: Path) -> list[str]:
-    """The calls that read a clock, randomness or the outside."""
     found = []
     for called, call in calls(file):
         scope, _, last = called.rpartition(".")
@@ -127,7 +123,6 @@ PRODUCT = ("schemas", "operators", "streams", "evaluation")
 
 
 def imports_by_module() -> dict[str, set[str]]:
-    """Each module with the modules that its `from ... import` statements name, also inside functions."""
     known = {
         name(file).removesuffix(".py").replace("/", ".").removesuffix(".__init__"): file for file in files(*PRODUCT)
     }
@@ -187,7 +182,6 @@ ALLOWED = {"evaluation/community.py": {"operators.learning.prior.observe"}}
 
 
 def ordered_operators(file: Path) -> set[str]:
-    """Return the operators of `ORDERED` that a file imports, from their module or from one inside it."""
     found = {
         f"{home}.{operator}"
         for home, operators in ORDERED.items()

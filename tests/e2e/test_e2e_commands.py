@@ -17,7 +17,6 @@ from tests.e2e.cli_user import BASE, ROOT, sager
 
 
 def commands(command: Any, name: str = "") -> Iterator[str]:
-    """The name of a command and of all its subcommands."""
     yield name
     for verb, each in getattr(command, "commands", {}).items():
         yield from commands(each, f"{name} {verb}".strip())
@@ -46,7 +45,6 @@ def test_a_wrong_command_line_exits_with_2(args):
 
 
 def failure(*args, env=None):
-    """The message of a command that fails as it should."""
     done = sager(*args, env=env)
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr

@@ -25,8 +25,6 @@ expect.set_options(timeout=WAIT_SECONDS * 1000)
 
 @dataclass
 class Board:
-    """A console over the analysts' world, and a browser that is signed in."""
-
     url: str
     browser: Browser
 
@@ -53,7 +51,6 @@ def board(browser, tmp_path_factory) -> Iterator[Board]:
 
 @pytest.fixture
 def page(board) -> Iterator[Page]:
-    """The browser's page on a desk; at the end, nothing was complained about."""
     opened = board.browser.page()
     opened.set_viewport_size({"width": 1280, "height": 860})
     opened.emulate_media(color_scheme="light", media="screen")

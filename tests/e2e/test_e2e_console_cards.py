@@ -29,7 +29,6 @@ LOG = "/card/log?user=ann"
 
 @pytest.fixture
 def served(tmp_path) -> Iterator[Served]:
-    """The console in front of two cards, one of somebody without a skill, and a worker."""
     tokens = Tokens(tmp_path)
     with Served(settings_of(tokens, duckdb=published_cards()), console=True) as running:
         running.api.cache._ready.set()

@@ -25,7 +25,6 @@ expect.set_options(timeout=WAIT_SECONDS * 1000)
 
 @pytest.fixture
 def page(browser: Browser):
-    """The browser's page on a desk; at the end, nothing was complained about."""
     opened = browser.page()
     opened.set_viewport_size({"width": 1200, "height": 760})
     opened.emulate_media(color_scheme="light", media="screen")
@@ -102,7 +101,6 @@ def test_all_pages_work_by_keyboard(playwright, world, tmp_path):
 
 
 def reach(page: Page, name: str) -> None:
-    """Tabs to what has this name, whose focus can be seen."""
     for _ in range(60):
         page.keyboard.press("Tab")
         focused = page.evaluate("document.activeElement.innerText ?? ''")

@@ -60,7 +60,6 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 
 
 def alone(*args: str, seconds: float, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run Python in a network namespace of its own."""
     return subprocess.run(
         ["unshare", "--map-root-user", "--net", sys.executable, "-c", ALONE, *args],
         env=env,

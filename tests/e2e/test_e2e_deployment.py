@@ -51,7 +51,6 @@ class Cluster:
         }
 
     def start(self, name: str, volume: str, secrets: dict[str, str]) -> "subprocess.Popen[bytes]":
-        """Start a container's command with its variables; `secrets` by the setting's name."""
         raw, data = self.containers[name], self.folder / volume
         data.mkdir(exist_ok=True)
         values = {
@@ -98,7 +97,6 @@ class Cluster:
 
 @contextmanager
 def running_cluster(cluster: Cluster, secrets: dict[str, str]) -> Iterator[dict[str, "subprocess.Popen[bytes]"]]:
-    """Run the Job, then start the other containers and wait until each is ready."""
     assert cluster.start("topics", "topics", secrets).wait(WAIT_SECONDS) == 0, cluster.log("topics")
     with ExitStack() as stack:
         processes = {}

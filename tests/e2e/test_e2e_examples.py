@@ -27,7 +27,6 @@ TASTE = "<taste>likes: film noir</taste>"
 
 
 def lines_of(example: Path) -> list[str]:
-    """The lines of code, without the text at the top."""
     code = example.read_text(encoding="utf-8")
     first = ast.parse(code).body[1].lineno - 1
     return [line for line in code.splitlines()[first:] if line.strip()]
@@ -49,7 +48,6 @@ def world() -> Iterator[World]:
 
 
 def run(example: Path, world: World, endpoint: OpenAiServer) -> str:
-    """What an example prints, with no other knowledge than its environment."""
     done = subprocess.run(
         [AGENTS / "bin" / "python", example],
         env={
@@ -102,7 +100,6 @@ NODE_REQUIRED = os.environ.get("SAGER_TEST_REQUIRE_NODE") == "1"
 
 
 def missing() -> str:
-    """What is not there for these tests, and how to have it."""
     if shutil.which("node") is None:
         return "there is no Node.js"
     return ", ".join(f"{file.relative_to(ROOT)}: {how}" for file, how in BUILT.items() if not file.exists())
@@ -119,7 +116,6 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 
 
 def node(up: Up, *args: str, cwd: Path = CLIENT) -> str:
-    """What Node prints; a failure is told with everything that it said."""
     done = subprocess.run(
         ["node", *args],
         cwd=cwd,

@@ -27,7 +27,6 @@ USER = "ann-of-the-marsh"
 
 
 def choose(up: Up, count: int, user: str = USER) -> list[str]:
-    """So many choices that the broker has accepted, by the ids of the contrasts that they make."""
     slate = [{**item, "metadata": {"genres": item["genres"]}} for item in list(items())[:10]]
     with EventProducer(up.env["SAGER_BOOTSTRAP"]) as events:
         made = []
@@ -44,7 +43,6 @@ def process_tree(pid: int) -> list[int]:
 
 
 def kept(up: Up, user: str = USER) -> list[str]:
-    """The user's selections that the journal holds, in the same way."""
     log = read(Settings(data_dir=up.data))
     assert log is not None
     return [
@@ -57,12 +55,10 @@ def kept(up: Up, user: str = USER) -> list[str]:
 
 
 def codecs(up: Up) -> set[int]:
-    """How the batches are compressed that apps and workers have sent, by the attributes that the broker gave out."""
     return {int.from_bytes(batch[21:23]) & 7 for _, batch in frames(up.data / "journal" / "log") if batch}
 
 
 def learned(up: Up, user: str = USER) -> list[str]:
-    """The contrasts that the user's versions rest on, in their order."""
     diffs = stored(up.data, user)[1]
     assert [diff.version for diff in diffs] == list(range(1, len(diffs) + 1))
     return [diff.evidence.event_id for diff in diffs]

@@ -23,13 +23,11 @@ pytestmark = pytest.mark.broker
 
 @pytest.fixture
 def env(settings: Settings) -> dict[str, str]:
-    """The variables of a deployment whose topics are there."""
     topics.ensure(settings)
     return {name: value for name, value in environment(settings).items() if name.startswith("SAGER_")}
 
 
 def put(settings: Settings, base: str, key: bytes, value: bytes, user: str = "ann") -> tuple[int, int]:
-    """Partition and offset of a record."""
     where: list[tuple[int, int]] = []
     producer = Producer(producer_config(settings))
     partition = partition_of(user, settings.partitions)
@@ -40,7 +38,6 @@ def put(settings: Settings, base: str, key: bytes, value: bytes, user: str = "an
 
 
 def refused(settings: Settings, value: bytes, reason: str = "invalid") -> str:
-    """The id of a dead letter whose original is on the topic of selections."""
     partition, offset = put(settings, "selections", b"ann", value)
     source = Position(topic=settings.topic("selections"), partition=partition, offset=offset, timestamp_ms=0)
     letter = DeadLetter(event_id=f"letter{offset}", occurred_at=NOW, stage="contrast", reason=reason,
@@ -111,7 +108,6 @@ def test_rebuild_finds_and_repairs_a_changed_skill(settings: Settings, env: dict
 
 @pytest.fixture
 def replay_env(settings: Settings) -> dict[str, str]:
-    """A deployment in which a user has chosen five times and pinned a line, and a worker has learned of it."""
     settings = settings.model_copy(update={"partitions": 1})
     topics.ensure(settings)
     live = LiveSide()
@@ -151,7 +147,6 @@ def test_replay_compares_both_sides_and_writes_rows(replay_env: dict[str, str], 
 
 
 def written_by_workers(settings, domain="films", users=8, keep=None):
-    """What the agent `prior` leaves in the changelog: every state of every profile, the old ones too."""
     topics.ensure(settings)
     producer = Producer(producer_config(settings))
     for number in range(users):

@@ -30,7 +30,6 @@ def folder(tmp_path_factory):
 
 
 def choose(env, user, round_, item_id="f4"):
-    """An app shows ten films, and its user takes one."""
     slate = [{**item, "metadata": {"genres": item["genres"]}} for item in list(items())[:10]]
     with EventProducer(env["SAGER_BOOTSTRAP"]) as events:
         ranking = events.ranking(user, "films", slate, ranking_id=f"r{round_}")
@@ -38,7 +37,6 @@ def choose(env, user, round_, item_id="f4"):
 
 
 def over_http(up):
-    """What the README's lines for a shell print, with the port and the folder of this `sager up`."""
     (lines,) = re.findall(r"^```bash\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     ours = lines.replace("localhost:8088", up.url.removeprefix("http://")).replace(".sager/", f"{up.data}/")
     done = subprocess.run(["bash", "-euc", ours], capture_output=True, text=True, check=True, timeout=WAIT_SECONDS)
@@ -126,7 +124,6 @@ def test_up_imports_learns_restarts_and_continues(folder):
 
 @pytest.fixture
 def alone(monkeypatch):
-    """No setting comes from the environment that the tests run in."""
     for name in ("SAGER_BOOTSTRAP", "SAGER_DATA_DIR", "SAGER_CONFIG", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     return monkeypatch
@@ -193,7 +190,6 @@ def test_a_crashing_child_is_restarted_four_times(alone, tmp_path, caplog):
 
 
 def died(local):
-    """The message of a child that is not started again; empty while none is."""
     try:
         local.check()
     except ChildDied as error:

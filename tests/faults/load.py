@@ -72,8 +72,6 @@ class Talk(_Background):
 
 
 class Load(_Background):
-    """Choices, recorded in `rankings` and `selections`."""
-
     def __init__(self, settings: Settings, per_second: float = 20.0, users: int = 24) -> None:
         super().__init__(settings, per_second, users)
         self.rankings: list[Ranking] = []
@@ -81,7 +79,6 @@ class Load(_Background):
 
     @property
     def choices(self) -> Counter[str]:
-        """How often each user has chosen."""
         return Counter(selection.user_id for selection in self.selections)
 
     def _produce(self, user: str, number: int) -> None:

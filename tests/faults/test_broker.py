@@ -33,7 +33,6 @@ ABSENT_SECONDS = 20.0
 
 @pytest.fixture
 def on(tmp_path: Path) -> Iterator[Callable[[int], tuple[Kafka, Harness]]]:
-    """A cluster of the test's own, of so many brokers, and a deployment on it with up to three replicas."""
     opened: list[Harness | Kafka] = []
 
     def start(brokers: int) -> tuple[Kafka, Harness]:
@@ -140,7 +139,6 @@ def impatient_watchdog(settings: Settings) -> Watchdog:
 
 
 def coordinator(settings: Settings, admin: AdminClient, turn: int) -> int:
-    """The broker through which the workers commit."""
     for _ in range(60):
         # A new client each time: one that knows another coordinator goes on asking that one.
         asking = topics.admin(settings)
@@ -151,7 +149,6 @@ def coordinator(settings: Settings, admin: AdminClient, turn: int) -> int:
 
 
 def leader(settings: Settings, admin: AdminClient, turn: int) -> int:
-    """The broker that leads a partition of the log."""
     where = TopicPartition(settings.topic(SkillDiff.TOPIC), turn % settings.partitions)
     return int(admin.list_topics(where.topic, timeout=10).topics[where.topic].partitions[where.partition].leader)
 

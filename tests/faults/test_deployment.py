@@ -34,7 +34,6 @@ WAITING = int(os.environ.get("SAGER_TEST_WAITING", "2000"))
 
 @pytest.fixture
 def kafka(tmp_path: Path) -> Iterator[Kafka]:
-    """A broker of the test's own, which it may kill."""
     if not APACHE:
         pytest.skip("the embedded broker keeps nothing: benchmarks/strikes.py kills `sager up` as a whole")
     with Kafka(log=tmp_path / "kafka.log", heap_mb=320) as running:
@@ -43,7 +42,6 @@ def kafka(tmp_path: Path) -> Iterator[Kafka]:
 
 @pytest.fixture
 def deployment(kafka: Kafka, tmp_path: Path) -> Iterator[Harness]:
-    """A deployment on that broker."""
     seconds = {"session_seconds": 6, "rebalance_seconds": 8, "publish_seconds": 0.5, "batch_seconds": 0.2}
     with Harness(Settings(bootstrap=kafka.bootstrap, data_dir=tmp_path / "data", **seconds)) as running:
         yield running

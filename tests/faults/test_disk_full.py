@@ -37,12 +37,9 @@ ROOM_BYTES, SPARE_BYTES = 512 * 1024 * 1024, 128 * 1024
 
 @dataclass
 class SmallDisk:
-    """A mounted file system of its own."""
-
     path: Path
 
     def fill_up(self, spare: int = SPARE_BYTES) -> None:
-        """Leave little room beyond the room in use."""
         self._resize(shutil.disk_usage(self.path).used + spare)
 
     def make_room(self) -> None:
@@ -68,7 +65,6 @@ def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 def choose(harness: Harness, first: int, count: int) -> None:
-    """So many choices."""
     for number in range(first, first + count):
         shown = slate(number)
         harness.events.selection(harness.events.ranking(f"user-{number % 40}", "films", shown), shown[0]["item_id"])
@@ -76,7 +72,6 @@ def choose(harness: Harness, first: int, count: int) -> None:
 
 
 def diffs_in(settings: Settings) -> int:
-    """How many the published snapshot has."""
     if not settings.duckdb_file.exists():
         return 0
     with read.connect(settings) as con:
@@ -109,7 +104,6 @@ def assert_told(log: Path, why: str) -> None:
 
 
 def limit_files(process: subprocess.Popen[bytes], size: int) -> None:
-    """No file of this process may grow beyond so many bytes from now on."""
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
@@ -188,7 +182,6 @@ def test_a_live_file_that_cannot_be_written_is_not_waited_for(small_disk: SmallD
 
 
 def write_until_full(store: DuckDBStore) -> None:
-    """Commit small batches until one fails."""
     for number in range(100_000):
         store.write(ChangeSet(), {("topic", each): Progress(number, "id") for each in range(500)})
 

@@ -48,7 +48,6 @@ def a_choice(user: str, number: int, at: datetime, of: list[dict[str, Any]] | No
 
 
 def said(user: str, number: int, at: datetime) -> list[Any]:
-    """A signal, a correction, and a list of which nothing is taken."""
     whose = {"user_id": user, "domain": "films"}
     unwanted = {"stance": "avoids", "dimension": "genre", "value": f"genre {number}"}
     ranking, selection = a_choice(user, 100 + number, at)
@@ -61,12 +60,10 @@ def said(user: str, number: int, at: datetime) -> list[Any]:
 
 
 def told(user: str, number: int) -> set[str]:
-    """The ids of what versions answer of it."""
     return {f"f-{user}-{number}", f"w-{user}-{number}", abstention_id(user, f"{user}-{100 + number}")}
 
 
 def produce(harness: Harness, event: Any, stamp_ms: int = 0, key: bytes | None = None) -> None:
-    """Any event, on its owner's partition; `stamp_ms` 0 is the client's clock."""
     owner = event.items[0].item_id if isinstance(event, ItemUpdate) else getattr(event, "user_id", None)
     where = {} if owner is None else {"partition": partition_of(owner, harness.settings.partitions)}
     key = event.item.item_id.encode() if isinstance(event, Item) else key

@@ -196,7 +196,6 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def put(harness: Harness, topic: str, user: str, key: bytes, value: Model) -> Position:
-    """Produce a record on the user's partition; where it stands."""
     told: list[Any] = []
     partition = partition_of(user, harness.settings.partitions)
     name = harness.settings.topic(topic)

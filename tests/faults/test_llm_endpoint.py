@@ -34,14 +34,11 @@ HOSTILE = (
 
 
 class Load:
-    """Choices, in the order in which they were made, and what the chosen items really are."""
-
     def __init__(self, harness: Harness) -> None:
         self._harness = harness
         self.chosen: dict[str, Any] = {}
 
     def choose(self, times: int, *, users: int = USERS, hostile: bool = False) -> int:
-        """So many more selections, by users in turn; how many there are by now."""
         for number in range(len(self.chosen), len(self.chosen) + times):
             shown = slate(number)
             instruction = ""
@@ -86,17 +83,14 @@ def llm(url: str, **more: Any) -> dict[str, Any]:
 
 
 def watch(harness: Harness, done: Callable[[], bool], what: str) -> None:
-    """Wait for something that the metrics or the endpoint tell."""
     until(done, what, harness.logs)
 
 
 def diffs(harness: Harness, number: int) -> list[SkillDiff]:
-    """All diffs, once there are so many different ones."""
     return harness.until(lambda out: len(out.diffs) >= number, f"{number} diffs").diffs
 
 
 def ranking_of(harness: Harness) -> dict[str, str]:
-    """Which ranking each contrast, and so each diff, answers."""
     return {contrast.event_id: contrast.ranking_id for contrast in harness.outputs.values(Contrast)}
 
 

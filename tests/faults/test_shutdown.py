@@ -37,7 +37,6 @@ def with_calls(server: OpenAiServer, **more: Any) -> dict[str, Any]:
 
 
 def asked_to_end(process: subprocess.Popen[bytes], port: int) -> None:
-    """Send SIGTERM, and wait until the process says that it ends."""
     process.send_signal(signal.SIGTERM)
     until(lambda: "shutting down" in why_not(port) or process.poll() is not None, "it to say that it shuts down")
     assert process.poll() is None, f"it ended with {process.returncode} before it said so"
@@ -194,7 +193,6 @@ def live_file(harness: Harness) -> Path:
 
 
 def committed(path: Path) -> dict[str, Any]:
-    """The offsets and the number of diffs in a file that nobody writes."""
     with duckdb.connect(str(path), read_only=True) as con:
         offsets = con.execute("SELECT * FROM sink_offsets ORDER BY ALL").fetchall()
         [(rows,)] = con.execute("SELECT count(*) FROM skill_diffs").fetchall()

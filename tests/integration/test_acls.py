@@ -58,7 +58,6 @@ class Tenants:
     neighbour: Settings
 
     def as_role(self, role: str, settings: Settings | None = None) -> Settings:
-        """The settings with which a role comes."""
         return Settings(**{**(settings or self.harness.settings).model_dump(exclude_unset=True), **self.user(role)})
 
     def user(self, role: str) -> dict[str, Any]:
@@ -113,7 +112,6 @@ def tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
 
 
 def create(client: AdminClient, principal: str, wanted: Iterable[Grant]) -> None:
-    """Create these rules on the brokers."""
     names = {operation.name.replace("_", "").lower(): operation for operation in AclOperation}
     rules = [
         AclBinding(
@@ -132,7 +130,6 @@ def create(client: AdminClient, principal: str, wanted: Iterable[Grant]) -> None
 
 
 def sager(settings: Settings, *words: str) -> Result:
-    """The command line, as somebody with these settings runs it."""
     return CliRunner().invoke(app, [*words], env={**environment(settings), "COLUMNS": "200"})
 
 
@@ -151,7 +148,6 @@ def written(settings: Settings, base: str) -> str:
 
 
 def read(settings: Settings, base: str) -> str:
-    """What comes of reading a topic from its beginning: done, also where it is empty, or the name of Kafka's error."""
     name = settings.topic(base)
     consumer = Consumer(client_config(settings, **no_group("scan"), **{"enable.partition.eof": True}))
     try:

@@ -38,7 +38,6 @@ SECONDS = 60.0
 
 
 def put(settings: Settings, user: str, version: int, text: str | None = "likes: noir") -> None:
-    """A slim skill, as the worker writes it; without a text its tombstone."""
     value = None
     if text is not None:
         skill = {
@@ -58,7 +57,6 @@ def put(settings: Settings, user: str, version: int, text: str | None = "likes: 
 
 
 def until(done: Callable[[], bool]) -> None:
-    """Wait until something is so."""
     give_up = time.monotonic() + SECONDS
     while not done():
         assert time.monotonic() < give_up, f"waited for {SECONDS:.0f} s"
@@ -66,14 +64,12 @@ def until(done: Callable[[], bool]) -> None:
 
 
 def cause(events: EventProducer) -> str:
-    """Why events are not delivered."""
     with pytest.raises(NotDelivered) as reported:
         events.flush(0.2)
     return reported.value.cause
 
 
 def crash(broker: EmbeddedBroker) -> None:
-    """End it without a good-bye, and with all that it held."""
     assert broker._process is not None
     broker._process.kill()
     broker.stop()
@@ -81,7 +77,6 @@ def crash(broker: EmbeddedBroker) -> None:
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[tuple[EmbeddedBroker, Settings]]:
-    """A broker that a test may restart, with the topics of a deployment."""
     with EmbeddedBroker(tmp_path / "broker.log") as broker:
         settings = Settings(bootstrap=broker.bootstrap, embedded=True, data_dir=tmp_path)
         topics.ensure(settings)
@@ -206,7 +201,6 @@ LINES = re.compile(r"^(\w+): (.+)\n  without: (.+)\n  with:    (.+)$", re.MULTIL
 
 
 def run(example: Path, harness: Harness) -> str:
-    """What an example prints, with no other knowledge of the deployment than its environment."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SAGER_")}
     done = subprocess.run(
         [sys.executable, str(example)],

@@ -22,7 +22,6 @@ SHOWN: list[dict[str, Any]] = [
 
 
 def said(user: str, turn: int, text: str = "", **more: Any) -> Utterance:
-    """A turn of somebody's only conversation."""
     return Utterance(
         event_id=f"{user}-{turn}",
         occurred_at=datetime.now(UTC),
@@ -35,7 +34,6 @@ def said(user: str, turn: int, text: str = "", **more: Any) -> Utterance:
 
 
 def lines(out: Outputs, user: str = "ann") -> tuple[CardLine, ...]:
-    """What is on somebody's card, as compaction leaves it."""
     raw = out.newest(Card).get(user.encode())
     return () if raw is None else decode(Card, raw).lines
 
@@ -46,12 +44,10 @@ def values(out: Outputs, user: str = "ann") -> set[tuple[Stance, str]]:
 
 
 def is_told(out: Outputs, word: str, user: str = "ann") -> bool:
-    """Whether a line is about this."""
     return any(word in value for _, value in values(out, user))
 
 
 def assert_the_log_folds_to_the_card(out: Outputs) -> None:
-    """Each version is in the log, and they fold to the card, byte for byte."""
     left = [decode(CardDiff, raw) for raw in out.newest(CardDiff).values() if raw is not None]
     folded = fold_cards(sorted(left, key=lambda diff: diff.version))
     assert {user.encode(): encode(card) for user, card in folded.items()} == {

@@ -24,8 +24,6 @@ EVERY = 10
 
 
 class Extended:
-    """The guide's module, and a deployment that it extends."""
-
     def __init__(self, harness: Harness, folder: Path) -> None:
         [code] = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
         (folder / "changes.py").write_text(code.replace("interval=60", "interval=0.2"), encoding="utf-8")
@@ -35,14 +33,12 @@ class Extended:
         self._rankings = 0
 
     def command(self, app: str, *args: str) -> subprocess.Popen[str]:
-        """Start one of Faust's commands."""
         command = [sys.executable, "-P", "-m", "faust", "-A", app, *args]
         return subprocess.Popen(
             command, env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
 
     def worker(self) -> subprocess.Popen[bytes]:
-        """Start `faust worker`."""
         command = [sys.executable, "-P", "-m", "faust", "-A", "changes", "worker", "-l", "info"]
         with open_log(self._log) as log:
             started = subprocess.Popen(command, env=self._environment, stdout=log, stderr=log)
@@ -50,11 +46,9 @@ class Extended:
         return started
 
     def logged(self, text: str) -> bool:
-        """Whether a worker has logged this."""
         return text in self._log.read_text(errors="replace")
 
     def choose(self, times: int) -> None:
-        """Let Ann choose: each choice is a version of her skill."""
         for _ in range(times):
             shown = slate(self._rankings)
             self.harness.events.selection(self.harness.events.ranking("ann", "films", shown), shown[0]["item_id"])
@@ -63,8 +57,6 @@ class Extended:
 
 
 class Reports:
-    """The records of the guide's own topic."""
-
     def __init__(self, harness: Harness) -> None:
         settings, self.found = harness.settings, list[Any]()
         self._consumer = Consumer(client_config(settings, **no_group("reports")))
@@ -72,7 +64,6 @@ class Reports:
         self._consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
 
     def read(self) -> list[bytes]:
-        """All that has come so far."""
         while (message := self._consumer.poll(0.1)) is not None:
             if message.error() is None:
                 self.found.append(message.value())
@@ -80,7 +71,6 @@ class Reports:
 
 
 def output(command: subprocess.Popen[str]) -> str:
-    """What a command prints; it must succeed."""
     printed, _ = command.communicate(timeout=120)
     assert command.returncode == 0, printed
     return printed

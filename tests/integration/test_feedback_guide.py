@@ -27,7 +27,6 @@ def run(code: str) -> dict[str, Any]:
 
 @pytest.fixture
 def deployment(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
-    """What an app finds by its environment alone."""
     monkeypatch.setenv("SAGER_BOOTSTRAP", harness.settings.bootstrap)
     monkeypatch.setenv("SAGER_PREFIX", harness.settings.prefix)
     monkeypatch.setenv("SAGER_PARTITIONS", str(harness.settings.partitions))
@@ -86,7 +85,6 @@ def heard(diffs: list[SkillDiff]) -> list[str]:
 
 
 def stated(diffs: list[SkillDiff]) -> dict[str, str]:
-    """The items that somebody said something of, and how they stand to them."""
     return {
         str(change.statement.item_id): change.statement.stance.value
         for diff in diffs

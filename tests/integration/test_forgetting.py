@@ -52,7 +52,6 @@ def worker(harness: Harness, url: str, **more: Any) -> Any:
 
 
 def world(harness: Harness, url: str, **more: Any) -> Any:
-    """Ann and two others take the same films; she says more than they do, and some of it is refused. The worker."""
     running = worker(harness, url, **more)
     harness.materializer()
     for user in (ANN, "bob", "cem"):
@@ -75,7 +74,6 @@ def world(harness: Harness, url: str, **more: Any) -> Any:
 
 
 def tell(harness: Harness) -> None:
-    """Ann wants no waltzes, hides a film, and takes nothing of a list."""
     unwanted = {"stance": "avoids", "dimension": "music", "value": SAID}
     harness.events.correct(ANN, "films", f"no {SAID}, please", directives=[unwanted], session_id="quokka session")
     hidden = {"item_id": "tape", "title": "A Tape", "metadata": {}}
@@ -86,7 +84,6 @@ def tell(harness: Harness) -> None:
 
 
 def chat(harness: Harness) -> None:
-    """Ann says what she likes, which goes on her card; and something more, which waits for her next words."""
     harness.events.utterance(ANN, "breakfast", 0, f"I love {TALKED}.", language="en", ends=True)
     harness.events.utterance(ANN, "outdoors", 0, WAITS, language="en")
     harness.events.flush()
@@ -98,7 +95,6 @@ def chat(harness: Harness) -> None:
 
 
 def kept(harness: Harness) -> dict[tuple[str, bytes], bytes]:
-    """What compaction leaves of the compacted topics."""
     found = {
         (base, message.key()): message.value()
         for base, records in harness.outputs.records.items()
@@ -109,7 +105,6 @@ def kept(harness: Harness) -> dict[tuple[str, bytes], bytes]:
 
 
 def traces(harness: Harness) -> list[str]:
-    """Where something of her is left, of the stores that are not bound to a retention."""
     pattern = re.compile(b"|".join(re.escape(trace.encode()) for trace in TRACES))
     found = [f"{base} {key!r}" for (base, key), value in kept(harness).items() if pattern.search(key + value)]
     folder = harness.settings.data_dir

@@ -128,7 +128,6 @@ def test_no_command_shows_records_of_an_erased_user(harness: Harness, tmp_path: 
 
 
 def place(harness: Harness, base: str, user: str, value: bytes, key: bytes | None = None) -> None:
-    """A record as an app or a worker leaves it: on the user's partition."""
     partition = partition_of(user, harness.settings.partitions)
     harness.raw.produce(harness.settings.topic(base), value, key or user.encode(), partition)
     assert harness.raw.flush(20) == 0

@@ -24,7 +24,6 @@ from tests.waiting import ask, is_ready, metric, until, why_not
 
 @pytest.fixture
 def served(tmp_path: Path) -> tuple[MaterializerHealth, list[float], int]:
-    """A materializer's health on a port, with its clock."""
     now, port = [0.0], free_port()
     health = MaterializerHealth(lambda: now[0])
     serve(Settings(metrics_port=port, data_dir=tmp_path), health)

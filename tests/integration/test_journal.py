@@ -129,14 +129,12 @@ class Kept:
         self._broker.stop()
 
     def kept(self, partition: Partition = ITEMS) -> list[bytes | None]:
-        """The values that the journal holds now."""
         log = read(self.settings)
         assert log is not None
         return [record.value for record in log.records.get(partition, [])]
 
 
 def send(producer: Producer, value: bytes, partition: Partition = ITEMS) -> int:
-    """Send a record, and return its offset once it is acknowledged."""
     offsets: list[int] = []
     topic, number = partition
     producer.produce(topic, value, value, number, on_delivery=lambda error, record: offsets.append(record.offset()))

@@ -22,7 +22,6 @@ ROUNDS = 6
 
 
 def list_of(number: int) -> list[dict[str, Any]]:
-    """Six films, one of each first genre."""
     return [film(6 * number + place) for place in range(6)]
 
 
@@ -39,7 +38,6 @@ async def called(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 async def until(client: Client, tool: str, done: Any, **arguments: Any) -> dict[str, Any]:
-    """A tool's answer once it is as it should be; the snapshot is some seconds old, and empty at first."""
     give_up = time.monotonic() + WAIT_SECONDS
     while True:
         result = await client.call_tool(tool, arguments)

@@ -36,13 +36,11 @@ EVERYTHING = LetterFilter(since_ms=1)
 
 
 def same_slot(count: int) -> list[str]:
-    """Ids of rankings that share a user's slot."""
     first = slot_of("r0")
     return [name for number in range(200) if slot_of(name := f"r{number}") == first][:count]
 
 
 def choose(harness: Harness, users: int, rounds: int = 1, start: int = 0) -> int:
-    """Let so many users choose; how many choices that is."""
     for number in range(start, start + rounds):
         for user in range(users):
             shown = slate(31 * user + number)
@@ -53,7 +51,6 @@ def choose(harness: Harness, users: int, rounds: int = 1, start: int = 0) -> int
 
 
 def put(harness: Harness, base: str, value: bytes | None, key: bytes | None, partition: int = 0, **more: Any) -> int:
-    """Produce a record as it is; its offset."""
     offsets: list[int] = []
     harness.raw.produce(
         harness.settings.topic(base), value, key, partition,
@@ -79,7 +76,6 @@ def records(harness: Harness, base: str) -> list[Any]:
 
 
 def headers(messages: Iterable[Any]) -> list[str]:
-    """The dead letters of which these are replays."""
     return [value.decode() for m in messages for name, value in m.headers() or [] if name == REPLAY_OF]
 
 
@@ -245,7 +241,6 @@ def examined(settings: Settings) -> dict[str, list[DoctorFinding]]:
 
 
 def until(harness: Harness, check: str, right: Callable[[DoctorFinding], bool]) -> DoctorFinding:
-    """Examine until one check finds what it should."""
     give_up = time.monotonic() + WAIT_SECONDS
     while not right(found := examined(harness.settings)[check][0]):
         assert time.monotonic() < give_up, f"{found}\n{harness.logs()}"

@@ -14,7 +14,6 @@ USERS = 12
 
 
 def play_made_up(harness: Harness) -> tuple[int, int]:
-    """Play made-up films: how many interactions and selections were sent."""
     for number in range(120):
         harness.events.interaction(f"user-{number % USERS}", "films", film(number))
     harness.events.flush()

@@ -62,7 +62,6 @@ class Log:
         self.live = DuckDBStore(settings.data_dir / "live.duckdb", settings.prefix)
 
     def write(self, user: str, *chosen: str) -> None:
-        """A version for each choice of an item with this fact; with the first one they say something."""
         said = statement(Stance.AVOIDS, "preference:genre:horror", "horror", 1)
         skill, log = initial_skill(user, DOMAIN, (an_attribute(),), a_command(user_id=user)), list[SkillDiff]()
         for text in chosen:
@@ -132,7 +131,6 @@ def life(user: str, other: str) -> list[Any]:
 
 
 def refused(user: str) -> list[tuple[bytes, bytes]]:
-    """What names a user in one way or another."""
     return [(user.encode(), b"no json"), (b"", to_json({"user_id": user})), (b"", b"[" + to_json(user) + b", broken")]
 
 

@@ -21,7 +21,6 @@ BY_COMMAND = {"global-skills", "weight-commands", "weights", "outcomes", "skill-
 
 
 def run(harness: Harness) -> None:
-    """Three users take films and say what they think; one of them is forgotten."""
     events = harness.events
     harness.worker(graph_flush_seconds=0)
     for user in ("ann", "bob", "cem"):
@@ -48,7 +47,6 @@ def run(harness: Harness) -> None:
 
 
 def read_plainly(settings: Settings) -> dict[str, list[bytes | None]]:
-    """All values by topic, read with nothing but a bootstrap server."""
     consumer = Consumer(
         {"bootstrap.servers": settings.bootstrap, "group.id": "any", "enable.partition.eof": True, "log_level": 2}
     )

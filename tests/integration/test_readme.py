@@ -28,7 +28,6 @@ def run(code: str) -> dict[str, Any]:
 
 @pytest.fixture
 def deployment(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
-    """What an app finds by its environment alone."""
     monkeypatch.setenv("SAGER_BOOTSTRAP", harness.settings.bootstrap)
     monkeypatch.setenv("SAGER_PREFIX", harness.settings.prefix)
     monkeypatch.setenv("SAGER_PARTITIONS", str(harness.settings.partitions))

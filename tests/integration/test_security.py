@@ -53,7 +53,6 @@ class Cluster:
     """The certificate of an authority that has signed nothing here."""
 
     def user(self, **more: Any) -> dict[str, Any]:
-        """Settings of a client with a password."""
         return {
             "bootstrap": self.kafka.secured,
             "kafka_security_protocol": "SASL_SSL",
@@ -112,7 +111,6 @@ def sager(*args: str, settings: Settings) -> subprocess.CompletedProcess[str]:
 
 
 def fausts_client(settings: Settings) -> AIOKafkaClient:
-    """A client with the credentials that Faust makes of a worker's."""
     shown = credentials_to_aiokafka_auth(credentials(settings))
     return AIOKafkaClient(bootstrap_servers=settings.bootstrap, **shown)
 

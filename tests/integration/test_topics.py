@@ -30,7 +30,6 @@ STARTERS = (["worker"], ["topics", "--create"])
 
 
 def run(args: list[str], settings: Settings) -> subprocess.CompletedProcess[str]:
-    """As a user does, in a terminal wide enough for a message on one line."""
     return subprocess.run(
         [sys.executable, "-P", "-m", "streams.cli", *args],
         capture_output=True,

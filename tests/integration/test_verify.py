@@ -80,7 +80,6 @@ class World:
         self.send(user, skill, a_command(user_id=user, domain=DOMAIN))
 
     def card(self, user: str) -> tuple[list[CardDiff], Card]:
-        """A sealed card of three versions."""
         log = []
         for version, value in enumerate(("noir", "saga", "tofu"), 1):
             line = a_line(value, words=f"I like {value}", since=a_time(1), confirmed_at=a_time(1))
@@ -105,7 +104,6 @@ class World:
         self.send(user, self.receipts[user])
 
     def remove(self, user: str) -> None:
-        """Tombstones for everything learned about a person."""
         for number in range(1, len(self.versions[user]) + 1):
             self.put(user, LOG, diff_key(user, DOMAIN, number), None)
         for base in (SLIM, SKILL):
@@ -124,7 +122,6 @@ class World:
         self.outbox.flush(30, "records")
 
     def found(self, **more: Any) -> set[tuple[str, str]]:
-        """Kind and user of each finding."""
         self.flush()
         return {(each.kind.value, each.user_id) for each in verify(self.settings, **more).findings}
 

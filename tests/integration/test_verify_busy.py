@@ -42,7 +42,6 @@ def change_card(harness: Harness, user: str, action: CardAction) -> None:
 
 
 def choose_and_talk(harness: Harness) -> None:
-    """Everyone chooses twice; four people chat, buy something and say what they do not want."""
     events = harness.events
     for number in range(2):
         for user in (*USERS, *TALKING):

@@ -28,7 +28,6 @@ def pem(tmp_path_factory: pytest.TempPathFactory) -> Secured:
 
 
 def certified(pem: Secured, **more: Any) -> dict[str, Any]:
-    """Settings of a client certificate."""
     files = {"kafka_ssl_ca": pem.ca, "kafka_ssl_certificate": pem.certificate, "kafka_ssl_key": pem.key}
     return {"kafka_security_protocol": "SSL", **files, "kafka_ssl_key_password": pem.key_password, **more}
 

@@ -175,7 +175,6 @@ def slim(version: int = 1, text: str = "likes: sf", user: str = "ann") -> SlimSk
 
 
 def receipt(user: str, until: datetime = NOON + timedelta(hours=1), **scope: Any) -> Receipt:
-    """A receipt for all of a user, or of a domain or line."""
     request = ForgetRequest(event_id="r", occurred_at=until, user_id=user, actor="advocate", **scope)
     empty = Receipt(event_id="r", occurred_at=until, subject=subject_digest(user))
     return with_scope(empty, request, ErasedScope(event_id="r", until=until, actor="advocate", done=True))
@@ -236,7 +235,6 @@ def gone(said: Statement, kind: StatementChangeKind) -> StatementChange:
 
 
 def heard(version: int, what: str, **more: Any) -> SkillDiff:
-    """A version that answers no choice."""
     told = {name: more.pop(name) for name in ("words", "value", "understood", "by_pattern") if name in more}
     given = OF_EVE | {"event_id": f"e{version}", "occurred_at": at(version), "base_version": version - 1}
     given |= {"version": version, "is_contrast": False, "evidence": Evidence(event_id=f"e{version}")}
@@ -244,7 +242,6 @@ def heard(version: int, what: str, **more: Any) -> SkillDiff:
 
 
 def eves_log() -> list[SkillDiff]:
-    """A choice; words that change what she likes; a bad rating; words that nobody understands."""
     shifted = SkillChange(
         kind=SkillChangeKind.SHIFTED,
         attribute_id=SF,
@@ -321,7 +318,6 @@ ASKED = ClarifyingQuestion(
 
 
 def fitted(ranking_id: str = "r1", nothing: float = 0.25, *, asks: bool = True) -> Ranking:
-    """A ranking for Eve that says how well it suits."""
     fit = Fit(
         chances=(0.75, 0.02),
         nothing=nothing,

@@ -28,7 +28,6 @@ STRAYS = (".wal", ".wal.recovery", ".wal.checkpoint")
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    """A deployment's folder with a snapshot, which is also where the command is run."""
     shutil.copy(published(), tmp_path / "sager.duckdb")
     monkeypatch.setenv("SAGER_DUCKDB", str(tmp_path / "sager.duckdb"))
     monkeypatch.chdir(tmp_path)

@@ -43,7 +43,6 @@ STEP = EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE)
 
 
 def a_choice(also: tuple[str, ...] = ("b",)) -> tuple[Ranking, Contrast]:
-    """A list of four, of which item `a` and `also` were taken."""
     ranking = a_ranking("r1", "abcd")
     contrast = Contrast(
         event_id="c1", ranking_id="r1", instruction="", chosen_rank=1, chosen=item_facts("a", NOIR, title="Laura"),
@@ -59,13 +58,11 @@ def held() -> PolicySkill:
 
 
 def seeded(diff: SkillDiff | None) -> SkillDiff:
-    """The first version in a log."""
     assert diff is not None
     return diff.model_copy(update={"seed": held().attributes})
 
 
 def told(store: DuckDBStore, *events: Event) -> LineStep:
-    """The newest step in the history of the line `noir`, once these events are stored."""
     write(store, *events)
     found = explain(store._db, USER, DOMAIN, id_of(NOIR), DEFAULT_GATE, NOW)
     assert isinstance(found, LineHistory)

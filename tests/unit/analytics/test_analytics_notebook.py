@@ -26,7 +26,6 @@ def notebook() -> ModuleType:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, file: Path) -> Mapping[str, Any]:
-    """What the cells define; a cell that fails raises."""
     monkeypatch.setenv("SAGER_DUCKDB", str(file))
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.setattr("sys.argv", ["questions"])

@@ -47,13 +47,11 @@ def naive(moment):
 
 
 def skills_at(world, moment):
-    """The fold of the log up to a moment: lines with their tiers by user and domain."""
     skills = fold(diff for diff in world.diffs if naive(diff.occurred_at) <= moment)
     return {key: {line.attribute_id: str(line.tier) for line in skill.attributes} for key, skill in skills.items()}
 
 
 def answered(world):
-    """The selected item's place by ranking, with the ranking."""
     shown = {ranking.ranking_id: ranking for ranking in world.rankings}
     return {
         s.ranking_id: (shown[s.ranking_id], [c.item_id for c in shown[s.ranking_id].candidates].index(s.item_id) + 1)

@@ -45,7 +45,6 @@ def naive(moment: datetime | None) -> datetime | None:
 
 
 def of(said: Statement) -> tuple[Any, ...]:
-    """A statement as DuckDB has it."""
     bound = said.bound
     return (
         said.statement_id, said.stance.value, said.dimension, said.value, said.over, said.item_id,

@@ -43,7 +43,6 @@ def heard(card: Card | None, *findings: PreferenceFinding, others: int = 0, at: 
 
 
 def after(*chunks: PreferenceFinding | list[PreferenceFinding], card: Card | None = None) -> Card:
-    """The card after these chunks, one finding or several each."""
     for chunk in chunks:
         diff = heard(card, *(chunk if isinstance(chunk, list) else [chunk]))
         card = card if diff is None else apply_diff(card, diff)

@@ -33,7 +33,6 @@ def events():
 
 
 def asking(ranking: Ranking) -> Ranking:
-    """The ranking, with a question."""
     options = tuple(Option(attribute_id=f"preference:link:{name}", value=name) for name in ("wired", "bluetooth"))
     question = ClarifyingQuestion(question_id="q1", dimension="link", text="Wired or Bluetooth?", options=options)
     return ranking.model_copy(update={"injected": Injected(fit=Fit(nothing=0.2, suits=True, question=question))})

@@ -35,7 +35,6 @@ REFUSED = "broker unreachable at {}: connection refused"
 
 @pytest.fixture
 def nowhere() -> str:
-    """Bootstrap servers at which nobody listens."""
     return f"127.0.0.1:{free_port()}"
 
 

@@ -10,14 +10,11 @@ from tests.unit.http.http_world import Served, Tokens
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Tokens:
-    """The tokens of this module's console."""
     return Tokens(tmp_path_factory.mktemp("tokens"))
 
 
 @pytest.fixture(scope="module")
 def signed_in(served: Served, file: Tokens) -> Callable[..., Visitor]:
-    """Signs a browser in with a new token."""
-
     def sign_in(*scopes: str, user: str | None = None) -> Visitor:
         visitor = Visitor(served)
         assert visitor.sign_in(file.make(*scopes, user=user)).status == 303

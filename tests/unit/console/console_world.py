@@ -142,8 +142,6 @@ _HIDDEN = re.compile(r'<input type="hidden" name="csrf" value="([^"]+)">')
 
 @dataclass
 class Visitor:
-    """A browser that sends its cookie and these headers with each request."""
-
     served: Served
     cookie: str = ""
     headers: dict[str, str] = field(default_factory=dict)
@@ -176,5 +174,4 @@ class Visitor:
 
 
 def page(path: str, **query: object) -> str:
-    """The address of a page."""
     return f"/console{path}?{urlencode(query)}"

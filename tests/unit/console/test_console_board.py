@@ -35,8 +35,6 @@ def served(file):
 
 @pytest.fixture
 def kafka(monkeypatch):
-    """Dead letters without a broker: the filters that are asked for, and what they give."""
-
     def letter(value: bytes, n: int) -> StoredLetter:
         made = DeadLetter.of("contrast", a_position(n), "not-json", EVIL, b"ann", value)
         return StoredLetter(made, 1_767_614_400_000, 0, n)

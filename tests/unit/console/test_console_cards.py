@@ -41,12 +41,10 @@ def ann(signed_in):
 
 
 def change(visitor: Visitor, **fields: str) -> Reply:
-    """Sends the form of a preview."""
     return visitor.post("/console/card/change", {**fields, "csrf": visitor.csrf(page("/person", user="ann"))})
 
 
 def words_of(text: str) -> str:
-    """What of a page is read."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
@@ -89,7 +87,6 @@ def test_a_change_of_a_card_is_sent_only_after_its_preview(
 
 
 def write(visitor: Visitor, **fields: str) -> Reply:
-    """Sends the form of a line."""
     csrf = visitor.csrf(page("/card/line", user="ann", action="write"))
     return visitor.post("/console/card/change", {**fields, "action": "write", "csrf": csrf})
 

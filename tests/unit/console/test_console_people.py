@@ -24,7 +24,6 @@ def served(file):
 
 @pytest.fixture
 def sent(served, monkeypatch):
-    """The commands that would go to Kafka; no worker answers them."""
     found = []
 
     async def send_and_wait(token, event, *_):
@@ -40,8 +39,6 @@ def advocate(signed_in):
 
 
 class Parts(HTMLParser):
-    """What a page has that could run or lead elsewhere."""
-
     def __init__(self, text: str) -> None:
         super().__init__()
         self.wrong: list[str] = []
@@ -63,7 +60,6 @@ class Parts(HTMLParser):
 
 
 def visited(visitor: Visitor, start: str) -> Iterator[tuple[str, str]]:
-    """The pages of people that are reached from one, each kind a few times."""
     waiting, seen = [start], set[str]()
     while waiting:
         path = waiting.pop()

@@ -105,7 +105,6 @@ def test_signing_out_ends_the_session_for_copies_of_its_cookie(visitor, served, 
 
 
 def a_link(served, file):
-    """A link of `read-all`'s token, and the code in it."""
     path = served.request("/v1/console/links", file.make("read-all", name="mallory"), "POST").body["path"]
     return path, path.partition("code=")[2]
 

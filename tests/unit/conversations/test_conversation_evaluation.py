@@ -28,7 +28,6 @@ AT = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def element(preference: str, *turns: str, **more: Any) -> dict[str, Any]:
-    """A conversation as a file has it: turns of the person and of the assistant by turns."""
     told = [{"role": ("user", "assistant")[place % 2], "content": text} for place, text in enumerate(turns)]
     return {"preference": preference, "pref_type": "stereotypical_pref", "who": "self", "conversations": told} | more
 
@@ -56,7 +55,6 @@ def card(*lines: CardLine) -> Card:
 
 
 def played(who: Person, *lines: CardLine, before: tuple[CardLine, ...] = ()) -> Conversation:
-    """A play that ended with these lines; before each talk the card had those of `before`."""
     return Conversation(who, card(*lines), before=[before] * len(who.talks))
 
 
@@ -65,7 +63,6 @@ runner = CliRunner()
 
 @pytest.fixture
 def asked(tmp_path, monkeypatch):
-    """Runs the command over two invented people against this endpoint, and gives the summary."""
     monkeypatch.chdir(tmp_path)
 
     def ask(server, *given):

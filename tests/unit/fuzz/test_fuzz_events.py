@@ -138,7 +138,6 @@ FIELDS: dict[type[Any], st.SearchStrategy[dict[str, Any]]] = {
 
 @st.composite
 def events(draw: st.DrawFn, number: int) -> Any:
-    """Draw any event that its schema accepts, or the schema's error."""
     model = draw(st.sampled_from([Feedback, *FIELDS]))
     fields = {"event_id": f"e{number}", "occurred_at": draw(moments), "user_id": "ann", "domain": "films"}
     if "session_id" in model.model_fields:
@@ -201,7 +200,6 @@ def check_slim_skill(skill: PolicySkill) -> None:
 
 
 def check_ranking(skill: PolicySkill, shown: list[Candidate], at: datetime, session: str | None) -> None:
-    """Assert that items against the user's statements are ranked last."""
     names = {"event_id": "q", "request_id": "q", "user_id": "ann", "domain": "films"}
     request = RankRequest(occurred_at=at, candidates=shown, **names)
     items = parsed(*shown)

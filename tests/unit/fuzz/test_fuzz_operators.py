@@ -46,14 +46,12 @@ SCHEMA: dict[str, Any] = {
 
 
 def a_moment(raw: Any) -> datetime:
-    """Return a moment that the schemas accept."""
     found = outcome(lambda: MOMENT.validate_python(raw), ValidationError)
     return found if isinstance(found, datetime) else NOW
 
 
 @st.composite
 def valid(draw: st.DrawFn, model: type[Any], base: str) -> Any:
-    """Draw an event that only its schema makes valid."""
     example = golden(base)
     for _ in range(4):
         try:

@@ -103,7 +103,6 @@ def test_an_error_shows_a_hostile_key_in_one_short_line() -> None:
 
 
 def collections(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the paths of a record's lists and objects."""
     if isinstance(value, dict):
         inner = [found for name, part in value.items() for found in collections(part, (*path, name))]
         return [path, *inner]

@@ -44,7 +44,6 @@ _ANY = st.integers(0, 0x10FFFF)
 
 @cache
 def characters() -> dict[str, list[str]]:
-    """Return all of Unicode by category, and once more by odd digits, cases or compatibility forms."""
     found = defaultdict(list)
     for point in range(0x110000):
         character = chr(point)
@@ -60,7 +59,6 @@ def characters() -> dict[str, list[str]]:
 
 @st.composite
 def texts(draw: st.DrawFn) -> str:
-    """Draw words that trigger rules between characters of any category."""
     kinds = characters()
     one = st.builds(lambda kind, at: kinds[kind][at % len(kinds[kind])], st.sampled_from(sorted(kinds)), _ANY)
     odd = st.one_of(st.lists(one, min_size=1, max_size=4).map("".join), st.builds(str.__mul__, one, st.integers(2, 60)))
@@ -69,7 +67,6 @@ def texts(draw: st.DrawFn) -> str:
 
 
 def valid(model: type[ModelT], fields: dict[str, Any]) -> ModelT | None:
-    """Return the record, or None if its schema refuses the text."""
     made = outcome(lambda: model.model_validate(fields), ValidationError)
     return made if isinstance(made, model) else None
 

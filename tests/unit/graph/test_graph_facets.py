@@ -89,7 +89,6 @@ def test_rejected_facets_are_dropped_and_counted() -> None:
 def companions(
     *told: tuple[int, dict[str, int]], own: tuple[str, ...] = (), popularity: dict[str, int] | None = None
 ) -> dict[str, float]:
-    """Of items with so many takers and these companions."""
     signals = [signal(f"b{n}", takers=takers, companions=others) for n, (takers, others) in enumerate(told)]
     return facets.co_taken(signals, {*own, *(f"b{n}" for n in range(len(told)))}, popularity or {})
 

@@ -53,7 +53,6 @@ def memory_of(user: str, *names: str) -> Memory:
 
 
 def of(item_id: str, memory: Memory) -> tuple[str, str, Taker]:
-    """What an item is to hear of a memory."""
     return memory.domain, item_id, dict(takers_of(touch_items(memory, item_id)))[item_id]
 
 

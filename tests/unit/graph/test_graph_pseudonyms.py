@@ -22,7 +22,6 @@ SECRET = b"secret"
 
 
 def guesses(user: str) -> Iterator[str]:
-    """What somebody without the secret can make of an id."""
     for text in (user, f"user {user}", f"user:{user}", f"neighbour{user}", f"sager {user}"):
         raw = text.encode()
         yield from (hashlib.new(name, raw).hexdigest() for name in ("sha256", "md5", "sha1", "blake2b", "blake2s"))

@@ -30,21 +30,18 @@ class User:
 
     @property
     def habits(self) -> dict[str, Attribute]:
-        """The lines about how they decide, by attribute id."""
         lines = () if self.skill is None else self.skill.attributes
         return {line.attribute_id: line for line in lines if line.attribute_id in DIRECTION_OF}
 
     def sides(
         self, items: Sequence[ItemFacts], instruction: str = "", popularity: Mapping[str, int] | None = None
     ) -> Sides:
-        """Where the items of a list stand for this user now."""
         lines = () if self.skill is None else self.skill.attributes
         return sides_of_items(items, TasteHistory.of(lines), instruction, popularity)
 
     def takes(
         self, items: Sequence[ItemFacts], place: int, instruction: str = "", popularity: Mapping[str, int] | None = None
     ) -> None:
-        """Learn from the choice of the item at this place of a list."""
         version = 0 if self.skill is None else self.skill.version
         contrast = Contrast(
             event_id=f"choice-{version}",
@@ -132,7 +129,6 @@ Choose = Callable[[random.Random, Sides, int], int]
 
 
 def blindly(rng: random.Random, _sides: Sides, size: int) -> int:
-    """Any item of the list."""
     return rng.randrange(size)
 
 
@@ -150,7 +146,6 @@ def by_habit(pole: Direction, noise: float = NOISE) -> Choose:
 
 
 def play(choose: Choose, name: str, choices: int, seed: int, instruction: str = INSTRUCTION) -> Iterator[User]:
-    """The user after each choice."""
     rng, user, taken = random.Random(f"{name}/{seed}"), User("planted"), list[str]()
     for _ in range(choices):
         items = shown(rng, name, taken[-20:])

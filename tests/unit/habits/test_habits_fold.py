@@ -100,7 +100,6 @@ def lines(skill: PolicySkill) -> dict[str, Attribute]:
 
 
 def choose(skill: PolicySkill, *, dearer: bool = False, seed: int = 1) -> PolicySkill:
-    """The skill after one more choice of a cheaper or a dearer item."""
     items = shown(random.Random(seed), "books", [])
     row = sides_of_items(items, TasteHistory.of(skill.attributes))["price"]
     user = User(skill.domain)

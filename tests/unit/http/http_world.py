@@ -56,7 +56,6 @@ def history(user: str, domain: str, versions: int = VERSIONS) -> tuple[PolicySki
 
 
 def snapshot(file: Path, events: Iterable[Event], prefix: str = "sager.") -> Path:
-    """A snapshot of these events, as the materializer publishes it."""
     batch = ChangeSet()
     for offset, event in enumerate(events):
         topic = topic_of(type(event))
@@ -69,7 +68,6 @@ def snapshot(file: Path, events: Iterable[Event], prefix: str = "sager.") -> Pat
 
 
 def publish(file: Path, prefix: str = "sager.", users: tuple[str, ...] = USERS) -> Path:
-    """A snapshot with the skills of these users."""
     histories = [history(user, domain) for user in users for domain in DOMAINS]
     return snapshot(file, [event for skill, diffs in histories for event in (skill, *diffs)], prefix)
 
@@ -81,8 +79,6 @@ def published() -> Path:
 
 
 class Tokens:
-    """A file of tokens, written anew at each change."""
-
     def __init__(self, folder: Path) -> None:
         self.path = folder / "tokens.toml"
         self._lines: dict[str, str] = {}
@@ -108,15 +104,12 @@ class Tokens:
 
 
 def settings_of(file: Tokens, **more: Any) -> Settings:
-    """Settings with these tokens and the snapshot, and rates that no test reaches."""
     known = {"duckdb": published(), "http_tokens": file.path, "data_dir": file.path.parent}
     return Settings(**{**known, "http_rate": 10_000, "http_burst": 10_000, "http_failures": 1e6, **more})
 
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer."""
-
     status: int
     headers: dict[str, str]
     raw: bytes = field(repr=False)
@@ -131,8 +124,6 @@ class Reply:
 
 
 class Served:
-    """The API on a port of its own, as a context manager; it follows no topics."""
-
     def __init__(self, settings: Settings, *, console: bool = False) -> None:
         self._settings, self._console = settings, console
         self._loop = asyncio.new_event_loop()
@@ -186,8 +177,6 @@ class Served:
 
 @dataclass
 class Raw:
-    """A connection of its own, as a context manager."""
-
     port: int
     _held: bytes = field(default=b"", repr=False)
 
@@ -201,7 +190,6 @@ class Raw:
         self.socket.close()
 
     def send(self, data: bytes) -> bool:
-        """Return True if the server still took it."""
         try:
             self.socket.sendall(data)
         except OSError:
@@ -237,7 +225,6 @@ class Raw:
 
 
 def ask(port: int, data: bytes) -> Reply | None:
-    """Return the answer to these bytes."""
     with Raw(port) as raw:
         raw.send(data)
         return raw.reply()
@@ -250,7 +237,6 @@ FIRST, SECOND = NOW - timedelta(days=40), NOW - timedelta(days=2)
 def finding(
     value: str, words: str, at: datetime, stance: Stance = Stance.PREFERS, replaces: str = ""
 ) -> PreferenceFinding:
-    """Something that was said."""
     effect = Effect.UPDATES if replaces else Effect.STATES
     return PreferenceFinding(stance, value, words, f"said-{value[:9]}", at, effect=effect, replaces=replaces or None)
 
@@ -273,7 +259,6 @@ def talks(user: str = "ann") -> list[CardDiff]:
 
 
 def card_of(diffs: list[CardDiff]) -> Card:
-    """The fold of a log."""
     card = None
     for diff in diffs:
         card = apply_diff(card, diff)
@@ -283,7 +268,6 @@ def card_of(diffs: list[CardDiff]) -> Card:
 
 @cache
 def published_cards() -> Path:
-    """A snapshot of Ann's card and skill, and of Zoe's card; the same at every call."""
     skill, versions = history("ann", DOMAINS[1])
     events: list[Event] = [skill, *versions]
     for user in ("ann", "zoe"):

@@ -23,8 +23,6 @@ CARD = "/v1/users/ann/card"
 
 
 class World:
-    """The API in front of a card."""
-
     def __init__(self, served: Served, tokens: Tokens) -> None:
         self.served = served
         self.reader = tokens.make("read-all")

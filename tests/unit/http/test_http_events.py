@@ -42,8 +42,6 @@ class Kafka:
 
 
 class World:
-    """The API with a Kafka of ours behind it."""
-
     def __init__(self, served: Served, tokens: Tokens, kafka: Kafka) -> None:
         self.served, self.kafka, self.tokens = served, kafka, tokens
         self.token = tokens.make("produce", user="*")
@@ -86,8 +84,6 @@ def a_selection(name: str = "r1", item: str | None = "arrival", **more: Any) -> 
 
 
 class FakeProducer:
-    """In place of Kafka's: acknowledges and keeps all records."""
-
     def __init__(self) -> None:
         self.records: list[tuple[Any, ...]] = []
 

@@ -69,8 +69,6 @@ class Worker(EventSender):
 
 
 class World:
-    """The API with such a worker behind it."""
-
     def __init__(self, served: Served, tokens: Tokens, worker: Worker) -> None:
         self.served, self.tokens, self.worker = served, tokens, worker
         self.app = tokens.make("produce", "read-slim", user="*")

@@ -67,7 +67,6 @@ def test_an_unknown_line_gets_404_without_naming_other_users(api, file, path):
 
 @pytest.fixture
 def forgets(api, monkeypatch) -> list[ForgetRequest]:
-    """What was sent; every request is carried out."""
     sent: list[ForgetRequest] = []
 
     def counted(_: object, user: str, domain: str | None, line: str | None) -> ErasureReach:
@@ -105,7 +104,6 @@ def test_erasure_has_a_preview_and_requires_the_users_id(api, file, forgets):
 
 
 def an_export() -> bytes:
-    """A file as /export answers it."""
     header = exporting.Header(user_id="ann", prefix="sager.", exported_at=NOW)
     skill = {"topic": "skills", "value": history("ann", "books")[0]}
     return gzip.compress(b"\n".join([encode(header), to_json(skill), b'{"end": {}}', b""]), mtime=0)

@@ -78,7 +78,6 @@ class Stream:
         self._connection.close()
 
     def next(self):
-        """The next event's name and data; a comment is none."""
         found = {}
         while line := self.reply.readline().decode().rstrip("\n"):
             name, _, value = line.partition(": ")

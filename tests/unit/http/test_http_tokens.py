@@ -192,7 +192,6 @@ def test_clients_are_counted_by_network(one, other, same):
 
 
 def held(clients, places=16):
-    """Return how many places each client got where nothing ends, and the errors of the others."""
     limiter, got, errors = Limiter(places), {}, []
     with ExitStack() as held:
         for client in clients:

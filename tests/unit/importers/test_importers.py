@@ -34,7 +34,6 @@ def write_movielens(folder):
 
 
 def write_lines(file, *rows):
-    """JSON lines, gzipped if the name says so."""
     with gzip.open(file, "wt", encoding="utf-8") if file.suffix == ".gz" else file.open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
 

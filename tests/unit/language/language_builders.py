@@ -73,7 +73,6 @@ def llm_settings(server: OpenAiServer) -> Settings:
 def a_correction(
     text: str = "", items: tuple[ItemFacts, ...] = (), *, domain: str = DOMAIN, **fields: Any
 ) -> Correction:
-    """A correction of what these items were shown for."""
     shown = tuple(Candidate(item_id=item.item_id, title=item.title) for item in items)
     return Correction(
         event_id=a_name("correction"), occurred_at=NOW, user_id=USER, domain=domain, text=text, items=shown, **fields
@@ -81,7 +80,6 @@ def a_correction(
 
 
 def a_bare_skill(**fields: Any) -> PolicySkill:
-    """A skill of which nothing is known but these fields."""
     return PolicySkill(event_id="none", occurred_at=NOW, user_id=USER, domain=DOMAIN, **fields)
 
 
@@ -95,6 +93,5 @@ SHOWN = (
 def understood(
     text: str, items: tuple[ItemFacts, ...] = SHOWN, *, vocabulary: Sequence[Fact] = (), as_said: str = "", **more: Any
 ) -> Interpretation:
-    """What is understood of these words about these items."""
     said, skill = a_correction(text, items, **more), a_bare_skill()
     return understand(said, items, skill, vocabulary, as_said, privacy=PRIVACY, reader=RULES)

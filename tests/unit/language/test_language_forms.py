@@ -119,7 +119,6 @@ def test_documented_counterexamples_are_not_understood(text: str) -> None:
 
 
 def _quoted(begins: str, ends: str) -> list[str]:
-    """The sentences that a paragraph quotes between two of its phrases."""
     paragraph = " ".join(PAGE.partition(begins)[2].partition(ends)[0].split())
     return re.findall(r'"([^"]+)"', paragraph)
 

@@ -78,13 +78,11 @@ SAID = re.compile(r"""policy correct \S+ "([^"]+)"|correct\("ann", "films", "([^
 
 
 def rows(table: str) -> list[tuple[str, str, str]]:
-    """Domain, sentence and outcome, line by line."""
     cells = [[cell.strip() for cell in line.split("|")] for line in table.strip().splitlines()]
     return [(domain, text, outcome) for domain, text, outcome in cells]
 
 
 def read(domain: str, text: str) -> tuple[Interpretation, str]:
-    """A worker's reading of a sentence, and the text that may be kept."""
     kept = Privacy(redactor=RULES).redact(text, domain).text
     return understood(kept, (), vocabulary=CATALOGUES[domain], as_said=text, domain=domain), kept
 

@@ -41,7 +41,6 @@ def chose(
 def played(
     choices: Sequence[tuple[str, Sequence[str]]], usual: Mapping[str, int] | None = None
 ) -> tuple[PolicySkill, list[SkillDiff]]:
-    """A newcomer's choices: what was taken and what was left, by genre."""
     skill, log = initial_skill("ann", "films", (), a_contrast()), list[SkillDiff]()
     for number, (taken, left) in enumerate(choices):
         skill, diff = chose(skill, a_contrast([taken], [[genre] for genre in left], event_id=f"c{number}"), usual=usual)

@@ -50,7 +50,6 @@ def client_of(server: OpenAiServer, calls: list[CallRecord] | None = None, **set
 
 
 async def until(done: Callable[[], bool]) -> None:
-    """Wait for something that happens in the same event loop."""
     async with asyncio.timeout(WAIT_SECONDS):
         while not done():  # noqa: ASYNC110 - nobody sets an event for it
             await asyncio.sleep(0.01)

@@ -148,7 +148,6 @@ def circuit(failures: int = 3, pause: float = 0.2, **more: Any) -> CircuitBreake
 
 
 async def ask(client: LlmClient) -> str:
-    """How one question ends."""
     try:
         await client.ask("Well?", SCHEMA, name="test", max_tokens=50)
     except ReasonerUnavailable as error:

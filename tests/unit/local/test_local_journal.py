@@ -40,7 +40,6 @@ def log_of(*held: tuple[tuple[str, int], list[BatchRecord]], **more: object) -> 
 
 
 def journal(settings: Settings, *held: tuple[tuple[str, int], list[BatchRecord]]) -> Journal:
-    """A new journal, to which these batches are appended."""
     install(write(settings, JournalContents()))
     made = Journal(settings)
     for partition, rows in held:

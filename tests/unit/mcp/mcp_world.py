@@ -22,20 +22,16 @@ SCOPES = ("read-user", "read-slim", "change-user", "produce")
 
 
 def skill_of(user: str, *more: str) -> PolicySkill:
-    """A skill with a line that is an order."""
     lines = [an_attribute(text) for text in ("genre: film noir", f"genre: {ORDER}", *more)]
     return a_skill(*lines, user_id=user, domain="films")
 
 
 class World:
-    """The served API, with tokens."""
-
     def __init__(self, served: Served, tokens: Tokens) -> None:
         self.served, self.tokens = served, tokens
         self.url = f"http://127.0.0.1:{served.port}"
 
     def learn(self, skill: PolicySkill) -> None:
-        """As if the topics had it, and its slim skill."""
         for each in (skill, slim(skill, gate=OUTPUT_GATE)):
             self._take(each)
 
@@ -52,7 +48,6 @@ async def over_stdio(url: str, token: str, *options: str) -> AsyncIterator[Clien
 
 
 def command(url: str, token: str, *options: str) -> StdioServerParameters:
-    """How a host starts `sager mcp`."""
     return StdioServerParameters(
         command=sys.executable,
         args=["-m", "streams.cli", "mcp", "--url", url, *options],
@@ -63,7 +58,6 @@ def command(url: str, token: str, *options: str) -> StdioServerParameters:
 
 @contextmanager
 def a_world() -> Iterator[World]:
-    """The API with the skills of ann and bob."""
     tokens = Tokens(Path(mkdtemp(prefix="sager-mcp-")))
     with Served(settings_of(tokens)) as served:
         world = World(served, tokens)

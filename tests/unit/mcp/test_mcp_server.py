@@ -185,7 +185,6 @@ TOKEN = f"sager_{'x' * 43}"
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """The arguments with which it would have served: url, token, user, domain."""
     found: list[tuple[Any, ...]] = []
     monkeypatch.setattr(server, "run", lambda *arguments: found.append(arguments))
     return found

@@ -25,7 +25,6 @@ KEY = "a key of more than thirty-two characters"
 
 @contextmanager
 def process(settings: Settings, names: tuple[str, ...]) -> Iterator[str]:
-    """A process with these settings, as it answers at /metrics; gives its address."""
     shared_settings.publish(settings, names)
     body = generate_latest(SHARED_SETTINGS)
 

@@ -26,7 +26,6 @@ def umask(request):
 
 
 def fill(settings: Settings) -> None:
-    """What `sager up` puts into a data folder, without its processes."""
     permissions.set_umask(settings.group)
     permissions.restrict(permissions.make_private(settings.data_dir, settings.group), settings.group)
     with DuckDBStore(settings.data_dir / "live.duckdb", "sager.") as store:

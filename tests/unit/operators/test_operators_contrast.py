@@ -47,7 +47,6 @@ DEFAULT = RingLimits()
 
 
 def feed(state: OpenRankings, event: Event, offset: int = 0, limits: RingLimits = DEFAULT) -> ContrastEffects:
-    """One record of its topic."""
     source = a_position(offset, topic=f"sager.{event.TOPIC}")
     if isinstance(event, Ranking):
         return join_ranking(state, event, read_item, source, limits)
@@ -55,7 +54,6 @@ def feed(state: OpenRankings, event: Event, offset: int = 0, limits: RingLimits 
 
 
 def run(*events: Event, limits: RingLimits = DEFAULT) -> list[ContrastEffects]:
-    """These events in this order, from nothing."""
     steps: list[ContrastEffects] = []
     for offset, event in enumerate(events):
         steps.append(feed(steps[-1].state if steps else open_rankings(), event, offset, limits))

@@ -20,7 +20,6 @@ NOIR, SAGA, DARK = "genre: noir", "genre: saga", "mood: dark"
 
 
 def log_of(*acts: SkillCommand | tuple[list[str], list[str]]) -> list[SkillDiff]:
-    """A log that begins with noir at medium; an act is a command, or what a choice reinforces and discovers."""
     skill: PolicySkill = initial_skill(USER, DOMAIN, (an_attribute(NOIR),), a_command())
     log = []
     for act in acts:

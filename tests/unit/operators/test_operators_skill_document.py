@@ -24,7 +24,6 @@ ANYTHING = st.lists(st.one_of(WORDS, MARKUP, TRICKS), min_size=1, max_size=5).ma
 
 
 def parts(document: str) -> tuple[dict[str, Any], list[str]]:
-    """Front matter and body, as an agent's loader takes them apart."""
     opening, front, body = document.split("---\n", 2)
     assert opening == ""
     return yaml.safe_load(front), body.splitlines()
@@ -69,7 +68,6 @@ def test_any_value_leaves_the_documents_shape_unchanged(user: str, value: str, d
 
 
 def shape(line: str) -> str:
-    """What a line is in Markdown."""
     return (re.match(r"#+ |- \*\*|- |$", line) or [""])[0]
 
 

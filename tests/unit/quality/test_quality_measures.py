@@ -24,7 +24,6 @@ def fewer_resamples(monkeypatch):
 
 
 def places(of_users):
-    """Each choice after the last."""
     return {f"u{number}": dict(enumerate(of_user)) for number, of_user in enumerate(of_users)}
 
 
@@ -78,8 +77,6 @@ def a_request(*candidates: ItemFacts, **more: object) -> HostRequest:
 
 
 class Remembers:
-    """A model's stand-in: keeps the task, answers with the candidates backwards."""
-
     def __init__(self) -> None:
         self.tasks: list[RankTask] = []
 

@@ -110,7 +110,6 @@ KEYS = {
 
 
 def eval_(*args):
-    """The command without a process of its own, which starts in less time."""
     return CliRunner().invoke(app, ["eval", *map(str, args)], env={"COLUMNS": "200"})
 
 

@@ -26,7 +26,6 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def made(folder):
-    """By kind of list."""
     return {plan.lists: plan for plan in plans(folder, KINDS, [3], 20)}
 
 
@@ -102,7 +101,6 @@ async def test_all_arms_rank_the_same_choices(made, kind):
 
 
 def stream(*args):
-    """The command without a process of its own, which starts in less time."""
     return CliRunner().invoke(app, ["eval", "stream", *map(str, args)], env={"COLUMNS": "200"})
 
 
@@ -133,7 +131,6 @@ def world(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def few(tmp_path_factory):
-    """Everybody trains, and six are tested."""
     return read(data_set(tmp_path_factory.mktemp("films")), users=6)[0]
 
 

@@ -23,7 +23,6 @@ The first one.
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A checked-out tag v0.2.0 that is fit."""
     for name, folder in DISTRIBUTIONS.items():
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
         (tmp_path / folder / "pyproject.toml").write_text(f'[project]\nname = "{name}"\nversion = "0.2.0"\n')

@@ -121,7 +121,6 @@ def with_stated(*said: object) -> PolicySkill:
 
 
 def heard(corrections: list[Correction]) -> PolicySkill:
-    """A new skill that hears them, as a worker would."""
     skill = initial_skill("anna", "books", (), a_command(user_id="anna"))
     for correction in corrections:
         sent = decode(Correction, encode(correction))

@@ -26,7 +26,6 @@ MANY = (*GENRES, "romance", "crime", "war", "sports", "history", "comedy", "dram
 
 
 def a_like(value: str, taken: float, expected: float = 0, tier: Tier = Tier.MEDIUM, **more: object) -> Attribute:
-    """A line with counts, in choices."""
     return an_attribute(f"genre: {value}", tier, taken=round(taken * ONE), expected=round(expected * ONE), **more)
 
 
@@ -35,7 +34,6 @@ def a_stable(*lines: Attribute, selected: tuple[str, ...], **more: object) -> Po
 
 
 def text_after(skill: PolicySkill, gate: OutputGate = EVERYTHING, **more: object) -> str:
-    """The text once the lines are selected again."""
     lines = select(skill, 30, gate=gate, **more)  # type: ignore[arg-type]
     return slim(skill.model_copy(update={"slim_lines": lines}), gate=gate).text
 
@@ -109,7 +107,6 @@ def test_a_selected_like_leaves_only_for_a_stronger_one(found: list[Attribute], 
 
 
 async def played(contrasts: list[Contrast], shares: list[dict[str, float]] | None = None) -> list[tuple]:
-    """What each choice leads to: its version's skill, diff and slim skill."""
     skill, found = initial_skill(USER, DOMAIN, (), contrasts[0]), []
     for number, contrast in enumerate(contrasts):
         state = EvolveState(skill, shares=shares[number % len(shares)] if shares else None)

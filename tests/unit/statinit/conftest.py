@@ -11,8 +11,6 @@ Read = Callable[..., dict[str, list[str]]]
 
 @pytest.fixture
 def read() -> Read:
-    """Read a made-up item with a parser: its values by dimension."""
-
     def read_item(parse: Parser, title: str = "", description: str = "", /, **metadata: Any) -> dict[str, list[str]]:
         candidate = Candidate(item_id="i1", title=title, description=description, metadata=metadata)
         found: dict[str, list[str]] = {}

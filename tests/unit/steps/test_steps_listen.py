@@ -43,7 +43,6 @@ def at(offset: int, seconds: float = 0) -> Position:
 
 
 def heard(*turns: Utterance, step: ListenStep = STEP) -> PendingConversations:
-    """What waits after these."""
     listening = None
     for offset, turn in enumerate(turns):
         listening = step.add_turn(ListenState(listening), turn, at(offset)).listening

@@ -86,8 +86,6 @@ def test_interactions_before_an_erasure_are_not_counted() -> None:
 
 
 class TestStart:
-    """The seed, at version 0."""
-
     TEMPLATE = (
         an_attribute("genre: drama", Tier.MEDIUM, AttributeSource.GLOBAL),
         an_attribute("author: ann@example.org", Tier.MEDIUM, AttributeSource.GLOBAL),

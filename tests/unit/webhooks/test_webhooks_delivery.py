@@ -54,7 +54,6 @@ class Topic:
 
 @pytest.fixture(autouse=True)
 def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits are as many, and short."""
     monkeypatch.setattr(delivering, "_backoff", lambda times: 0.01 * times)
     monkeypatch.setattr(delivering, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(delivering, "COMMIT_SECONDS", 0.0)

@@ -31,7 +31,6 @@ OUTCOMES = st.builds(
 
 
 def fold(outcomes: list[RankingOutcome], weights: Weights | None = None) -> Weights:
-    """The weights after these outcomes."""
     weights = no_weights() if weights is None else weights
     for each in outcomes:
         weights = apply_outcome(weights, each)

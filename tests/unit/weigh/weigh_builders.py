@@ -23,17 +23,14 @@ def an_outcome(
 
 
 def a_command(action: WeightAction, event_id: str = "c1") -> WeightCommand:
-    """An operator's command."""
     return WeightCommand(event_id=event_id, occurred_at=NOON, domain=DOMAIN, action=action, actor="ops")
 
 
 def no_weights() -> Weights:
-    """Weights before anything was learned."""
     return initial_weights(DOMAIN, an_outcome())
 
 
 def some_features(mix: Mapping[Mix, Sequence[float]], **dimensions: Sequence[float]) -> Features:
-    """Features given as real numbers."""
     fixed = lambda row: tuple(round(value * FEATURE_ONE) for value in row)  # noqa: E731
     return Features(
         mix={part: fixed(row) for part, row in mix.items()},
@@ -69,7 +66,6 @@ class Planted:
         return some_features(mix, **within), self._rng.choices(range(candidates), chances)[0]
 
     def teach(self, choices: int, weights: Weights | None = None) -> Weights:
-        """The weights after so many choices, each of somebody new."""
         weights = no_weights() if weights is None else weights
         for number in range(choices):
             said = told(*self.choice(), weights=weights, event_id=f"o{number}")
@@ -81,7 +77,6 @@ class Planted:
 def told(
     features: Features, chosen: int, *, weights: Weights, nth: int = 1, event_id: str = "o1"
 ) -> RankingOutcome | None:
-    """What a choice says at these weights."""
     facts = tuple(Fact(dimension=name, value="any") for name in features.dimensions)
     item, *others = [ItemFacts(item_id=str(number), facts=facts) for number in range(features.candidates)]
     contrast = Contrast(

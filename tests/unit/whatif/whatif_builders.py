@@ -24,7 +24,6 @@ def an_arm(limits: MergeLimits = DEFAULT_LIMITS, rounds: int | None = None) -> R
 
 
 def a_choice(number: int, genre: str) -> Contrast:
-    """Of five items, one of each genre; each with an author of its own."""
     others = [[f"genre: {other}", f"author: {other} {number}"] for other in GENRES if other != genre]
     chosen = [f"genre: {genre}", f"author: {genre} {number}"]
     return a_contrast(chosen, others, ranking_id=f"r{number}")

@@ -11,7 +11,6 @@ from tests.fake_log import FakeDeployment, settings_in
 
 @pytest_asyncio.fixture
 async def deployment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeDeployment]:
-    """A fake log, and the real worker over it as often as a test wants one."""
     running = FakeDeployment(settings_in(tmp_path), monkeypatch)
     yield running
     await running.close()

@@ -45,8 +45,6 @@ class Clock:
 
 
 def set_clock(monkeypatch: pytest.MonkeyPatch, machine: Clock, modules: Sequence[str]) -> Clock:
-    """Let these modules read this clock."""
-
     class Set(datetime):
         @classmethod
         def now(cls, tz: tzinfo | None = None) -> Self:
@@ -70,21 +68,17 @@ def own_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def send(log: FakeLog, clock: Clock, events: Sequence[Ranking | Selection | Correction]) -> None:
-    """Produce events as an app on this machine does: their time and their record's are its clock's."""
     for event in events:
         log.put(event.model_copy(update={"occurred_at": clock.now()}), timestamp_ms=clock.stamp)
 
 
 class Sink:
-    """A DuckDB file that is filled from the log as the materializer does."""
-
     def __init__(self, log: FakeLog, folder: Path) -> None:
         self._log, self._done = log, 0
         self.store = DuckDBStore(folder / "live.duckdb", PREFIX)
         self.barrier = ErasureFilter()
 
     def read(self) -> None:
-        """Write all that is on the log by now."""
         names = {topic.name(PREFIX) for topic in PUBLIC_TOPICS}
         for record in self._log.order[self._done :]:
             self._done += 1

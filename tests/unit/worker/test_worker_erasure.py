@@ -97,7 +97,6 @@ def times_aside(record: PolicySkill | SkillDiff) -> PolicySkill | SkillDiff:
 
 
 def hers(log: FakeLog) -> list[SkillDiff]:
-    """What compaction leaves of her log, in order."""
     found = [diff for diff in log.newest(SkillDiff).values() if diff.user_id == ANN]
     return sorted(found, key=lambda diff: diff.version)
 
@@ -156,7 +155,6 @@ def traces(log: FakeLog) -> list[str]:
 
 
 def pseudonym(log: FakeLog) -> bytes:
-    """Hers, as items hold it."""
     return neighbour_of(ANN, secret_of(log.settings)).encode()
 
 
@@ -226,7 +224,6 @@ async def test_an_old_version_does_not_restore_an_erased_skill(known: FakeDeploy
 
 
 def at_once() -> dict[str, Any]:
-    """Commands of now, which no request covers that was carried out before."""
     return {"occurred_at": datetime.now(UTC), "event_id": a_name("command")}
 
 
@@ -309,7 +306,6 @@ def stamp(moment: datetime) -> int:
 
 
 async def send(log: FakeLog, worker: FakeWorker, events: Sequence[Event], forged: timedelta | None = None) -> None:
-    """Produce events; with a forged timestamp, as a producer may choose it."""
     for event in events:
         log.put(event, timestamp_ms=None if forged is None else stamp(datetime.now(UTC) + forged))
     await worker.quiet()
@@ -421,7 +417,6 @@ async def test_a_request_is_a_repeat_if_all_of_it_is(deployment: FakeDeployment)
     log, worker, now = deployment.log, deployment.worker(), datetime.now(UTC)
 
     async def after(asked: ForgetRequest) -> bool:
-        """Whether it is carried out: a choice that was made since is not there any more."""
         await send(log, worker, events_of("choice", len(log.order), datetime.now(UTC)))
         assert learned(log)
         log.put(asked)
@@ -491,7 +486,6 @@ AN_ITEM = {"domain": "films", "line": line_digest(ANN, "films", item_attribute("
 
 
 def said(name: str = "said", at: datetime | None = None) -> Correction:
-    """She wants no waltzes, in words that name them; and something else that she says in one breath."""
     waltzes = Directive(stance=Stance.AVOIDS, dimension="music", value="zyxquillwaltzes")
     drama = Directive(stance=Stance.PREFERS, dimension="genre", value="Drama")
     return Correction(
@@ -506,7 +500,6 @@ def said(name: str = "said", at: datetime | None = None) -> Correction:
 
 
 def hidden(name: str = "hidden", at: datetime | None = None) -> Feedback:
-    """She hides a tape."""
     when = at or a_time() + timedelta(seconds=301)
     whose = {"user_id": ANN, "domain": "films"}
     return Feedback(event_id=name, occurred_at=when, item=ITEM, signal="hidden", session_id="s1", **whose)
@@ -527,7 +520,6 @@ async def outspoken(deployment: FakeDeployment) -> AsyncIterator[FakeDeployment]
 
 
 def quoted(log: FakeLog, words: bytes = b"zyxquill") -> set[str]:
-    """The topics of skills that hold her words."""
     bases = ("skills", "skill-diffs", "slim-skills")
     return {base for base in bases for value in log.compacted(base).values() if words in value}
 

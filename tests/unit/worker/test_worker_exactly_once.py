@@ -44,12 +44,10 @@ def choice(number: int, user: str = "") -> tuple[Ranking, Selection]:
 
 
 def choices(count: int) -> list[tuple[Ranking, Selection]]:
-    """So many choices of a few people."""
     return [choice(number) for number in range(count)]
 
 
 def put(log: FakeLog, made: list[tuple[Ranking, Selection]]) -> None:
-    """Produce all of it, as an app does."""
     for pair in made:
         log.put_all(pair)
 

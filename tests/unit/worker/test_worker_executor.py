@@ -65,7 +65,6 @@ class Run:
         self.errors.append(error)
 
     async def fetch(self, partition: int, *works: RoutedEvent) -> None:
-        """A fetch brings so many records of a partition."""
         first = self._offsets[partition]
         self._offsets[partition] += len(works)
         for offset, work in enumerate(works, first):
@@ -75,11 +74,9 @@ class Run:
         await turn()
 
     def take(self, partition: int, *fetched: Fetched) -> None:
-        """Submit what a fetch has brought."""
         self.ordered.submit(self.reader.batch(TP("t", partition), fetched))
 
     def work(self, key: str | None, number: int) -> RoutedEvent:
-        """Work that ends when the test says so."""
         self._ends[number] = asyncio.get_running_loop().create_future()
 
         async def handle() -> None:
@@ -90,13 +87,11 @@ class Run:
         return RoutedEvent(key, handle)
 
     async def submit(self, partition: int, key: str | None) -> int:
-        """Submit an event; its number."""
         number = len(self.events)
         await self.fetch(partition, self.work(key, number))
         return number
 
     async def end(self, number: int, error: Exception | None = None) -> None:
-        """Let a handler end."""
         if error is None:
             self._ends[number].set_result(None)
         else:
@@ -106,7 +101,6 @@ class Run:
         await turn()
 
     def of(self, partition: int) -> list[int]:
-        """The numbers of a partition's events, by their offsets."""
         return [number for number, (where, _) in enumerate(self.events) if where == partition]
 
 
@@ -116,7 +110,6 @@ async def turn() -> None:
 
 
 def run(play: Callable[[], Any]) -> None:
-    """Play in an event loop of its own, as hypothesis needs it."""
     asyncio.run(play())
 
 

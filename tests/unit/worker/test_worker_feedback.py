@@ -36,7 +36,6 @@ Sent = Ranking | Selection | Feedback | Correction
 
 
 def signal(kind: str, number: int = 2, of: int = 3, **more: Any) -> Feedback:
-    """She tells what she thinks of a film, in some other way than by taking it."""
     return Feedback(
         event_id=f"{kind}-{number}",
         occurred_at=a_time() + timedelta(seconds=100 + number),
@@ -49,7 +48,6 @@ def signal(kind: str, number: int = 2, of: int = 3, **more: Any) -> Feedback:
 
 
 def said(number: int = 0, text: str = "", **more: Any) -> Correction:
-    """She says that she wants no horror, or something else, while she sees some films."""
     horror = Directive(stance=Stance.AVOIDS, dimension="genre", value="Horror")
     what = {} if text else {"directives": (horror,)}
     return Correction(
@@ -64,20 +62,17 @@ def said(number: int = 0, text: str = "", **more: Any) -> Correction:
 
 
 def nothing_taken(number: int) -> tuple[Ranking, Selection]:
-    """A list of which she takes nothing."""
     ranking, selection = choice(number, ANN)
     return ranking, selection.model_copy(update={"item_id": None, "none_taken": True})
 
 
 def several_taken(number: int) -> tuple[Ranking, Selection]:
-    """A list of which she takes two."""
     ranking, selection = choice(number, ANN)
     other = next(each.item_id for each in ranking.candidates if each.item_id != selection.item_id)
     return ranking, selection.model_copy(update={"others": (other,)})
 
 
 def all_of_it() -> list[Sent]:
-    """Something of every kind, each of which changes her skill."""
     in_session = {"session_id": "evening"}
     return [
         *(each.model_copy(update=in_session) for each in choice(0, ANN)),
@@ -116,7 +111,6 @@ def assert_each_told_once(log: FakeLog, events: set[str] = TOLD) -> None:
 
 
 def told(short: SlimSkill) -> tuple[object, ...]:
-    """What a slim skill says, whichever version says it."""
     return short.text, short.avoids, short.session_id, short.session_until, short.session_text
 
 
@@ -189,7 +183,6 @@ async def test_a_sensitive_statement_is_refused_and_stored_nowhere(deployment: F
 
 
 def held(log: FakeLog, text: bytes) -> set[str]:
-    """The topics that hold these bytes, whatever becomes of them in time."""
     return {record.topic.removeprefix("t.") for record in log.order if text in (record.key or b"") + record.value}
 
 
@@ -213,7 +206,6 @@ async def test_the_next_ranking_follows_a_correction_and_records_it(deployment: 
 
 
 def asked(name: str, **more: Any) -> RankRequest:
-    """She wants some of the films in order."""
     return RankRequest(
         event_id=name,
         request_id=name,

@@ -41,7 +41,6 @@ def test_a_store_holds_the_compacted_log_in_its_order(records: list[tuple[int, i
 
 
 def take(deployment: FakeDeployment, user: str, *names: str) -> None:
-    """A history of somebody, one item a minute."""
     for number, name in enumerate(names):
         item, at = a_candidate(name, genres=["Drama"]), a_time() + timedelta(minutes=number)
         event = an_interaction(item, user_id=user, domain="films", occurred_at=at, event_id=f"{user}-{number}")

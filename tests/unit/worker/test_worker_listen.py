@@ -44,13 +44,11 @@ RUNS, TEA, HORROR = (f"prefers:stated:{name}" for name in ("morning-runs", "gree
 
 
 def said(turn: int, text: str = "", conversation: str = "c1", **more: Any) -> Utterance:
-    """A turn of hers."""
     known = {"event_id": f"{conversation}-{turn}", "user_id": ANN, "conversation_id": conversation}
     return Utterance(**{**known, "occurred_at": a_time() + timedelta(seconds=turn), "turn": turn, "text": text, **more})
 
 
 def talk(conversation: str = "c1", *texts: str) -> list[Utterance]:
-    """A conversation with its end."""
     turns = [said(turn, text, conversation) for turn, text in enumerate(texts)]
     return [*turns, said(len(texts), conversation=conversation, ends=True)]
 
@@ -60,12 +58,10 @@ def card_of(log: FakeLog, user_id: str = ANN) -> Card:
 
 
 def lines(log: FakeLog) -> set[str]:
-    """The ids of what is on her card."""
     return {line.line_id for line in card_of(log).lines}
 
 
 def waiting(log: FakeLog) -> list[list[str]]:
-    """What waits of her conversations."""
     listening = log.newest(PendingConversations).get(ANN.encode())
     return [] if listening is None else [[turn.text for turn in chunk.turns] for chunk in listening.chunks]
 
@@ -78,7 +74,6 @@ def listener(worker: FakeWorker) -> ListenAgent:
 
 
 async def look(worker: FakeWorker, seconds: float = 301) -> None:
-    """The worker looks for what has been silent, so long after noon."""
     looking = asyncio.create_task(listener(worker).end_silences(NOON_MS + round(seconds * 1_000)))
     await worker.until(lambda: looking.done() or worker.is_dead, "what was silent")
 
@@ -169,7 +164,6 @@ def a_command(action: CardAction, event_id: str = "command", **about: Any) -> Ca
 
 
 def all_of_it() -> list[Utterance | CardCommand | Feedback]:
-    """Conversations, commands and a signal."""
     wine = CardLineInput(value="red wine")
     return [
         *talk("c1", "I love morning runs.", "How are you?", "I love green tea."),

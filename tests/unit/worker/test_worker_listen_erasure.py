@@ -37,18 +37,15 @@ OF_FILMS = "prefers:films:genre:horror"
 
 
 def traces(log: FakeLog, word: bytes = WORD) -> list[str]:
-    """Where a word is left, of what is not bound to a retention."""
     compact = [topic.base for topic in TOPICS.values() if topic.compact]
     return [base for base in compact for key, value in log.compacted(base).items() if word in (key + value).lower()]
 
 
 def hers(log: FakeLog) -> list[CardDiff]:
-    """What compaction leaves of her card's log, in order."""
     return sorted(log.newest(CardDiff).values(), key=lambda diff: diff.version)
 
 
 def assert_folds(log: FakeLog) -> None:
-    """The log, as it was written anew, folds to the card."""
     assert [diff.version for diff in hers(log)] == list(range(1, card_of(log).version + 1))
     assert encode(fold_cards(hers(log))[ANN]) == log.compacted("cards")[ANN.encode()]
     assert log.of(DeadLetter.TOPIC) == []

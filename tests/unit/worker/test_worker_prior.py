@@ -17,7 +17,6 @@ KEY = compound_key("ann", "films")
 
 
 def visit(number: int, of: int = 3, after: int = 100) -> Interaction:
-    """She takes a film on her own account."""
     return Interaction(
         event_id=f"visit-{number}",
         occurred_at=a_time() + timedelta(seconds=after + number),

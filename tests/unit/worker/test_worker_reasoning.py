@@ -20,8 +20,6 @@ SKILL = a_skill(an_attribute("genre: noir"))
 
 
 class Slow:
-    """A reasoner that answers when it is let."""
-
     name = "slow"
 
     def __init__(self) -> None:

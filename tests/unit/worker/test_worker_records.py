@@ -86,7 +86,6 @@ async def test_keys_do_not_matter_as_long_as_the_partition_is_right(
 
 
 def arrivals() -> dict[str, list[Any]]:
-    """Orders in which a ranking and its selection can come."""
     ranking, selection = choice(1)
     return {
         "before": [selection, ranking],

@@ -287,8 +287,6 @@ def test_faust_does_not_check_the_event_path_of_a_partition(repaired: type[Any])
 
 @dataclass
 class Partition:
-    """A partition's state in aiokafka."""
-
     highwater: int | None = None
 
 
@@ -317,7 +315,6 @@ class Broker:
 
     @property
     def topics(self) -> list[Any]:
-        """The topics of a request from this position."""
         return [("t", [(0, self.position, 1_000)])]
 
     async def fetches(self, times: int) -> list[bool]:

@@ -27,7 +27,6 @@ OF_THE_GRAPH = {"memories", "item-touches", "item-memories"}
 
 
 async def _choose(log: FakeLog, deployment: FakeDeployment) -> None:
-    """The benchmarks' choices, some at a time, so that none is waited for long."""
     count_tokens("the vocabulary is loaded before anything is waited for")
     worker = deployment.worker()
     for number, choice in enumerate(choices(USERS * EACH, USERS)):

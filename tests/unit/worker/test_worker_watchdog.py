@@ -17,7 +17,6 @@ LOOK = 10.0
 
 
 def seconds_until_over(beats_per_second: float) -> float:
-    """Return when a worker that does nothing is given up."""
     patience = StallDetector(MINUTES, LOOK)
     now = 0.0
     while not patience.has_expired("the same", now, int(now * beats_per_second)):
@@ -66,13 +65,11 @@ class World:
         )
 
     def lag(self, *_: object) -> dict[TopicPartition, int]:
-        """What the broker says."""
         if self.is_away:
             raise KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN))
         return {TopicPartition(*self.where, self.offset): self.waiting}
 
     def is_stuck_within(self, seconds: float) -> bool:
-        """Whether it is found stuck by then."""
         end = self.now + seconds
         while self.now <= end:
             if self.dog.is_stuck():

@@ -31,7 +31,6 @@ DOMAIN = "films"
 
 
 def histories(users: tuple[str, ...] = USERS) -> list[Interaction]:
-    """Three films of each."""
     return [
         Interaction(
             event_id=f"i-{user}-{number}",
@@ -46,7 +45,6 @@ def histories(users: tuple[str, ...] = USERS) -> list[Interaction]:
 
 
 def a_request(number: int, user: str = "", instruction: str = "") -> RankRequest:
-    """A request for an order of six films."""
     return RankRequest(
         event_id=f"q{number}",
         request_id=f"r{number}",
@@ -59,7 +57,6 @@ def a_request(number: int, user: str = "", instruction: str = "") -> RankRequest
 
 
 def a_choice(ranking: Ranking, place: int = 2) -> Selection:
-    """What was taken from a ranking."""
     return Selection(
         event_id=f"s-{ranking.ranking_id}",
         occurred_at=ranking.occurred_at,
@@ -70,12 +67,10 @@ def a_choice(ranking: Ranking, place: int = 2) -> Selection:
 
 
 def ranked(log: FakeLog) -> list[Ranking]:
-    """The rankings, each once."""
     return list({ranking.ranking_id: ranking for ranking in log.values(Ranking)}.values())
 
 
 async def choose(worker: FakeWorker, count: int, users: tuple[str, ...] = USERS) -> None:
-    """Histories, then requests, then choices: everything is waited for."""
     log = worker.log
     log.put_all(histories(users))
     await worker.quiet()
@@ -250,7 +245,6 @@ async def test_freeze_and_reset_are_carried_out_once(deployment: FakeDeployment)
 
 
 def a_weight_command(action: WeightAction) -> WeightCommand:
-    """An operator's command."""
     return WeightCommand(event_id=f"c-{action.value}", occurred_at=a_time(), domain=DOMAIN, action=action, actor="ops")
 
 
