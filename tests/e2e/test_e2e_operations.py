@@ -8,13 +8,13 @@ import pytest
 from confluent_kafka import Producer
 
 from operators.learning.prior import observe
-from schemas import Contrast, DeadLetter, PolicySkill, Position, Profile, SkillCommand, SkillDiff, compound_key, encode
+from schemas import Contrast, DeadLetter, Position, Profile, SkillCommand, SkillDiff, compound_key, encode
 from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
 from streams.local.children import environment
 from streams.operations.global_skills import read_published
 from streams.settings import Settings
-from tests.builders import DOMAIN, NOW, USER, a_command, a_contrast, a_proposal, a_skill, an_interaction, evolve, facts
+from tests.builders import DOMAIN, NOW, USER, a_command, an_interaction, facts
 from tests.e2e.cli_user import sager
 from tests.unit.whatif.whatif_builders import LiveSide, a_choice
 
@@ -46,64 +46,38 @@ def refused(settings: Settings, value: bytes, reason: str = "invalid") -> str:
     return letter.event_id
 
 
-class TestDeadLetters:
-    def test_list_show_and_replay(self, settings: Settings, env: dict[str, str]) -> None:
-        text, binary = (
-            refused(settings, b'{"a": "\x1b[2J"}'),
-            refused(settings, b"\xff\x00abc" + b"z" * 5_000, "not-json"),
-        )
-
-        listed = sager("dead-letters", "list", "--since", "1h", env=env)
-        assert listed.returncode == 0, listed.stderr
-        assert text in listed.stdout
-        assert "2 in all: " in listed.stderr
-        assert "invalid 1" in listed.stderr
-        assert "not-json 1" in listed.stderr
-        assert "; 0 of them replayed" in listed.stderr
-        only = json.loads(sager("dead-letters", "list", "--reason", "not-json", "--json", env=env).stdout)
-        assert [each["event_id"] for each in only["letters"]] == [binary]
-
-        shown = sager("dead-letters", "show", binary, env=env)
-        assert "\\xff" in shown.stdout
-        assert "3,005 bytes more" in shown.stdout
-        assert '{"a": "' in (told := sager("dead-letters", "show", text, env=env).stdout)
-        assert "\x1b" not in told + listed.stdout
-
-        dry = sager("dead-letters", "replay", "--reason", "invalid", "--dry-run", env=env)
-        assert (dry.returncode, "1 would be replayed" in dry.stdout) == (0, True)
-        first = sager("dead-letters", "replay", text, env=env)
-        again = sager("dead-letters", "replay", text, env=env)
-        assert (first.returncode, first.stdout.strip()) == (0, "1 replayed")
-        assert (again.returncode, again.stdout.strip()) == (0, "0 replayed")
-        assert f"{text}: already replayed" in again.stderr
-        assert "1 of them replayed" in sager("dead-letters", "list", env=env).stderr
-        after = " ".join(sager("dead-letters", "show", text, env=env).stdout.split())
-        assert f"replayed to: {settings.topic('selections')}/" in after
-
-
-@pytest.mark.thorough
-def test_rebuild_finds_and_repairs_a_changed_skill(settings: Settings, env: dict[str, str], tmp_path: Path) -> None:
-    contrast = a_contrast(["genre: noir"])
-    skill, diff = evolve(
-        a_skill(version=0, contrasts=0, event_id=contrast.event_id), a_proposal(discovered=["genre: noir"]), contrast
-    )
-    put(settings, SkillDiff.TOPIC, b"ann", encode(diff))
-    put(
-        settings,
-        PolicySkill.TOPIC,
-        compound_key("ann", "books"),
-        encode(skill.model_copy(update={"contrasts": 99, "last_diff": None})),
+def test_dead_letters_are_listed_shown_and_replayed(settings: Settings, env: dict[str, str]) -> None:
+    text, binary = (
+        refused(settings, b'{"a": "\x1b[2J"}'),
+        refused(settings, b"\xff\x00abc" + b"z" * 5_000, "not-json"),
     )
 
-    bad = sager("rebuild", env=env)
-    assert bad.returncode == 1, bad.stderr
-    assert "diffs: 1\nskills: 1\n" in bad.stdout
-    assert "sager rebuild --apply" in bad.stderr
+    listed = sager("dead-letters", "list", "--since", "1h", env=env)
+    assert listed.returncode == 0, listed.stderr
+    assert text in listed.stdout
+    assert "2 in all: " in listed.stderr
+    assert "invalid 1" in listed.stderr
+    assert "not-json 1" in listed.stderr
+    assert "; 0 of them replayed" in listed.stderr
+    only = json.loads(sager("dead-letters", "list", "--reason", "not-json", "--json", env=env).stdout)
+    assert [each["event_id"] for each in only["letters"]] == [binary]
 
-    # Only the skill: one choice makes a line of the lowest tier, which no slim skill says.
-    assert json.loads(sager("rebuild", "--apply", "--json", env=env).stdout)["different"] == 1
-    good = sager("rebuild", "--json", env=env)
-    assert (good.returncode, json.loads(good.stdout)["fine"]) == (0, True)
+    shown = sager("dead-letters", "show", binary, env=env)
+    assert "\\xff" in shown.stdout
+    assert "3,005 bytes more" in shown.stdout
+    assert '{"a": "' in (told := sager("dead-letters", "show", text, env=env).stdout)
+    assert "\x1b" not in told + listed.stdout
+
+    dry = sager("dead-letters", "replay", "--reason", "invalid", "--dry-run", env=env)
+    assert (dry.returncode, "1 would be replayed" in dry.stdout) == (0, True)
+    first = sager("dead-letters", "replay", text, env=env)
+    again = sager("dead-letters", "replay", text, env=env)
+    assert (first.returncode, first.stdout.strip()) == (0, "1 replayed")
+    assert (again.returncode, again.stdout.strip()) == (0, "0 replayed")
+    assert f"{text}: already replayed" in again.stderr
+    assert "1 of them replayed" in sager("dead-letters", "list", env=env).stderr
+    after = " ".join(sager("dead-letters", "show", text, env=env).stdout.split())
+    assert f"replayed to: {settings.topic('selections')}/" in after
 
 
 @pytest.fixture
@@ -170,30 +144,19 @@ def record(producer, settings, user, domain, value):
     )
 
 
-class TestGlobalSkill:
-    def test_build_publishes(self, settings, env):
-        written_by_workers(settings)
+def test_a_global_skill_is_built_and_published(settings, env):
+    written_by_workers(settings)
 
-        dry = sager("global-skill", "build", "--floor", "4", "--dry-run", env=env)
-        assert dry.returncode == 0, dry.stderr
-        assert "nothing was published" in dry.stdout
-        assert read_published(settings) == {}
+    dry = sager("global-skill", "build", "--floor", "4", "--dry-run", env=env)
+    assert dry.returncode == 0, dry.stderr
+    assert "nothing was published" in dry.stdout
+    assert read_published(settings) == {}
 
-        done = sager("global-skill", "build", "--floor", "4", env=env)
-        assert done.returncode == 0, done.stderr
-        assert "published on" in done.stdout
-        built = read_published(settings)["films"]
-        assert built.users == 8
-        assert built.shares["preference:genre:comedy"] == 0.5
-        assert {line.value for line in built.attributes} >= {"comedy", "drama"}
-        assert built.reasoned_by.reasoner == "rules"
-
-    def test_fewer_users_than_the_floor_reveal_only_their_number(self, settings, env):
-        written_by_workers(settings, users=3)
-        done = sager("global-skill", "build", "--json", env=env)
-
-        assert done.returncode == 0, done.stderr
-        assert "no taste is shared by 5 of its 3 users" in done.stderr
-        [skill] = json.loads(done.stdout)
-        assert skill["attributes"] == []
-        assert "comedy" not in done.stdout
+    done = sager("global-skill", "build", "--floor", "4", env=env)
+    assert done.returncode == 0, done.stderr
+    assert "published on" in done.stdout
+    built = read_published(settings)["films"]
+    assert built.users == 8
+    assert built.shares["preference:genre:comedy"] == 0.5
+    assert {line.value for line in built.attributes} >= {"comedy", "drama"}
+    assert built.reasoned_by.reasoner == "rules"

@@ -3,7 +3,6 @@
 On a small file system where this process may mount one, else by the limit that the kernel sets on the size of files.
 """
 
-import resource
 import shutil
 import subprocess
 import time
@@ -103,10 +102,6 @@ def assert_told(log: Path, why: str) -> None:
     assert "Make room" in last
 
 
-def limit_files(process: subprocess.Popen[bytes], size: int) -> None:
-    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-
-
 @pytest.mark.thorough
 def test_no_room_for_rows(harness: Harness, small_disk: SmallDisk) -> None:
     """The materializer ends, says why, and leaves a snapshot to read; a new one goes on once there is room."""
@@ -133,30 +128,6 @@ def test_no_room_for_rows(harness: Harness, small_disk: SmallDisk) -> None:
     small_disk.make_room()
     started = time.monotonic()
     harness.start("materialize", **place)
-    until(lambda: diffs_in(harness.settings) == 20 + CHOICES, "all rows")
-    run.recovery_seconds.append(time.monotonic() - started)
-    assert_complete(harness, run)
-
-
-@pytest.mark.seldom
-def test_a_file_that_may_not_grow(harness: Harness) -> None:
-    """The same by a limit on the size of files, which needs no privilege."""
-    run = Run("file size limit under the materializer's file", BROKER)
-    harness.worker()
-    log = harness.settings.data_dir / "materialize.log"
-    choose(harness, 0, 20)
-    materializer = harness.materializer()
-    until(lambda: diffs_in(harness.settings) == 20, "a first snapshot")
-    limit_files(materializer, (harness.settings.data_dir / "live.duckdb").stat().st_size + SPARE_BYTES)
-    choose(harness, 20, CHOICES)
-
-    assert ends(materializer, harness) == 1
-    harness.count(SkillDiff, 20 + CHOICES)
-    assert_told(log, "File too large")
-    assert 20 <= diffs_in(harness.settings) < 20 + CHOICES
-
-    started = time.monotonic()
-    harness.materializer()
     until(lambda: diffs_in(harness.settings) == 20 + CHOICES, "all rows")
     run.recovery_seconds.append(time.monotonic() - started)
     assert_complete(harness, run)

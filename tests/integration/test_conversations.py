@@ -8,7 +8,7 @@ import pytest
 from operators.cards.fold import fold_cards
 from schemas.cards import Card, CardAction, CardCommand, CardDiff, CardLine, PendingConversations
 from schemas.codec import decode, encode
-from schemas.commands import ForgetRequest, Receipt
+from schemas.commands import Receipt
 from schemas.diffs import PolicySkill
 from schemas.statements import Correction, Stance, Utterance
 from tests.harness import Harness, Outputs
@@ -100,23 +100,4 @@ def test_a_conversation_reaches_card_and_skill_and_can_be_retracted(harness: Har
     assert_the_log_folds_to_the_card(out)
     for model in (Card, CardDiff, PendingConversations, Receipt):
         assert all(b"hiking" not in (raw or b"") for raw in out.newest(model).values()), model
-    assert out.dead_letters == []
-
-
-@pytest.mark.thorough
-def test_silence_ends_a_conversation_and_a_user_is_erased(harness: Harness) -> None:
-    harness.worker(listen_silence_seconds=2)
-    harness.send(said("ann", 0, "I love hiking."))
-    harness.send(said("bob", 0, "I love sailing."))
-
-    harness.until(lambda out: is_told(out, "hiking") and is_told(out, "sailing", "bob"), "two cards")
-    harness.send(said("ann", 1, "I can't stand rain."))
-    harness.send(ForgetRequest(event_id="please", occurred_at=datetime.now(UTC), user_id="ann", actor="ann"))
-    harness.until(lambda out: out.newest(Card).get(b"ann", b"") is None, "the card to go")
-    out = harness.quiet(5.0)
-
-    for model in (Card, CardDiff, PendingConversations):
-        left = {key: raw for key, raw in out.newest(model).items() if raw is not None}
-        assert all(b"ann" not in key for key in left), "also what waited when she asked"
-        assert left, "bob's"
     assert out.dead_letters == []

@@ -4,7 +4,6 @@ import asyncio
 import signal
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from streams.http.process_health import serve
 from streams.kafka import topics
 from streams.local.broker import EmbeddedBroker, free_port
 from streams.settings import Settings
-from streams.worker.runtime.watchdog import Watchdog, WorkerHealth
+from streams.worker.runtime.watchdog import WorkerHealth
 from tests.builders import slate
 from tests.harness import Harness
 from tests.waiting import ask, is_ready, metric, until, why_not
@@ -100,26 +99,6 @@ def test_a_blocked_event_loop_is_not_live() -> None:
 
         released.set()
         until(lambda: not health.why_not_live(), "the loop to turn again")
-
-
-@pytest.mark.broker
-@pytest.mark.on("embedded")
-def test_the_watchdogs_verdict_is_that_the_worker_is_dead(harness: Harness) -> None:
-    for number in range(20):
-        harness.events.ranking(f"user-{number}", "films", slate(number))
-    harness.events.flush()
-    impatient = harness.settings.model_copy(update={"watchdog_seconds": 0.4})
-    ours = {(harness.settings.topic("rankings"), p) for p in range(harness.settings.partitions)}
-    health, may_end, progressed = WorkerHealth(), threading.Event(), time.monotonic()
-    watchdog = Watchdog(impatient, lambda: progressed, lambda: ours if may_end.is_set() else set(), print)
-    watchdog.start()
-    health.watchdog = watchdog
-    assert health.why_not_live() == []
-
-    may_end.set()
-    until(health.why_not_live, "the watchdog's verdict")
-
-    assert "watchdog has ended" in health.why_not_live()[0]
 
 
 # --- real processes

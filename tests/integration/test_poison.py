@@ -3,17 +3,13 @@
 import os
 import random
 from collections import Counter
-from datetime import UTC, datetime
 
 import orjson
 import pytest
-from confluent_kafka import Producer
 
-from schemas import TOPICS, DeadLetter, Ranking, RankRequest, SkillDiff, encode
+from schemas import TOPICS, DeadLetter, SkillDiff
 from schemas.topics import CONSUMED_TOPICS
-from streams.kafka.clients import producer_config
 from tests.builders import slate
-from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.waiting import WAIT_SECONDS
 
@@ -94,26 +90,3 @@ def test_poison_is_kept_with_its_bytes_and_good_events_go_on(harness: Harness) -
     assert worker.poll() is None
     assert materializer.poll() is None
     harness.assert_all_stores_agree()
-
-
-@pytest.mark.skipif(APACHE, reason="Apache Kafka does not let such a request in")
-@pytest.mark.thorough
-def test_a_request_whose_answer_no_topic_takes_is_dead_lettered_and_the_next_is_answered(harness: Harness) -> None:
-    """6 MB of metadata are 10 kB when compressed: they come in, but a ranking with them would not go out."""
-    harness.worker()
-    filler = {f"note {n}": "ж" * 4_000 for n in range(8)}
-    huge = [{"item_id": f"i{n}", "title": "", "metadata": filler} for n in range(100)]
-    own = Producer(producer_config(harness.settings, **{"message.max.bytes": 20_000_000}))
-    for request_id, candidates in (("huge", huge), ("fine", slate(1))):
-        fields = {"event_id": request_id, "request_id": request_id, "user_id": "mallory", "domain": "films"}
-        request = RankRequest.model_validate(fields | {"occurred_at": datetime.now(UTC), "candidates": candidates})
-        own.produce(harness.settings.topic(RankRequest.TOPIC), encode(request), b"mallory")
-    own.flush(30)
-
-    outputs = harness.until(lambda out: len(out.values(Ranking)) == 1, "the second answer")
-    harness.count(DeadLetter, 1)
-
-    assert outputs.values(Ranking)[0].ranking_id == "fine"
-    [letter] = outputs.dead_letters
-    assert (letter.stage, letter.reason) == ("rank", "internal-error")
-    assert "MessageSizeTooLarge" in letter.detail

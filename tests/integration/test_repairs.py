@@ -1,43 +1,17 @@
 """Each repair of Faust in `streams/worker/runtime/repairs.py`, against a real broker."""
 
-import time
 from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
 
-from schemas import SkillDiff
 from streams.settings import Settings
 from streams.worker.create import create
 from streams.worker.runtime.recovery import EmbeddedConsumerThread
-from tests.builders import slate
 from tests.conftest import APACHE
 from tests.harness import Harness
 
 pytestmark = pytest.mark.broker
-
-
-@pytest.mark.on("kafka")
-@pytest.mark.thorough
-def test_a_second_worker_that_joins_late_loses_nothing(harness: Harness) -> None:
-    """Repair 1, faust-streaming #596: without it, most such runs lose events when recovery ends."""
-    harness.worker("first")
-    total = 240
-    for number in range(total):
-        shown = slate(number)
-        ranking = harness.events.ranking(f"user-{number % 60}", "films", shown)
-        harness.events.selection(ranking, shown[0]["item_id"])
-        if number == total // 4:
-            harness.events.flush()
-            harness.count(SkillDiff, 10)
-            harness.worker("second")
-        time.sleep(0.02)
-    harness.events.flush()
-
-    outputs = harness.until(lambda out: len(out.diffs) == total, "all diffs")
-
-    assert outputs.dead_letters == []
-    harness.assert_all_stores_agree(duckdb=False)
 
 
 @pytest.mark.skipif(APACHE, reason="Apache Kafka reports true ends: this repair is for the embedded broker")

@@ -161,30 +161,6 @@ async def test_a_worker_with_a_wrong_clock_forgets_by_kafkas_time(
     assert [skill.version for skill in log.newest(PolicySkill).values()] == [1], "nothing from before comes back"
 
 
-async def test_rows_of_a_clock_that_ran_ahead_are_forgotten_with_their_person(
-    deployment: FakeDeployment, clock: Clock, sink: Sink
-) -> None:
-    log, worker = deployment.log, deployment.worker()
-    clock.ahead = DAY
-    send(log, clock, choice(1, "ann"))
-    await worker.quiet()
-    sink.read()
-    clock.ahead = timedelta(0)
-    log.put(
-        ForgetRequest(event_id="please", occurred_at=clock.now(), user_id="ann", actor="ann"), timestamp_ms=clock.stamp
-    )
-    await worker.quiet()
-    sink.read()
-
-    assert log.newest(PolicySkill) == {}
-    assert {table: sink.count(table, "ann") for table in ("rankings", "selections", "contrasts", "skill_diffs")} == {
-        "rankings": 0,
-        "selections": 0,
-        "contrasts": 0,
-        "skill_diffs": 0,
-    }
-
-
 async def test_a_word_or_a_session_of_a_clock_that_ran_ahead_holds_up_no_later_one(
     deployment: FakeDeployment, clock: Clock
 ) -> None:

@@ -178,16 +178,6 @@ async def test_no_death_after_any_effect_loses_or_repeats_anything(deployment: F
         assert_once_each(successor.log)
 
 
-async def test_a_repeated_choice_sends_one_outcome(deployment: FakeDeployment) -> None:
-    worker, log = deployment.worker(), deployment.log
-    await choose(worker, 3)
-    log.put_all(log.values(Contrast))
-    await worker.quiet()
-
-    assert len(log.values(Contrast)) == 6
-    assert len(log.values(RankingOutcome)) == len({o.event_id for o in log.values(RankingOutcome)}) == 3
-
-
 async def test_an_outcome_whose_answer_is_lost_is_not_sent_twice(deployment: FakeDeployment) -> None:
     worker, log = deployment.worker(), deployment.log
     worker.fail(RankingOutcome.TOPIC, 2)
