@@ -4,17 +4,13 @@
 """
 
 import os
-import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
 
 from infra.kafka.kafka import Kafka
 from schemas import Ranking, Selection
-from streams.kafka.clients import producer_config
 from streams.settings import Settings
 from tests.builders import slate
 from tests.conftest import APACHE
@@ -26,8 +22,6 @@ from tests.openai_server import Act, OpenAiServer, threaded
 
 pytestmark = [pytest.mark.broker, pytest.mark.thorough, pytest.mark.seldom, pytest.mark.timeout(7_200)]
 
-FROZEN_SECONDS = 30.0
-TEN_MEGABYTES = 10 * 1024 * 1024
 WAITING = int(os.environ.get("SAGER_TEST_WAITING", "2000"))
 """Events before the first worker starts: 100,000 take minutes."""
 
@@ -62,52 +56,6 @@ def test_kill_9_of_everything_at_once(kafka: Kafka, deployment: Harness) -> None
             run.recovery_seconds.append(wait_for_a_new_diff(deployment))
 
     assert_undisturbed(deployment, run, load.rankings, load.selections, may_be_resent=True)
-
-
-@pytest.mark.parametrize("frozen", ["worker", "materializer"])
-def test_a_process_that_freezes_for_half_a_minute(harness: Harness, frozen: str) -> None:
-    """Longer than its session: the group gives its partitions away, and it notices when it wakes up."""
-    strikes = times(short=1, full=1)
-    run = Run(f"SIGSTOP of the {frozen} for {FROZEN_SECONDS:.0f} s", BROKER, strikes)
-    with Load(harness.settings, per_second=8) as load:
-        processes = {"worker": harness.worker("w0"), "materializer": harness.materializer()}
-        wait_for_a_new_diff(harness)
-        for _ in range(strikes):
-            processes[frozen].send_signal(signal.SIGSTOP)
-            time.sleep(FROZEN_SECONDS)
-            processes[frozen].send_signal(signal.SIGCONT)
-            run.recovery_seconds.append(wait_for_a_new_diff(harness))
-
-    assert_undisturbed(harness, run, load.rankings, load.selections, may_arrive_late=True, may_be_resent=True)
-
-
-def test_events_of_ten_megabytes(harness: Harness) -> None:
-    """The broker refuses them to their producer, or the worker puts them into the dead letters; the rest goes on."""
-    strikes = times(short=1, full=1)
-    run = Run("an event of 10 MB", BROKER, strikes)
-    harness.worker()
-    harness.materializer()
-    limits = {"message.max.bytes": 2 * TEN_MEGABYTES, "compression.type": "none", "message.timeout.ms": 20_000}
-    large = Producer(producer_config(harness.settings) | limits)
-    accepted: list[str] = []
-    refused: list[KafkaError] = []
-    with Load(harness.settings, per_second=8) as load:
-        for number in range(strikes):
-            try:
-                large.produce(
-                    harness.settings.topic(Selection.TOPIC),
-                    b"x" * TEN_MEGABYTES,
-                    f"user-{number}",
-                    on_delivery=lambda error, _: refused.append(error) if error else accepted.append(""),
-                )
-            except KafkaException as error:
-                refused.append(error.args[0])
-            large.flush(30)
-            run.recovery_seconds.append(wait_for_a_new_diff(harness))
-
-    assert len(accepted) + len(refused) == strikes
-    assert {error.code() for error in refused} <= {KafkaError.MSG_SIZE_TOO_LARGE}
-    assert_undisturbed(harness, run, load.rankings, load.selections, dead_letters=len(accepted))
 
 
 @pytest.mark.parametrize("model_seconds", [0.0, 0.2])

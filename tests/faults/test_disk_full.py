@@ -24,7 +24,7 @@ from tests.builders import slate
 from tests.faults.oracle import Run, assert_duckdb_has_each_row_once
 from tests.faults.test_kills import BROKER
 from tests.harness import Harness
-from tests.unit.analytics.analytics_builders import NOON, diff, write
+from tests.unit.analytics.analytics_builders import NOON
 from tests.waiting import WAIT_SECONDS, is_ready, metric, until, why_not
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.timeout(600)]
@@ -180,20 +180,6 @@ def test_a_commit_that_failed_is_not_written_when_the_file_is_closed(small_disk:
     with DuckDBStore(live, "sager.") as store:
         [reached] = {progress.next_offset for progress in store.offsets().values()}
         store.write(ChangeSet(), {("topic", each): Progress(reached + 1, "id") for each in range(500)})
-
-
-def test_a_publication_whose_commit_failed_is_not_tried_again_on_the_same_file(
-    small_disk: SmallDisk, tmp_path: Path
-) -> None:
-    with DuckDBStore(small_disk.path / "live.duckdb", "sager.") as store:
-        publisher = Publisher(store, tmp_path / "sager.duckdb", 0.0, lambda: 0.0)
-        write(store, *(diff(1, user=f"user-{number}") for number in range(200)))
-        small_disk.fill_up(0)
-
-        with pytest.raises(duckdb.Error, match="Failed to commit"):
-            publisher.publish_if_due()
-
-        small_disk.make_room()
 
 
 @pytest.mark.seldom

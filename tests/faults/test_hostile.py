@@ -7,15 +7,12 @@ from typing import Any
 
 import pytest
 
-from operators.admission import TOLERANCE, RejectReason, abstention_id, is_ahead
-from operators.graph.items import neighbour_of
-from schemas import MAX_TAKEN, MAX_TAKERS, Correction, Event, Item, Profile, SkillDiff
+from operators.admission import RejectReason, abstention_id, is_ahead
+from schemas import Correction, Event, Item, Profile
 from schemas.codec import decode, encode
 from schemas.events import Feedback, Interaction, Ranking, RankRequest, Selection
-from schemas.state import ItemMemory, ItemUpdate, Memory, TouchedItem
-from schemas.topics import compound_key
+from schemas.state import ItemUpdate, Memory
 from streams.kafka.clients import partition_of
-from streams.pseudonyms import secret_of
 from tests.builders import film, slate
 from tests.conftest import APACHE
 from tests.harness import Harness
@@ -144,34 +141,3 @@ def _is_ahead(event: Any, stamp_ms: int) -> bool:
     # Python's own times end long before those that a record can bear.
     stamped = datetime.fromtimestamp(min(stamp_ms / 1000, CLOCKS[-1].timestamp() - 1), UTC)
     return is_ahead(event.occurred_at, stamped)
-
-
-def test_the_future_does_not_keep_its_place(harness: Harness) -> None:
-    """What an event of the future has put in first place makes room for what comes after it."""
-    far = CLOCKS[-1]
-    second = film(1)
-    for number in range(MAX_TAKERS):
-        stranger, heard = neighbour_of(f"stranger-{number}"), (TouchedItem(item_id=second["item_id"], at=far),)
-        produce(harness, ItemUpdate(domain="films", taker=stranger, version=1, degree=1, items=heard), STAMPS_MS[-1])
-    # The farthest that is let in.
-    ahead = datetime.now(UTC) + TOLERANCE - timedelta(seconds=30)
-    produce(harness, an_event(Interaction, "i-ahead", ahead, user_id="ann", domain="films", item=film(0)))
-    harness.raw.flush(10)
-    harness.worker()
-    harness.count(Memory, 1)
-    harness.until(lambda out: any(len(i.takers) == MAX_TAKERS for i in out.values(ItemMemory)), "an item full of them")
-
-    for number in range(1, MAX_TAKEN + 1):
-        for event in a_choice("ann", number, datetime.now(UTC), [film(number), film(60 + number)]):
-            produce(harness, event)
-    harness.raw.flush(10)
-    outputs = harness.count(SkillDiff, MAX_TAKEN)
-    harness.quiet()
-
-    assert outputs.dead_letters == []
-    memory = decode(Memory, outputs.newest(Memory)[compound_key("ann", "films")])
-    assert [taken.item_id for taken in memory.taken] == [film(n)["item_id"] for n in range(1, MAX_TAKEN + 1)]
-    held = decode(ItemMemory, outputs.newest(ItemMemory)[compound_key(second["item_id"], "films")])
-    secret = secret_of(harness.settings.model_copy(update={"data_dir": harness.settings.data_dir / "worker"}))
-    assert held.takers[-1].neighbour == neighbour_of("ann", secret)
-    assert max(taker.at for taker in held.takers) <= datetime.now(UTC)

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from operators.cards.views import card_text
-from operators.steps.listen import ListenOutcome, ListenState
+from operators.steps.listen import ListenState
 from schemas import Card, Position, Speaker, Utterance, encode
 from schemas.cards import MAX_CARD_LINES, MAX_OPEN, MAX_PAST_LINES, CardLine
 from schemas.statements import Stance
@@ -145,34 +145,3 @@ def test_a_card_stays_small_after_many_statements() -> None:
     assert len(user.card.lines) <= MAX_CARD_LINES
     assert len(user.card.past) <= MAX_PAST_LINES
     assert len(encode(user.card)) < 256_000
-
-
-def test_repeated_and_reordered_turns_count_once() -> None:
-    user = TalkingUser()
-    for turn, text in ((2, "I love jazz."), (0, "Hello."), (2, "I love jazz."), (1, "I can't stand opera.")):
-        user.say(text, turn=turn, event_id=f"t{turn}")
-    user.say("", turn=3, ends=True)
-
-    assert user.outcomes.count(ListenOutcome.REPEATED.value) == 1
-    assert user.card is not None
-    assert [line.times for line in user.card.lines] == [1, 1]
-
-
-def test_a_forgotten_line_does_not_return_with_the_same_turns() -> None:
-    user = TalkingUser()
-    user.converse([(Speaker.USER, "I love jazz and I love green tea.")], "one")
-    user.converse([(Speaker.USER, "Forget that I love jazz.")], "two")
-    assert "jazz" not in values(user.card)
-
-    user.say("", conversation="one", turn=9, ends=True)
-    assert "jazz" not in written(user)
-
-
-def test_conversations_of_two_users_with_the_same_id_are_separate() -> None:
-    ann, bob = TalkingUser(), TalkingUser()
-    ann.say("I love jazz.", conversation="shared")
-    bob.say("I love opera.", conversation="shared")
-    bob.say("", conversation="shared", turn=1, ends=True)
-
-    assert ann.card is None
-    assert values(bob.card) == "opera"

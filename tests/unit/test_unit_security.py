@@ -195,11 +195,3 @@ def test_a_key_of_another_certificate_is_told(pem: Secured, tmp_path: Path) -> N
 
 
 # --- the test cluster itself
-
-
-def test_no_password_is_on_the_command_line_that_makes_users(pem: Secured) -> None:
-    arguments = pem.format_arguments()
-
-    assert len(arguments) == 4
-    assert all("name=ann" in argument for argument in arguments[1::2])
-    assert "secret" not in " ".join(arguments)

@@ -1,11 +1,8 @@
 """The published snapshot: always whole, always readable, never the live file."""
 
-import random
 import shutil
 import subprocess
 import sys
-import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import duckdb
@@ -117,7 +114,6 @@ def test_a_missing_snapshot_and_one_of_another_tenant_are_refused(publisher, set
     read.connect(settings).close()
 
 
-ROOT = Path(__file__).parents[3]
 OFFSETS = {("sager.interactions", 0): Progress(5, "id-1")}
 
 
@@ -233,59 +229,3 @@ def test_files_that_a_killed_process_left_do_not_stay(tmp_path):
 
     DuckDBStore(tmp_path / "live.duckdb", "sager.").close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["live.duckdb"]
-
-
-WRITER = f"""
-import sys
-sys.path[:0] = [{str(ROOT)!r}]
-from pathlib import Path
-from streams.analytics.records import ChangeSet
-from streams.analytics.snapshot import Publisher
-from streams.analytics.store import Progress, DuckDBStore
-from tests.unit.analytics.analytics_builders import batch_of, interaction, receipt
-
-if __name__ == "__main__":
-    folder = Path(sys.argv[1])
-    store = DuckDBStore(folder / "live.duckdb", "sager.")
-    publisher = Publisher(store, folder / "sager.duckdb", 0.0)
-    at = sum(progress.next_offset for progress in store.offsets().values())
-    print("ready", flush=True)
-    while True:
-        # The log: five events of new users, then the erasure of the last of them.
-        event = interaction(f"x{{at}}", f"user-{{at - at // 6:05}}")
-        erased = [receipt(f"user-{{at - at // 6 - 1:05}}")] if at % 6 == 5 else []
-        at += 1
-        offsets = {{("sager.interactions", 0): Progress(at, "id")}}
-        store.write(ChangeSet() if erased else batch_of(event), offsets, erased)
-        publisher.mark_changed()
-        publisher.publish_if_due()
-        if erased:
-            print(at, flush=True)
-"""
-
-
-@pytest.mark.thorough
-def test_kill_9_while_files_are_published_and_rewritten(tmp_path):
-    chance, script = random.Random(11), tmp_path / "writer.py"
-    script.write_text(WRITER)
-    for _ in range(3):
-        writer = subprocess.Popen([sys.executable, script, tmp_path], stdout=subprocess.PIPE)
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == b"ready\n"
-        writer.stdout.readline()  # however slow it is, there is something to lose
-        time.sleep(chance.uniform(0.5, 4.0))
-        writer.kill()
-        writer.wait()
-    script.unlink()
-    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
-        [progress] = store.offsets().values()
-        events = [number for number in range(progress.next_offset) if number % 6 != 5]
-        users = {number - number // 6 for number in events}
-        erased = {number - number // 6 - 1 for number in range(progress.next_offset) if number % 6 == 5}
-        found = [int(user[5:]) for (user,) in rows(store, "SELECT user_id FROM interactions ORDER BY 1")]
-        assert found == sorted(users - erased)
-        assert erased
-        publisher_of(store).publish()
-    for name in ("live.duckdb", "sager.duckdb"):
-        held = (tmp_path / name).read_bytes()
-        assert [number for number in erased if f"user-{number:05}".encode() in held] == []

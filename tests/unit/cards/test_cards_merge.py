@@ -81,19 +81,6 @@ def test_hint_counts_half_a_statement() -> None:
     assert line(after(likes("tea", strength=IMPLIED), likes("tea", 1)), "tea").strength is Strength.SAID
 
 
-def test_repeated_utterance_counts_once() -> None:
-    said = likes("tea")
-    card = after(said)
-    assert heard(card, said) is None
-
-
-def test_applied_chunk_changes_nothing() -> None:
-    told = Extraction(findings=(likes("tea"),))
-    diff = merge_extraction(None, "ann", told, "chunk-1", day(0), None, None, PRIVACY)
-    assert diff is not None
-    assert merge_extraction(apply_diff(None, diff), "ann", told, "chunk-1", day(0), None, None, PRIVACY) is None
-
-
 def test_opposite_statement_replaces_the_line() -> None:
     card = after(likes("coriander"), hates("coriander", 5))
     assert known(card) == ["avoids:stated:coriander"]
@@ -120,12 +107,6 @@ def test_general_opposite_replaces_the_domain_line() -> None:
 def test_repeat_in_one_domain_confirms_the_general_line() -> None:
     anywhere, in_films = likes("horror"), likes("horror", 5, dimension="genre", domain="films")
     assert known(after(anywhere, in_films)) == ["prefers:stated:horror", "prefers:films:genre:horror"]
-
-
-def test_late_statement_does_not_replace_a_newer_one() -> None:
-    card = after(hates("coriander", 5), likes("coriander", 1))
-    assert known(card) == ["avoids:stated:coriander"]
-    assert not card.past
 
 
 def test_update_replaces_the_named_line() -> None:

@@ -12,13 +12,11 @@ from typer.testing import CliRunner
 
 from evaluation.conversations.figures import Totals, figures_of, stored
 from evaluation.conversations.invented import person as invented
-from evaluation.conversations.invented import write
-from evaluation.conversations.layout import Person, PreferenceKind, Unreadable, person, read, turns_of
+from evaluation.conversations.layout import Person, Unreadable, person, read, turns_of
 from evaluation.conversations.listening import Conversation, simulate_person
 from evaluation.conversations.truth import claims, matches
-from operators.cards.fold import fold_cards
 from operators.cards.lines import line_id
-from schemas import Speaker, encode
+from schemas import Speaker
 from schemas.cards import Card, CardLine
 from schemas.statements import Stance
 from streams.cli import app
@@ -102,12 +100,6 @@ def test_an_unreadable_file_is_reported_and_the_others_are_read(tmp_path, text):
     assert isinstance(second, Person)
 
 
-def test_a_quote_names_the_preference_to_forget():
-    [talk] = person_of(forget("Likes 'old' tea", "Forget it.") | {"prev_pref": None}).talks
-
-    assert (talk.about, talk.preference) == (PreferenceKind.FORGET, "Likes 'old' tea")
-
-
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
@@ -166,11 +158,6 @@ def test_forgotten_preferences_do_not_return(plays):
     assert told["forgotten_come_back"] == 0
 
 
-def test_a_card_equals_the_fold_of_its_log(plays):
-    for each in plays:
-        assert encode(fold_cards(each.log)[each.person.user_id]) == encode(each.card)
-
-
 def test_withdrawn_and_updated_preferences_are_counted():
     who = person_of(
         element("Likes rowing", "I love rowing."),
@@ -185,14 +172,6 @@ def test_withdrawn_and_updated_preferences_are_counted():
     assert (counts["forgets"], counts["forgets_known"], counts["forgets_back"]) == (1, 1, 0)
     assert (counts["updates"], counts["updates_known"], counts["updates_honoured"]) == (1, 1, 1)
     assert "rowing" not in stored(each).casefold()
-
-
-def test_a_seed_reproduces_the_data_set(tmp_path):
-    first, second, other = (tmp_path / name for name in ("first", "second", "other"))
-    one, two, three = write(first, 3), write(second, 3), write(other, 3, seed=1)
-
-    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
-    assert [path.read_bytes() for path in one] != [path.read_bytes() for path in three]
 
 
 def _sum(plays):

@@ -218,7 +218,7 @@ def test_erasure_removes_a_taker_from_an_item() -> None:
     assert forget_taker(rest, touch) is None
 
 
-def test_touch_without_items_removes_the_taker() -> None:
+def test_an_abstention_is_among_the_stored_event_ids() -> None:
     """It may still be on its way to the skill, with a time that is ahead."""
     answered = AnsweredRanking(ranking_id="r", item_id=None)
     ring = OpenRankings(user_id=USER, slot=0, answered=(answered,))

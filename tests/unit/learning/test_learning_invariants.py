@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operators.attributes import fact_id, from_fact
+from operators.attributes import from_fact
 from operators.contrast import ContrastOutcome, join_ranking, join_selection
 from operators.evolve.proposals import Proposal, validate
 from operators.learning.commands import resolve_command

@@ -17,7 +17,6 @@ from schemas import (
     AttributeSource,
     Evidence,
     ItemFacts,
-    PolicySkill,
     SkillChangeKind,
     SkillDiff,
     Tier,
@@ -47,13 +46,6 @@ def refusals(diff: SkillDiff) -> list[tuple[str, str]]:
     return [(refused.attribute_id, refused.why.value) for refused in diff.refused]
 
 
-def weakened(skill: PolicySkill, times: int, text: str = NOIR, **limits: int) -> PolicySkill:
-    """After this many contrasts that each contradict a line."""
-    for _ in range(times):
-        skill, _ = evolve(skill, a_proposal(weakened=[text]), limits=MergeLimits(**limits))
-    return skill
-
-
 class TestDiscover:
     def test_a_discovery_starts_low_with_its_evidence(self) -> None:
         contrast = a_contrast([NOIR])
@@ -71,25 +63,6 @@ class TestDiscover:
 
         assert texts(skill.attributes) == found[:3]
         assert refusals(diff) == [(id_of(each), "capped") for each in found[3:]]
-
-
-class TestWeaken:
-    def test_a_high_prior_line_survives_one_contradiction(self) -> None:
-        skill, diff = evolve(a_skill(an_attribute(NOIR, HIGH)), a_proposal(weakened=[NOIR]))
-
-        assert line(skill, NOIR).tier is HIGH
-        assert line(skill, NOIR).contradictions == 1
-        assert [(c.before, c.after) for c in diff.changes] == [(HIGH, HIGH)]
-
-    def test_a_line_is_demoted_once_per_window(self) -> None:
-        given = weakened(a_skill(an_attribute(NOIR, HIGH, AttributeSource.DISCOVERED)), 1, weaken_window=5)
-
-        within, diff = evolve(given, a_proposal(weakened=[NOIR]))
-
-        assert line(within, NOIR) == line(given, NOIR)
-        assert refusals(diff) == [(id_of(NOIR), "capped")]
-        assert line(weakened(given, 4), NOIR).tier is MEDIUM
-        assert line(weakened(given, 5), NOIR).tier is LOW
 
 
 class TestEviction:

@@ -291,14 +291,6 @@ def test_a_reply_is_accepted_if_and_only_if_it_fits_the_schema(value: dict[str, 
             read(json.dumps(value), NESTED)
 
 
-@pytest.mark.parametrize(
-    "text", ["[" * 100_000, '{"a":' * 900 + "1" + "}" * 900, '{"why": "\ud800"}', "{" + "[" * 900 + "]" * 900]
-)
-def test_deep_nesting_and_surrogates_are_bad_replies(text: str) -> None:
-    with pytest.raises(BadReply):
-        read(text, SCHEMA)
-
-
 def test_long_values_are_cut_to_size() -> None:
     wordy = {"why": "w" * 500, "fits": "no", "best": ["c", "b", "a"]}
     assert read(json.dumps(wordy), SCHEMA) == {"why": "w" * 40, "fits": "no", "best": ["c", "b"]}

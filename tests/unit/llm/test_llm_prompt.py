@@ -12,7 +12,6 @@ from operators.evolve.llm import EvolveQuestion, LlmReasoner, build_question, pa
 from operators.evolve.prompt import MAX_COMMUNITY, MAX_LEFT
 from operators.evolve.proposals import CountedContrast, Proposal
 from operators.llm import CORRECTION_TOKENS
-from operators.prompts import as_data
 from operators.tokens import count_tokens
 from schemas import AttributeKind, Contrast, Facet, Fact, ItemFacts, PolicySkill, Provenance, Tier, Verdict
 from streams.llm.client import CORRECTION, LlmClient
@@ -185,15 +184,6 @@ def test_the_budget_reserves_enough_tokens_for_a_correction() -> None:
     assert (
         count_tokens(CORRECTION.format(why="genre_frühe_möwe lacks the property 'verdict' " * 4)) <= CORRECTION_TOKENS
     )
-
-
-@given(TEXT, st.integers(8, 100))
-def test_data_is_one_bounded_printable_line(text: str, limit: int) -> None:
-    line = as_data(text, limit)
-    assert len(line) <= limit
-    assert len(line.encode()) <= 2 * limit
-    assert line.isprintable()
-    assert not set(line) & set("<>[]{}|`")
 
 
 NOIR = "preference:genre:noir"

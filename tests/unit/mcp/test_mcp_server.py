@@ -83,18 +83,6 @@ async def test_a_server_with_a_user_and_a_domain_refuses_others(world: World) ->
     assert "name the `domain`" in text_of(nowhere)
 
 
-async def test_a_revoked_token_is_refused_at_the_next_call(world: World) -> None:
-    token = world.tokens.make(*SCOPES, user="ann")
-
-    async with over_stdio(world.url, token, "--domain", "films") as client:
-        before = await client.call_tool("get_slim_skill", {})
-        world.tokens.revoke(token)
-        after = await client.call_tool("get_slim_skill", {})
-
-    assert not before.is_error
-    assert "does not know this token" in text_of(after)
-
-
 async def test_invalid_arguments_are_refused(world: World) -> None:
     async with over_stdio(world.url, world.tokens.make(*SCOPES, user="ann")) as client:
         for tool, arguments in (

@@ -1,6 +1,5 @@
 """LLM_Ext (paper eq. 3, C.2) over real HTTP: what a model may choose, and that nothing else can be said."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +29,6 @@ COSY = an_attribute("mood: cosy", Tier.LOW)
 STYLE = an_attribute("exploration: explores many genres", Tier.MEDIUM, kind=AttributeKind.PATTERN)
 ERA = an_attribute("era: 1990s", Tier.HIGH, kind=AttributeKind.CRITERION)
 SKILL = a_skill(NOIR, SAGA, DARK, COSY, STYLE, ERA, version=4)
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[OpenAiServer]:
-    async with OpenAiServer() as running:
-        yield running
-
-
-@pytest.fixture
-async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
-    made = LlmClient(
-        base_url=server.base_url, api_key="", model="fake", timeout_seconds=2, attempts=2, max_retry_seconds=0.05
-    )
-    yield made
-    await made.aclose()
 
 
 @pytest.fixture

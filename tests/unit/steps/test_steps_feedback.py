@@ -183,13 +183,6 @@ class TestWords:
         assert later.diff is not None
         assert [change.kind for change in later.diff.stated] == [StatementChangeKind.EXPIRED]
 
-    def test_private_statements_are_refused(self) -> None:
-        effects = correct(words(avoids("topic: christian faith")))
-
-        assert effects.skill.stated == ()
-        assert effects.diff is not None
-        assert "christian" not in effects.diff.model_dump_json(exclude={"trigger"})
-
     def test_statements_are_limited(self) -> None:
         skill = HELD
         for number in range(60):

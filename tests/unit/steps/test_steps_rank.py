@@ -4,10 +4,10 @@ import pytest
 
 from operators.graph import Retrieved
 from operators.graph import items as propagate
-from operators.graph.items import forgotten_touch, neighbour_of
+from operators.graph.items import neighbour_of
 from operators.rank import RankSkill
 from operators.steps.rank import RankStep, answer
-from schemas import Facet, Injected, ItemMemory, ItemUpdate, RankedBy, Tier, TouchedItem
+from schemas import Facet, Injected, ItemUpdate, RankedBy, Tier, TouchedItem
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, NOW, a_rank_request, a_skill, an_attribute, id_of, item_facts, texts
@@ -20,29 +20,9 @@ def a_touch(neighbour: str, version: int = 1, items: tuple[str, ...] = ("i1",)) 
     return ItemUpdate(domain=DOMAIN, taker=neighbour, version=version, degree=2, newest=("i1", "i2"), items=touched)
 
 
-def taken_by(*neighbours: str) -> ItemMemory:
-    item: ItemMemory | None = None
-    for neighbour in neighbours:
-        [item] = propagate.add_taker(lambda *_, known=item: known, a_touch(neighbour))
-    assert item is not None
-    return item
-
-
 def test_an_item_update_excludes_the_item_itself() -> None:
     items = propagate.add_taker(lambda *_: None, a_touch(ANN, items=("i1", "i2")))
     assert [(item.item_id, item.takers[0].others) for item in items] == [("i1", ("i2",)), ("i2", ("i1",))]
-
-
-def test_an_item_removes_takers_of_the_erased_domain() -> None:
-    item = taken_by(ANN, BOB)
-
-    without = propagate.forget_taker(item, forgotten_touch(ANN, DOMAIN, "r"))
-
-    assert without is not None
-    assert [taker.neighbour for taker in without.takers] == [BOB]
-    assert propagate.forget_taker(item, forgotten_touch(ANN, None, "r")) == without
-    assert propagate.forget_taker(item, forgotten_touch(ANN, "films", "r")) is None
-    assert propagate.forget_taker(item, forgotten_touch(KIM, None, "r")) is None
 
 
 NOIR, SAGA = an_attribute("genre: noir", Tier.HIGH), an_attribute("genre: saga", Tier.LOW)
