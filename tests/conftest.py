@@ -133,15 +133,6 @@ def settings(bootstrap: str, tmp_path: Path) -> Settings:
     return a_deployment(bootstrap, tmp_path)
 
 
-@pytest.fixture(scope="module")
-def shared(bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
-    """One pipeline for all tests of a module, each with users of its own. Its worker and materializer run already."""
-    with Harness(a_deployment(bootstrap, tmp_path_factory.mktemp("shared"))) as running:
-        running.worker()
-        running.materializer()
-        yield running
-
-
 @pytest.fixture
 def harness(settings: Settings) -> Iterator[Harness]:
     """A pipeline whose worker and materializer the test starts and ends."""

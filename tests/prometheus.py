@@ -131,6 +131,3 @@ class Prometheus:
         """The series of an expression since then, as a panel draws them."""
         told = self.ask("query_range", query=expr, start=since, end=time.time(), step=step)["result"]
         return [(series["metric"], [float(value) for _, value in series["values"]]) for series in told]
-
-    def label_values(self, metric: str, label: str) -> list[str]:
-        return list(self.ask(f"label/{label}/values", **{"match[]": metric}))

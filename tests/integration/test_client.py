@@ -5,9 +5,8 @@ import os
 import re
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from streams.local.broker import EmbeddedBroker
 from streams.settings import Settings
 from tests.builders import slate
 from tests.harness import Harness
+from tests.waiting import until
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
@@ -54,13 +54,6 @@ def put(settings: Settings, user: str, version: int, text: str | None = "likes: 
     key, partition = compound_key(user, "films"), partition_of(user, settings.partitions)
     producer.produce(settings.topic("slim-skills"), value, key, partition)
     assert producer.flush(SECONDS) == 0
-
-
-def until(done: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + SECONDS
-    while not done():
-        assert time.monotonic() < give_up, f"waited for {SECONDS:.0f} s"
-        time.sleep(0.05)
 
 
 def cause(events: EventProducer) -> str:
@@ -96,9 +89,12 @@ def test_a_producer_survives_a_broker_that_restarts_empty(
         crash(broker)
         for number in range(50):
             events.interaction("ann", "films", slate(0)[0], event_id=f"while-{number}")
-        until(lambda: cause(events) == f"broker unreachable at {broker.bootstrap}: connection refused")
+        until(lambda: cause(events) == f"broker unreachable at {broker.bootstrap}: connection refused", "the refusal")
         broker.start()
-        until(lambda: cause(events).startswith(f"there is no topic sager.interactions at {broker.bootstrap}"))
+        until(
+            lambda: cause(events).startswith(f"there is no topic sager.interactions at {broker.bootstrap}"),
+            "the missing topic",
+        )
         topics.ensure(settings)
         events.interaction("ann", "films", slate(0)[0], event_id="after")
         events.flush(SECONDS)
@@ -124,10 +120,10 @@ def test_slim_skills_follow_a_broker_that_restarts_empty(
         broker.start()
         topics.ensure(settings)
         put(settings, "ann", 1, "likes: westerns")
-        until(lambda: skills.get("ann", "films") == "likes: westerns")
-        until(lambda: removed == ["bob"])
+        until(lambda: skills.get("ann", "films") == "likes: westerns", "the new text")
+        until(lambda: removed == ["bob"], "the removal of bob")
         put(settings, "cem", 1)
-        until(lambda: len(skills) == 2)
+        until(lambda: len(skills) == 2, "the third user")
 
 
 # --- what the broker has

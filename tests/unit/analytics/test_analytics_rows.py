@@ -56,7 +56,6 @@ from tests.unit.analytics.analytics_builders import (
     record,
     rows,
     selection,
-    skill,
     slim,
     write,
 )
@@ -114,29 +113,6 @@ def test_a_tombstone_whose_key_names_no_row_is_a_bad_record(key):
 def test_no_value_on_a_topic_that_is_not_compacted_is_a_bad_record():
     assert reason_of(raw("skill-commands", None)) == "empty"
     assert reason_of(raw("skills", b"", compound_key("ann", "books"))) == "empty"
-
-
-def changed(event, **fields) -> bytes:
-    return json.dumps(json.loads(record(event).value or b"") | fields).encode()
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        b"\x00\xff\xfe",
-        b"null",
-        b"[" * 100_000,
-        b'{"a":' * 100_000,
-        changed(skill(), version=2**63),
-        changed(skill(), contrasts=10**400),
-        changed(skill(), occurred_at="9999-12-31T23:59:59-05:00"),
-        changed(skill(), schema_version=2),
-        changed(skill(), user_id="\ud800"),
-    ],
-    ids=["binary", "null", "deep list", "deep object", "64 bits", "400 digits", "year 9999", "version", "surrogate"],
-)
-def test_hostile_bytes_are_a_bad_record_and_nothing_worse(value):
-    assert reason_of(raw("skills", value)) in ("not-json", "invalid", "unknown-version")
 
 
 @pytest.mark.parametrize("number", [b"1" * 40, b"1e999"])

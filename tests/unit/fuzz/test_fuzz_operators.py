@@ -13,13 +13,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from operators.admission import DAY_MS, is_applied, with_applied
 from operators.attributes import MAX_FOLDED_CHARS, MAX_ID_CHARS, attribute_id, normalise
-from operators.contrast import join_ranking, join_selection
-from operators.evolve.llm import build_question
-from operators.evolve.proposals import RulesReasoner, validate
-from operators.graph.items import GraphLimits, add_taken, add_touch, takers_of, touch_items
+from operators.graph.items import add_touch, takers_of
 from operators.language.words import keywords
-from operators.learning.fold import initial_skill, merge
-from operators.learning.tiers import resolve_tiers
 from operators.prompts import as_data
 from operators.slim import slim
 from operators.statinit import BUILT_IN, facts_of
@@ -33,7 +28,7 @@ from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import rank_items, render
 from tests.golden import golden
-from tests.unit.fuzz.fuzz_strategies import PIECES, changed, moments, outcome, search, short_texts, texts, values
+from tests.unit.fuzz.fuzz_strategies import PIECES, changed, outcome, search, short_texts, texts, values
 
 AT, LATER = (Position(topic="t", partition=0, offset=offset, timestamp_ms=0) for offset in range(2))
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -106,18 +101,6 @@ def test_item_memories_stay_within_bounds_after_any_update() -> None:
             assert max(len(each.others) for each in updated.takers) <= 12
             assert taker.at <= NOW or all(t.at <= NOW for t in updated.takers if t not in memory.takers)
             assert decode(ItemMemory, encode(updated)) == updated
-
-    search(check)
-
-
-def test_memories_and_fan_out_stay_within_bounds_for_any_item() -> None:
-    @given(valid(Memory, "memories"), candidates(), moments)
-    def check(memory: Memory, candidate: Candidate, moment: Any) -> None:
-        at = a_moment(moment)
-        remembered = add_taken(memory, "ann", "films", facts_of(candidate, BUILT_IN["generic"]), at, "e")
-        assert len(remembered.taken) <= 20
-        assert len(touch_items(remembered, candidate.item_id).items) <= 1 + GraphLimits().fan_out
-        assert not is_applied(remembered.applied, AT) or memory.applied
 
     search(check)
 

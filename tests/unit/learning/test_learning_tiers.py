@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.attributes import from_fact
-from operators.evolve.proposals import RulesReasoner
 from operators.learning.fold import OutOfOrder, fold, has_learned, initial_skill, merge
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed
 from schemas import (
@@ -137,19 +136,6 @@ def test_reasons_are_kept_and_truncated() -> None:
 
 def popular(text: str = NOIR, tier: Tier = MEDIUM, **more: object) -> Attribute:
     return an_attribute(text, tier, AttributeSource.GLOBAL, **more)
-
-
-class TestPatience:
-    def test_unconfirmed_global_lines_leave_with_time(self) -> None:
-        """The whole way: five choices of noir among sagas, by the rules."""
-        skill = a_skill(popular(NOIR, LOW), popular(SAGA, MEDIUM), popular("mood: cosy", LOW), version=0)
-        for _ in range(5):
-            contrast = a_contrast([NOIR, "author: Jo Wick"], [[SAGA], [SAGA, "mood: cosy"]])
-            skill, _ = evolve(skill, RulesReasoner().propose(contrast, skill), contrast)
-
-        assert {
-            (text, a.source, a.tier) for text, a in zip(texts(skill.attributes), skill.attributes, strict=True)
-        } == {(NOIR, AttributeSource.GLOBAL, HIGH), ("author: Jo Wick", AttributeSource.DISCOVERED, HIGH)}
 
 
 class TestRoom:

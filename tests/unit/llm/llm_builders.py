@@ -1,6 +1,7 @@
 """Items, contrasts and clients for tests of the LLM."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -53,3 +54,9 @@ async def until(done: Callable[[], bool]) -> None:
     async with asyncio.timeout(WAIT_SECONDS):
         while not done():  # noqa: ASYNC110 - nobody sets an event for it
             await asyncio.sleep(0.01)
+
+
+def section(prompt: str, tag: str) -> list[str]:
+    found = re.search(rf"^<{tag}>\n(.*?)\n</{tag}>$", prompt, re.DOTALL | re.MULTILINE)
+    assert found is not None
+    return found[1].split("\n")

@@ -4,7 +4,6 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,12 +24,6 @@ from tests.unit.llm.llm_builders import SCHEMA, client_of, until
 from tests.waiting import WAIT_SECONDS
 
 PROMPT = "Is this a secret?"
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[OpenAiServer]:
-    async with OpenAiServer() as running:
-        yield running
 
 
 async def ask(client: LlmClient) -> Reply:

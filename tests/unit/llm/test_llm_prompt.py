@@ -18,7 +18,7 @@ from streams.llm.client import CORRECTION, LlmClient
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import EVERYTHING, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer
-from tests.unit.llm.llm_builders import client_of, contrast, item
+from tests.unit.llm.llm_builders import client_of, contrast, item, section
 
 LEAST_TOKENS, BUDGET = 1_200, 1_500
 TAGS = ["request", "community", "profile", "left", "chosen", "new"]
@@ -32,12 +32,6 @@ def must_ask(event: Contrast, held: PolicySkill, budget: int = BUDGET) -> Evolve
     found = asked(event, held, budget)
     assert found is not None
     return found
-
-
-def section(prompt: str, tag: str) -> list[str]:
-    found = re.search(rf"^<{tag}>\n(.*?)\n</{tag}>$", prompt, re.DOTALL | re.MULTILINE)
-    assert found is not None
-    return found[1].split("\n")
 
 
 DUNE = item("Dune", "genre: science fiction", "author: Frank Herbert", "mood: epic", "era: 1960s")
@@ -194,12 +188,6 @@ HELD = a_skill(
 )
 CHOSEN = item("The Big Sleep", "genre: Noir", "author: Chandler", "mood: wry", "era: 1930s")
 EVENT = contrast(CHOSEN, item("Emma", "genre: romance"))
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[OpenAiServer]:
-    async with OpenAiServer() as running:
-        yield running
 
 
 @pytest.fixture

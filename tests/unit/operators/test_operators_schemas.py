@@ -5,11 +5,10 @@ Further parts: the topic registry: names, keys and what the broker is told.
 
 import json
 import math
-from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,7 +16,6 @@ from schemas import (
     TOPICS,
     BadRecord,
     Contrast,
-    DeadLetter,
     Interaction,
     Selection,
     UnknownTopic,
@@ -35,7 +33,7 @@ from schemas.base import (
     Metadata,
 )
 from schemas.topics import by_name
-from tests.builders import NOW, a_candidate, a_position, an_interaction
+from tests.builders import NOW, a_candidate, an_interaction
 
 GOOD: dict[str, Any] = json.loads(encode(an_interaction(a_candidate(genre="noir"), event_id="e1")))
 
@@ -134,31 +132,6 @@ class TestReasons:
         secret = "card 4111"
 
         assert secret not in refused(changed(domain=secret, occurred_at=secret)).detail
-
-
-class TestCanonical:
-    @pytest.mark.parametrize("raw", [b"", bytes(range(256)), None])
-    def test_a_dead_letter_returns_any_bytes(self, raw: bytes | None) -> None:
-        letter = DeadLetter(
-            event_id="d", occurred_at=NOW, stage="s", reason="r", source=a_position(), key=raw, value=raw
-        )
-
-        again = decode(DeadLetter, encode(letter))
-
-        assert (again.key, again.value) == (raw, raw)
-        assert encode(again) == encode(letter)
-
-
-class TestHostile:
-    @settings(max_examples=150, deadline=None, derandomize=True)
-    @given(st.datetimes(), st.integers(-1_439, 1_439))
-    def test_any_date_with_any_offset_is_a_moment_or_a_bad_record(self, moment: Any, minutes: int) -> None:
-        offset = f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
-        value = changed(occurred_at=moment.isoformat() + offset)
-
-        with suppress(BadRecord):
-            event = decode(Interaction, value)
-            assert encode(decode(Interaction, encode(event))) == encode(event)
 
 
 def test_every_model_knows_its_topic() -> None:

@@ -1,7 +1,6 @@
 """The ranker with a model: its prompt, and its answers over real HTTP."""
 
 import asyncio
-import re
 import unicodedata
 from collections import Counter
 from pathlib import Path
@@ -27,6 +26,7 @@ from streams.llm.client import LlmClient
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import id_of, item_facts
 from tests.openai_server import Act, Do, OpenAiServer, threaded
+from tests.unit.llm.llm_builders import section
 
 GOLDEN = Path(__file__).parent / "golden"
 ITEMS = (
@@ -47,12 +47,6 @@ TASK = RankTask(
     slim_skill="likes: eerie, noir | style: explores many genres",
     seed="r1",
 )
-
-
-def section(prompt: str, tag: str) -> list[str]:
-    found = re.search(rf"^<{tag}>\n(.*?)\n</{tag}>$", prompt, re.DOTALL | re.MULTILINE)
-    assert found is not None
-    return found[1].split("\n")
 
 
 TAGS = ["request", "community", "taste", "candidates"]

@@ -1,4 +1,4 @@
-"""The step `propagate`: state in, effects out. What an item tells is in test_graph_propagate."""
+"""The step `rank`: which lines and which community order a list, and what an answer says."""
 
 import pytest
 
@@ -12,8 +12,6 @@ from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, NOW, a_rank_request, a_skill, an_attribute, id_of, item_facts, texts
 
-ANN, BOB, KIM = (neighbour_of(user) for user in ("ann", "bob", "kim"))
-
 
 def a_touch(neighbour: str, version: int = 1, items: tuple[str, ...] = ("i1",)) -> ItemUpdate:
     touched = tuple(TouchedItem(item_id=name, at=NOW) for name in items)
@@ -21,7 +19,7 @@ def a_touch(neighbour: str, version: int = 1, items: tuple[str, ...] = ("i1",)) 
 
 
 def test_an_item_update_excludes_the_item_itself() -> None:
-    items = propagate.add_taker(lambda *_: None, a_touch(ANN, items=("i1", "i2")))
+    items = propagate.add_taker(lambda *_: None, a_touch(neighbour_of("ann"), items=("i1", "i2")))
     assert [(item.item_id, item.takers[0].others) for item in items] == [("i1", ("i2",)), ("i2", ("i1",))]
 
 

@@ -19,7 +19,7 @@ from operators.learning.fold import fold
 from operators.steps import EvolveStep
 from schemas.codec import DeadLetter, encode
 from schemas.diffs import PolicySkill, SkillDiff
-from schemas.events import Abstention, Feedback, Ranking, RankRequest, Selection
+from schemas.events import Abstention, Feedback, Ranking, Selection
 from schemas.items import Candidate
 from schemas.skills import SlimSkill
 from schemas.statements import Correction, Directive, Stance
@@ -28,7 +28,7 @@ from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import a_time, film
 from tests.fake_log import FakeDeployment, FakeLog, settings_in
-from tests.unit.worker.test_worker_exactly_once import FILMS, choice, put
+from tests.unit.worker.test_worker_exactly_once import FILMS, choice
 
 ANN = "ann"
 KEY = compound_key(ANN, "films")
@@ -184,37 +184,6 @@ async def test_a_sensitive_statement_is_refused_and_stored_nowhere(deployment: F
 
 def held(log: FakeLog, text: bytes) -> set[str]:
     return {record.topic.removeprefix("t.") for record in log.order if text in (record.key or b"") + record.value}
-
-
-async def test_the_next_ranking_follows_a_correction_and_records_it(deployment: FakeDeployment) -> None:
-    """Once the correction is acknowledged, the very next ranking goes by it."""
-    log, worker = deployment.log, deployment.worker()
-    put(log, [choice(number, ANN) for number in range(3)])
-    log.put(said())
-    await worker.quiet()
-
-    log.put(asked("q1"))
-    await worker.quiet()
-
-    ranking = next(each for each in log.values(Ranking) if each.ranking_id == "q1")
-    horror = [each.item_id for each in ranking.candidates if "Horror" in each.metadata["genres"]]
-    assert [each.item_id for each in ranking.candidates][-len(horror) :] == horror
-    fit = ranking.injected.fit
-    assert fit is not None
-    assert fit.followed == ("avoids:preference:genre:horror",)
-    assert set(fit.against) == set(horror)
-
-
-def asked(name: str, **more: Any) -> RankRequest:
-    return RankRequest(
-        event_id=name,
-        request_id=name,
-        occurred_at=a_time(5),
-        user_id=ANN,
-        domain="films",
-        candidates=tuple(Candidate(**film(each)) for each in range(12)),
-        **more,
-    )
 
 
 def counted(name: str, **labels: str) -> float:

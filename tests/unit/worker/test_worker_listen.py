@@ -115,16 +115,6 @@ async def test_a_chunk_is_not_processed_before_it_is_due(deployment: FakeDeploym
     assert_whole(log)
 
 
-async def test_a_huge_turn_of_few_tokens_is_bounded(deployment: FakeDeployment) -> None:
-    log = deployment.log
-    log.put_all(said(turn, f"{turn} I love green tea." + " " * 15_900 + "x") for turn in range(40))
-    worker = deployment.worker()
-    await worker.quiet()
-
-    assert sum(len(text) for chunk in waiting(log) for text in chunk) < 100_000
-    assert log.of(DeadLetter.TOPIC) == []
-
-
 async def test_a_long_turn_is_read_in_a_thread(deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hostile one takes the privacy filter more than a second, in which nobody else would be heard."""
     read_in: list[int] = []

@@ -1,4 +1,4 @@
-"""The examples of docs/feedback.md, run as they stand against the real pipeline: each teaches what the page says."""
+"""The examples of README, getting started and docs/feedback.md, run as they stand against the real pipeline."""
 
 import re
 from pathlib import Path
@@ -6,16 +6,25 @@ from typing import Any
 
 import pytest
 
-from schemas import Abstention, Contrast, Correction, Feedback, SkillDiff, StatementChangeKind
+from schemas import Abstention, Contrast, Correction, Feedback, SkillDiff, SlimSkill, StatementChangeKind
 from tests.harness import Harness
 
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
+
 ROOT = Path(__file__).parents[2]
-GUIDE = ROOT / "docs" / "feedback.md"
-EXAMPLES = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+README = ROOT / "README.md"
+GETTING_STARTED = ROOT / "docs" / "getting-started.md"
+
+
+def examples(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+FEEDBACK = examples(ROOT / "docs" / "feedback.md")
 
 
 def example_with(words: str) -> str:
-    (found,) = [code for code in EXAMPLES if words in code]
+    (found,) = [code for code in FEEDBACK if words in code]
     return found
 
 
@@ -33,10 +42,30 @@ def deployment(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
     return harness
 
 
-@pytest.mark.on("embedded")
-@pytest.mark.broker
+def test_the_first_examples_show_what_they_print(deployment: Harness, capsys: pytest.CaptureFixture[str]) -> None:
+    produce, read = examples(README)
+    produce_again, inject = examples(GETTING_STARTED)
+    deployment.worker()
+
+    # Twice, as both pages say: one choice is a hypothesis, the second confirms it.
+    run(produce)
+    run(produce_again)
+    (slim,) = deployment.count(SlimSkill, 1).values(SlimSkill)
+    run(read)
+    printed = capsys.readouterr().out.strip()
+    prompt = run(inject)["prompt"]
+
+    assert slim.text == "likes: sci-fi | style: prefers 2010s"
+    assert prompt.splitlines()[-1].endswith(slim.text)
+    # What the pages say is printed is what is printed.
+    assert printed == slim.text
+    assert f"```text\n{printed}\n```" in README.read_text(encoding="utf-8")
+    assert capsys.readouterr().out.strip() == prompt
+    assert f"```text\n{prompt}\n```" in GETTING_STARTED.read_text(encoding="utf-8")
+
+
 @pytest.mark.thorough
-def test_each_example_has_the_effect_that_the_page_describes(
+def test_feedback_has_the_effect_that_its_page_describes(
     deployment: Harness, capsys: pytest.CaptureFixture[str]
 ) -> None:
     deployment.worker(signals={"shared": 0.6})
