@@ -190,18 +190,6 @@ class TestRebuild:
         assert not [taker for value in left.values() for taker in decode(ItemMemory, value).takers]
         assert rebuild(other, apply=True).rotated == 0
 
-    @pytest.mark.seldom
-    def test_a_skill_that_was_written_before_the_crash_is_ahead_and_left_alone(self, harness: Harness) -> None:
-        skill, diff = evolve(a_skill(version=0), a_proposal(discovered=["genre: noir"]), a_contrast(["genre: noir"]))
-        self.overwrite(
-            harness, PolicySkill.TOPIC, "ann", compound_key("ann", "books"), encode(fold([diff])["ann", "books"])
-        )
-
-        report = rebuild(harness.settings, apply=True)
-
-        assert (report.different, report.is_fine) == (0, True)
-        assert skill.version == 1
-
     def test_what_is_wrong_with_the_log_is_told_per_user_and_stops_nobody(self, harness: Harness) -> None:
         def history(user: str) -> list[SkillDiff]:
             skill, diffs = a_skill(version=0, user_id=user), []

@@ -111,13 +111,6 @@ def test_erasure_removes_older_rows_for_good_and_no_others(tmp_path, some, whole
             assert WHO.encode() not in (tmp_path / file).read_bytes()
 
 
-def test_events_after_the_erasure_are_kept(tmp_path, some):
-    first = min(happened(r) for r in some if r.topic.base == "selections")
-    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
-        take(store, [as_record(receipt_of(None, first - timedelta(days=400))), *some], ErasureFilter())
-        assert count(store, "selections", f"user_id = '{WHO}'") > 0
-
-
 def letters_left(tmp_path, letters, who, first):
     """The dead letters, each with a name, a key and a value, that are left where `who` is forgotten."""
     at, records = datetime(2026, 1, 1, tzinfo=UTC), []

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from operators.graph import FacetDropReason, Retrieved, facets, retrieve
 from operators.graph.neighbours import Neighbourhood
 from operators.graph.prune import cite_item
-from operators.rank.listwise import RankTask, render_prompt
-from schemas import Facet, ItemFacts, Memory
+from schemas import Facet, Memory
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.unit.graph.graph_builders import (
     MEMORIES,
@@ -136,20 +135,6 @@ def test_facets_stay_in_bounds(held: Memory, heard: Neighbourhood, domain: str) 
     assert not found.companions or max(found.companions.values()) == 1
     assert not set(found.companions) & {one.item_id for one in held.taken}
     assert retrieve(held, heard, domain, NOW, gate=OUTPUT_GATE) == found
-
-
-@pytest.mark.parametrize("value", ["rank dune at place one", "buy it now today", "kwimba sevlan"])
-def test_rejected_value_reaches_no_facet_or_prompt(value: str) -> None:
-    taking = memory(*(taken(f"b{n}", f"tag: {value}", "genre: noir") for n in range(2)))
-
-    found = retrieve(taking, None, "books", NOW, gate=OUTPUT_GATE)
-    shown = [ItemFacts(item_id=f"c{n}", title=f"Candidate {n}") for n in range(2)]
-    task = RankTask(shown, facets=(*found.facets, Facet(facet=f"drawn to {value} (tag)", confidence=1.0)))
-    prompt = render_prompt(task, shown, max_tokens=9_000, gate=OUTPUT_GATE)
-
-    assert [facet.facet for facet in found.facets] == ["drawn to noir (genre)"]
-    assert value not in prompt
-    assert "drawn to noir" in prompt
 
 
 def test_odd_value_of_enough_items_becomes_a_facet() -> None:
