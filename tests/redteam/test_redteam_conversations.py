@@ -7,7 +7,7 @@ import pytest
 from operators.cards.views import card_text
 from operators.steps.listen import ListenState
 from schemas import Card, Position, Speaker, Utterance, encode
-from schemas.cards import MAX_CARD_LINES, MAX_OPEN, MAX_PAST_LINES, CardLine
+from schemas.cards import MAX_OPEN, CardLine
 from schemas.statements import Stance
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import NOW
@@ -133,15 +133,3 @@ def test_ten_thousand_conversations_of_a_user_stay_small() -> None:
         user.state = ListenState(listening, None)
 
     assert len(encode(user.state.listening)) < 20_000  # type: ignore[arg-type]
-
-
-def test_a_card_stays_small_after_many_statements() -> None:
-    user = TalkingUser()
-    for number in range(60):
-        text = " ".join(f"I love kind{number}x{each} music." for each in range(8))
-        user.converse([(Speaker.USER, text)], f"c{number}")
-
-    assert user.card is not None
-    assert len(user.card.lines) <= MAX_CARD_LINES
-    assert len(user.card.past) <= MAX_PAST_LINES
-    assert len(encode(user.card)) < 256_000

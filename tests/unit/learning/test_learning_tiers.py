@@ -1,6 +1,5 @@
 """The tier rule and its limits (paper 2.5, DESIGN 4.1, 4.2, 4.4, 4.6)."""
 
-import itertools
 from dataclasses import replace
 
 import pytest
@@ -101,19 +100,6 @@ class TestHolds:
 
 
 class TestFold:
-    def test_users_and_domains_are_folded_separately(self) -> None:
-        diffs: list[SkillDiff] = []
-        for user, domain in itertools.product(("ann", "bo"), ("books", "films")):
-            given = initial_skill(user, domain, (), a_contrast(user_id=user, domain=domain))
-            diffs.append(evolve(given, a_proposal(discovered=[f"genre: {user} {domain}"]))[1])
-
-        skills = fold(diffs)
-
-        assert {key: texts(skill.attributes) for key, skill in skills.items()} == {
-            (user, domain): [f"genre: {user} {domain}"]
-            for user, domain in itertools.product(("ann", "bo"), ("books", "films"))
-        }
-
     def test_the_fold_ignores_changed_limits(self) -> None:
         diffs: list[SkillDiff] = []
         skill = initial_skill(USER, DOMAIN, (an_attribute(NOIR, HIGH),), a_contrast())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.admission import is_applied, with_applied
+from operators.admission import is_applied
 from operators.history import at_version, changes_of, difference, line_steps
 from operators.learning.commands import resolve_command
 from operators.learning.evidence import drift_detected, page_hinkley
@@ -86,14 +86,6 @@ def test_records_up_to_the_fence_are_applied(
     offset: int, topic: str, partition: int, timestamp_ms: int, applied: bool
 ) -> None:
     assert is_applied(HELD, a_position(offset, topic, partition, timestamp_ms)) is applied
-
-
-def test_the_fence_has_one_entry_per_topic() -> None:
-    fence: tuple[object, ...] = ()
-    for offset in range(1_000):
-        fence = with_applied(fence, a_position(offset, "ab"[offset % 2]))
-
-    assert len(fence) == 2
 
 
 SURE = an_attribute(tier=Tier.HIGH, taken=9 * ONE, expected=ONE, source=AttributeSource.DISCOVERED)

@@ -18,8 +18,6 @@ from operators.language.chunks import CONTEXT_CHARS
 from operators.language.ports import RedactedText
 from operators.language.privacy import Privacy
 from schemas.cards import (
-    MAX_OPEN,
-    MAX_PENDING,
     Card,
     CardAction,
     CardCommand,
@@ -130,21 +128,6 @@ async def test_a_long_turn_is_read_in_a_thread(deployment: FakeDeployment, monke
     await deployment.worker().quiet()
 
     assert [each == threading.get_ident() for each in read_in] == [True, False]
-
-
-async def test_many_conversations_and_turns_have_bounds(deployment: FakeDeployment) -> None:
-    log = deployment.log
-    for number in range(3 * MAX_OPEN):
-        log.put(said(0, f"I love thing {number}.", f"c{number}"), timestamp_ms=NOON_MS + number)
-    for turn in range(2 * MAX_PENDING + 1):
-        log.put(said(turn, "ok", "long"), timestamp_ms=NOON_MS + 100)
-    worker = deployment.worker()
-    await worker.quiet()
-
-    assert len(waiting(log)) == MAX_OPEN
-    assert all(len(chunk) < MAX_PENDING for chunk in waiting(log))
-    assert len(lines(log)) == 3 * MAX_OPEN - MAX_OPEN + 1
-    assert log.of(DeadLetter.TOPIC) == []
 
 
 def a_command(action: CardAction, event_id: str = "command", **about: Any) -> CardCommand:
