@@ -216,6 +216,7 @@ def test_erasure_removes_a_taker_from_an_item() -> None:
     assert [taker.neighbour for taker in rest.takers] == sorted([neighbour_of("bob"), neighbour_of("cem")])
     assert rest.epoch > item.epoch, "who has read it reads it again"
     assert forget_taker(rest, touch) is None
+    assert forget_taker(item, forgotten_touch(neighbour_of(USER), "another", "r")) is None
 
 
 def test_an_abstention_is_among_the_stored_event_ids() -> None:

@@ -7,7 +7,7 @@ from operators.graph.items import GraphLimits
 from operators.learning.fold import merge
 from operators.steps import EvolveOutcome, EvolveState, EvolveStep
 from operators.steps.evolve import EvolveEffects
-from schemas import Action, Contrast, Fact, ItemFacts, Receipt, Tier, subject_digest
+from schemas import Action, Contrast, Fact, ItemFacts, Receipt, Tier, line_digest, subject_digest
 from schemas.commands import ErasedScope
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
@@ -75,6 +75,21 @@ class TestBegin:
         begun = STEP.prepare(EvolveState(HELD, receipt), a_contrast([NOIR], occurred_at=a_time(0)), a_position())
 
         assert (begun.contrast, begun.outcome, begun.remembered) == (None, EvolveOutcome.FORGOTTEN, None)
+
+    def test_an_erased_line_is_not_learned_from_earlier_events(self) -> None:
+        line = line_digest(USER, DOMAIN, id_of(NOIR))
+        receipt = a_receipt(lines={line: forgotten_at(5)})
+        late = round(a_time(9).timestamp() * 1000)
+
+        before = STEP.prepare(EvolveState(HELD, receipt), a_contrast([NOIR, DARK], occurred_at=a_time(4)), a_position())
+        after = STEP.prepare(
+            EvolveState(HELD, receipt), a_contrast([NOIR], occurred_at=a_time(6)), a_position(timestamp_ms=late)
+        )
+
+        assert before.contrast is not None
+        assert after.contrast is not None
+        assert [fact.value for fact in before.contrast.chosen.facts] == ["dark"]
+        assert [fact.value for fact in after.contrast.chosen.facts] == ["noir"]
 
     def test_a_repeated_choice_is_detected_by_id_or_position(self) -> None:
         contrast = a_contrast([NOIR])
