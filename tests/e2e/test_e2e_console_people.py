@@ -5,9 +5,21 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import PHONE, Browser, accessible, chromium, fits, screenshot
 from tests.console_world import World
+from tests.unit.http.http_world import (
+    CORIANDER,
+    CardWorker,
+    Served,
+    Tokens,
+    card_of,
+    follow,
+    published_cards,
+    settings_of,
+    talks,
+)
 from tests.waiting import WAIT_SECONDS, until
 
 pytestmark = pytest.mark.broker
+DESK = {"width": 1200, "height": 760}
 BROKEN_WORDS = """table => {
     const broken = [], texts = document.createTreeWalker(table, NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/[\\p{L}\\d]+/gu)) {
@@ -26,7 +38,7 @@ expect.set_options(timeout=WAIT_SECONDS * 1000)
 @pytest.fixture
 def page(browser: Browser):
     opened = browser.page()
-    opened.set_viewport_size({"width": 1200, "height": 760})
+    opened.set_viewport_size(DESK)
     opened.emulate_media(color_scheme="light", media="screen")
     yield opened
     browser.is_content()
@@ -52,7 +64,7 @@ def test_erasure_shows_its_reach_and_requires_the_typed_id(page, world):
     inner = page.locator("details .table-wrap").evaluate("each => each.scrollWidth - each.clientWidth")
     assert inner <= 0, "the table scrolls sideways on a phone"
     assert page.locator("details table").evaluate(BROKEN_WORDS) == []
-    page.set_viewport_size({"width": 1200, "height": 760})
+    page.set_viewport_size(DESK)
 
     page.get_by_label("Type fay to continue", exact=True).fill("someone")
     page.get_by_role("button", name="Forget everything").click()
@@ -129,7 +141,7 @@ def test_every_page_is_accessible_and_fits_a_phone_and_paper(browser, world, the
     open_(page, world, "/person?user=ann")
     line = page.locator(".line-what a").first.get_attribute("href").removeprefix("/console")
     for path in PAGES:
-        for size in (PHONE, {"width": 1200, "height": 760}):
+        for size in (PHONE, DESK):
             page.set_viewport_size(size)
             open_(page, world, line if path == "line" else path)
             accessible(page)
@@ -145,3 +157,38 @@ def test_every_page_is_accessible_and_fits_a_phone_and_paper(browser, world, the
     expect(page.locator(".side")).to_be_hidden()
     page.emulate_media(media="screen")
     browser.is_content()
+
+
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.thorough)])
+def test_every_page_of_a_card_is_accessible_and_fits_a_phone(playwright, tmp_path, theme):
+    tokens = Tokens(tmp_path)
+    settings = settings_of(tokens, duckdb=published_cards())
+    with Served(settings, console=True) as served, chromium(playwright, tmp_path / "profile") as browser:
+        served.api.cache._ready.set()
+        for user in ("ann", "zoe"):
+            follow(served.api.cache, card_of(talks(user)))
+        served.api.sender = CardWorker(served)
+        page = browser.page()
+        page.emulate_media(color_scheme=theme)
+        console = f"http://localhost:{served.port}/console"
+        page.goto(f"{console}/login")
+        page.get_by_label("Token", exact=True).fill(tokens.make("read-all", "change-user", user="*"))
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/people**")
+        line = f"/card/line?user=ann&line={CORIANDER}"
+        for path in (
+            "/person?user=ann",
+            "/person?user=zoe",
+            f"{line}&action=remove",
+            f"{line}&action=write",
+            "/card/log?user=ann",
+        ):
+            for size in (PHONE, DESK):
+                page.set_viewport_size(size)
+                page.goto(f"{console}{path}")
+                if page.locator("#card summary").count():
+                    page.locator("#card summary").click()
+                accessible(page)
+                fits(page)
+        screenshot(page, f"card-{theme}")
+        browser.is_content()

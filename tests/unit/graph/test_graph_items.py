@@ -211,18 +211,17 @@ class TestSignals:
         assert name not in {one.neighbour for one in signal.crowd}
 
 
-class TestRecord:
-    @given(CHOICES)
-    def test_item_memory_round_trips(self, choices: list[tuple[int, int]]) -> None:
-        known = owned(None, made_of(choices))
-        assert known is not None
-        raw = encode(known)
+@given(CHOICES)
+def test_item_memory_round_trips(choices: list[tuple[int, int]]) -> None:
+    known = owned(None, made_of(choices))
+    assert known is not None
+    raw = encode(known)
 
-        assert decode(ItemMemory, raw) == known
-        assert epoch_of(raw) == known.epoch
-        for number in range(12):
-            name = neighbour_of(f"u{number}")
-            assert (name.encode() in raw) is any(taker.neighbour == name for taker in known.takers)
+    assert decode(ItemMemory, raw) == known
+    assert epoch_of(raw) == known.epoch
+    for number in range(12):
+        name = neighbour_of(f"u{number}")
+        assert (name.encode() in raw) is any(taker.neighbour == name for taker in known.takers)
 
 
 def account(name: str, days: int, *items: str) -> Memory:

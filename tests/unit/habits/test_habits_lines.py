@@ -115,17 +115,15 @@ def row(name: str, items: list[ItemFacts], before: TasteHistory = NOTHING, instr
     return list(sides_of_items(items, before, instruction, shown=False).get(name, ()))
 
 
-class TestMeasures:
-    def test_items_at_the_median_have_no_side(self) -> None:
-        assert row("price", priced(1, 2, 3, 4, 5)) == [False, False, None, True, True]
+def test_items_at_the_median_have_no_side() -> None:
+    assert row("price", priced(1, 2, 3, 4, 5)) == [False, False, None, True, True]
 
 
-class TestBefore:
-    def test_a_dimension_splits_items_by_taste_strength(self) -> None:
-        lines = [an_attribute("mood: dark", taken=9 * ONE), an_attribute("mood: odd", Tier.SILENT, taken=9 * ONE)]
-        items = [item_facts("a", "mood: dark"), item_facts("b", "mood: odd"), item_facts("c", "mood: light")]
+def test_a_dimension_splits_items_by_taste_strength() -> None:
+    lines = [an_attribute("mood: dark", taken=9 * ONE), an_attribute("mood: odd", Tier.SILENT, taken=9 * ONE)]
+    items = [item_facts("a", "mood: dark"), item_facts("b", "mood: odd"), item_facts("c", "mood: light")]
 
-        assert row("by_mood", items, TasteHistory.of(lines)) == [True, False, False]
+    assert row("by_mood", items, TasteHistory.of(lines)) == [True, False, False]
 
 
 AMOUNT = st.floats(0, 1e9) | st.sampled_from([0.0, 1.0, 2.0, math.nextafter(1, 2), 1e9])

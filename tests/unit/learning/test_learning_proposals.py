@@ -212,13 +212,10 @@ class TestTiers:
         assert prior(*items, usual={"preference:genre:noir": usual})["genre: noir"].tier is tier
 
 
-class TestIdentity:
-    def test_spellings_of_one_attribute_are_counted_together(self) -> None:
-        found = prior("genre: Sci-Fi", "genre: sci fi", "genre: SCI-FI")
+def test_spellings_of_one_attribute_are_counted_together() -> None:
+    found = prior("genre: Sci-Fi", "genre: sci fi", "genre: SCI-FI")
 
-        assert [(a.attribute_id, a.tier, a.support) for a in found.values()] == [
-            ("preference:genre:sci-fi", Tier.HIGH, 3)
-        ]
+    assert [(a.attribute_id, a.tier, a.support) for a in found.values()] == [("preference:genre:sci-fi", Tier.HIGH, 3)]
 
 
 class TestBounds:

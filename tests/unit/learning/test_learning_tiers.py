@@ -63,51 +63,47 @@ class TestDiscover:
         assert refusals(diff) == [(id_of(each), "capped") for each in found[3:]]
 
 
-class TestEviction:
-    def test_pinned_and_protected_lines_are_never_evicted(self) -> None:
-        protected = [an_attribute(f"genre: p{n}", HIGH) for n in range(2)]
-        pinned = [an_attribute(f"genre: q{n}", LOW, AttributeSource.DISCOVERED, pinned=True) for n in range(2)]
+def test_pinned_and_protected_lines_are_never_evicted() -> None:
+    protected = [an_attribute(f"genre: p{n}", HIGH) for n in range(2)]
+    pinned = [an_attribute(f"genre: q{n}", LOW, AttributeSource.DISCOVERED, pinned=True) for n in range(2)]
 
-        skill, diff = evolve(
-            a_skill(*protected, *pinned), a_proposal(discovered=["genre: fresh"]), limits=MergeLimits(attributes=4)
-        )
+    skill, diff = evolve(
+        a_skill(*protected, *pinned), a_proposal(discovered=["genre: fresh"]), limits=MergeLimits(attributes=4)
+    )
 
-        assert set(texts(skill.attributes)) == {"genre: p0", "genre: p1", "genre: q0", "genre: q1"}
-        assert refusals(diff) == [(id_of("genre: fresh"), "full")]
-        assert not diff.changes
-
-
-class TestVersions:
-    def test_a_gap_in_versions_is_out_of_order(self) -> None:
-        given = a_skill(an_attribute(NOIR, LOW))
-        first, _ = evolve(given, a_proposal(reinforced=[NOIR]))
-        _, later = evolve(first, a_proposal(reinforced=[NOIR]))
-
-        with pytest.raises(OutOfOrder, match="diff 3 of ann/books rests on 2, the skill is at 1"):
-            merge(given, later)
+    assert set(texts(skill.attributes)) == {"genre: p0", "genre: p1", "genre: q0", "genre: q1"}
+    assert refusals(diff) == [(id_of("genre: fresh"), "full")]
+    assert not diff.changes
 
 
-class TestHolds:
-    def test_a_record_is_known_by_its_position(self) -> None:
-        skill, diff = evolve(a_skill(), a_proposal(), source=a_position(0))
-        for offset in range(1, MAX_RECENT + 5):
-            skill, _ = evolve(skill, a_proposal(), source=a_position(offset))
+def test_a_gap_in_versions_is_out_of_order() -> None:
+    given = a_skill(an_attribute(NOIR, LOW))
+    first, _ = evolve(given, a_proposal(reinforced=[NOIR]))
+    _, later = evolve(first, a_proposal(reinforced=[NOIR]))
 
-        assert diff.event_id not in skill.recent
-        assert len(skill.recent) == MAX_RECENT
-        assert has_learned(skill, diff.event_id, a_position(0))
-        assert not has_learned(skill, diff.event_id, a_position(MAX_RECENT + 5))
+    with pytest.raises(OutOfOrder, match="diff 3 of ann/books rests on 2, the skill is at 1"):
+        merge(given, later)
 
 
-class TestFold:
-    def test_the_fold_ignores_changed_limits(self) -> None:
-        diffs: list[SkillDiff] = []
-        skill = initial_skill(USER, DOMAIN, (an_attribute(NOIR, HIGH),), a_contrast())
-        for limits in (MergeLimits(protect_contradictions=1), MergeLimits(attributes=1), MergeLimits()):
-            skill, diff = evolve(skill, a_proposal(weakened=[NOIR], discovered=[f"genre: g{len(diffs)}"]), None, limits)
-            diffs.append(diff)
+def test_a_record_is_known_by_its_position() -> None:
+    skill, diff = evolve(a_skill(), a_proposal(), source=a_position(0))
+    for offset in range(1, MAX_RECENT + 5):
+        skill, _ = evolve(skill, a_proposal(), source=a_position(offset))
 
-        assert encode(fold(diffs)[USER, DOMAIN]) == encode(skill)
+    assert diff.event_id not in skill.recent
+    assert len(skill.recent) == MAX_RECENT
+    assert has_learned(skill, diff.event_id, a_position(0))
+    assert not has_learned(skill, diff.event_id, a_position(MAX_RECENT + 5))
+
+
+def test_the_fold_ignores_changed_limits() -> None:
+    diffs: list[SkillDiff] = []
+    skill = initial_skill(USER, DOMAIN, (an_attribute(NOIR, HIGH),), a_contrast())
+    for limits in (MergeLimits(protect_contradictions=1), MergeLimits(attributes=1), MergeLimits()):
+        skill, diff = evolve(skill, a_proposal(weakened=[NOIR], discovered=[f"genre: g{len(diffs)}"]), None, limits)
+        diffs.append(diff)
+
+    assert encode(fold(diffs)[USER, DOMAIN]) == encode(skill)
 
 
 def test_reasons_are_kept_and_truncated() -> None:

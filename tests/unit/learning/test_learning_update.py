@@ -127,31 +127,29 @@ class TestTiers:
         assert the(after, NOIR).tier < Tier.HIGH
 
 
-class TestVisits:
-    def test_a_visit_uses_the_populations_shares(self) -> None:
-        skill = a_skill(counted(NOIR, 3, 1), counted(SAGA, 3, 1))
-        visit = an_interaction(event_id="v1")
+def test_a_visit_uses_the_populations_shares() -> None:
+    skill = a_skill(counted(NOIR, 3, 1), counted(SAGA, 3, 1))
+    visit = an_interaction(event_id="v1")
 
-        diff = resolve_visit(skill, visit, item_facts("i", NOIR), usual={id_of(NOIR): 200, id_of(SAGA): 300})
-        after = merge(skill, diff)
+    diff = resolve_visit(skill, visit, item_facts("i", NOIR), usual={id_of(NOIR): 200, id_of(SAGA): 300})
+    after = merge(skill, diff)
 
-        assert diff.count_delta is not None
-        assert diff.count_delta.lines == {id_of(NOIR): (ONE, 200), id_of(SAGA): (0, 300)}
-        _, alone = chose(skill, a_contrast([NOIR]), usual={id_of(NOIR): 200, id_of(SAGA): 300})
-        assert alone.count_delta is not None
-        assert alone.count_delta.lines == diff.count_delta.lines, "a choice without alternatives is a visit"
-        assert (after.contrasts, after.version, diff.is_contrast) == (skill.contrasts, skill.version + 1, False)
-        assert the(after, NOIR).support == 10
+    assert diff.count_delta is not None
+    assert diff.count_delta.lines == {id_of(NOIR): (ONE, 200), id_of(SAGA): (0, 300)}
+    _, alone = chose(skill, a_contrast([NOIR]), usual={id_of(NOIR): 200, id_of(SAGA): 300})
+    assert alone.count_delta is not None
+    assert alone.count_delta.lines == diff.count_delta.lines, "a choice without alternatives is a visit"
+    assert (after.contrasts, after.version, diff.is_contrast) == (skill.contrasts, skill.version + 1, False)
+    assert the(after, NOIR).support == 10
 
 
-class TestRoom:
-    def test_the_least_taken_line_is_evicted(self) -> None:
-        skill = a_skill(counted(SAGA, 3, 1), counted(EPIC, 0.4, 0.1))
+def test_the_least_taken_line_is_evicted() -> None:
+    skill = a_skill(counted(SAGA, 3, 1), counted(EPIC, 0.4, 0.1))
 
-        after, diff = chose(skill, a_contrast([NOIR], [["genre: farce"]]), limits=MergeLimits(attributes=2))
+    after, diff = chose(skill, a_contrast([NOIR], [["genre: farce"]]), limits=MergeLimits(attributes=2))
 
-        assert {line.value for line in after.attributes} == {"saga", "noir"}
-        assert [c.attribute_id for c in diff.changes if c.kind is SkillChangeKind.EVICTED] == [id_of(EPIC)]
+    assert {line.value for line in after.attributes} == {"saga", "noir"}
+    assert [c.attribute_id for c in diff.changes if c.kind is SkillChangeKind.EVICTED] == [id_of(EPIC)]
 
 
 GENRES = ("noir", "saga", "epic", "farce", "opera")

@@ -72,10 +72,9 @@ class TestSimulate:
                     assert len(ids[a] & ids[b]) <= MAX_OVERLAP * min(len(ids[a]), len(ids[b]))
 
 
-class TestAgreement:
-    def test_agreement_is_the_weighted_share_of_learned_wants(self) -> None:
-        ada = person(WESTERN, WAR)
-        assert agreement(ada, {}) == 0.0
-        assert agreement(ada, {fact_id(WESTERN.fact): Tier.MEDIUM}) == 0.75
-        assert agreement(ada, {fact_id(WESTERN.fact): Tier.LOW, fact_id(WAR.fact): Tier.HIGH}) == 0.25
-        assert agreement(ada, {fact_id(w.fact): Tier.HIGH for w in (WESTERN, WAR)}) == 1.0
+def test_agreement_is_the_weighted_share_of_learned_wants() -> None:
+    ada = person(WESTERN, WAR)
+    assert agreement(ada, {}) == 0.0
+    assert agreement(ada, {fact_id(WESTERN.fact): Tier.MEDIUM}) == 0.75
+    assert agreement(ada, {fact_id(WESTERN.fact): Tier.LOW, fact_id(WAR.fact): Tier.HIGH}) == 0.25
+    assert agreement(ada, {fact_id(w.fact): Tier.HIGH for w in (WESTERN, WAR)}) == 1.0

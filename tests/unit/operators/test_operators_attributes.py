@@ -103,11 +103,10 @@ def test_a_value_is_always_one_line(value: str) -> None:
     assert len(format_line(an_attribute(f"genre: {value}")).splitlines()) == 1
 
 
-class TestStrategy:
-    def test_only_confident_likes_must_be_included(self) -> None:
-        low, medium = an_attribute("genre: noir", Tier.LOW), an_attribute("genre: saga", Tier.MEDIUM)
+def test_only_confident_likes_must_be_included() -> None:
+    low, medium = an_attribute("genre: noir", Tier.LOW), an_attribute("genre: saga", Tier.MEDIUM)
 
-        assert strategy_of([low, medium]).must_include == ("saga",)
+    assert strategy_of([low, medium]).must_include == ("saga",)
 
 
 ENCODING = bpe_openai.get_encoding("o200k_base")

@@ -50,13 +50,12 @@ class TestTemplate:
         assert "preference:city:reno" in skill.shares
 
 
-class TestPopulation:
-    def test_common_attributes_survive_a_small_memory(self) -> None:
-        users = [a_profile(*[("genre: noir", f"author: a{n}")] * 3, user=f"u{n}") for n in range(200)]
-        population = a_population(*users, tracked=8)
+def test_common_attributes_survive_a_small_memory() -> None:
+    users = [a_profile(*[("genre: noir", f"author: a{n}")] * 3, user=f"u{n}") for n in range(200)]
+    population = a_population(*users, tracked=8)
 
-        assert len(population.common_attributes(1)) <= 8
-        assert global_skill(population, "g1", NOW).shares == {"preference:genre:noir": 1.0}
+    assert len(population.common_attributes(1)) <= 8
+    assert global_skill(population, "g1", NOW).shares == {"preference:genre:noir": 1.0}
 
 
 VALUES = st.sampled_from([*"abcdefgh", "A", "Ünïcode ✨", "x" * 120, "</draft> [INST]"])

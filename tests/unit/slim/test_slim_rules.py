@@ -42,9 +42,8 @@ class TestForm:
         assert (short.text, short.likes, short.style, short.tokens) == ("", (), "", 0)
 
 
-class TestEligibility:
-    def test_a_pinned_low_line_is_left_out(self) -> None:
-        assert text(an_attribute("genre: noir", Tier.LOW, pinned=True)) == ""
+def test_a_pinned_low_line_is_left_out() -> None:
+    assert text(an_attribute("genre: noir", Tier.LOW, pinned=True)) == ""
 
 
 class TestOrder:
@@ -101,13 +100,12 @@ def order(candidates: list[ItemFacts], *attributes: Attribute, **more: object) -
     return [item.item_id for item, _ in rank_items(candidates, attributes, **more)]
 
 
-class TestTotalOrder:
-    def test_ties_do_not_favour_a_position(self) -> None:
-        items = [item_facts(f"i{n}") for n in range(4)]
+def test_ties_do_not_favour_a_position() -> None:
+    items = [item_facts(f"i{n}") for n in range(4)]
 
-        firsts = [order(items, seed=f"r{n}")[0] for n in range(400)]
+    firsts = [order(items, seed=f"r{n}")[0] for n in range(400)]
 
-        assert all(60 <= firsts.count(item.item_id) <= 140 for item in items)
+    assert all(60 <= firsts.count(item.item_id) <= 140 for item in items)
 
 
 class TestWhatCounts:
@@ -127,19 +125,18 @@ class TestWhatCounts:
             assert order(candidates, an_attribute("genre: noir"), facets=facets)[0] == "liked"
 
 
-class TestInstruction:
-    @pytest.mark.parametrize(
-        ("instruction", "fact"),
-        [
-            ("Something NOIR please", "genre: noir"),
-            ("I want science fiction", "genre: Science-Fiction"),
-            ("a $$ place", "price: $$"),
-            ("हिन्दी में", "language: हिन्दी"),
-            ("some R&B", "genre: r&b"),
-        ],
-    )
-    def test_instruction_words_match_facts(self, instruction: str, fact: str) -> None:
-        assert order([PLAIN, item_facts("x", fact)], instruction=instruction) == ["x", "p"]
+@pytest.mark.parametrize(
+    ("instruction", "fact"),
+    [
+        ("Something NOIR please", "genre: noir"),
+        ("I want science fiction", "genre: Science-Fiction"),
+        ("a $$ place", "price: $$"),
+        ("हिन्दी में", "language: हिन्दी"),
+        ("some R&B", "genre: r&b"),
+    ],
+)
+def test_instruction_words_match_facts(instruction: str, fact: str) -> None:
+    assert order([PLAIN, item_facts("x", fact)], instruction=instruction) == ["x", "p"]
 
 
 MYSTERY = an_attribute("genre: mystery", Tier.MEDIUM)

@@ -143,13 +143,12 @@ class TestFinish:
         assert [refused.attribute_id for refused in effects.diff.refused] == [id_of(SAGA)]
 
 
-class TestCommand:
-    def test_a_command_before_an_erasure_is_dropped(self) -> None:
-        receipt = a_receipt(person=forgotten_at(0))
+def test_a_command_before_an_erasure_is_dropped() -> None:
+    receipt = a_receipt(person=forgotten_at(0))
 
-        effects = STEP.command(EvolveState(HELD, receipt), a_command(Action.PIN, NOIR))
+    effects = STEP.command(EvolveState(HELD, receipt), a_command(Action.PIN, NOIR))
 
-        assert (effects.outcome, effects.skill, effects.diff) == (EvolveOutcome.FORGOTTEN, HELD, None)
+    assert (effects.outcome, effects.skill, effects.diff) == (EvolveOutcome.FORGOTTEN, HELD, None)
 
 
 class TestUnsent:

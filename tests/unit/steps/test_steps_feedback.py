@@ -194,29 +194,27 @@ class TestWords:
         assert sum(said.item_id is not None for said in skill.stated) == 16
 
 
-class TestPlace:
-    @pytest.mark.parametrize("by_sager", [True, False])
-    def test_taking_the_first_item_counts_only_in_the_apps_order(self, by_sager: bool) -> None:
-        skill = a_skill()
-        for _ in range(30):
-            contrast = a_contrast([NOIR], [[SAGA], [WAR], [SAGA], [WAR]], by_sager=by_sager)
-            skill = choose(skill, contrast).skill
+@pytest.mark.parametrize("by_sager", [True, False])
+def test_taking_the_first_item_counts_only_in_the_apps_order(by_sager: bool) -> None:
+    skill = a_skill()
+    for _ in range(30):
+        contrast = a_contrast([NOIR], [[SAGA], [WAR], [SAGA], [WAR]], by_sager=by_sager)
+        skill = choose(skill, contrast).skill
 
-        assert ("position" in skill.habits) is not by_sager
-        assert ("takes what stands first" in [each.value for each in skill.attributes]) is not by_sager
+    assert ("position" in skill.habits) is not by_sager
+    assert ("takes what stands first" in [each.value for each in skill.attributes]) is not by_sager
 
 
-class TestSessions:
-    def test_session_choices_are_in_the_slim_text(self) -> None:
-        skill = a_skill(an_attribute(NOIR, Tier.HIGH, taken=6 * ONE, expected=ONE, support=6))
-        contrast = a_contrast([SAGA], [[WAR], [NOIR]]).model_copy(update={"session_id": "s1"})
-        effects = choose(skill, contrast)
+def test_session_choices_are_in_the_slim_text() -> None:
+    skill = a_skill(an_attribute(NOIR, Tier.HIGH, taken=6 * ONE, expected=ONE, support=6))
+    contrast = a_contrast([SAGA], [[WAR], [NOIR]]).model_copy(update={"session_id": "s1"})
+    effects = choose(skill, contrast)
 
-        assert effects.version is not None
-        slim = effects.version.slim
-        assert slim is not None
-        assert (slim.text, slim.session_text) == ("likes: noir", "likes: noir | now: saga")
-        assert (slim.session_id, slim.session_until) == ("s1", NOW + timedelta(hours=2))
+    assert effects.version is not None
+    slim = effects.version.slim
+    assert slim is not None
+    assert (slim.text, slim.session_text) == ("likes: noir", "likes: noir | now: saga")
+    assert (slim.session_id, slim.session_until) == ("s1", NOW + timedelta(hours=2))
 
 
 class TestChange:
