@@ -5,12 +5,15 @@ import os
 import signal
 import uuid
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 
 from infra.kafka.kafka import Kafka, KafkaUnavailable
+from infra.kafka.secured import OpensslUnavailable, Secured
 from streams.local.broker import EmbeddedBroker
 from streams.settings import Settings
 from tests.harness import Harness
@@ -96,41 +99,59 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         with EmbeddedBroker(folder / "broker.log") as broker:
             yield broker.bootstrap
         return
-    try:
+    with where_kafka_starts():
         kafka = Kafka(log=folder / "kafka.log")
-    except KafkaUnavailable as why:
-        if os.environ.get("SAGER_TEST_REQUIRE_KAFKA"):
-            pytest.fail(f"Apache Kafka is required here: {why}")
-        pytest.skip(f"Apache Kafka cannot be started: {why}")
     with kafka:
         yield kafka.bootstrap
 
 
-def a_deployment(bootstrap: str, folder: Path) -> Settings:
-    """A deployment of its own on a broker."""
+@contextmanager
+def where_kafka_starts() -> Iterator[None]:
+    """Skip the test where Apache Kafka cannot be started, or fail it where it is required."""
+    try:
+        yield
+    except (KafkaUnavailable, OpensslUnavailable) as why:
+        if os.environ.get("SAGER_TEST_REQUIRE_KAFKA"):
+            pytest.fail(f"Apache Kafka is required here: {why}")
+        pytest.skip(f"Apache Kafka cannot be started: {why}")
+
+
+def a_deployment(folder: Path, **own: Any) -> Settings:
+    """A deployment with topics of its own and short times."""
     name = f"t{uuid.uuid4().hex[:8]}"
-    return Settings(
-        bootstrap=bootstrap,
-        prefix=f"{name}.",
-        app_id=name,
-        embedded=not APACHE,
-        data_dir=folder / "data",
-        session_seconds=6,
-        rebalance_seconds=8,
-        publish_seconds=0.5,
-        batch_seconds=0.2,
+    quick: dict[str, Any] = {
+        "prefix": f"{name}.",
+        "app_id": name,
+        "embedded": not APACHE,
+        "data_dir": folder / "data",
+        "session_seconds": 6,
+        "rebalance_seconds": 8,
+        "publish_seconds": 0.5,
+        "batch_seconds": 0.2,
         # The graph's messages are half of a worker's load, and few tests are about them.
-        fan_out=2,
-        graph_flush_seconds=0.2,
-        weights_flush_seconds=0.2,
-        support_floor=3,
-    )
+        "fan_out": 2,
+        "graph_flush_seconds": 0.2,
+        "weights_flush_seconds": 0.2,
+        "support_floor": 3,
+    }
+    return Settings(**{**quick, **own})
+
+
+def sasl_user(bootstrap: str, files: Secured, name: str) -> dict[str, Any]:
+    """Settings of a user who connects over TLS with a password."""
+    return {
+        "bootstrap": bootstrap,
+        "kafka_security_protocol": "SASL_SSL",
+        "kafka_sasl_username": name,
+        "kafka_sasl_password": files.users[name],
+        "kafka_ssl_ca": files.ca,
+    }
 
 
 @pytest.fixture
 def settings(bootstrap: str, tmp_path: Path) -> Settings:
     """A deployment of its own on the session's broker."""
-    return a_deployment(bootstrap, tmp_path)
+    return a_deployment(tmp_path, bootstrap=bootstrap)
 
 
 @pytest.fixture

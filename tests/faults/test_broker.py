@@ -15,7 +15,7 @@ from schemas.topics import CONSUMED_TOPICS
 from streams.kafka import topics
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import Watchdog
-from tests.conftest import APACHE
+from tests.conftest import APACHE, a_deployment
 from tests.faults.load import Load
 from tests.faults.oracle import Run, times
 from tests.faults.test_kills import BROKER
@@ -39,17 +39,7 @@ def on(tmp_path: Path) -> Iterator[Callable[[int], tuple[Kafka, Harness]]]:
         kafka = Kafka(brokers=brokers, log=tmp_path / "kafka.log", heap_mb=320)
         opened.append(kafka)
         kafka.start()
-        harness = Harness(
-            Settings(
-                bootstrap=kafka.bootstrap,
-                replication=min(3, brokers),
-                data_dir=tmp_path / "data",
-                session_seconds=6,
-                rebalance_seconds=8,
-                publish_seconds=0.5,
-                batch_seconds=0.2,
-            )
-        )
+        harness = Harness(a_deployment(tmp_path, bootstrap=kafka.bootstrap, replication=min(3, brokers)))
         opened.append(harness)
         return kafka, harness
 

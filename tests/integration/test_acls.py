@@ -1,11 +1,8 @@
 """The access rules of each role, on an Apache Kafka that allows nothing else: all can do their work, and no more."""
 
-import os
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
@@ -21,8 +18,8 @@ from confluent_kafka.admin import (
 from typer.testing import CliRunner, Result
 
 from benchmarks.surroundings import reached_as
-from infra.kafka.kafka import Kafka, KafkaUnavailable
-from infra.kafka.secured import OpensslUnavailable, Secured
+from infra.kafka.kafka import Kafka
+from infra.kafka.secured import Secured
 from sager_client import EventProducer, SlimSkills
 from schemas import TOPICS, SkillDiff
 from streams.cli import app
@@ -33,6 +30,7 @@ from streams.local.children import environment
 from streams.operations.acls import Grant, KafkaRole, grants
 from streams.settings import Settings
 from tests.builders import slate
+from tests.conftest import a_deployment, sasl_user, where_kafka_starts
 from tests.harness import Harness
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough]
@@ -58,56 +56,30 @@ class Tenants:
     neighbour: Settings
 
     def as_role(self, role: str, settings: Settings | None = None) -> Settings:
-        return Settings(**{**(settings or self.harness.settings).model_dump(exclude_unset=True), **self.user(role)})
-
-    def user(self, role: str) -> dict[str, Any]:
-        return {
-            "bootstrap": self.secured,
-            "kafka_security_protocol": "SASL_SSL",
-            "kafka_sasl_username": role,
-            "kafka_sasl_password": self.files.users[role],
-            "kafka_ssl_ca": self.files.ca,
-        }
-
-
-def deployment(bootstrap: str, folder: Path, name: str) -> Settings:
-    name = f"{name}{uuid.uuid4().hex[:6]}"
-    return Settings(
-        bootstrap=bootstrap,
-        prefix=f"{name}.",
-        app_id=name,
-        data_dir=folder / name,
-        partitions=1,
-        session_seconds=6,
-        rebalance_seconds=8,
-        publish_seconds=0.5,
-        batch_seconds=0.2,
-    )
+        own = sasl_user(self.secured, self.files, role)
+        return Settings(**{**(settings or self.harness.settings).model_dump(exclude_unset=True), **own})
 
 
 @pytest.fixture(scope="module")
 def tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
     folder = tmp_path_factory.mktemp("acls")
-    try:
+    with where_kafka_starts():
         files = Secured(folder / "pem", {name: uuid.uuid4().hex for name in (ADMIN, *KafkaRole)})
         kafka = Kafka(1, AUTHORIZER, log=folder / "kafka.log", secured=files)
-    except (KafkaUnavailable, OpensslUnavailable) as why:
-        if os.environ.get("SAGER_TEST_REQUIRE_KAFKA"):
-            pytest.fail(f"a secured Apache Kafka is required here: {why}")
-        pytest.skip(f"a secured Apache Kafka cannot be started: {why}")
     with kafka:
-        neighbour = deployment(kafka.bootstrap, folder, "b")
+        common = {"bootstrap": kafka.bootstrap, "embedded": False, "partitions": 1}
+        ours, neighbour = (a_deployment(folder, data_dir=folder / name, **common) for name in "ab")
         theirs = [NewTopic(neighbour.topic(base), 1, 1) for base in ("skill-diffs", "skill-commands")]
         plain = topics.admin(neighbour)
         for future in plain.create_topics(theirs).values():
             future.result(15)
-        with Harness(deployment(kafka.bootstrap, folder, "a")) as harness:
+        with Harness(ours) as harness:
             made = Tenants(harness, kafka.secured, files, neighbour)
             client = topics.admin(made.as_role(ADMIN))
             for role in KafkaRole:
                 create(client, f"User:{role}", grants(role, harness.settings))
-            harness.worker(**made.user(KafkaRole.WORKER))
-            harness.start("materialize", **made.user(KafkaRole.MATERIALIZER))
+            harness.worker(**sasl_user(kafka.secured, files, KafkaRole.WORKER))
+            harness.start("materialize", **sasl_user(kafka.secured, files, KafkaRole.MATERIALIZER))
             yield made
 
 

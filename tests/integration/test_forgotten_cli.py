@@ -58,22 +58,6 @@ def sager(harness: Harness, *words: str) -> Any:
     return CliRunner(env=env).invoke(app, list(words))
 
 
-def test_a_removed_slim_skill_is_not_shown(harness: Harness) -> None:
-    for user in ("ann", "bob"):
-        put(harness, "slim-skills", compound_key(user, "films"), slim_skill(user))
-    assert sager(harness, "slim", "ann", "--domain", "films").stdout == "likes: what ann likes\n"
-
-    put(harness, "slim-skills", compound_key("ann", "films"), None)
-
-    gone = sager(harness, "slim", "ann")
-    assert (gone.exit_code, gone.stdout) == (1, "")
-    assert "'ann' has no slim skill" in gone.stderr
-    assert "what ann likes" not in gone.stderr
-    assert json.loads(sager(harness, "slim", "bob", "--json").stdout)[0]["text"] == "likes: what bob likes"
-    put(harness, "slim-skills", compound_key("ann", "films"), slim_skill("ann"))
-    assert sager(harness, "slim", "ann", "--domain", "films").stdout == "likes: what ann likes\n", "who came back"
-
-
 def test_dead_letters_of_an_erased_user_are_neither_shown_nor_replayed(harness: Harness) -> None:
     letters = [letter("ann", 1, by_key=True), letter("ann", 2, by_key=False), letter("bob", 3, by_key=True)]
     for each in letters:

@@ -1,13 +1,11 @@
 """Security of the wire, against an Apache Kafka that wants TLS and passwords; and what must never be told."""
 
 import json
-import os
 import re
 import socket
 import subprocess
 import sys
 import urllib.request
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +17,8 @@ from aiokafka.client import AIOKafkaClient
 from faust.transport.drivers.aiokafka import credentials_to_aiokafka_auth
 
 from benchmarks.surroundings import reached_as
-from infra.kafka.kafka import Kafka, KafkaUnavailable
-from infra.kafka.secured import OpensslUnavailable, Secured, authority
+from infra.kafka.kafka import Kafka
+from infra.kafka.secured import Secured, authority
 from sager_client import SlimSkills
 from schemas import SkillDiff, SlimSkill
 from streams.exceptions import KafkaRefused
@@ -30,7 +28,7 @@ from streams.local.children import environment
 from streams.settings import Settings
 from streams.worker.create import credentials
 from tests.builders import slate
-from tests.conftest import APACHE
+from tests.conftest import APACHE, a_deployment, sasl_user, where_kafka_starts
 from tests.harness import Harness
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.waiting import WAIT_SECONDS
@@ -53,14 +51,7 @@ class Cluster:
     """The certificate of an authority that has signed nothing here."""
 
     def user(self, **more: Any) -> dict[str, Any]:
-        return {
-            "bootstrap": self.kafka.secured,
-            "kafka_security_protocol": "SASL_SSL",
-            "kafka_sasl_username": "sager",
-            "kafka_sasl_password": PASSWORD,
-            "kafka_ssl_ca": self.files.ca,
-            **more,
-        }
+        return {**sasl_user(self.kafka.secured, self.files, "sager"), **more}
 
     def certificate(self) -> dict[str, Any]:
         """Settings of a client certificate, to put on top of others."""
@@ -74,29 +65,11 @@ class Cluster:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("secured")
-    try:
+    with where_kafka_starts():
         files = Secured(folder / "pem", {"sager": PASSWORD}, KEY_PASSWORD)
         kafka = Kafka(log=folder / "kafka.log", secured=files)
-    except (KafkaUnavailable, OpensslUnavailable) as why:
-        if os.environ.get("SAGER_TEST_REQUIRE_KAFKA"):
-            pytest.fail(f"a secured Apache Kafka is required here: {why}")
-        pytest.skip(f"a secured Apache Kafka cannot be started: {why}")
     with kafka:
         yield Cluster(kafka, files, authority(folder, "stranger"))
-
-
-def deployment(tmp_path: Path, **more: Any) -> Settings:
-    name = f"t{uuid.uuid4().hex[:8]}"
-    return Settings(
-        prefix=f"{name}.",
-        app_id=name,
-        data_dir=tmp_path / "data",
-        session_seconds=6,
-        rebalance_seconds=8,
-        publish_seconds=0.5,
-        batch_seconds=0.2,
-        **more,
-    )
 
 
 def sager(*args: str, settings: Settings) -> subprocess.CompletedProcess[str]:
@@ -108,11 +81,6 @@ def sager(*args: str, settings: Settings) -> subprocess.CompletedProcess[str]:
         timeout=WAIT_SECONDS,
         check=False,
     )
-
-
-def fausts_client(settings: Settings) -> AIOKafkaClient:
-    shown = credentials_to_aiokafka_auth(credentials(settings))
-    return AIOKafkaClient(bootstrap_servers=settings.bootstrap, **shown)
 
 
 def choose(harness: Harness, times: int) -> None:
@@ -128,7 +96,7 @@ def choose(harness: Harness, times: int) -> None:
 
 @secured_kafka
 def test_the_pipeline_runs_over_tls_with_a_password(cluster: Cluster, tmp_path: Path) -> None:
-    settings = deployment(tmp_path, **cluster.user())
+    settings = a_deployment(tmp_path, **cluster.user())
 
     with Harness(settings) as harness:
         harness.worker()
@@ -151,7 +119,7 @@ def test_the_pipeline_runs_over_tls_with_a_password(cluster: Cluster, tmp_path: 
 @pytest.mark.seldom
 def test_the_pipeline_runs_with_a_client_certificate(cluster: Cluster, tmp_path: Path) -> None:
     """On a listener that lets nobody in without one."""
-    settings = deployment(
+    settings = a_deployment(
         tmp_path,
         bootstrap=cluster.kafka.mutual,
         kafka_security_protocol="SSL",
@@ -187,7 +155,8 @@ async def test_fausts_client_verifies_authority_and_name_too(cluster: Cluster) -
     by_name = cluster.kafka.secured.replace("127.0.0.1", "localhost")
     for given in ({"kafka_ssl_ca": cluster.stranger}, {"bootstrap": by_name}):
         settings = Settings(**cluster.user(**given))
-        fausts = fausts_client(settings)
+        shown = credentials_to_aiokafka_auth(credentials(settings))
+        fausts = AIOKafkaClient(bootstrap_servers=settings.bootstrap, **shown)
         with pytest.raises(aiokafka.errors.KafkaConnectionError):
             await fausts.bootstrap()
         await fausts.close()
@@ -202,7 +171,7 @@ def test_secrets_appear_in_no_output(cluster: Cluster, tmp_path: Path) -> None:
     troubles = [*[Act(Do.FAIL, status=400)] * 4, Act(Do.FAIL), Act(Do.RESET), Act(Do.NOT_JSON), Act(Do.BREAK_JSON)]
     with threaded(OpenAiServer()) as server:
         server.then(*troubles)
-        settings = deployment(
+        settings = a_deployment(
             tmp_path,
             **cluster.user(),
             **cluster.certificate(),
