@@ -16,21 +16,16 @@ from operators.attributes import MAX_FOLDED_CHARS, MAX_ID_CHARS, attribute_id, n
 from operators.graph.items import add_touch, takers_of
 from operators.language.words import keywords
 from operators.prompts import as_data
-from operators.slim import slim
-from operators.statinit import BUILT_IN, facts_of
 from operators.tokens import count_tokens
 from operators.unicode import nfkc
-from schemas import AttributeKind, Candidate, ItemMemory, ItemUpdate, Memory, Position, Ranking, Selection
+from schemas import AttributeKind, Candidate, ItemMemory, ItemUpdate, Position
 from schemas.base import UtcDatetime
 from schemas.codec import decode, encode
 from streams.llm.replies import BadReply, read
-from streams.policies import DEFAULT_GATE as OUTPUT_GATE
-from streams.policies import DEFAULT_PRIVACY as PRIVACY
-from tests.builders import rank_items, render
 from tests.golden import golden
 from tests.unit.fuzz.fuzz_strategies import PIECES, changed, outcome, search, short_texts, texts, values
 
-AT, LATER = (Position(topic="t", partition=0, offset=offset, timestamp_ms=0) for offset in range(2))
+AT = Position(topic="t", partition=0, offset=0, timestamp_ms=0)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MOMENT: TypeAdapter[datetime] = TypeAdapter(UtcDatetime)
 SCHEMA: dict[str, Any] = {
@@ -64,30 +59,6 @@ def candidates(draw: st.DrawFn) -> Candidate:
         return Candidate.model_validate(raw)
     except ValidationError:
         return Candidate(item_id="i", title=raw["title"], description=raw["description"])
-
-
-def test_any_choice_makes_a_bounded_skill() -> None:
-    @given(valid(Ranking, "rankings"), st.data())
-    def check(ranking: Ranking, data: st.DataObject) -> None:
-        parser = BUILT_IN[data.draw(st.sampled_from(sorted(BUILT_IN)))]
-        taken = data.draw(st.sampled_from([candidate.item_id for candidate in ranking.candidates]))
-        chosen = {"event_id": "s", "occurred_at": NOW, "user_id": ranking.user_id, "item_id": taken}
-        selection = Selection.model_validate({**chosen, "ranking_id": ranking.ranking_id})
-        opened = join_ranking(None, ranking, lambda candidate: facts_of(candidate, parser), AT).state
-        contrast = join_selection(opened, selection, LATER).contrast
-        assert contrast is not None
-        skill = initial_skill(ranking.user_id, ranking.domain, (), contrast)
-        proposal = RulesReasoner().propose(contrast, skill)
-        diff = resolve_tiers(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast, AT)
-        evolved = merge(skill, diff)
-        assert len(render(evolved)) <= 1_500
-        assert slim(evolved, gate=OUTPUT_GATE).tokens <= 30
-        asked = build_question(contrast, evolved, max_tokens=1_500, gate=OUTPUT_GATE)
-        assert asked is None or count_tokens(asked.prompt) <= 1_500
-        ranked = rank_items([*contrast.unchosen, contrast.chosen], evolved.attributes, contrast.instruction)
-        assert {item.item_id for item, _ in ranked} == {candidate.item_id for candidate in ranking.candidates}
-
-    search(check)
 
 
 def test_item_memories_stay_within_bounds_after_any_update() -> None:

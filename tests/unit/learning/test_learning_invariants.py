@@ -44,7 +44,6 @@ from tests.builders import (
     an_interaction,
     item_facts,
     open_rankings,
-    rank_items,
     read_item,
     render,
 )
@@ -412,27 +411,6 @@ def test_a_prior_is_bounded_and_ignores_repeats(items: list[list[Fact]], again: 
     assert len(encode(profile)) < TOPICS["profiles"].max_message_bytes / 4
     interaction, facts = interactions[-1 - min(again, 31, len(interactions) - 1)]
     assert observe(profile, interaction, facts) == profile
-
-
-@FEW
-@given(
-    st.lists(st.lists(FACT, max_size=5), max_size=12),
-    st.lists(SEED_LINE, max_size=8),
-    st.text(max_size=40),
-    st.dictionaries(FACT.map(fact_id), st.floats(0, 1), max_size=5),
-    st.text(max_size=5),
-)
-def test_a_ranking_is_a_total_order_by_instruction_and_score(
-    items: list[list[Fact]], lines: list[Attribute], instruction: str, facets: dict[str, float], seed: str
-) -> None:
-    candidates = [ItemFacts(item_id=f"i{n}", facts=tuple(facts)) for n, facts in enumerate(items)]
-
-    ranked = rank_items(candidates, lines, instruction, facets, seed)
-
-    assert sorted(item.item_id for item, _ in ranked) == sorted(item.item_id for item in candidates)
-    scores = [(score.instruction, score.facets + score.skill) for _, score in ranked]
-    assert scores == sorted(scores, reverse=True)
-    assert ranked == rank_items(candidates, lines, instruction, facets, seed)
 
 
 @MANY
