@@ -1,4 +1,4 @@
-"""A skill's past: earlier versions, differences, and the history of a line."""
+"""A skill's past: earlier versions, and the history of a line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,36 +28,6 @@ def counted_lines(diffs: Sequence[SkillDiff]) -> dict[tuple[int, str], Attribute
         skill = merge(skill, diff)
         found.update({(diff.version, line.attribute_id): line for line in skill.attributes if is_counted(line)})
     return found
-
-
-_SHOWN = ("tier", "value", "pinned", "support", "contradictions", "source")
-
-
-@dataclass(frozen=True)
-class SkillDifference:
-    """The difference between two versions; changed lines before and after."""
-
-    added: tuple[Attribute, ...]
-    gone: tuple[Attribute, ...]
-    changed: tuple[tuple[Attribute, Attribute], ...]
-
-
-def difference(first: PolicySkill, second: PolicySkill) -> SkillDifference:
-    """Compare two versions; a line's latest evidence is no difference."""
-    before = {line.attribute_id: line for line in first.attributes}
-    after = {line.attribute_id: line for line in second.attributes}
-    both = [(before[name], line) for name, line in after.items() if name in before]
-    return SkillDifference(
-        added=tuple(line for name, line in after.items() if name not in before),
-        gone=tuple(line for name, line in before.items() if name not in after),
-        changed=tuple((old, new) for old, new in both if changes_of(old, new)),
-    )
-
-
-def changes_of(old: Attribute, new: Attribute) -> dict[str, tuple[object, object]]:
-    """Return a line's changed fields, each before and after."""
-    both = {name: (getattr(old, name), getattr(new, name)) for name in _SHOWN}
-    return {name: values for name, values in both.items() if values[0] != values[1]}
 
 
 @dataclass(frozen=True)

@@ -241,16 +241,10 @@ async def _kafka(ctx: PageContext, do: Callable[[], _Result]) -> _Result:
 
 
 def readable(value: bytes | None) -> str:
-    r"""Return the beginning of a value as inert text, or as bytes.
+    r"""Return the beginning of a value as inert text; invalid bytes are escaped.
 
     >>> readable("<b>\u202e".encode()), readable(b"\xff<b>")
-    ('<b>\\u202e', "b'\\xff<b>'")
+    ('<b>\\u202e', '\\xff<b>')
     """
-    shown = (value or b"")[:SHOWN_BYTES]
-    try:
-        text = shown.decode()
-    except UnicodeDecodeError as error:
-        if error.start < SHOWN_BYTES - 3:
-            return repr(shown)
-        text = shown[: error.start].decode()  # the limit split the last character
+    text = (value or b"")[:SHOWN_BYTES].decode(errors="backslashreplace")
     return "".join(sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in text)

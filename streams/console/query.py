@@ -8,25 +8,22 @@ import signal
 import sys
 from asyncio.subprocess import PIPE
 from contextlib import suppress
-from html import escape
 from io import StringIO
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from starlette.responses import Response
 
 from streams.console.pages import PageContext, page
-from streams.console.rendering import cut, number
+from streams.console.rendering import cut
 from streams.exceptions import StreamsError
-from streams.http.problems import Problem
+from streams.http.limits import Limiter
 from streams.http.tokens import Scope
 
 FIRST = "FROM learning_curve ORDER BY domain, nth"
 # Two queries at these limits fit into the container beside the server.
 SECONDS, START_SECONDS, MEMORY_GIB, MOST_AT_ONCE = 20, 20, 0.5, 2
-ROWS, COLUMNS, LETTERS, PAGE_BYTES, READ_BYTES = 1_000, 60, 300, 1_000_000, 4_000_000
-CELL_BYTES = len('<td class="num"></td>')
+ROWS, COLUMNS, LETTERS, READ_BYTES = 1_000, 60, 300, 400_000
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 _NAMES = """
     WITH named AS (
@@ -45,7 +42,7 @@ _NAMES = """
     SELECT kind, name, comment, parameters, coalesce(every, []) FROM named LEFT JOIN columns USING (name)
     ORDER BY place, name
 """
-_running: list[str] = []  # tokens with a running query
+_SLOTS = Limiter(MOST_AT_ONCE)  # a token has one of them at most
 csv.field_size_limit(READ_BYTES)
 
 
@@ -64,18 +61,12 @@ async def run_query(ctx: PageContext) -> Response:
     """Run a query and show its result."""
     # By POST: a query may name people, and addresses end up in logs and histories.
     query, token, settings = ctx.fields.get("query", ""), ctx.token.sha256, ctx.api.settings
-    if token in _running:
-        raise Problem(429, "your last query is still running: try again in some seconds", {"Retry-After": "5"})
-    if len(_running) >= MOST_AT_ONCE:
-        raise Problem(503, "other queries are running: try again in some seconds", {"Retry-After": "5"})
-    _running.append(token)
     try:
-        output = await query_as_csv(settings.duckdb_file, settings.prefix, query)
+        with _SLOTS.hold(token):
+            output, is_cut = await query_as_csv(settings.duckdb_file, settings.prefix, query)
     except QueryFailed as error:
         return await _page(ctx, query, error=str(error), status=400)
-    finally:
-        _running.remove(token)
-    return await _page(ctx, query, **table_of(output))
+    return await _page(ctx, query, **table_of(output, is_cut))
 
 
 async def _page(ctx: PageContext, query: str, status: int = 200, **values: Any) -> Response:
@@ -86,8 +77,8 @@ async def _page(ctx: PageContext, query: str, status: int = 200, **values: Any) 
     return ctx.render("query.html", status, query=query, **shown)
 
 
-async def query_as_csv(file: Path, prefix: str, query: str, seconds: int = SECONDS) -> str:
-    """Return the whole rows in the first 4 MB of CSV."""
+async def query_as_csv(file: Path, prefix: str, query: str, seconds: int = SECONDS) -> tuple[str, bool]:
+    """Return the first rows as CSV, and True if there are more."""
     if not query.strip():
         raise QueryFailed("the query is empty: choose a name from the list, or write one")
     # A process of its own can be killed: some functions ignore DuckDB's time limit.
@@ -119,7 +110,8 @@ async def query_as_csv(file: Path, prefix: str, query: str, seconds: int = SECON
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
     text = output.decode(errors="replace")
-    return text if len(output) < READ_BYTES else text[: text.rfind("\n")]
+    is_cut = len(output) >= READ_BYTES
+    return text[: text.rfind("\n")] if is_cut else text, is_cut
 
 
 def environment(prefix: str) -> dict[str, str]:
@@ -130,19 +122,11 @@ def environment(prefix: str) -> dict[str, str]:
     return kept | {"SAGER_PREFIX": prefix, "PYTHONPATH": path}
 
 
-def table_of(output: str) -> dict[str, Any]:
+def table_of(output: str, is_cut: bool) -> dict[str, Any]:
     """Return the headings and cells that fit on a page."""
-    rows = list(islice(csv.reader(StringIO(output)), ROWS + 2))
-    shown, size = list[list[str]](), 0
-    for row in rows[: ROWS + 1]:
-        cells = [cut(cell, LETTERS) for cell in row[:COLUMNS]]
-        size += CELL_BYTES * (1 + len(cells)) + sum(len(escape(cell).encode()) for cell in cells)
-        if size > PAGE_BYTES:
-            break
-        shown.append(cells)
-    heading, *body = shown or [[]]
-    numeric = [all(not row[at] or _NUMBER.fullmatch(row[at]) for row in body) for at in range(len(heading))]
-    body = [[number(float(v)) if n and "." in v else v for v, n in zip(row, numeric, strict=True)] for row in body]
-    left_out = max(0, len(rows[0]) - COLUMNS) if rows else 0
-    headings = list(zip(heading, numeric, strict=True))
-    return {"headings": headings, "cells": body, "more": len(rows) > len(shown), "left_out": left_out}
+    heading, *rows = [*csv.reader(StringIO(output))] or [[]]
+    cells = [[cut(cell, LETTERS) for cell in row[:COLUMNS]] for row in rows[:ROWS]]
+    numeric = (all(not row[at] or _NUMBER.fullmatch(row[at]) for row in cells) for at in range(COLUMNS))
+    headings = [(cut(name, LETTERS), is_number) for name, is_number in zip(heading, numeric, strict=False)]
+    left_out = max(0, len(heading) - COLUMNS)
+    return {"headings": headings, "cells": cells, "more": is_cut or len(rows) > ROWS, "left_out": left_out}

@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import ipaddress
 import secrets
 import threading
 import time
@@ -52,14 +51,10 @@ WRONG_CODE = "This link is not valid: it signs in once, within an hour. Sign in 
 
 
 def check_host(request: Request, settings: Settings) -> None:
-    """Refuse foreign host names; allowed: loopback, `console_hosts`, and IP addresses with TLS."""
+    """Refuse foreign host names; allowed: loopback and `console_hosts`."""
     # By DNS rebinding, a page of another site can reach this server under a name of its own.
     name = host_of(request.headers.get("host", ""))
     known = is_loopback(name) or name in {each.strip().lower() for each in (settings.console_hosts or "").split(",")}
-    if settings.http_certificate is not None and not known:
-        with suppress(ValueError):
-            ipaddress.ip_address(name)
-            known = True
     if not name or not known:
         raise Problem(421, "the console does not serve this host name: SAGER_CONSOLE_HOSTS lists the allowed ones")
 

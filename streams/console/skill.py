@@ -1,4 +1,4 @@
-"""Pages of a person: search, skill, line history, log and version."""
+"""Pages of a person: search, skill, line history and log."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -7,7 +7,6 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 from starlette.responses import Response
 
-from operators.history import at_version, difference
 from operators.language.output_policy import OutputGate
 from operators.learning.evidence import is_counted
 from operators.stated import avoided_ids, is_doubtful, is_expired, live_statements
@@ -190,7 +189,7 @@ _REFUSED = {
 
 @page("GET", "/log", *READERS, under="/people")
 async def log(ctx: PageContext) -> Response:
-    """Show the versions of a skill, newest first."""
+    """Show the versions of a skill, newest first, each with a way back to it."""
     user, domain = ctx.user(), ctx.domain()
 
     def reading(con: DuckDBPyConnection) -> dict[str, Any]:
@@ -198,29 +197,10 @@ async def log(ctx: PageContext) -> Response:
         if not diffs:
             raise _no_skill(domain)
         chosen, links = ctx.slice_log(diffs, lambda diff: diff.version)
-        return {**_entries(con, chosen, diffs), **links}
-
-    return ctx.render("log.html", user=user, domain=domain, **await ctx.read(reading))
-
-
-@page("GET", "/version", *READERS, under="/people")
-async def version(ctx: PageContext) -> Response:
-    """Show one version, its skill, and the effect of restoring it."""
-    user, domain, number = ctx.user(), ctx.domain(), ctx.number("version")
-
-    def reading(con: DuckDBPyConnection) -> dict[str, Any]:
-        diffs = read.diffs(con, user, domain)
-        if not diffs:
-            raise _no_skill(domain)
-        then = at_version(diffs, number)
-        now = newest_skill(ctx.api, user, domain, at_version(diffs, diffs[-1].version))
-        if then is None or now is None:
-            raise Problem(404, "the log has no such version of this skill")
-        entries = _entries(con, [diff for diff in diffs if diff.version == number], diffs)
-        return {"then": then, "now": now, "back": difference(now, then), "scale": scale(then.attributes), **entries}
+        return {**_entries(con, chosen, diffs), **links, "newest": diffs[-1].version}
 
     found, may = await ctx.read(reading), permissions_of(ctx, user)
-    return ctx.render("version.html", user=user, domain=domain, number=number, may=may, **found)
+    return ctx.render("log.html", user=user, domain=domain, may=may, **found)
 
 
 def _entries(con: DuckDBPyConnection, chosen: Sequence[SkillDiff], diffs: Sequence[SkillDiff]) -> dict[str, Any]:

@@ -41,7 +41,7 @@ DOCS_HEADERS: Final = {
 # FastAPI would send spans to wherever OpenTelemetry's variables point, with paths, which name users.
 NOT_TRACED: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 # How much of a too large body is read and dropped: a server that closes at once may lose its 413 response.
-DISCARDED_BYTES, DISCARDED_SECONDS = MIB, 1.0
+DISCARDED_BYTES = MIB
 NO_STATUS = 499  # in metrics: the client disconnected before the answer
 _HTTP: Final = {
     400: "the body is not valid JSON",
@@ -149,18 +149,18 @@ class _Middleware:
             for pattern, size, needed in LARGER_BODIES:
                 if pattern.fullmatch(path) and needed in token.scopes:
                     limit = size
-        declared = int(headers.get(b"content-length", b"0"))
+        body, declared = None, int(headers.get(b"content-length", b"0"))
         if declared <= limit + DISCARDED_BYTES:
             try:
-                async with asyncio.timeout(self._seconds if declared <= limit else DISCARDED_SECONDS):
-                    if (body := await _read_body(receive, limit)) is not None:
-                        return body
+                async with asyncio.timeout(self._seconds):
+                    body = await _read_body(receive, limit)
             except TimeoutError:
-                if declared <= limit:
-                    metrics.REFUSED.labels("too-slow").inc()
-                    raise Problem(408, "the request did not arrive in time", {"Connection": "close"}) from None
-        metrics.REFUSED.labels("body-too-large").inc()
-        raise Problem(413, f"the body is larger than {limit:,} bytes", {"Connection": "close"})
+                metrics.REFUSED.labels("too-slow").inc()
+                raise Problem(408, "the request did not arrive in time", {"Connection": "close"}) from None
+        if body is None:
+            metrics.REFUSED.labels("body-too-large").inc()
+            raise Problem(413, f"the body is larger than {limit:,} bytes", {"Connection": "close"})
+        return body
 
 
 async def _read_body(receive: Receive, limit: int) -> bytes | None:

@@ -32,20 +32,36 @@ SEARCH_THREADS, QUEUED_SEARCHES = 4, 8  # threads that export, preview or import
 BUCKETS = 10_000  # one or two megabytes; beyond that the least recently used bucket is dropped
 
 
-class RateLimited(StreamsError):
+class Refusal(StreamsError):
+    """A request that the server refuses to handle; the message is for its client."""
+
+    def __init__(self, status: int, detail: str, headers: dict[str, str]) -> None:
+        super().__init__(detail)
+        self.status, self.headers = status, headers
+
+
+class RateLimited(Refusal):
     """The client exceeds its rate or its share of slots."""
 
     def __init__(self, detail: str, retry_seconds: float = 0.0) -> None:
         self.retry_after = str(int(retry_seconds) + 1)
-        super().__init__(f"{detail}: try again in {self.retry_after} s")
+        super().__init__(429, f"{detail}: try again in {self.retry_after} s", {"Retry-After": self.retry_after})
 
 
-class Unauthorized(StreamsError):
-    """The request has no valid token; the message is a metric label."""
+class Unauthorized(Refusal):
+    """The request has no valid token."""
+
+    def __init__(self, reason: str) -> None:
+        detail = "send a valid token: `Authorization: Bearer sager_...`; `sager token new` makes one"
+        challenge = "Bearer" if reason == "missing" else 'Bearer error="invalid_token"'
+        super().__init__(401, detail, {"WWW-Authenticate": challenge})
 
 
-class Busy(StreamsError):
+class Busy(Refusal):
     """All slots are in use."""
+
+    def __init__(self) -> None:
+        super().__init__(503, "the server is busy: try again", {"Retry-After": "1"})
 
 
 class Buckets:
@@ -84,7 +100,7 @@ class Limiter:
     def hold(self, client: str) -> Iterator[None]:
         """Hold a client's slot; raise `Busy` or `RateLimited`."""
         if not self._free:
-            raise Busy("the server is busy: try again")
+            raise Busy
         # At most as many slots as are free: a client that takes all it can still leaves half to others.
         if self._used[client] >= self._free:
             metrics.RATE_LIMITED.labels("share").inc()

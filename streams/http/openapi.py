@@ -6,13 +6,13 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from streams.http import events, rights, skills, slim_routes
+from streams.http import events, rights, skills, slims
 from streams.http.problems import CONTENT_TYPE
 from streams.http.routing import RequireScopes
 from streams.http.tokens import Scope
 
 ROUTERS = (
-    events.events, events.rankings, slim_routes.routes, events.corrections, skills.reads, skills.changes, skills.cards,
+    events.events, events.rankings, slims.routes, events.corrections, skills.reads, skills.changes, skills.cards,
     rights.routes, skills.models,
 )  # fmt: skip
 TITLE, VERSION = "sager-streams", "1"

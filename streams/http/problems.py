@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from streams.analytics import MaterializerError
-from streams.http.limits import Busy, RateLimited, Unauthorized
+from streams.http.limits import Refusal
 from streams.http.tokens import TokensUnusable
 
 CONTENT_TYPE: Final = "application/problem+json"
@@ -41,7 +41,7 @@ class Problem(Exception):
         return Response(orjson.dumps(body), self.status, {**self.headers, "Content-Type": CONTENT_TYPE})
 
 
-def problem_of(error: Exception, where: str, logger: logging.Logger, no_snapshot: str) -> Problem:  # noqa: PLR0911
+def problem_of(error: Exception, where: str, logger: logging.Logger, no_snapshot: str) -> Problem:
     """Return the problem of an error, and log its details.
 
     `where`: the request without parameters, for the log. `no_snapshot`: the message if there is no snapshot yet.
@@ -51,17 +51,8 @@ def problem_of(error: Exception, where: str, logger: logging.Logger, no_snapshot
             if error.__cause__ is not None:
                 logger.warning("%s: %s", error, error.__cause__)
             return error
-        case RateLimited():
-            return Problem(429, str(error), {"Retry-After": error.retry_after})
-        case Busy():
-            return Problem(503, str(error), {"Retry-After": "1"})
-        case Unauthorized():
-            challenge = "Bearer" if str(error) == "missing" else 'Bearer error="invalid_token"'
-            return Problem(
-                401,
-                "send a valid token: `Authorization: Bearer sager_...`; `sager token new` makes one",
-                {"WWW-Authenticate": challenge},
-            )
+        case Refusal():
+            return Problem(error.status, str(error), error.headers)
         case TokensUnusable():
             return Problem(503, "no token can be checked at the moment; see the server's log", RETRY)
         case MaterializerError():

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from streams import metrics
-from streams.http.limits import Gate, RateLimited, Unauthorized
+from streams.http.limits import Gate, Refusal
 from streams.http.server import Config, Server, listen
 from streams.http.tokens import Scope, TokensFile, TokensUnusable
 from streams.settings import Settings
@@ -85,10 +85,8 @@ def _refusal(gate: Gate | None, request: Request) -> Response | None:
         return None
     try:
         token = gate.authenticate(request.headers.get("authorization"), request.client.host if request.client else "?")
-    except RateLimited as error:
-        return JSONResponse({"detail": str(error)}, 429, {**NO_STORE, "Retry-After": error.retry_after})
-    except Unauthorized:
-        return JSONResponse({"detail": "send a valid token"}, 401, {**NO_STORE, "WWW-Authenticate": "Bearer"})
+    except Refusal as error:
+        return JSONResponse({"detail": str(error)}, error.status, {**NO_STORE, **error.headers})
     except TokensUnusable:
         return JSONResponse({"detail": "no token can be checked at the moment"}, 503, NO_STORE)
     if Scope.OPERATE in token.scopes:

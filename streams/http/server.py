@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from streams.exceptions import StreamsError
 from streams.http import metrics
-from streams.http.limits import HEAD_BYTES, Busy, Limiter, RateLimited, network_of
+from streams.http.limits import HEAD_BYTES, Limiter, Refusal, network_of
 
 
 class PortTaken(StreamsError, OSError):
@@ -86,7 +86,7 @@ class _Protocol(H11Protocol):
         self._slot = ExitStack()
         try:
             self._slot.enter_context(self.config.slots.hold(network_of(self.client[0] if self.client else "?")))
-        except (Busy, RateLimited):
+        except Refusal:
             self._refuse(503, "full", "too many connections: try again")
         else:
             self._start_head_deadline()

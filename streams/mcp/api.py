@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import quote
 
 import httpx2
-from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 
 CONNECT_SECONDS = 5.0
@@ -23,32 +22,20 @@ class NotDone(ToolError):
 
 
 @dataclass(frozen=True)
-class Target:
-    """The API, and the person and domain that this server acts for."""
-
-    client: httpx2.AsyncClient  # sends the token
-    where: str
-    user: str | None = None  # the only user; None: the token's
-    domain: str | None = None  # the only domain; None: each call names one
-
-
-# The target of this task's server: tools are declared before it is known.
-TARGET: ContextVar[Target] = ContextVar("target")
-Ctx: TypeAlias = Context[Target, Any]
-
-
 class ApiClient:
-    """The HTTP API for one call of a tool."""
+    """The HTTP API, and the person and domain that this server acts for."""
 
-    def __init__(self, ctx: Ctx) -> None:
-        self.target = ctx.request_context.lifespan_context
+    http: httpx2.AsyncClient  # sends the token
+    where: str
+    only_user: str | None = None  # None: the token's
+    only_domain: str | None = None  # None: each call names one
 
     async def user(self, named: str | None) -> str:
         """Return the user that a call is about."""
-        if self.target.user is not None:
-            if named not in (None, self.target.user):
+        if self.only_user is not None:
+            if named not in (None, self.only_user):
                 raise NotDone("this server acts for one user only: leave `user` out")
-            return self.target.user
+            return self.only_user
         # The API itself refuses users that are not the token's.
         user = named or (await self.get("/v1/token")).get("user")
         if not isinstance(user, str) or user == ALL_USERS:
@@ -57,9 +44,9 @@ class ApiClient:
 
     def domain(self, named: str | None) -> str:
         """Return the domain that a call is about."""
-        if self.target.domain is not None and named not in (None, self.target.domain):
-            raise NotDone(f"this server acts in the domain {self.target.domain} only: leave `domain` out")
-        if (found := self.target.domain or named) is None:
+        if self.only_domain is not None and named not in (None, self.only_domain):
+            raise NotDone(f"this server acts in the domain {self.only_domain} only: leave `domain` out")
+        if (found := self.only_domain or named) is None:
             raise NotDone("name the `domain`, such as films: the app's name for the kind of items")
         return found
 
@@ -99,14 +86,13 @@ class ApiClient:
         return int(answer.get("accepted", len(events)))
 
     async def _ask(self, method: str, path: str, **more: Any) -> httpx2.Response:
-        where = self.target.where
         try:
-            return await self.target.client.request(method, path, **more)
+            return await self.http.request(method, path, **more)
         except httpx2.TimeoutException:
-            raise NotDone(f"{where} did not answer in time: try again, and then ask the operator") from None
+            raise NotDone(f"{self.where} did not answer in time: try again, and then ask the operator") from None
         except httpx2.TransportError:
             raise NotDone(
-                f"{where} does not answer: start `sager up` or `sager serve`, or set SAGER_URL to its address"
+                f"{self.where} does not answer: start `sager up` or `sager serve`, or set SAGER_URL to its address"
             ) from None
 
     def _body(self, answer: httpx2.Response) -> dict[str, Any] | str:
@@ -117,7 +103,7 @@ class ApiClient:
         except ValueError:
             body = None
         if not isinstance(body, dict):
-            raise NotDone(f"{self.target.where} is not the API: does SAGER_URL name it?")
+            raise NotDone(f"{self.where} is not the API: does SAGER_URL name it?")
         if not answer.is_success:
             raise NotDone(_reason(answer, body))
         return body
@@ -134,3 +120,7 @@ def _reason(answer: httpx2.Response, problem: Mapping[str, Any]) -> str:
         text += f" ({more})"
     wait = answer.headers.get("Retry-After")
     return f"{text}. Try again in {wait} s" if wait and "try again" not in text.casefold() else text
+
+
+# Tools are declared before their server's API is known.
+API: ContextVar[ApiClient] = ContextVar("API")

@@ -127,7 +127,6 @@ PAGES = (
     "/person?user=ann",
     "line",
     "/log?user=ann&domain=films",
-    "/version?user=ann&domain=films&version=9",
     "/forget?user=ann",
     "/person?user=nobody",
     "/nowhere",
@@ -150,8 +149,6 @@ def test_every_page_is_accessible_and_fits_a_phone_and_paper(browser, world, the
                 screenshot(page, f"person-phone-{theme}")
         if path == "/person?user=ann":
             screenshot(page, "person-dark" if theme == "dark" else "person")
-        if path.startswith("/version") and theme == "light":
-            screenshot(page, "version")
     page.emulate_media(media="print")
     open_(page, world, "/person?user=ann")
     expect(page.locator(".side")).to_be_hidden()

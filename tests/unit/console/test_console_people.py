@@ -63,7 +63,7 @@ def visited(visitor: Visitor, start: str) -> Iterator[tuple[str, str]]:
     waiting, seen = [start], set[str]()
     while waiting:
         path = waiting.pop()
-        if path in seen or not re.match(r"/console/(person|line|log|version|card/log)\?", path):
+        if path in seen or not re.match(r"/console/(person|line|log|card/log)\?", path):
             continue
         seen.add(path)
         reply = visitor.get(path)
@@ -77,7 +77,7 @@ def test_hostile_names_are_shown_as_text_and_their_links_work(advocate, user):
     pages = dict(visited(advocate, page("/person", user=user)))
 
     kinds = {path.partition("?")[0].removeprefix("/console/") for path in pages}
-    assert kinds == {"person", "line", "log", "version", "card/log"}
+    assert kinds == {"person", "line", "log", "card/log"}
     for path, text in pages.items():
         assert Parts(text).wrong == [], path
     lines = [text for path, text in pages.items() if "/line?" in path]
@@ -104,7 +104,6 @@ def test_query_parameters_are_shown_as_text(advocate):
         for path in (page("/people", user=text), page("/person", user=f"no {text}"),
                      page("/person", user="ann", domain=f"x{text[:30]}"),
                      page("/line", user="ann", domain=DOMAIN, line=f"no{text[:20]}"),
-                     page("/version", user="ann", domain=DOMAIN, version=text),
                      page("/card/log", user=f"no {text}")):  # fmt: skip
             reply = advocate.get(path)
             assert reply.status in (200, 400, 404), path
@@ -138,10 +137,9 @@ def test_a_token_opens_the_pages_of_its_user_only(signed_in, served, scopes, use
     for who, status in (("ann", own), ("..", others)):
         about = {"user": who, "domain": DOMAIN}
         assert visitor.get(page("/person", user=who)).status == status
-        for path in ("/log", "/line", "/version"):
-            more = {"line": f"preference:x:0{HOSTILE[0][:40]}", "version": 1} if path != "/log" else {}
-            asked = about | {k: v for k, v in more.items() if path[1:] == k}
-            assert visitor.get(page(path, **asked)).status == status, path
+        named = f"preference:x:0{HOSTILE[0][:40]}"
+        assert visitor.get(page("/log", **about)).status == status
+        assert visitor.get(page("/line", **about, line=named)).status == status
     # Whether somebody is there is told to nobody who may not read them.
     assert others != 403 or visitor.get(page("/person", user="nobody")).status == 403
 
@@ -181,6 +179,19 @@ def test_changes_need_the_scope_and_the_sessions_csrf_secret(signed_in, served, 
     assert may.post(path, fields, **{"X-CSRF-Token": csrf}).status == 303
     assert [each.user_id for each in sent] == ["ann", "ann"]
     assert {getattr(each, "actor", "console") for each in sent} == {"console"}
+
+
+def test_the_log_restores_an_earlier_version(signed_in, sent):
+    visitor = signed_in("read-all", "change-user", user="ann")
+    about = {"user": "ann", "domain": DOMAIN}
+    form = {**about, "action": "roll-back", "to_version": "0", "csrf": visitor.csrf(page("/log", **about))}
+
+    shown = visitor.get(page("/log", **about)).text
+    assert "Restore how it began" in shown
+    assert "Restore version" not in shown  # it has one version, the newest
+    assert visitor.post("/console/change", form).status == 303
+    assert [(each.action, each.to_version) for each in sent] == [("roll-back", 0)]
+    assert "Restore" not in signed_in("read-all").get(page("/log", **about)).text
 
 
 def test_an_address_never_erases(signed_in, sent, monkeypatch):

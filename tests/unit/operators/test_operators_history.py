@@ -1,4 +1,4 @@
-"""A skill's past: as it was, what differs, and what a line rests on."""
+"""A skill's past, and what a line rests on."""
 
 import random
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.admission import is_applied
-from operators.history import at_version, changes_of, difference, line_steps
+from operators.history import line_steps
 from operators.learning.commands import resolve_command
 from operators.learning.evidence import drift_detected, page_hinkley
 from operators.learning.fold import initial_skill, merge
@@ -30,22 +30,6 @@ def log_of(*acts: SkillCommand | tuple[list[str], list[str]]) -> list[SkillDiff]
             skill, diff = evolve(skill, a_proposal(*act))
             log.append(diff)
     return log
-
-
-def test_a_difference_lists_added_removed_and_changed_lines() -> None:
-    log = log_of(([NOIR], [SAGA]), a_command(Action.REMOVE, NOIR), a_command(Action.PIN, SAGA))
-    versions = {number: at_version(log, number) for number in range(4)}
-
-    first, second = versions[1], versions[3]
-    assert first is not None
-    assert second is not None
-    told = difference(first, second)
-
-    assert [line.value for line in told.gone] == ["noir"]
-    assert [(old.pinned, new.pinned) for old, new in told.changed] == [(False, True)]
-    assert changes_of(*told.changed[0]) == {"pinned": (False, True)}
-    back = difference(second, first)
-    assert (back.added, back.gone) == (told.gone, told.added)
 
 
 def test_a_lines_history_has_its_seed_and_events() -> None:

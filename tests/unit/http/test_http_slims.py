@@ -232,7 +232,7 @@ def test_a_resumed_users_stream_starts_with_the_current_state(api, topic, file):
 
 @pytest.mark.parametrize("has_news", [False, True])
 def test_a_stream_ends_when_its_token_is_revoked_or_loses_the_scope(api, topic, file, monkeypatch, has_news):
-    monkeypatch.setattr("streams.http.slim_routes.HEARTBEAT_SECONDS", 0.0 if has_news else 0.05)
+    monkeypatch.setattr("streams.http.slims.HEARTBEAT_SECONDS", 0.0 if has_news else 0.05)
     token = file.make("read-slim", user="*")
     with Stream(api, "/v1/slim/stream", token) as stream:
         stream.until_position()
