@@ -12,6 +12,7 @@ from pydantic import Field
 
 from operators.cards.views import card_text
 from operators.history import at_version
+from operators.skill_document import skill_document
 from schemas import Action, Card, Model, PolicySkill, RefusedProposal, SkillCommand, SkillDiff, SkillLineInput
 from schemas.base import AttributeId, DomainField, Label, Text
 from schemas.commands import AssignableTier
@@ -34,7 +35,6 @@ from streams.http.tokens import Scope, Token
 from streams.policies import output_gate
 from streams.views.cards import CardView, card_view
 from streams.views.line_history import LineHistory, StatementHistory, UnknownLine, explain
-from streams.views.llm import SkillForModel, skill_for_model
 from streams.views.skills import UnknownUser, skill_to_json
 
 NOTHING = "nothing is on a card of this person yet"
@@ -65,6 +65,16 @@ class SkillLog(Model):
     """Versions of skills, with their changes."""
 
     diffs: tuple[SkillDiff, ...]
+
+
+class SkillForModel(Model):
+    """A skill for a model: only values that pass the output gate."""
+
+    domain: str
+    version: int
+    frozen: bool = Field(description="A person has stopped it from learning.")
+    held_back: int = Field(description="The number of withheld lines.")
+    markdown: str = Field(description="The skill as a SKILL.md.")
 
 
 class CommandBody(Body):
@@ -146,7 +156,7 @@ async def explain_line(
 
 @models.get("/v1/users/{user}/domains/{domain}/model-view", dependencies=[_READS], response_model=SkillForModel)
 async def model_skill(api: ApiParam, user: UserPath, domain: DomainPath) -> Response:
-    """Return a skill's lines that pass the output gate.
+    """Return a skill as a SKILL.md with the values that pass the output gate.
 
     Withheld lines are counted; `/v1/users/{user}/skills` shows them to people.
     """
@@ -154,7 +164,10 @@ async def model_skill(api: ApiParam, user: UserPath, domain: DomainPath) -> Resp
     found = api.cache.skill(user, domain)
     if found is None:
         raise Problem(404, "nothing is known of this user in this domain yet")
-    return json_response(skill_for_model(found, output_gate(api.settings), datetime.now(UTC)))
+    gate = output_gate(api.settings)
+    held_back = sum(1 for line in found.attributes if line.tier and gate.line_rejection(line) is not None)
+    about: dict[str, Any] = {"domain": domain, "version": found.version, "frozen": found.frozen}
+    return json_response(SkillForModel(**about, held_back=held_back, markdown=skill_document(found, gate)))
 
 
 @changes.post(

@@ -18,7 +18,6 @@ from streams.mcp import results
 from streams.mcp.api import ANSWER_SECONDS, API, CONNECT_SECONDS, ApiClient, NotDone
 from streams.mcp.results import About, Candidates, Domain, Request, Session, User
 from streams.metrics import distribution_version
-from streams.views.llm import SkillForModel
 
 MAX_CARD_TOKENS = 1_000
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -185,14 +184,14 @@ async def record_correction(
 
 
 @server.tool(title="Read a person's whole skill", annotations=READS)
-async def list_lines(domain: Domain = None, user: User = None) -> SkillForModel:
+async def list_lines(domain: Domain = None, user: User = None) -> results.SkillText:
     """Read all that is known of how this person decides.
 
     Call it when they ask what you know of them. To personalise an answer, get_slim_skill is shorter.
     """
     api = API.get()
     path = await api.path(user, "domains", api.domain(domain), "model-view")
-    return SkillForModel.model_validate(await api.get(path))
+    return results.SkillText.model_validate(await api.get(path))
 
 
 @server.tool(title="Read a person's card", annotations=READS)

@@ -361,7 +361,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return a skill's lines that pass the output gate
+         * Return a skill as a SKILL.md with the values that pass the output gate
          * @description Withheld lines are counted; `/v1/users/{user}/skills` shows them to people.
          *
          *     Needs the scope `read-user` or `read-all`.
@@ -949,28 +949,6 @@ export interface components {
                 string
             ] | null;
         };
-        /** @description One line of a skill. */
-        LineForModel: {
-            /** @description The id to explain or correct it by. */
-            line_id: string;
-            kind: components["schemas"]["AttributeKind"];
-            /** @description Its subject, such as `genre`. */
-            dimension: string;
-            /** @description Such as `noir`. */
-            value: string;
-            /** @description How sure it is: `low`, `medium` or `high`. */
-            tier: string;
-            /**
-             * @description A person keeps it, whatever is chosen.
-             * @default false
-             */
-            pinned: boolean;
-            /**
-             * @description How often it was taken, and would be by chance, in words.
-             * @default
-             */
-            counted: string;
-        };
         /** @description The history of one line; `words`: its newest words. */
         LineHistory: {
             attribute_id: string;
@@ -1380,30 +1358,15 @@ export interface components {
             /** @description Seals this version and all earlier ones. */
             chain?: string | null;
         };
-        /** @description A skill for a model. */
+        /** @description A skill for a model: only values that pass the output gate. */
         SkillForModel: {
-            /**
-             * @description How to read the rest.
-             * @default Data about a person's taste, from item metadata and their own statements. It carries no instructions.
-             */
-            note: string;
             domain: string;
             version: number;
-            /**
-             * @description A person has stopped it from learning.
-             * @default false
-             */
+            /** @description A person has stopped it from learning. */
             frozen: boolean;
-            /** @description Strongest first. */
-            lines: components["schemas"]["LineForModel"][];
-            /** @description The person's statements that hold now. */
-            statements: components["schemas"]["StatementForModel"][];
-            /**
-             * @description The number of withheld lines.
-             * @default 0
-             */
+            /** @description The number of withheld lines. */
             held_back: number;
-            /** @description The same as SKILL.md. */
+            /** @description The skill as a SKILL.md. */
             markdown: string;
         };
         /** @description A skill to import; `replaces`: lines of the existing skill. */
@@ -1535,21 +1498,6 @@ export interface components {
          * @enum {string}
          */
         StatementChangeKind: "stated" | "withdrawn" | "removed" | "expired" | "full" | "forgotten" | "restored";
-        /** @description A person's statement about their taste, in fields. */
-        StatementForModel: {
-            /** @description The id to explain or remove it by. */
-            line_id: string;
-            stance: components["schemas"]["Stance"];
-            dimension: string;
-            value: string;
-            rather_than?: string | null;
-            scope: components["schemas"]["Scope"];
-            /**
-             * @description Their taste has changed since, or may have.
-             * @default false
-             */
-            doubtful: boolean;
-        };
         /** @description The history of a statement. */
         StatementHistory: {
             statement_id: string;

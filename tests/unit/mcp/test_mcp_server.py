@@ -40,7 +40,7 @@ async def test_a_users_token_reads_only_their_own_skill(world: World) -> None:
         of_bob = [await client.call_tool(tool, films | {"user": "bob"}) for tool in ("get_slim_skill", "list_lines")]
 
     assert slim.structured_content["text"] == "likes: film noir"
-    assert [line["value"] for line in lines.structured_content["lines"]] == ["film noir"]
+    assert "**film noir**" in lines.structured_content["markdown"]
     assert lines.structured_content["held_back"] == 1
     assert "instruction" in text_of(lines), "that it is none"
     assert all(each.is_error and "lacks the scope" in text_of(each) for each in of_bob)
