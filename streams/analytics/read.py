@@ -182,13 +182,8 @@ def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) ->
     return {event: EvidenceChoice(*row) for event, *row in con.execute(_CHOICES, [user, list(events)]).fetchall()}
 
 
-def interactions_until(
-    con: duckdb.DuckDBPyConnection, user: str, domain: str, until: datetime
-) -> tuple[int, dict[str, str]]:
-    """Return the number of interactions until a moment, and five newest titles."""
-    query = (
-        "SELECT item_id, title FROM interactions WHERE user_id = $1 AND domain = $2 AND occurred_at <= $3 "
-        "ORDER BY occurred_at DESC, item_id"
-    )
-    taken = con.execute(query, [user, domain, until]).fetchall()
-    return len(taken), dict(taken[:5])
+def count_interactions(con: duckdb.DuckDBPyConnection, user: str, domain: str, until: datetime) -> int:
+    """Return the number of interactions until a moment."""
+    query = "SELECT count(*) FROM interactions WHERE user_id = $1 AND domain = $2 AND occurred_at <= $3"
+    [(found,)] = con.execute(query, [user, domain, until]).fetchall()
+    return int(found)

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from operators.cards.lines import describe_rejection
 from operators.cards.merge import apply_command
-from schemas import Card, CardAction, CardCommand, CardLine
+from schemas import Card, CardAction, CardCommand, CardDiff, CardLine
 from schemas.cards import FREE
 from streams.analytics import read
 from streams.console.pages import READERS, PageContext, page
@@ -78,7 +78,7 @@ async def change_card(ctx: PageContext) -> Response:
     with checked_fields():
         command = CardCommand.model_validate({**given, **envelope, "actor": ctx.token.name}, extra="forbid")
     _check_effect(ctx.api, card, command)
-    diff = await ctx.api.change_card(ctx.token, command)
+    diff = await ctx.api.change(ctx.token, command, CardDiff)
     notice = (PENDING_NOTICE, "wait") if diff is None else (_DONE[action], "good")
     return ctx.redirect("/person", *notice, user=user) if ctx.token.can_read(user) else ctx.redirect("/people", *notice)
 

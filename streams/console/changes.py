@@ -47,7 +47,7 @@ async def change(ctx: PageContext) -> Response:
         given["to_version"] = ctx.number("to_version")
     body = {"domain": domain, "action": action.value, "reason": form.get("reason", "").strip(), **given}
     command = await command_of(api, ctx.token, user, body)
-    diff = await api.change_skill(ctx.token, command)
+    diff = await api.change(ctx.token, command, SkillDiff)
     line = command.attribute_id
     if diff is not None and action is Action.REWORD:
         line = next((each.attribute_id for each in diff.changes if each.kind is SkillChangeKind.ADDED), line)
@@ -67,7 +67,7 @@ async def state_preference(ctx: PageContext) -> Response:
     envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "domain": domain}
     with checked_fields():
         correction = Correction.model_validate(envelope | {"text": words, "scope": ctx.fields.get("scope") or None})
-    diff = await ctx.api.change_skill(ctx.token, correction)
+    diff = await ctx.api.change(ctx.token, correction, SkillDiff)
     return ctx.redirect("/person", *_understood(diff), **about)
 
 

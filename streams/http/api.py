@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException
 from duckdb import DuckDBPyConnection
 from fastapi import Depends, Request
 
-from schemas import CardCommand, CardDiff, Correction, Event, ForgetRequest, Receipt, SkillCommand, SkillDiff
+from schemas import CardCommand, Correction, Event, ForgetRequest, Receipt, SkillCommand
 from streams.analytics import read
 from streams.exceptions import KafkaUnreachable
 from streams.http import limits
@@ -166,19 +166,15 @@ class Api:
                     return await asyncio.wrap_future(answer)
             return None
 
-    async def change_skill(self, token: Token, command: SkillCommand | Correction) -> SkillDiff | None:
-        """Send a change of a skill; return its diff, as `send_and_wait`."""
-        expected = (command.event_id, command.user_id, command.domain)
-        return await self.send_and_wait(
-            token, command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == expected
-        )
+    async def change(
+        self, token: Token, command: SkillCommand | Correction | CardCommand, kind: type[ReplyT]
+    ) -> ReplyT | None:
+        """Send a change of a skill or a card; return its diff, as `send_and_wait` does."""
 
-    async def change_card(self, token: Token, command: CardCommand) -> CardDiff | None:
-        """Send a card command; return the card's diff, as `send_and_wait` does."""
-        expected = (command.event_id, command.user_id)
-        return await self.send_and_wait(
-            token, command, CardDiff, lambda diff: (diff.event_id, diff.user_id) == expected
-        )
+        def target(event: Event) -> tuple[str, str | None, str | None]:
+            return event.event_id, user_of(event), getattr(event, "domain", None)
+
+        return await self.send_and_wait(token, command, kind, lambda diff: target(diff) == target(command))
 
     async def forget(
         self, token: Token, user: str, domain: str | None, line: str | None

@@ -253,7 +253,7 @@ async def correct(
     if privacy_of(api.settings).opt_out(correction.text) is wish:
         why = {"understood": False, "why": wish.value, "explanation": NOT_REMEMBERED}
         return json_response(CorrectionOutcome(event_id=name, carried_out=False, **why))
-    diff = await api.change_skill(token, correction)
+    diff = await api.change(token, correction, SkillDiff)
     if diff is None:
         return json_response(CorrectionOutcome(event_id=name, carried_out=False), 202)
     outcome: dict[str, Any] = {"understood": True}

@@ -182,7 +182,7 @@ async def model_skill(api: ApiParam, user: UserPath, domain: DomainPath) -> Resp
 async def command(api: ApiParam, token: TokenParam, user: UserPath, body: CommandBody) -> Response:
     """Change a skill in the name of the token."""
     sent = await command_of(api, token, user, body.model_dump(exclude_unset=True))
-    diff = await api.change_skill(token, sent)
+    diff = await api.change(token, sent, SkillDiff)
     if diff is None:
         return json_response(CommandOutcome(event_id=sent.event_id, carried_out=False), 202)
     if diff.refused and not diff.changes:

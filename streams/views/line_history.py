@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict
 
 from operators.history import LineEvent, at_version, counted_lines, line_steps, statement_steps
 from operators.language.output_policy import OutputGate
-from operators.learning.evidence import format_count, is_counted
+from operators.learning.evidence import format_count
 from operators.stated import avoided_ids, is_expired
-from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement, StatementChange
+from schemas import ONE, Attribute, DiffTrigger, PolicySkill, SkillDiff, Statement, StatementChange
 from streams.analytics import read
 from streams.analytics.read import EvidenceChoice
 from streams.exceptions import StreamsError
@@ -37,28 +37,22 @@ class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Counts(_Entry):
-    """How often a line was taken, and by chance would be."""
-
-    taken: str | None
-    expected: str | None
-
-
-class LineStep(Counts):
+class LineStep(_Entry):
     """A line's seed, a change, or a model's judgement."""
 
     kind: str
     version: int
     attribute_id: str
     occurred_at: datetime
-    sentence: str
+    sentence: str = ""
     tier_before: str | None = None
     tier_after: str | None = None
+    taken: str | None = None  # how often it was taken lately, as a number
+    expected: str | None = None  # and would have been by chance
     # only of seeds
     source: str | None = None
     support: int = 0
     interactions_before: int = 0
-    newest_items: dict[str, str | None] = {}
     # only of other steps
     event_id: str | None = None
     item_id: str | None = None
@@ -69,7 +63,7 @@ class LineStep(Counts):
     verdict: str | None = None
     quoted: str | None = None
     analysis: str = ""
-    trigger: dict[str, Any] | None = None
+    trigger: DiffTrigger | None = None
     ranking: EvidenceChoice | None = None
     others_with: int | None = None
 
@@ -95,8 +89,6 @@ class LineHistory(_Entry):
     words: str
     state: str
     now: Attribute | None
-    counts: Counts
-    withheld: str | None
     withheld_reason: str | None
     steps: list[LineStep]  # oldest first
 
@@ -144,8 +136,6 @@ def explain(
         words=names_of(diffs).get(attribute_id, attribute_id),
         state=certainty_words(line) + ("" if line is None else _silence(skill, attribute_id, now)),
         now=line,
-        counts=Counts(**_counts(line if line is not None and is_counted(line) else None)),
-        withheld=rejection and rejection.value,
         withheld_reason=rejection and WITHHELD_REASONS[rejection.value],
         steps=[_step(con, step, choices, lines.get((step.diff.version, step.attribute_id))) for step in found],
     )
@@ -183,55 +173,45 @@ def _statement(
 def _step(
     con: DuckDBPyConnection, step: LineEvent, choices: Mapping[str, EvidenceChoice], line: Attribute | None
 ) -> LineStep:
-    choice = choices.get(step.diff.evidence.event_id)
+    diff = step.diff
+    about: dict[str, Any] = {"version": diff.version, "occurred_at": diff.occurred_at}
+    if line is not None:
+        about |= {"taken": format_count(line.taken), "expected": format_count(line.expected)}
     is_seed = step.change is None and step.judged is None
-    found = LineStep(
-        version=step.diff.version,
-        attribute_id=step.attribute_id,
-        occurred_at=step.diff.occurred_at,
-        sentence="",
-        **_counts(line),
-        **(_seeded(con, step) if is_seed else _moved(con, step, choice)),
-    )
-    return found.model_copy(update={"sentence": sentence(found.model_dump())})
+    about |= _seeded(con, step) if is_seed else _moved(con, step, choices.get(diff.evidence.event_id))
+    found = LineStep(attribute_id=step.attribute_id, **about)
+    return found.model_copy(update={"sentence": sentence(found)})
 
 
 def _seeded(con: DuckDBPyConnection, step: LineEvent) -> dict[str, Any]:
     diff, seed = step.diff, step.seeded
-    past, newest = read.interactions_until(con, diff.user_id, diff.domain, diff.occurred_at.replace(tzinfo=None))
-    titles = read.titles(con, diff.user_id, list(newest))
+    past = read.count_interactions(con, diff.user_id, diff.domain, diff.occurred_at.replace(tzinfo=None))
     of_seed = {"tier_after": str(seed.tier), "source": seed.source.value, "support": seed.support} if seed else {}
-    items = {item: title or titles.get(item) for item, title in newest.items()}
-    return {"kind": "seeded", **of_seed, "interactions_before": past, "newest_items": items}
+    return {"kind": "seeded", **of_seed, "interactions_before": past}
 
 
 def _moved(con: DuckDBPyConnection, step: LineEvent, choice: EvidenceChoice | None) -> dict[str, Any]:
     diff, change, judged = step.diff, step.change, step.judged
-    item = diff.evidence.item_id
-    title = read.titles(con, diff.user_id, [item]).get(item) if item and not (choice and choice.title) else None
-    return {
-        "kind": "judged" if change is None else change.kind.value,
-        "tier_before": None if change is None or change.before is None else str(change.before),
-        "tier_after": None if change is None or change.after is None else str(change.after),
+    item, title = diff.evidence.item_id, choice.title if choice else ""
+    if item and not title:
+        title = read.titles(con, diff.user_id, [item]).get(item, "")
+    moved: dict[str, Any] = {"kind": "judged"}
+    if change is not None:
+        before, after = (None if tier is None else str(tier) for tier in (change.before, change.after))
+        moved = {"kind": change.kind.value, "tier_before": before, "tier_after": after, "reason": change.reason}
+    if judged is not None:
+        moved |= {"verdict": str(judged.verdict), "quoted": judged.quoted and judged.quoted.value}
+    return moved | {
         "event_id": diff.evidence.event_id,
         "item_id": item,
-        "title": (choice.title if choice else "") or title,
+        "title": title or None,
         "reasoner": diff.reasoned_by.model or diff.reasoned_by.reasoner,
         "actor": actor_of(diff),
-        "reason": "" if change is None else change.reason,
-        "verdict": None if judged is None else str(judged.verdict),
-        "quoted": None if judged is None or judged.quoted is None else judged.quoted.value,
         "analysis": diff.analysis,
-        "trigger": None if diff.trigger is None else diff.trigger.model_dump(mode="json"),
+        "trigger": diff.trigger,
         "ranking": choice,
         "others_with": _count_unchosen_with(diff, step.attribute_id, choice) if choice else None,
     }
-
-
-def _counts(line: Attribute | None) -> dict[str, str | None]:
-    if line is None:
-        return {"taken": None, "expected": None}
-    return {"taken": format_count(line.taken), "expected": format_count(line.expected)}
 
 
 def _count_unchosen_with(diff: SkillDiff, attribute: str, choice: EvidenceChoice) -> int | None:

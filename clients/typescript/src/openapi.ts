@@ -684,11 +684,6 @@ export interface components {
                 ];
             };
         };
-        /** @description How often a line was taken, and by chance would be. */
-        Counts: {
-            taken: string | null;
-            expected: string | null;
-        };
         /**
          * @description The signal, correction or abstention behind a diff.
          *
@@ -956,32 +951,27 @@ export interface components {
             words: string;
             state: string;
             now: components["schemas"]["Attribute"] | null;
-            counts: components["schemas"]["Counts"];
-            withheld: string | null;
             withheld_reason: string | null;
             steps: components["schemas"]["LineStep"][];
         };
         /** @description A line's seed, a change, or a model's judgement. */
         LineStep: {
-            taken: string | null;
-            expected: string | null;
             kind: string;
             version: number;
             attribute_id: string;
             /** Format: date-time */
             occurred_at: string;
+            /** @default  */
             sentence: string;
             tier_before?: string | null;
             tier_after?: string | null;
+            taken?: string | null;
+            expected?: string | null;
             source?: string | null;
             /** @default 0 */
             support: number;
             /** @default 0 */
             interactions_before: number;
-            /** @default {} */
-            newest_items: {
-                [key: string]: string | null;
-            };
             event_id?: string | null;
             item_id?: string | null;
             title?: string | null;
@@ -993,9 +983,7 @@ export interface components {
             quoted?: string | null;
             /** @default  */
             analysis: string;
-            trigger?: {
-                [key: string]: unknown;
-            } | null;
+            trigger?: components["schemas"]["DiffTrigger"] | null;
             ranking?: components["schemas"]["EvidenceChoice"] | null;
             others_with?: number | null;
         };

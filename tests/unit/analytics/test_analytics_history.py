@@ -14,6 +14,7 @@ from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import ONE, Candidate, Correction, Directive, Event, PolicySkill, SkillDiff, Stance, Tier
 from schemas.events import Contrast, Feedback, Interaction, Ranking
 from streams.analytics import read
+from streams.analytics.read import EvidenceChoice
 from streams.analytics.store import DuckDBStore
 from streams.cli import app
 from streams.language import RULES
@@ -149,9 +150,9 @@ def test_an_explanation_names_titles_and_no_ids_or_shares(ask):
         assert not re.search(r"\b[0-9a-f]{16}\b|rank-|books:\S|person-\d", shown)
 
 
-WORDS_STEP: dict[str, Any] = {"kind": "reinforced", "actor": None, "reason": "", "verdict": None, "title": "Arrival"}
-WORDS_STEP |= {"others_with": None, "taken": None, "expected": None}
-WORDS_STEP["ranking"] = {"shown": list("abcdefghij"), "taken": ["a"], "instruction": ""}
+ARRIVAL = EvidenceChoice("Arrival", "r1", 1, ["a"], list("abcdefghij"), "", None, None)
+WORDS_STEP: dict[str, Any] = {"kind": "reinforced", "version": 1, "attribute_id": id_of(NOIR), "occurred_at": NOW}
+WORDS_STEP |= {"title": "Arrival", "ranking": ARRIVAL}
 
 
 @pytest.mark.parametrize(
@@ -196,4 +197,4 @@ WORDS_STEP["ranking"] = {"shown": list("abcdefghij"), "taken": ["a"], "instructi
     ],
 )  # fmt: skip
 def test_a_step_is_a_sentence(changed, told):
-    assert sentence({**WORDS_STEP, **changed}) == told
+    assert sentence(LineStep(**{**WORDS_STEP, **changed})) == told
