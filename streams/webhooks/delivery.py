@@ -39,10 +39,19 @@ log = logging.getLogger("sager.webhooks")
 class Reader:
     """Reads the topic of slim skills for one endpoint."""
 
-    def __init__(self, consumer: Consumer, topic: str) -> None:
-        self._consumer, self._topic = consumer, topic
+    def __init__(self, settings: Settings, endpoint: str) -> None:
+        # No consumer joins the group, so one process at a time may run.
+        config = {
+            "group.id": f"{settings.app_id}-webhooks-{endpoint}",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+            "queued.max.messages.kbytes": 4_096,
+        }
+        self._consumer = Consumer(client_config(settings, **config))
+        self._topic = settings.topic(SlimSkill.TOPIC)
         self._unread: set[int] = set()
-        self.close = consumer.close
+        self.close = self._consumer.close
 
     @property
     def is_at_end(self) -> bool:
@@ -99,7 +108,7 @@ class Delivery:
     """The messages of one endpoint."""
 
     def __init__(self, endpoint: Endpoint, session: aiohttp.ClientSession, reader: Reader) -> None:
-        self.endpoint, self._session, self._reader = endpoint, session, reader
+        self.endpoint, self._session, self.reader = endpoint, session, reader
         self.offsets: dict[int, int] = {}
         self._at_ms = 0
         self._must_reset = False
@@ -123,7 +132,7 @@ class Delivery:
             self.offsets = ends
             self._start_over()
         else:
-            self._reader.seek(self.offsets)
+            self.reader.seek(self.offsets)
 
     async def run(self) -> None:
         """Deliver until cancelled."""
@@ -139,7 +148,7 @@ class Delivery:
     async def commit(self) -> None:
         """Commit the progress; none while the endpoint starts over."""
         if not self._must_reset:
-            await asyncio.to_thread(self._reader.commit, dict(self.offsets), self._at_ms)
+            await asyncio.to_thread(self.reader.commit, dict(self.offsets), self._at_ms)
 
     async def _round(self) -> None:
         """Deliver the arrived records, of each key only the newest."""
@@ -152,13 +161,13 @@ class Delivery:
                 raise EndpointDown(refusal)
             self._must_reset = False
         began = now_ms()
-        found = self._reader.read()
+        found = self.reader.read()
         newest = {each.key: each for each in found if each.about is not None and self.endpoint.wants(*each.about)}
         for each in found:
             if newest.get(each.key) is each:
                 await self._send(each)
             self.offsets[each.partition] = each.offset + 1
-        if self._reader.is_at_end:
+        if self.reader.is_at_end:
             self._at_ms = began
         if time.monotonic() - self._committed_at >= COMMIT_SECONDS:
             await self.commit()
@@ -169,7 +178,7 @@ class Delivery:
     def _start_over(self) -> None:
         log.warning("the endpoint %s is new or was down for too long: it starts over", self.endpoint.name)
         self.offsets, self._at_ms, self._must_reset = dict.fromkeys(self.offsets, 0), now_ms(), True
-        self._reader.seek(self.offsets)
+        self.reader.seek(self.offsets)
 
     async def _send(self, note: Notification) -> None:
         """Send a message until accepted, or refused too often."""
@@ -203,7 +212,7 @@ class Delivery:
             log.warning("the endpoint %s accepts no messages: %s", self.endpoint.name, down)
         await asyncio.sleep(_backoff(self._failures))
         # Newer slim skills or erasures may have arrived.
-        self._reader.seek(self.offsets)
+        self.reader.seek(self.offsets)
 
 
 class WebhooksHealth:
@@ -236,41 +245,27 @@ async def run(settings: Settings, health: WebhooksHealth, endpoints: Sequence[En
 
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, end)
-    readers = [_reader(settings, each) for each in endpoints]
-    try:
-        async with new_session() as session:
-            deliveries = []
-            for endpoint, reader in zip(endpoints, readers, strict=True):
-                deliveries.append(Delivery(endpoint, session, reader))
-                deliveries[-1].start(*await asyncio.to_thread(reader.progress, stop))
+    async with new_session() as session:
+        deliveries = [Delivery(each, session, Reader(settings, each.name)) for each in endpoints]
+        try:
+            for each in deliveries:
+                each.start(*await asyncio.to_thread(each.reader.progress, stop))
             tasks = [asyncio.create_task(each.run()) for each in deliveries]
             log.info("posting slim skills to %s endpoints", len(tasks))
             health.doing = ""
             while not stop.is_set():
                 health.turned_at = time.monotonic()
                 health.down = frozenset(each.endpoint.name for each in deliveries if each.is_down)
-                for each, reader in zip(deliveries, readers, strict=True):
-                    PENDING.labels(each.endpoint.name).set(reader.lag(each.offsets))
+                for each in deliveries:
+                    PENDING.labels(each.endpoint.name).set(each.reader.lag(each.offsets))
                 await asyncio.sleep(TURN_SECONDS)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.gather(*(each.commit() for each in deliveries), return_exceptions=True)
-    finally:
-        for reader in readers:
-            await asyncio.to_thread(reader.close)
-
-
-def _reader(settings: Settings, endpoint: Endpoint) -> Reader:
-    # No consumer joins the group, so one process at a time may run.
-    more = {
-        "group.id": f"{settings.app_id}-webhooks-{endpoint.name}",
-        "enable.auto.commit": False,
-        "auto.offset.reset": "earliest",
-        "enable.partition.eof": True,
-        "queued.max.messages.kbytes": 4_096,
-    }
-    return Reader(Consumer(client_config(settings, **more)), settings.topic(SlimSkill.TOPIC))
+        finally:
+            for each in deliveries:
+                await asyncio.to_thread(each.reader.close)
 
 
 def now_ms() -> int:
