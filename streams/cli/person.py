@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streams.cli.options import AsJson, Bootstrap, Domain, User, connected_settings, examples
-from streams.cli.output import note, print_json, print_rows, printable
+from streams.cli.output import print_json, print_rows, printable
 from streams.cli.policy.common import output_policy, snapshot
 from streams.exceptions import StreamsError
 
@@ -60,8 +60,6 @@ def _show(card: "CardView", *, with_reason: bool) -> None:
         since = f"{line.since:%Y-%m-%d}"
         rows.append({"line": line.says, "certain": line.certainty, "since": since, "how": how, "id": line.line_id})
     print_rows(rows, f"{card.user_id} · version {card.version}", whole=["certain", "since", "id"])
-    if card.left_out > 0:
-        note(f"not shown, because they are not about this or exceed the limit: {card.left_out} more")
     names = {line.line_id: line.says for line in (*card.lines, *card.past)}
     for line in card.past:
         until = f", until {line.overtaken_at:%Y-%m-%d}" if line.overtaken_at else ""

@@ -19,7 +19,7 @@ from streams.http.problems import Problem
 from streams.http.tokens import ALL_USERS, Scope
 from streams.policies import output_gate
 from streams.settings import ReasonerName
-from streams.views.line_history import StatementHistory, UnknownLine, explain
+from streams.views.line_history import UnknownLine, explain
 from streams.views.sentences import WITHHELD_REASONS, actor_of, names_of, shift_phrase, statement_words, validity
 from streams.views.skills import UnknownUser
 
@@ -28,7 +28,6 @@ _USERS = f"""
     SELECT user_id FROM (SELECT user_id FROM skills UNION SELECT user_id FROM cards)
     WHERE starts_with(user_id, $1) ORDER BY user_id LIMIT {MOST_FOUND + 1}
 """  # noqa: S608 - a constant
-_SLIM = "SELECT text, session_text, session_until FROM slim_skills WHERE user_id = $1 AND domain = $2"
 
 
 @page("GET", "/")
@@ -74,7 +73,7 @@ def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now
     silent = avoided_ids(live_statements(skill, now))
     lines = sorted(skill.attributes, key=lambda line: (-line.tier, not line.pinned, -line.taken, line.attribute_id))
     speaking = [line for line in lines if line.tier and line.attribute_id not in silent]
-    slim, slim_now = _slim(con, api, skill, now)
+    slim = api.cache.slim(user, skill.domain)
     groups = {kind: [line for line in speaking if line.kind is kind] for kind in AttributeKind}
     return {
         "skill": skill,
@@ -86,8 +85,8 @@ def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now
         "scale": scale(lines),
         "stated": [stated(skill, each.statement_id, now) for each in skill.stated],
         "sessions": [each for each in skill.sessions if each.until > now and each.lines],
-        "slim": slim,
-        "slim_now": slim_now,
+        "slim": slim and slim.text,
+        "slim_now": slim and slim.is_within(now, slim.session_id) and slim.session_text,
         "model_reads": api.settings.reasoner is ReasonerName.LLM,
     }
 
@@ -113,14 +112,15 @@ def _line(con: DuckDBPyConnection, api: Api, user: str, domain: str, named: str)
     statement = stated(skill, named, now)
     if history is None and attribute is None and statement is None:
         raise Problem(404, "no version of this skill has such a line")
-    found: dict[str, Any] = {"history": history, "titles": {}}
-    if isinstance(history, StatementHistory) or (attribute is None and statement is not None):
-        return found | {"is_statement": True, "line": statement}
-    if history is not None:
-        rankings = [step.ranking for step in history.steps if step.ranking]
-        found["titles"] = read.titles(con, user, sorted({item for each in rankings for item in each.shown}))
-    withheld = withheld_reasons([attribute], gate) if attribute else {}
-    return found | {"is_statement": False, "line": attribute, "withheld": withheld}
+    is_statement = history.is_statement if history else statement is not None
+    rankings = [step.ranking for step in history.steps if step.ranking] if history else []
+    return {
+        "history": history,
+        "titles": read.titles(con, user, sorted({item for each in rankings for item in each.shown})),
+        "is_statement": is_statement,
+        "line": statement if is_statement else attribute,
+        "withheld": withheld_reasons([attribute] if attribute else [], gate),
+    }
 
 
 def _no_skill(domain: str) -> Problem:
@@ -161,17 +161,6 @@ def stated(skill: PolicySkill, statement_id: str, now: datetime) -> dict[str, An
         return None
     words = {"says": statement_words(each), "holds": validity(each, skill.shifted, now)}
     return {"statement": each, "over": is_expired(skill, each, now), "doubtful": is_doubtful(skill, each), **words}
-
-
-def _slim(con: DuckDBPyConnection, api: Api, skill: PolicySkill, now: datetime) -> tuple[str, str]:
-    slim = api.cache.slim(skill.user_id, skill.domain)
-    if slim is not None:
-        text, session_text, until = slim.text, slim.session_text, slim.session_until
-    elif row := con.execute(_SLIM, [skill.user_id, skill.domain]).fetchone():
-        text, session_text, until = row[0], row[1], row[2] and row[2].replace(tzinfo=UTC)
-    else:
-        return "", ""
-    return text, session_text if session_text and until is not None and until > now else ""
 
 
 _COUNTS_ONLY = (SkillChangeKind.REINFORCED, SkillChangeKind.WEAKENED, SkillChangeKind.FADED, SkillChangeKind.OVERTAKEN)

@@ -34,7 +34,7 @@ from streams.http.routing import (
 from streams.http.tokens import Scope, Token
 from streams.policies import output_gate
 from streams.views.cards import CardView, card_view
-from streams.views.line_history import LineHistory, StatementHistory, UnknownLine, explain
+from streams.views.line_history import LineHistory, UnknownLine, explain
 from streams.views.skills import UnknownUser, skill_to_json
 
 NOTHING = "nothing is on a card of this person yet"
@@ -136,7 +136,7 @@ async def log(
 
 @reads.get(
     "/v1/users/{user}/domains/{domain}/lines/{attribute}",
-    dependencies=[_READS], response_model=LineHistory | StatementHistory,
+    dependencies=[_READS], response_model=LineHistory,
 )  # fmt: skip
 async def explain_line(
     api: ApiParam, token: TokenParam, user: UserPath, domain: DomainPath, attribute: LinePath
@@ -221,14 +221,14 @@ async def card(
     token: TokenParam,
     user: UserPath,
     request: Annotated[Text | None, Query(description="The person's request now.")] = None,
-    budget_tokens: Annotated[int | None, Query(ge=1, le=MOST_TOKENS, description="The maximum length.")] = None,
+    budget_tokens: Annotated[int, Query(ge=1, le=MOST_TOKENS, description="The text's limit.")] = TEXT_TOKENS,
     domain: DomainQuery = None,
     form: Annotated[Literal["json", "text"], Query(alias="format", description="`text`: for a prompt.")] = "json",
 ) -> Response:
     """Return the card of a person, with evidence and reasons by line.
 
-    `format=text` returns the lines for a prompt, of at most `budget_tokens` (300 by default); `read-slim` suffices
-    for it. Fresh within milliseconds.
+    `format=text` returns the lines for a prompt, of at most `budget_tokens`; `read-slim` suffices for it. Fresh within
+    milliseconds.
     """
     if form == "json" and not token.can_read(user):
         raise refuse(_READERS)
@@ -238,9 +238,8 @@ async def card(
     about: dict[str, Any] = {"request": request or "", "domain": domain}
     at, gate = datetime.now(UTC), output_gate(api.settings)
     if form == "json":
-        return json_response(card_view(found, at, gate, **about, budget_tokens=budget_tokens))
-    budget = budget_tokens or TEXT_TOKENS
-    text = card_text(found, at, **about, budget_tokens=budget, gate=gate)
+        return json_response(card_view(found, at, gate, **about))
+    text = card_text(found, at, **about, budget_tokens=budget_tokens, gate=gate)
     return Response(text, media_type="text/plain")
 
 

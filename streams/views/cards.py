@@ -10,12 +10,10 @@ from pydantic import Field
 from operators.cards.lines import certainty, describe, describe_rejection
 from operators.cards.views import is_safe_for_prompt, select_lines
 from operators.language.output_policy import OutputGate
-from operators.tokens import count_tokens
 from schemas import Card, CardChange, CardDiff, CardLine, Model
 from schemas.base import UtcDatetime
 from schemas.cards import MAX_CARD_LINES
 
-MOST_FOR_A_REQUEST = 12
 DIGITS = 3
 ERASED_LINE = "an erased line"
 
@@ -38,37 +36,20 @@ class CardView(Model):
     as_of: UtcDatetime
     lines: tuple[CardLineView, ...]
     past: tuple[CardLineView, ...] = Field(default=(), description="Replaced lines, newest first.")
-    left_out: int = Field(default=0, description="The number of lines left out for the request or the budget.")
 
 
-def card_view(
-    card: Card,
-    at: datetime,
-    gate: OutputGate,
-    request: str = "",
-    budget_tokens: int | None = None,
-    domain: str | None = None,
-) -> CardView:
+def card_view(card: Card, at: datetime, gate: OutputGate, request: str = "", domain: str | None = None) -> CardView:
     """Return the card at a moment, lines that match the request first.
 
-    `budget_tokens`: the limit for the lines' words. `domain`: only lines of this domain or of all.
+    `domain`: only lines of this domain or of all.
     """
-    most = MOST_FOR_A_REQUEST if request.strip() else MAX_CARD_LINES
-    lines: list[CardLineView] = []
-    left = budget_tokens
-    for each in select_lines(card, request, at, domain=domain, most=most):
-        if left is not None:
-            left -= count_tokens(describe(each.line))
-            if left < 0:
-                break
-        lines.append(card_line_view(each.line, at, gate, round(each.score, DIGITS), each.reason))
+    found = select_lines(card, request, at, domain=domain, most=MAX_CARD_LINES)
     return CardView(
         user_id=card.user_id,
         version=card.version,
         as_of=at,
-        lines=tuple(lines),
+        lines=tuple(card_line_view(each.line, at, gate, round(each.score, DIGITS), each.reason) for each in found),
         past=tuple(card_line_view(line, at, gate) for line in reversed(card.past)),
-        left_out=len(card.lines) - len(lines),
     )
 
 

@@ -38,7 +38,7 @@ class _Entry(BaseModel):
 
 
 class LineStep(_Entry):
-    """A line's seed, a change, or a model's judgement."""
+    """A line's seed, a change of a line or statement, or a model's judgement."""
 
     kind: str
     version: int
@@ -68,28 +68,16 @@ class LineStep(_Entry):
     others_with: int | None = None
 
 
-class StatementStep(_Entry):
-    """One step of a statement."""
-
-    kind: str
-    version: int
-    occurred_at: datetime
-    words: str
-    actor: str | None
-    reason: str
-    event_id: str
-    sentence: str
-
-
 class LineHistory(_Entry):
-    """The history of one line; `words`: its newest words."""
+    """The history of one line or statement; `words`: its newest words."""
 
     attribute_id: str
+    is_statement: bool = False
     domain: str
     words: str
     state: str
-    now: Attribute | None
-    withheld_reason: str | None
+    now: Attribute | Statement | None
+    withheld_reason: str | None = None
     steps: list[LineStep]  # oldest first
 
     @property
@@ -98,20 +86,9 @@ class LineHistory(_Entry):
         return [step for step in self.steps if (step.kind, step.verdict) != ("judged", "unrelated")]
 
 
-class StatementHistory(_Entry):
-    """The history of a statement."""
-
-    statement_id: str
-    domain: str
-    words: str
-    state: str
-    now: Statement | None
-    steps: list[StatementStep]
-
-
 def explain(
     con: DuckDBPyConnection, user: str, domain: str, attribute_id: str, gate: OutputGate, now: datetime | None = None
-) -> LineHistory | StatementHistory:
+) -> LineHistory:
     """Return the history of a line or statement, even if removed.
 
     Raises:
@@ -150,23 +127,24 @@ def _silence(skill: PolicySkill, attribute_id: str, now: datetime) -> str:
 
 def _statement(
     changes: Sequence[tuple[SkillDiff, StatementChange]], skill: PolicySkill, statement_id: str, now: datetime
-) -> StatementHistory:
+) -> LineHistory:
     current = next((each for each in skill.stated if each.statement_id == statement_id), None)
     last = current or next((change.statement for _, change in reversed(changes) if change.statement), None)
-    history = []
+    steps = []
     for diff, change in changes:
-        words = change.statement.words if change.statement else ""
-        step: dict[str, Any] = {"kind": change.kind.value, "words": words}
-        step |= {"actor": actor_of(diff), "reason": change.reason}
-        where = {"version": diff.version, "occurred_at": diff.occurred_at, "event_id": diff.evidence.event_id}
-        history.append(StatementStep(**step, **where, sentence=statement_sentence(**step)))
-    return StatementHistory(
-        statement_id=statement_id,
+        words, actor = change.statement.words if change.statement else "", actor_of(diff)
+        phrase = statement_sentence(change.kind.value, words, actor, change.reason)
+        about: dict[str, Any] = {"version": diff.version, "occurred_at": diff.occurred_at, "actor": actor}
+        about |= {"event_id": diff.evidence.event_id, "kind": change.kind.value, "reason": change.reason}
+        steps.append(LineStep(attribute_id=statement_id, sentence=phrase, **about))
+    return LineHistory(
+        attribute_id=statement_id,
+        is_statement=True,
         domain=changes[0][0].domain,
         words=statement_words(last) if last else statement_id,
         state=validity(current, skill.shifted, now) if current else "it no longer holds",
         now=current,
-        steps=history,
+        steps=steps,
     )
 
 

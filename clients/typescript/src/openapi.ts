@@ -273,8 +273,8 @@ export interface paths {
         };
         /**
          * Return the card of a person, with evidence and reasons by line
-         * @description `format=text` returns the lines for a prompt, of at most `budget_tokens` (300 by default); `read-slim` suffices
-         *     for it. Fresh within milliseconds.
+         * @description `format=text` returns the lines for a prompt, of at most `budget_tokens`; `read-slim` suffices for it. Fresh within
+         *     milliseconds.
          *
          *     Needs the scope `read-slim` or `read-user` or `read-all`.
          */
@@ -540,11 +540,6 @@ export interface components {
              * @default []
              */
             past: components["schemas"]["CardLineView"][];
-            /**
-             * @description The number of lines left out for the request or the budget.
-             * @default 0
-             */
-            left_out: number;
         };
         /** @description The question whose answer would change the ranking most. */
         ClarifyingQuestion: {
@@ -944,17 +939,19 @@ export interface components {
                 string
             ] | null;
         };
-        /** @description The history of one line; `words`: its newest words. */
+        /** @description The history of one line or statement; `words`: its newest words. */
         LineHistory: {
             attribute_id: string;
+            /** @default false */
+            is_statement: boolean;
             domain: string;
             words: string;
             state: string;
-            now: components["schemas"]["Attribute"] | null;
-            withheld_reason: string | null;
+            now: components["schemas"]["Attribute"] | components["schemas"]["Statement"] | null;
+            withheld_reason?: string | null;
             steps: components["schemas"]["LineStep"][];
         };
-        /** @description A line's seed, a change, or a model's judgement. */
+        /** @description A line's seed, a change of a line or statement, or a model's judgement. */
         LineStep: {
             kind: string;
             version: number;
@@ -1486,27 +1483,6 @@ export interface components {
          * @enum {string}
          */
         StatementChangeKind: "stated" | "withdrawn" | "removed" | "expired" | "full" | "forgotten" | "restored";
-        /** @description The history of a statement. */
-        StatementHistory: {
-            statement_id: string;
-            domain: string;
-            words: string;
-            state: string;
-            now: components["schemas"]["Statement"] | null;
-            steps: components["schemas"]["StatementStep"][];
-        };
-        /** @description One step of a statement. */
-        StatementStep: {
-            kind: string;
-            version: number;
-            /** Format: date-time */
-            occurred_at: string;
-            words: string;
-            actor: string | null;
-            reason: string;
-            event_id: string;
-            sentence: string;
-        };
         /** @description The number of affected records in a store, and their fate. */
         StoreErasure: {
             store: string;
@@ -1979,7 +1955,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LineHistory"] | components["schemas"]["StatementHistory"];
+                    "application/json": components["schemas"]["LineHistory"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -2046,7 +2022,7 @@ export interface operations {
             query?: {
                 /** @description The person's request now. */
                 request?: string;
-                /** @description The maximum length. */
+                /** @description The text's limit. */
                 budget_tokens?: number;
                 /** @description Only this domain. */
                 domain?: string;

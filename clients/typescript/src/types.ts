@@ -25,7 +25,7 @@ export type Slim = Schemas["SlimView"];
 export type EventResults = Schemas["BatchOutcome"];
 export type CorrectionOutcome = Schemas["CorrectionOutcome"];
 /** The history of a line or a statement, step by step. */
-export type History = Schemas["LineHistory"] | Schemas["StatementHistory"];
+export type History = Schemas["LineHistory"];
 /** The data that an erasure would remove, and its confirmation. */
 export type ErasurePreview = Schemas["ErasurePreview"];
 export type ErasureOutcome = Schemas["ErasureOutcome"];

@@ -1,6 +1,5 @@
 """`sager policy show` and `explain`: a skill, and its lines' reasons."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,21 +72,19 @@ def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: A
     The sentences name the history, choices and commands behind it, also of removed and reworded lines. --json adds ids,
     each choice with its rank, reasoner, reason and tiers. Read from the newest DuckDB snapshot, some seconds behind.
     """
-    from streams.views import line_history as explained  # noqa: PLC0415
+    from streams.views import line_history  # noqa: PLC0415
 
     with snapshot() as con:
-        found = explained.explain(con, user, domain, attribute, output_policy())
+        found = line_history.explain(con, user, domain, attribute, output_policy())
     if as_json:
         print_json(found.model_dump(mode="json"))
         return
-    steps: Sequence[explained.LineStep | explained.StatementStep] = found.steps
-    if isinstance(found, explained.LineHistory):
-        steps = found.notable_steps
+    steps = found.notable_steps
     rows = [{"when": day(step.occurred_at), "what happened": step.sentence} for step in steps]
     print_rows(rows, f"{found.words}, in {domain}: {found.state}", whole=["when"])
     if unrelated := len(found.steps) - len(steps):
         print(f"A model judged {unrelated} other choices to be unrelated.")
-    if isinstance(found, explained.LineHistory) and found.withheld_reason is not None:
+    if found.withheld_reason is not None:
         print(f"Apps and models do not get this line, because it is {found.withheld_reason}.")
 
 
