@@ -1,12 +1,12 @@
-"""State shared by all routes: settings, snapshot, caches, threads and producer."""
+"""State shared by all routes: settings, caches, threads and producer."""
 
 import asyncio
-import threading
 import uuid
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, TypeVar, cast
 
 from confluent_kafka import KafkaException
@@ -27,9 +27,7 @@ from streams.pseudonyms import find_ranking_key
 from streams.rights.inventory import forget_request
 from streams.settings import Settings
 
-# A replaced snapshot is closed without waiting for the next request, which may take hours.
-OUTDATED_SECONDS = 10.0
-QUERY_MS = 10_000  # one query's time limit
+QUERY_MS, QUERY_MEMORY = 10_000, "512MB"  # one query's limits
 
 _Result = TypeVar("_Result")
 
@@ -55,51 +53,13 @@ class BoundedThreadPool:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-class Snapshot:
-    """The newest DuckDB snapshot, kept open between requests. Thread-safe."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._lock = threading.Lock()
-        self._con: DuckDBPyConnection | None = None
-        self._file: tuple[int, int] | None = None
-
-    def query(self, do: Callable[[DuckDBPyConnection], _Result]) -> _Result:
-        """Run a query; raise `MaterializerError` without a usable snapshot."""
-        with self._newest() as con:
-            return do(con)
-
-    def close_outdated(self) -> None:
-        """Close a replaced file."""
-        # It uses disk space, and may hold erased users.
-        with self._lock:
-            if self._file_now() != self._file:
-                self._con = self._file = None
-
-    def close(self) -> None:
-        """Close the file after its last query."""
-        with self._lock:
-            # DuckDB's close() would abort running queries. Without a reference, the file closes with the last cursor.
-            self._con = self._file = None
-
-    def _file_now(self) -> tuple[int, int] | None:
-        path = self._settings.duckdb_file
-        found = path.stat() if path.exists() else None
-        return (found.st_ino, found.st_mtime_ns) if found else None
-
-    def _newest(self) -> DuckDBPyConnection:
-        """Return a cursor on the newest snapshot."""
-        with self._lock:
-            file = self._file_now()
-            if self._con is None or file != self._file:
-                fresh = read.connect(self._settings)
-                fresh.execute("SET memory_limit = '2GB'")  # nothing is spilled to disk
-                self._con, self._file = fresh, file
-            cursor = self._con.cursor()
-            # Both settings are per connection.
-            cursor.execute("USE snapshot")
-            cursor.execute(f"SET max_execution_time = {QUERY_MS}")
-            return cursor
+def query_snapshot(settings: Settings, do: Callable[[DuckDBPyConnection], _Result]) -> _Result:
+    """Run a query of the newest snapshot; raise `MaterializerError` without a usable one."""
+    # Opened for each query, within some milliseconds: an open file would outlive its replacement, with erased users.
+    with read.connect(settings) as con:
+        con.execute(f"SET memory_limit = '{QUERY_MEMORY}'")  # nothing is spilled to disk
+        con.execute(f"SET max_execution_time = {QUERY_MS}")
+        return do(con)
 
 
 class Api:
@@ -107,7 +67,6 @@ class Api:
 
     def __init__(self, settings: Settings, gate: Gate) -> None:
         self.settings, self.gate = settings, gate
-        self.snapshot = Snapshot(settings)
         self.replies = ReplyWaiter(settings.partitions)
         # The secret that seals rankings, if configured.
         self.ranking_key = find_ranking_key(settings)
@@ -120,21 +79,16 @@ class Api:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Follow topics and run background work."""
+        """Follow topics."""
         self.cache.start()
-        task = asyncio.create_task(self._close_outdated_snapshots())
         try:
             yield
         finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
             self.cache.is_closing = True
             await asyncio.to_thread(self.cache.stop)
             await asyncio.to_thread(self.sender.close)
             self._reading.close()
             self._searching.close()
-            self.snapshot.close()
 
     async def read(self, token: Token, do: Callable[[], _Result]) -> _Result:
         """Run a blocking function in the reading pool."""
@@ -142,7 +96,7 @@ class Api:
 
     async def query(self, token: Token, do: Callable[[DuckDBPyConnection], _Result]) -> _Result:
         """Run a query of the newest snapshot."""
-        return await self._reading.run(token, lambda: self.snapshot.query(do))
+        return await self._reading.run(token, partial(query_snapshot, self.settings, do))
 
     async def search(self, token: Token, do: Callable[[], _Result]) -> _Result:
         """Run a scan of whole topics in the searching pool."""
@@ -192,11 +146,6 @@ class Api:
         """Reserve a slot for a stream while the context is open."""
         self.cache.check_ready()
         return self._streams.hold(token.sha256)
-
-    async def _close_outdated_snapshots(self) -> None:
-        while True:
-            await asyncio.sleep(OUTDATED_SECONDS)
-            await asyncio.to_thread(self.snapshot.close_outdated)
 
 
 async def _api_of(request: Request) -> Api:

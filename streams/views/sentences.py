@@ -58,23 +58,6 @@ _STATED = {
     "forgotten": "{who} erased it.",
     "restored": "{who} brought it back from an earlier version or an export.",
 }
-_CHANGE_SIGNS = {
-    "discovered": "+",
-    "reinforced": "↑",
-    "weakened": "↓",
-    "removed": "-",
-    "evicted": "-",
-    "pinned": "*",
-    "unpinned": "*",
-    "added": "+",
-    "reworded": "~",
-    "set": "=",
-    "restored": "<",
-    "forgotten": "x",
-    "shifted": "≠",
-    "faded": "↓",
-    "overtaken": "↓",
-}
 # Why the output gate rejects a value.
 WITHHELD_REASONS = {
     "unknown": "not known as a label or a name, and seen on too few items",
@@ -115,14 +98,11 @@ def shift_phrase(diff: "SkillDiff") -> str:
 
 
 def change_line(change: "SkillChange") -> str:
-    """Format a change as a line with its id and tiers."""
-    kind = change.kind.value
-    line = f"{_CHANGE_SIGNS[kind]} {change.attribute_id}"
-    if kind in ("pinned", "unpinned"):
-        return f"{line} {kind}"
-    if change.after is None or change.after == change.before:
-        return f"{line} {change.before}, {kind}"
-    return f"{line} {'new' if change.before is None else change.before} → {change.after}"
+    """Format a change as a line with its id, its tiers and its kind."""
+    before, after = change.before, change.after
+    sign = "~" if (before is None) == (after is None) else "+" if before is None else "-"
+    tiers = " → ".join(dict.fromkeys(str(tier) for tier in (before, after) if tier is not None))
+    return f"{sign} {change.attribute_id} {', '.join(filter(None, (tiers, change.kind.value)))}"
 
 
 def statement_words(statement: "Statement") -> str:

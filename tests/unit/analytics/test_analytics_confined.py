@@ -16,7 +16,7 @@ from streams.analytics import MaterializerError, read
 from streams.analytics.snapshot import Publisher
 from streams.analytics.store import DuckDBStore
 from streams.cli import app
-from streams.http.api import Snapshot
+from streams.http.api import query_snapshot
 from streams.rights.exporting import DataSubject, export_tables
 from streams.settings import Settings
 from tests.analytics_world import published
@@ -177,19 +177,13 @@ def test_the_http_api_does_not_open_one_either(folder):
     def users_of(con):
         return con.execute("SELECT user_id FROM skills").fetchall()
 
-    snapshot = Snapshot(Settings())
-    try:
-        assert snapshot.query(users_of)
-        stray = folder / "sager.duckdb.wal"
-        stray.write_bytes(forged(folder))
-        assert snapshot.query(users_of)  # it is open since before
-        (folder / "sager.duckdb").touch()
-        with pytest.raises(MaterializerError):
-            snapshot.query(users_of)
-        stray.unlink()
-        assert snapshot.query(users_of)
-    finally:
-        snapshot.close()
+    assert query_snapshot(Settings(), users_of)
+    stray = folder / "sager.duckdb.wal"
+    stray.write_bytes(forged(folder))
+    with pytest.raises(MaterializerError):
+        query_snapshot(Settings(), users_of)
+    stray.unlink()
+    assert query_snapshot(Settings(), users_of)
 
 
 @pytest.mark.parametrize("name", ["../outside", "x\" TO 'y'; COPY (SELECT 1) TO 'outside.jsonl'; --"])
