@@ -98,19 +98,11 @@ def _target(ctx: PageContext, card: Card | None) -> tuple[str, CardLine | None]:
 
 
 def _check_effect(api: Api, card: Card | None, command: CardCommand) -> None:
-    """Refuse a command without effect on the current card."""
+    """Refuse a command without effect on the current card, which no worker would answer."""
     diff = apply_command(card, command, None, privacy_of(api.settings))
-    if diff is not None and diff.changes:
-        return
-    kinds = [] if diff is None else [each.kind for each in diff.not_kept]
-    lines = () if card is None else (*card.lines, *card.past)
-    if kinds:
-        why = f"{', '.join(map(describe_rejection, kinds))} is not kept"
-    elif command.line_id is None or any(line.line_id == command.line_id for line in lines):
-        why = "it is so already"
-    else:
-        why = "the card has no such line"
-    raise Problem(409, f"the command would change nothing: {why}", refused=[{"why": kind} for kind in kinds])
+    if diff is None or not diff.changes:
+        private = ", ".join(describe_rejection(each.kind) for each in diff.not_kept) if diff else ""
+        raise Problem(409, f"nothing was changed: {f'{private} is not kept' if private else 'it is so already'}")
 
 
 def _described(ctx: PageContext, line: CardLine) -> CardLineView:

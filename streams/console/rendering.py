@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from math import isfinite
 from pathlib import Path
@@ -27,7 +27,6 @@ SURE = {Tier.HIGH: "sure", Tier.MEDIUM: "likely", Tier.LOW: "first sign", Tier.S
 # Invisible characters that words and emoji need; others could reverse or hide the text around them.
 _JOINERS = "\u200c\u200d"
 _STARRED = re.compile(r"\*([^*]+)\*")
-_AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
 def address(path: str, **query: Any) -> str:
@@ -55,7 +54,7 @@ def _environment() -> Environment:
     trimmed: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True}
     environment = Environment(loader=LOADER, autoescape=True, undefined=StrictUndefined, **trimmed)
     environment.globals |= {"address": address, "static": static, "Scope": Scope, "HTMX": HTMX}
-    environment.filters |= {"day": day, "moment": moment, "ago": ago, "story": story, "text": text, "cut": cut}
+    environment.filters |= {"day": day, "moment": moment, "story": story, "text": text, "cut": cut}
     environment.filters |= {"sure": SURE.__getitem__, "choices": format_count, "counted": is_counted}
     return environment
 
@@ -101,15 +100,6 @@ def number(value: float) -> str:
 def moment(when: datetime) -> str:
     """Format a date and a time of day in UTC."""
     return f"{day(when)}, {when:%H:%M} UTC"
-
-
-def ago(when: datetime) -> str:
-    """Format a past moment by its age, in the largest unit."""
-    seconds = max(0, int((datetime.now(UTC) - when).total_seconds()))
-    for size, unit in _AGES:
-        if amount := seconds // size:
-            return f"{amount} {unit}{'' if amount == 1 else 's'} ago"
-    return "just now"
 
 
 def story(sentence: str) -> Markup:
