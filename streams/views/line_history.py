@@ -12,64 +12,23 @@ from operators.history import LineEvent, at_version, counted_lines, line_steps, 
 from operators.language.output_policy import OutputGate
 from operators.learning.evidence import format_count
 from operators.stated import avoided_ids, is_expired
-from schemas import ONE, Attribute, DiffTrigger, PolicySkill, SkillDiff, Statement, StatementChange
+from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement, StatementChange
 from streams.analytics import read
 from streams.analytics.read import EvidenceChoice
 from streams.exceptions import StreamsError
-from streams.views.sentences import (
-    WITHHELD_REASONS,
-    actor_of,
-    certainty_words,
-    names_of,
-    sentence,
-    statement_sentence,
-    statement_words,
-    validity,
-)
+from streams.views.sentences import WITHHELD_REASONS, actor_of, certainty_words, names_of, statement_words, validity
 from streams.views.skills import NEAREST, read_log
+from streams.views.steps import LineStep, sentence, statement_sentence
 
 
 class UnknownLine(StreamsError, LookupError):
     """The log of the skill has no such line."""
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class LineStep(_Entry):
-    """A line's seed, a change of a line or statement, or a model's judgement."""
-
-    kind: str
-    version: int
-    attribute_id: str
-    occurred_at: datetime
-    sentence: str = ""
-    tier_before: str | None = None
-    tier_after: str | None = None
-    taken: str | None = None  # how often it was taken lately, as a number
-    expected: str | None = None  # and would have been by chance
-    # only of seeds
-    source: str | None = None
-    support: int = 0
-    interactions_before: int = 0
-    # only of other steps
-    event_id: str | None = None
-    item_id: str | None = None
-    title: str | None = None
-    reasoner: str | None = None
-    actor: str | None = None
-    reason: str = ""
-    verdict: str | None = None
-    quoted: str | None = None
-    analysis: str = ""
-    trigger: DiffTrigger | None = None
-    ranking: EvidenceChoice | None = None
-    others_with: int | None = None
-
-
-class LineHistory(_Entry):
+class LineHistory(BaseModel):
     """The history of one line or statement; `words`: its newest words."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     attribute_id: str
     is_statement: bool = False

@@ -21,8 +21,8 @@ from streams.language import RULES
 from streams.policies import DEFAULT_GATE
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
-from streams.views.line_history import LineHistory, LineStep, explain
-from streams.views.sentences import sentence
+from streams.views.line_history import LineHistory, explain
+from streams.views.steps import LineStep, sentence
 from tests.analytics_world import build, published
 from tests.builders import (
     DOMAIN,
