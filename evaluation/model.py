@@ -21,7 +21,7 @@ from evaluation.skill_arms import INCREMENTAL, RankBy, RankedArm, Rule, SkillArm
 from evaluation.stream import choose
 from operators.evolve.llm import LlmReasoner
 from operators.evolve.proposals import CountsReasoner, ReasonerUnavailable
-from operators.learning.tiers import MergeLimits
+from operators.learning.limits import MergeLimits
 from operators.rank import RankTask
 from operators.rank.listwise import ListwiseRanker
 from operators.steps import EvolveStep, Reason, learn

@@ -180,8 +180,7 @@ class SkillArm:
         items = [self.plan.facts[item_id] for item_id in choice.candidates]
         spoken = self._rank.features_of(items, self._rank.lines(skill), choice.context, choice.popularity)
         weighed = {
-            by: self._rank.weighted_order(items, spoken, instruction, choice.request_id, self._weights_of(by))
-            for by in self._by
+            by: self._rank.order(items, spoken, instruction, choice.request_id, self._weights_of(by)) for by in self._by
         }
         return RankedArm({by: found.order for by, found in weighed.items()}, weighed[RankBy.MIX].features)
 
@@ -189,7 +188,7 @@ class SkillArm:
         """A slim skill's text for a task, as in the worker."""
         rank = self._rank if tokens is None else replace(self._rank, slim_tokens=tokens)
         shares = self.plan.populations[user_id].shares
-        return rank.extract(skill or self._players[user_id].skill, task, shares).record.text
+        return rank.extract(skill or self._players[user_id].skill, task, shares).text
 
     def _weights_of(self, by: RankBy) -> RankWeights:
         match by:

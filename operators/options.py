@@ -27,8 +27,7 @@ class EvolveMode(StrEnum):
 
 
 class RankSkill(StrEnum):
-    """The lines that rank: the full skill, the slim skill, or none."""
+    """The lines that rank: the skill's, or none."""
 
     FULL = "full"
-    SLIM = "slim"
     NONE = "none"

@@ -6,7 +6,7 @@ from a choice, both rank its candidates.
 
 import math
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,8 +17,8 @@ from operators.rank import ListFeatures, facet_weights, rank
 from operators.steps import EvolveState, EvolveStep, Reason
 from schemas import Attribute, BadRecord, Contrast, PolicySkill, SkillCommand, SkillDiff, decode
 
-# Selects the lines of a skill that rank the candidates of a choice.
-Lines = Callable[[PolicySkill, Contrast], Sequence[Attribute]]
+# Selects the lines of a skill that rank candidates.
+Lines = Callable[[PolicySkill], Sequence[Attribute]]
 ByDomain = Callable[[str], Mapping[str, int] | None]
 
 # The paper's measures (3.1) of a rank.
@@ -87,16 +87,6 @@ def replay_series(
     return ReplaySeries(begin, tuple(steps))
 
 
-def history(diffs: Sequence[SkillDiff]) -> Iterator[tuple[PolicySkill, SkillDiff]]:
-    """Fold a skill's log; yield each diff with the skill before it."""
-    skill: PolicySkill | None = None
-    for diff in sorted(diffs, key=lambda each: each.version):
-        skill = skill or initial_skill(diff.user_id, diff.domain, diff.seed or (), diff)
-        if diff.version == skill.version + 1:  # else a repeat
-            yield skill, diff
-            skill = merge(skill, diff)
-
-
 @dataclass(frozen=True)
 class ReplaySide:
     """The settings of the other side: step, reasoner, lines, population.
@@ -106,7 +96,7 @@ class ReplaySide:
 
     step: EvolveStep
     reason: Reason
-    lines: Lines = lambda skill, _: skill.attributes
+    lines: Lines = lambda skill: skill.attributes
     usual: ByDomain = lambda _: None
     popularity: ByDomain = lambda _: None
 
@@ -155,7 +145,7 @@ async def _step(
         prepared = None
     if prepared is None or (contrast := prepared.contrast) is None:
         return ReplayMoment(live, other, live_diff=step.diff)
-    places = chosen_rank(contrast, live_lines(before, contrast)), chosen_rank(contrast, side.lines(other, contrast))
+    places = chosen_rank(contrast, live_lines(before)), chosen_rank(contrast, side.lines(other))
     if prepared.outcome is not None:
         return ReplayMoment(live, other, contrast, places, step.diff)
     try:

@@ -122,7 +122,7 @@ class Injected(Model):
 
     skill_version: int = Field(0, ge=0, description="0: the prior alone.")
     slim_skill: Text = ""
-    rank_skill: Identifier | None = Field(None, description="The form that ranked: full, slim or none.")
+    rank_skill: Identifier | None = Field(None, description="The lines that ranked: full or none.")
     reasoner: Identifier | None = None
     arm: Identifier | None = Field(None, description="The experiment arm; none: derived from the rest.")
     facets: tuple[Facet, ...] = Field((), max_length=MAX_FACETS)

@@ -178,7 +178,7 @@ class Settings(BaseSettings):
     ranker: RankerName = Field(RankerName.DETERMINISTIC, description="deterministic, or listwise by an LLM.")
     rank_orders: int = Field(2, ge=1, le=8, description="Presentation orders that an LLM's ranking averages.")
     rank_skill: RankSkill = Field(
-        RankSkill.FULL, description="Lines that rank: full, slim or none; for LLMs at most slim."
+        RankSkill.FULL, description="Lines that rank: full or none; a model reads the slim skill."
     )
     statinit: bool = Field(True, description="Start skills from a user's history.")
     cold_start: bool = Field(True, description="Start users without history from the domain's global skill.")

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
-from operators.signals import SignalWeights
+from operators.learning.feedback import SignalWeights
+from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
 from operators.steps import EvolveStep
 from operators.steps.rank import RankStep
 from streams.policies import output_gate, privacy_of

@@ -23,8 +23,8 @@ from operators.learning.commands import resolve_command
 from operators.learning.evidence import to_fixed_point
 from operators.learning.feedback import resolve_abstention
 from operators.learning.fold import initial_skill, merge
+from operators.learning.limits import fit_seed
 from operators.learning.prior import observe, statinit
-from operators.learning.tiers import fit_seed
 from operators.learning.update import resolve_choice
 from operators.seals import seal_record
 from operators.slim import slim
@@ -227,7 +227,8 @@ class _Builder:
         heard = NO_STATEMENTS
         if skill is not None:
             heard = RANK.statements_for(skill, items, request.occurred_at, request.session_id, asks=request.clarify)
-        order = RANK.order(items, lines, request.instruction, found, request.request_id, heard=heard)
+        spoken = RANK.features_of(items, lines, found)
+        order = RANK.order(items, spoken, request.instruction, request.request_id, heard=heard).order
         by = Provenance(reasoner="deterministic")
         if by_llm and with_skill:
             by = _llm("rank-listwise.v1", 620 + 3 * len(lines), 45, latency_ms=900)

@@ -10,7 +10,8 @@ from operators.attributes import attribute_id
 from operators.evolve.proposals import Proposal, validate
 from operators.language.output_policy import OutputGate, Rejection
 from operators.learning.fold import SECTIONS, _strategy_lines, format_line, merge
-from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve_tiers
+from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
+from operators.learning.tiers import resolve_tiers
 from operators.rank import ListFeatures, Score, rank
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
 from schemas import (

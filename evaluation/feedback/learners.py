@@ -169,7 +169,8 @@ class SkillLearner:
     def _ranked(self, scenario: Scenario, *, asks: bool = False) -> tuple[tuple[str, ...], Fit | None]:
         skill, items = self.skill(scenario), self.facts(scenario.items)
         heard = self._rank.statements_for(skill, items, self._now, asks=asks)
-        order = self._rank.order(items, self._rank.lines(skill), "", Retrieved(), scenario.key, heard=heard)
+        spoken = self._rank.features_of(items, self._rank.lines(skill), Retrieved())
+        order = self._rank.order(items, spoken, "", scenario.key, heard=heard).order
         return order, heard.fit_in_order(items, order)
 
     def _most_informative(self, scenario: Scenario, order: Sequence[str], fit: Fit | None) -> str:

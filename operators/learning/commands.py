@@ -8,7 +8,7 @@ from operators.language.output_policy import OutputGate, drop_item_evidence
 from operators.language.privacy import Privacy
 from operators.learning.evidence import counts_for_tier, counts_of
 from operators.learning.fold import next_diff
-from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, evict_to_fit
+from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, evict_to_fit
 from operators.stated import statement_id
 from schemas.base import Position, Provenance
 from schemas.commands import Action, SkillCommand, SkillLineInput

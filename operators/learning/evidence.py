@@ -26,17 +26,9 @@ DECAY = 16
 SLOWEST_DECAY = 1_024
 # At discovery, assume that at most six earlier lists offered the value at the population's rate.
 BACKFILL_CHOICES = 6
-# The least (taken + 1) / (expected + 1) of each tier, as fractions; below the first the line is silent.
-TIER_RATIOS = ((Tier.LOW, 11, 10), (Tier.MEDIUM, 3, 2), (Tier.HIGH, 5, 2))
 # The ratio that a statement or a template gives a line: above its tier's threshold, so that one miss keeps the tier.
 _STATED_RATIOS = {Tier.LOW: (13, 10), Tier.MEDIUM: (2, 1), Tier.HIGH: (7, 2)}
 MAX_COUNT = 1_024 * ONE
-# A line that has recently cost chosen items eight places is silent until it helps again.
-MAX_COST = 8 * ONE
-_TIERS = tuple(Tier)
-# A member by way of its class takes seven times as long, and each choice compares hundreds.
-_SILENT, _LOW, _STATED = Tier.SILENT, Tier.LOW, AttributeSource.STATED
-_EARNED = frozenset({AttributeSource.PRIOR, AttributeSource.DISCOVERED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,29 +80,6 @@ def initial_expected(usual: int, share: int, before: int) -> int:
     the number of the person's choices and visits so far.
     """
     return min(usual * min(before, BACKFILL_CHOICES) + share, MAX_COUNT)
-
-
-def tier_of(taken: int, expected: int, source: AttributeSource, support: int, gained: int = 0) -> Tier:
-    """Return the tier as a view of the counts.
-
-    An earned line rises by at most one tier per choice that takes it (paper 2.5): low with the first, medium with the
-    second, high with the third. One that keeps costing places falls silent. A stated line stays at low at least.
-
-    >>> tier_of(1_024, 100, AttributeSource.DISCOVERED, 1), tier_of(3_000, 300, AttributeSource.DISCOVERED, 3)
-    (<Tier.LOW: 1>, <Tier.HIGH: 3>)
-    >>> tier_of(3_000, 3_000, AttributeSource.PRIOR, 5)
-    <Tier.SILENT: 0>
-    """
-    found, taken, expected = _SILENT, taken + ONE, expected + ONE
-    for tier, parts, of in TIER_RATIOS:
-        if taken * of < parts * expected:
-            break
-        found = tier
-    if source in _EARNED:
-        if gained <= -MAX_COST:
-            return _SILENT
-        return found if support >= found else _TIERS[support]
-    return max(found, _LOW) if source is _STATED else found
 
 
 def counts_for_tier(tier: Tier, expected: int = 0) -> int:

@@ -6,7 +6,8 @@ from functools import lru_cache
 
 from operators.admission import with_applied, with_recent
 from operators.attributes import fact_id, from_fact
-from operators.learning.evidence import DECAY, MAX_COUNT, decay, initial_expected, log_ratio, tier_of
+from operators.learning.evidence import DECAY, MAX_COUNT, decay, initial_expected, log_ratio
+from operators.learning.tiers import tier_of
 from schemas import MAX_FACTS, ONE, Attribute, AttributeSource, Fact, Interaction, Position, Profile
 
 RECENT = 15

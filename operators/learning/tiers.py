@@ -1,116 +1,52 @@
-"""The limits of a skill, evictions, and the paper's tier rule (2.5)."""
-
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+"""The tier rule (paper 2.5): by counts, or by single verdicts."""
 
 from operators.attributes import from_fact
 from operators.evolve.proposals import ValidatedProposal, refused_change
-from operators.learning.fold import apply_changes, document_length, fits_document, next_diff, strategy_of
-from operators.stated import SESSION_SILENCE
+from operators.learning.fold import apply_changes, next_diff
+from operators.learning.limits import (
+    DEFAULT_LIMITS,
+    NEVER_CONFIRMED,
+    MergeLimits,
+    evict_to_fit,
+    is_protected,
+    is_unconfirmed,
+)
 from schemas.base import Position
-from schemas.diffs import PolicySkill, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind, SkillDiff
+from schemas.diffs import PolicySkill, RefusalReason, SkillChange, SkillChangeKind, SkillDiff
 from schemas.events import Contrast
-from schemas.skills import Attribute, AttributeSource, Evidence, Tier
+from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
+
+# The least (taken + 1) / (expected + 1) of each tier, as fractions; below the first the line is silent.
+TIER_RATIOS = ((Tier.LOW, 11, 10), (Tier.MEDIUM, 3, 2), (Tier.HIGH, 5, 2))
+# A line that has recently cost chosen items eight places is silent until it helps again.
+MAX_COST = 8 * ONE
+_TIERS = tuple(Tier)
+# A member by way of its class takes seven times as long, and each choice compares hundreds.
+_SILENT, _LOW, _STATED = Tier.SILENT, Tier.LOW, AttributeSource.STATED
+_EARNED = frozenset({AttributeSource.PRIOR, AttributeSource.DISCOVERED})
 
 
-@dataclass(frozen=True)
-class MergeLimits:
-    """Limits that the paper leaves open (decision 0003).
+def tier_of(taken: int, expected: int, source: AttributeSource, support: int, gained: int = 0) -> Tier:
+    """Return the tier as a view of the counts.
 
-    So many `protect_contradictions` demote a high line of the prior, and a line is demoted once in `weaken_window`
-    choices. `discoveries` are new lines per event. A seed may fill `seed_characters` of a skill's `characters`. After
-    `global_patience` choices an unconfirmed global line goes. `verdict_weight` is a model's verdict as a part of a
-    choice, `session` the silence that ends a session.
+    An earned line rises by at most one tier per choice that takes it (paper 2.5): low with the first, medium with the
+    second, high with the third. One that keeps costing places falls silent. A stated line stays at low at least.
+
+    >>> tier_of(1_024, 100, AttributeSource.DISCOVERED, 1), tier_of(3_000, 300, AttributeSource.DISCOVERED, 3)
+    (<Tier.LOW: 1>, <Tier.HIGH: 3>)
+    >>> tier_of(3_000, 3_000, AttributeSource.PRIOR, 5)
+    <Tier.SILENT: 0>
     """
-
-    protect_contradictions: int = 2
-    weaken_window: int = 5
-    discoveries: int = 3
-    attributes: int = 40
-    characters: int = 1_500
-    seed_characters: int = 1_200
-    pinned: int = 4
-    global_patience: int = 5
-    verdict_weight: float = 0.25
-    session: timedelta = SESSION_SILENCE
-
-
-DEFAULT_LIMITS = MergeLimits()
-NEVER_CONFIRMED = "never confirmed by the person's own choices"
-
-
-def is_protected(line: Attribute) -> bool:
-    """Return True for a high line of the prior (paper 2.5)."""
-    return line.source is AttributeSource.PRIOR and line.tier is Tier.HIGH
-
-
-def is_unconfirmed(line: Attribute) -> bool:
-    """Return True for a global line that no choice has confirmed."""
-    return not line.support and line.source is AttributeSource.GLOBAL
-
-
-def fit_seed(seed: Sequence[Attribute], limits: MergeLimits = DEFAULT_LIMITS) -> tuple[Attribute, ...]:
-    """Return the first seed lines that fit the seed's share."""
-    kept: list[Attribute] = []
-    for attribute in seed[: limits.attributes]:
-        # Measured at the longest tier's name, so that a later reinforcement cannot burst the document.
-        longest = [line.model_copy(update={"tier": Tier.MEDIUM}) for line in (*kept, attribute)]
-        if document_length(longest, strategy_of(())) <= limits.seed_characters:
-            kept.append(attribute)
-    return tuple(kept)
-
-
-def eviction_order(
-    lines: Sequence[Attribute], taken: Mapping[str, int], confirmed: Collection[str], usual: Mapping[str, int]
-) -> Iterator[Attribute]:
-    """Yield evictable lines: unconfirmed, least taken, oldest, rarest first.
-
-    `taken` are the new counts, `confirmed` the lines that this event takes, `usual` the population's shares.
-    """
-    evictable = [
-        (
-            not is_unconfirmed(line),
-            taken.get(name := line.attribute_id, line.taken),
-            name in confirmed,
-            line.confirmed_at,
-            usual.get(name, 0),
-            name,
-            place,
-        )
-        for place, line in enumerate(lines)
-        if not line.pinned and line.source is not AttributeSource.STATED
-    ]
-    evictable.sort()
-    return (lines[each[-1]] for each in evictable)
-
-
-def evict_to_fit(
-    skill: PolicySkill, changes: Sequence[SkillChange], evidence: Evidence, now: int, limits: MergeLimits
-) -> tuple[list[SkillChange], list[RefusedProposal]]:
-    """Add the necessary evictions; discoveries without room are refused."""
-    kept, refused = list(changes), list[RefusedProposal]()
-    while True:
-        lines = apply_changes(skill.attributes, kept, evidence, now)
-        if len(lines) <= limits.attributes and fits_document(lines, limits.characters):
-            return kept, refused
-        evictable = [line for line in lines if not line.pinned and not is_protected(line)]
-        touched = {change.attribute_id for change in kept}
-        discoveries = [change for change in kept if change.discovered is not None and change.before is None]
-        untouched = [line for line in evictable if line.attribute_id not in touched]
-        if not untouched and discoveries:
-            kept.remove(discoveries[-1])
-            name = discoveries[-1].attribute_id
-            refused.append(refused_change(name, discoveries[-1].kind, RefusalReason.FULL))
-        elif victims := untouched or evictable or [line for line in lines if not line.pinned]:
-            kept.append(SkillChange.of(min(victims, key=_eviction_rank), SkillChangeKind.EVICTED))
-        else:
-            return kept, refused
-
-
-def _eviction_rank(line: Attribute) -> tuple[bool, Tier, int, int, str]:
-    # Unconfirmed global lines go first, then the lowest tier, the least recently confirmed.
-    return not is_unconfirmed(line), line.tier, line.confirmed_at, line.support, line.attribute_id
+    found, taken, expected = _SILENT, taken + ONE, expected + ONE
+    for tier, parts, of in TIER_RATIOS:
+        if taken * of < parts * expected:
+            break
+        found = tier
+    if source in _EARNED:
+        if gained <= -MAX_COST:
+            return _SILENT
+        return found if support >= found else _TIERS[support]
+    return max(found, _LOW) if source is _STATED else found
 
 
 def resolve_tiers(

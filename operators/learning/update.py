@@ -24,13 +24,13 @@ from operators.learning.evidence import (
     inactivity_decay,
     initial_expected,
     page_hinkley,
-    tier_of,
 )
 from operators.learning.fold import Counts, counts_after, fits_document, next_diff
 from operators.learning.habits import HABIT_DECAY as HABITS_FORGET
 from operators.learning.habits import habit_changes, habit_evidence, habits_after
+from operators.learning.limits import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, eviction_order, is_unconfirmed
 from operators.learning.statements import expired_statements, updated_session
-from operators.learning.tiers import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, eviction_order, is_unconfirmed
+from operators.learning.tiers import tier_of
 from operators.stated import live_statements
 from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION
 from schemas.base import Event, Position

@@ -8,10 +8,10 @@ from operators.language.output_policy import OutputGate
 from operators.language.words import relevant_to
 from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, ModelClient, ask, strict_object
 from operators.prompts import as_data, template
-from operators.slim.rules import Shares, SlimResult, build_slim, max_likes, phrases
+from operators.slim.rules import Shares, build_slim, max_likes, phrases
 from operators.slim.statements import MAX_LIKE_CHARS
 from operators.tokens import count_tokens
-from schemas import Attribute, PolicySkill, Provenance
+from schemas import Attribute, PolicySkill, Provenance, SlimSkill
 
 PROMPT = "slim.v1"
 NONE = "none"
@@ -30,7 +30,7 @@ class LlmExtract:
 
     async def extract(
         self, skill: PolicySkill, instruction: str = "", budget: int = 30, population: Shares = None
-    ) -> tuple[SlimResult, Provenance]:
+    ) -> tuple[SlimSkill, Provenance]:
         """Extract the slim skill for a task; raises ReasonerUnavailable."""
         relevant = relevant_to(instruction, skill)
         asked = slim_question(

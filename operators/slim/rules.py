@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
@@ -44,14 +43,6 @@ _STATED_BONUS = 10.0
 _MORE_LIKES = ((200, 16), (150, 12), (80, 6))
 
 
-@dataclass(frozen=True)
-class SlimResult:
-    """A slim skill, and ids of the lines that it contains."""
-
-    record: SlimSkill
-    attribute_ids: frozenset[str]
-
-
 def max_likes(budget: int) -> int:
     """Return the most likes for a budget in tokens (paper: three).
 
@@ -69,13 +60,6 @@ def slim(
     It has at most `budget` tokens; the paper's optimum is 30. Attributes that are common in the population rank later:
     they distinguish few users. `relevant` attributes (see `relevant_to`) come first.
     """
-    return extract_slim(skill, budget, population, relevant, gate=gate).record
-
-
-def extract_slim(
-    skill: PolicySkill, budget: int = 30, population: Shares = None, relevant: Collection[str] = (), *, gate: OutputGate
-) -> SlimResult:
-    """Extract the slim skill, with the lines that it contains."""
     likes, styles = phrases(skill, population, relevant, gate=gate)
     if skill.slim_lines:
         # The skill's own selection is its text, whatever the population's shares are by now.
@@ -180,20 +164,17 @@ def _eligible_lines(skill: PolicySkill) -> list[Attribute]:
 
 def build_slim(
     skill: PolicySkill, likes: Mapping[str, Attribute], styles: Mapping[str, Attribute], budget: int, gate: OutputGate
-) -> SlimResult:
+) -> SlimSkill:
     """Build the slim skill from phrases that fit the budget."""
     avoids = stated_avoidances(skill, gate) if skill.stated else ()
     line = _fit_budget(tuple(likes), _joint_styles(styles), budget, avoids)
     within, session_id, until = _with_session_words(skill, likes, styles, line, budget, gate)
 
-    def lines(of: _SlimText) -> list[Attribute]:
-        return [*(likes[like] for like in of.likes), *(styles[style] for style in of.styles)]
-
     def typed_lines(of: _SlimText) -> tuple[SlimLine, ...]:
-        stated = [*(f"no {each}" for each in of.avoids), *of.now]
-        return as_slim_lines(skill, lines(of), stated, gate)
+        lines = [*(likes[like] for like in of.likes), *(styles[style] for style in of.styles)]
+        return as_slim_lines(skill, lines, [*(f"no {each}" for each in of.avoids), *of.now], gate)
 
-    record = SlimSkill(
+    return SlimSkill(
         event_id=skill.event_id,
         occurred_at=skill.occurred_at,
         user_id=skill.user_id,
@@ -211,7 +192,6 @@ def build_slim(
         session_lines=typed_lines(within) if within.now else (),
         tokens=line.tokens,
     )
-    return SlimResult(record, frozenset(each.attribute_id for each in lines(line)))
 
 
 def _with_session_words(

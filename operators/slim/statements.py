@@ -7,8 +7,9 @@ from functools import lru_cache
 
 from operators.attributes import MAX_ID_CHARS
 from operators.language.output_policy import OutputGate
-from operators.learning.evidence import counts_for_tier, log_ratio, tier_of
+from operators.learning.evidence import counts_for_tier, log_ratio
 from operators.learning.fold import clip
+from operators.learning.tiers import tier_of
 from operators.prompts import visible
 from operators.stated import avoided_ids, is_doubtful, lasting_statements
 from schemas import (

@@ -16,13 +16,14 @@ from operators.language.output_policy import OutputGate
 from operators.language.ports import Interpretation, TasteOwner
 from operators.language.privacy import Privacy
 from operators.learning.commands import resolve_command
-from operators.learning.feedback import resolve_abstention, resolve_correction, resolve_feedback, resolve_ignored
+from operators.learning.corrections import resolve_correction, resolve_ignored
+from operators.learning.feedback import DEFAULT_SIGNALS, SignalWeights, resolve_abstention, resolve_feedback
 from operators.learning.fold import has_learned, merge
-from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve_tiers
+from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
+from operators.learning.tiers import resolve_tiers
 from operators.learning.update import resolve_choice, resolve_visit
 from operators.options import EvolveMode
 from operators.seals import seal_diff, seal_record
-from operators.signals import DEFAULT_SIGNALS, SignalWeights
 from operators.slim.rules import select, slim, text_changed
 from schemas import Correction, Event, ItemFacts, Memory, Position, Receipt, SkillCommand, SlimSkill
 from schemas.diffs import PolicySkill, SkillDiff

@@ -10,8 +10,8 @@ from operators.erasure import without_erased_facts
 from operators.graph.items import GraphLimits, MemoryUpdate, remember_choice
 from operators.language.privacy import Privacy
 from operators.learning.fold import initial_skill
+from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, fit_seed
 from operators.learning.prior import observe, statinit
-from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed
 from schemas import Attribute, Event, Interaction, ItemFacts, Memory, PolicySkill, Position, Profile, Receipt
 
 

@@ -14,11 +14,11 @@ from operators.options import RankSkill
 from operators.rank import facet_weights
 from operators.rank.deterministic import NO_CONSTRAINTS, Constraints, instruction_match, rank
 from operators.rank.features import ListFeatures
-from operators.slim import SlimResult, extract_slim, relevant_to
+from operators.slim import relevant_to, slim
 from operators.slim.statements import with_session
 from operators.stated import is_doubtful, lasting_statements, live_session, live_statements, without_avoided
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
-from schemas import Attribute, Candidate, Facet, Features, Fit, ItemFacts, Memory, PolicySkill, derived_id
+from schemas import Attribute, Candidate, Facet, Features, Fit, ItemFacts, Memory, PolicySkill, SlimSkill, derived_id
 from schemas.events import Injected, RankedBy, Ranking, RankRequest
 
 
@@ -81,7 +81,6 @@ class RankStep:
     slim_tokens: int = 30
     task_slim: bool = True
     retrieves: bool = True
-    weights: RankWeights = DEFAULT_WEIGHTS
     gate: OutputGate = field(kw_only=True)
     privacy: Privacy = field(kw_only=True)
 
@@ -93,27 +92,16 @@ class RankStep:
 
     def extract(
         self, skill: PolicySkill, instruction: str = "", shares: Mapping[str, float] | None = None
-    ) -> SlimResult:
+    ) -> SlimSkill:
         """Return the slim skill for a task."""
         relevant = relevant_to(instruction if self.task_slim else "", skill)
-        return extract_slim(skill, self.slim_tokens, shares, relevant, gate=self.gate)
+        return slim(skill, self.slim_tokens, shares, relevant, gate=self.gate)
 
-    def lines(
-        self,
-        skill: PolicySkill,
-        instruction: str = "",
-        shares: Mapping[str, float] | None = None,
-        short: SlimResult | None = None,
-    ) -> Sequence[Attribute]:
+    def lines(self, skill: PolicySkill) -> Sequence[Attribute]:
         """Return the lines of a skill that rank, outside of any session."""
-        match self.by:
-            case RankSkill.FULL:
-                return without_avoided(skill.attributes, lasting_statements(skill.stated))
-            case RankSkill.SLIM:
-                selected = (short or self.extract(skill, instruction, shares)).attribute_ids
-                return [line for line in skill.attributes if line.attribute_id in selected]
-            case RankSkill.NONE:
-                return ()
+        if self.by is RankSkill.NONE:
+            return ()
+        return without_avoided(skill.attributes, lasting_statements(skill.stated))
 
     def statements_for(
         self,
@@ -140,20 +128,6 @@ class RankStep:
             lines = with_session(tuple(lines), held.lines, skill.contrasts)
         return without_avoided(lines, live_statements(skill, now, session_id))
 
-    def order(
-        self,
-        items: Sequence[ItemFacts],
-        lines: Sequence[Attribute],
-        instruction: str,
-        retrieved: Retrieved,
-        seed: str,
-        popularity: Mapping[str, int] | None = None,
-        heard: ListStatements = NO_STATEMENTS,
-    ) -> tuple[str, ...]:
-        """Return the items' ids, best first."""
-        spoken = self.features_of(items, lines, retrieved, popularity)
-        return self.weighted_order(items, spoken, instruction, seed, self.weights, heard).order
-
     def features_of(
         self,
         items: Sequence[ItemFacts],
@@ -165,13 +139,13 @@ class RankStep:
         many = popularity if self.retrieves else None
         return ListFeatures.of(items, lines, facet_weights(retrieved.facets), retrieved.companions, many)
 
-    def weighted_order(
-        self,
+    @staticmethod
+    def order(
         items: Sequence[ItemFacts],
         spoken: ListFeatures,
         instruction: str,
         seed: str,
-        weights: RankWeights,
+        weights: RankWeights = DEFAULT_WEIGHTS,
         heard: ListStatements = NO_STATEMENTS,
     ) -> WeighedOrder:
         """Return the order by a domain's weights, with its features."""

@@ -132,7 +132,7 @@ class TopicCache:
             found = self.slim(user, domain)
         elif (skill := self.skill(user, domain)) is not None:
             self._step = self._step or rank_of(self._settings)
-            found = self._step.extract(skill, request, self.shares(domain)).record
+            found = self._step.extract(skill, request, self.shares(domain))
         else:
             found = None
         return None if found is None else slim_for_host(found, session)

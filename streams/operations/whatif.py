@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -16,11 +15,11 @@ from operators.evolve.proposals import without_model
 from operators.learning.evidence import to_fixed_point
 from operators.learning.fold import OutOfOrder
 from operators.steps import Reason
-from operators.whatif import Lines, ReplayMoment, ReplaySeries, ReplaySide, replay, replay_series
+from operators.whatif import ReplayMoment, ReplaySeries, ReplaySide, replay, replay_series
 from schemas import Contrast, Provenance, Receipt, SkillCommand, compound_key
 from schemas.codec import BadRecord, ModelT, decode, subject_digest
 from schemas.diffs import PolicySkill, SkillDiff
-from schemas.skills import Attribute, GlobalSkill
+from schemas.skills import GlobalSkill
 from streams.exceptions import StreamsError, TopicsDiffer
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import Scanner, sent_at_ms
@@ -31,7 +30,7 @@ from streams.worker.reasoning.llm import close_clients, reasoner_of
 
 # The settings that a replay may change; the start of skills and the privacy filter are fixed.
 SETTINGS: Final = (
-    *("reasoner", "evolve_mode", "warmup_rounds", "rank_skill", "task_slim", "slim_tokens"),
+    *("reasoner", "evolve_mode", "warmup_rounds", "rank_skill", "slim_tokens"),
     *("llm_base_url", "llm_model", "llm_timeout_seconds", "llm_attempts", "llm_retry_seconds", "llm_sizes_in_schema"),
     *("llm_price_prompt", "llm_price_completion"),
 )
@@ -123,16 +122,7 @@ def side_of(settings: Settings, published: Mapping[str, GlobalSkill]) -> ReplayS
         reason = reasoner_of(settings).reason
     usual = {domain: to_fixed_point(skill.usual) for domain, skill in published.items()}
     items = {domain: {str(name): users for name, users in skill.items.items()} for domain, skill in published.items()}
-    lines = partial(lines_that_rank, settings, published)
-    return ReplaySide(evolve_of(settings, limits_of(settings)), reason, lines, usual.get, items.get)
-
-
-def lines_that_rank(
-    settings: Settings, published: Mapping[str, GlobalSkill], skill: PolicySkill, contrast: Contrast
-) -> tuple[Attribute, ...]:
-    """Return the lines that the deterministic ranker uses with these settings."""
-    known = published.get(skill.domain)
-    return tuple(rank_of(settings).lines(skill, contrast.instruction, known.shares if known else None))
+    return ReplaySide(evolve_of(settings, limits_of(settings)), reason, rank_of(settings).lines, usual.get, items.get)
 
 
 def comparable(skill: PolicySkill) -> PolicySkill:
@@ -169,7 +159,7 @@ class _Run:
         self.report = ReplayReport()
         self._published = read_published(settings)
         self._other = side_of(variant, self._published)
-        self._live_lines: Lines = partial(lines_that_rank, settings, self._published)
+        self._live_lines = rank_of(settings).lines
         self._done = self._known = 0
 
     async def all(self, partitions: Iterable[list["_History"]]) -> None:
@@ -212,7 +202,7 @@ class _Run:
         for totals, settings, skill in sides:
             known = self._published.get(skill.domain)
             totals.lines += len(skill.attributes)
-            totals.slim_tokens += rank_of(settings).extract(skill, shares=known.shares if known else None).record.tokens
+            totals.slim_tokens += rank_of(settings).extract(skill, shares=known.shares if known else None).tokens
 
     def _spent(self) -> str:
         costs = self.report.other

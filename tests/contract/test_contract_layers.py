@@ -167,15 +167,15 @@ ORDERED = {
     "operators.evolve.proposals": {"validate"},
     "operators.graph.items": {"remember_choice"},
     "operators.learning.commands": {"resolve_command"},
-    "operators.learning.feedback": {
-        "resolve_abstention", "resolve_correction", "resolve_feedback", "resolve_ignored",
-    },
+    "operators.learning.corrections": {"resolve_correction", "resolve_ignored"},
+    "operators.learning.feedback": {"resolve_abstention", "resolve_feedback"},
     "operators.learning.fold": {"has_learned", "initial_skill", "merge"},
     "operators.learning.prior": {"observe", "statinit"},
-    "operators.learning.tiers": {"fit_seed", "resolve_tiers"},
+    "operators.learning.limits": {"fit_seed"},
+    "operators.learning.tiers": {"resolve_tiers"},
     "operators.learning.update": {"resolve_choice", "resolve_visit"},
     "operators.seals": {"seal_diff"},
-    "operators.slim": {"extract_slim", "select", "slim"},
+    "operators.slim": {"select", "slim"},
 }  # fmt: skip
 # It counts all visits before any stream begins, which is no event's step.
 ALLOWED = {"evaluation/community.py": {"operators.learning.prior.observe"}}

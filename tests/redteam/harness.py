@@ -254,7 +254,7 @@ class SimulatedUser:
         retrieved = self.rank.retrieve(RankState(self.skill, self.memory), self.domain, NOW)
         parsed = [self.parse(item) for item in (*OTHERS, *items)]
         redacted = self.privacy.redact(instruction, self.domain).text
-        short = self.rank.extract(self.skill, redacted).record
+        short = self.rank.extract(self.skill, redacted)
         return RankTask(parsed, redacted, retrieved.facets, slim_skill=short.text, seed="r")
 
     def build_prompts(self, items: Sequence[Candidate], instruction: str = "") -> None:

@@ -896,7 +896,7 @@ export interface components {
             skill_version: number;
             /** @default  */
             slim_skill: string;
-            /** @description The form that ranked: full, slim or none. */
+            /** @description The lines that ranked: full or none. */
             rank_skill?: string | null;
             reasoner?: string | null;
             /** @description The experiment arm; none: derived from the rest. */

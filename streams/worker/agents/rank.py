@@ -11,10 +11,9 @@ from operators.evolve.proposals import ReasonerUnavailable
 from operators.graph import Retrieved
 from operators.rank import LlmRanking, RankSkill, RankTask
 from operators.seals import seal_record
-from operators.slim import SlimResult
 from operators.steps.rank import ListStatements, RankState, answer
 from operators.weights import RankWeights
-from schemas import Features, Injected, Position, Provenance, Ranking, RankRequest, compound_key, encode
+from schemas import Features, Injected, Position, Provenance, Ranking, RankRequest, SlimSkill, compound_key, encode
 from streams.caching import LruCache
 from streams.steps import rank_of
 from streams.worker import metrics
@@ -71,7 +70,7 @@ class RankingPipeline:
         self._tables, self._deps, self._settings, self._models = tables, deps, deps.settings, models
         self._step = rank_of(deps.settings)
         self._retrieved: LruCache[tuple[str, ...], Retrieved] = LruCache(CACHED_ENTRIES)
-        self._slims: LruCache[tuple[str, ...], tuple[SlimResult, Provenance | None]] = LruCache(CACHED_ENTRIES)
+        self._slims: LruCache[tuple[str, ...], tuple[SlimSkill, Provenance | None]] = LruCache(CACHED_ENTRIES)
 
     async def rank(self, request: RankRequest) -> tuple[tuple[str, ...], Injected]:
         """Return the candidates' ids in order, and the inputs of the decision."""
@@ -84,7 +83,7 @@ class RankingPipeline:
         known = {item.item_id for item in items}
         companions = {name: share for name, share in retrieved.companions.items() if name in known}
         session = request.occurred_at, request.session_id
-        text = "" if self._step.by is RankSkill.NONE else short.record.text_at(*session)
+        text = "" if self._step.by is RankSkill.NONE else short.text_at(*session)
         task = RankTask(items, request.instruction, retrieved.facets, companions, text, seed=request.request_id)
         # Skip a model that has just failed for the slim skill.
         asks = slim_by is None or slim_by.fallback is None
@@ -92,7 +91,7 @@ class RankingPipeline:
         statements = self._step.statements_for(
             state.skill, items, request.occurred_at, request.session_id, asks=request.clarify
         )
-        ranking, features = await self._reason(task, state, short, used.weights, statements, session, asks=asks)
+        ranking, features = await self._reason(task, state, used.weights, statements, session, asks=asks)
         is_weighed = ranking.reasoned_by.reasoner == DETERMINISTIC
         return ranking.order, Injected(
             skill_version=state.skill.version,
@@ -140,15 +139,13 @@ class RankingPipeline:
         self._retrieved.put(name, found)
         return found
 
-    async def _extract(
-        self, request: RankRequest, state: RankState, epoch: str
-    ) -> tuple[SlimResult, Provenance | None]:
+    async def _extract(self, request: RankRequest, state: RankState, epoch: str) -> tuple[SlimSkill, Provenance | None]:
         """Return the slim skill for this request (paper 2.3)."""
         skill, step = state.skill, self._step
         instruction = request.instruction if step.task_slim else ""
         name = (request.user_id, epoch, request.domain, str(skill.version), instruction)
-        # Without an LLM ranker, only the ranking by the slim skill depends on it.
-        is_used = step.by is RankSkill.SLIM or (self._models.rank is not None and step.by is not RankSkill.NONE)
+        # Only an LLM ranker reads it.
+        is_used = self._models.rank is not None and step.by is not RankSkill.NONE
         model = self._models.extract
         if model is None or not is_used or skill.version == 0:
             return step.extract(skill, instruction, state.shares), None
@@ -169,7 +166,6 @@ class RankingPipeline:
         self,
         task: RankTask,
         state: RankState,
-        short: SlimResult,
         weights: RankWeights,
         statements: ListStatements,
         session: tuple[datetime, str | None],
@@ -187,9 +183,9 @@ class RankingPipeline:
             else:
                 metrics.RANK_REPAIRS.inc(ranking.repaired)
                 return replace(ranking, order=statements.constrain(task.items, ranking.order, task.instruction)), None
-        lines = self._step.session_lines(state.skill, self._step.lines(state.skill, short=short), *session)
+        lines = self._step.session_lines(state.skill, self._step.lines(state.skill), *session)
         retrieved = Retrieved(tuple(task.facets), task.companions)
         features = self._step.features_of(task.items, lines, retrieved, state.popularity)
-        weighed = self._step.weighted_order(task.items, features, task.instruction, task.seed, weights, statements)
+        weighed = self._step.order(task.items, features, task.instruction, task.seed, weights, statements)
         by = Provenance(reasoner=DETERMINISTIC, fallback=fallback)
         return LlmRanking(weighed.order, by), weighed.features

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from operators.admission import is_applied
 from operators.evolve.proposals import Proposal
 from operators.language.corrections import understand
+from operators.learning.feedback import SignalWeights
 from operators.learning.fold import merge
-from operators.signals import SignalWeights
 from operators.statinit import BUILT_IN, facts_of
 from operators.steps import EvolveState, EvolveStep
 from operators.steps.rank import RankState, RankStep, answer
@@ -205,7 +205,8 @@ def check_ranking(skill: PolicySkill, shown: list[Candidate], at: datetime, sess
     items = parsed(*shown)
     statements = RANK.statements_for(skill, items, at, session, asks=True)
     lines = RANK.session_lines(skill, skill.attributes, at, session)
-    order = RANK.order(items, lines, "", RANK.retrieve(RankState(skill), "films", NOON), "seed", heard=statements)
+    spoken = RANK.features_of(items, lines, RANK.retrieve(RankState(skill), "films", NOON))
+    order = RANK.order(items, spoken, "", "seed", heard=statements).order
     against = [name in statements.said.against for name in order]
     assert against == sorted(against)
     encode(answer(request, order, Injected(fit=statements.fit_in_order(items, order))))

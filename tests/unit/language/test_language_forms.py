@@ -11,7 +11,7 @@ from evaluation.feedback.person import Reply, reply
 from evaluation.feedback.scenarios import ORIGINAL, SHIFTED, Scenario, read
 from operators.language.corrections import understand
 from operators.language.ports import Interpretation, ReadDirective, TasteOwner
-from operators.learning.feedback import resolve_correction
+from operators.learning.corrections import resolve_correction
 from operators.stated import describe_statement
 from operators.statinit.generic import parse
 from schemas import Bound, Candidate, Correction, Directive, Fact, ItemFacts, Measure, Scope, Stance

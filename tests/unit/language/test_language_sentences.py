@@ -10,7 +10,7 @@ import pytest
 from operators.language.corrections import COUNTS_AS_CHOICE, LEARNING_STOPPED, SUPERSEDED, explanation, understand
 from operators.language.ports import Interpretation
 from operators.language.privacy import Privacy
-from operators.learning.feedback import resolve_correction, resolve_ignored
+from operators.learning.corrections import resolve_correction, resolve_ignored
 from operators.learning.fold import merge
 from operators.statinit import facts_of, parser_for, vocabulary_for
 from schemas import Bound, Candidate, Fact, Measure, NotUnderstood, SkillDiff, Stance

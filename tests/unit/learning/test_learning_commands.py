@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, initial_skill, merge
-from operators.learning.tiers import MergeLimits
+from operators.learning.limits import MergeLimits
 from schemas import (
     Action,
     AttributeKind,

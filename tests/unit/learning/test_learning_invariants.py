@@ -18,8 +18,9 @@ from operators.contrast import ContrastOutcome, join_ranking, join_selection
 from operators.evolve.proposals import Proposal, validate
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, has_learned, initial_skill, merge
+from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, fit_seed
 from operators.learning.prior import observe, statinit
-from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed, resolve_tiers
+from operators.learning.tiers import resolve_tiers
 from operators.learning.update import resolve_choice
 from operators.rank.listwise import repair
 from schemas.base import Position, Provenance

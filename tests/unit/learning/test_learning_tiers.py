@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from operators.attributes import from_fact
 from operators.learning.fold import OutOfOrder, fold, has_learned, initial_skill, merge
-from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed
+from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, fit_seed
 from schemas import (
     MAX_RECENT,
     Attribute,

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from operators.evolve.proposals import Proposal, validate
 from operators.learning.commands import resolve_command
-from operators.learning.evidence import DECAY, counts_for_tier, counts_of, tier_of
+from operators.learning.evidence import DECAY, counts_for_tier, counts_of
 from operators.learning.fold import fold, initial_skill, merge
-from operators.learning.tiers import MergeLimits
+from operators.learning.limits import MergeLimits
+from operators.learning.tiers import tier_of
 from operators.learning.update import resolve_choice, resolve_visit
 from schemas.base import Provenance
 from schemas.codec import encode

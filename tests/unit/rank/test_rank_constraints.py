@@ -40,7 +40,7 @@ def order(
 ) -> tuple[str, ...]:
     lines = STEP.session_lines(skill, STEP.lines(skill), NOW, session_id)
     heard = STEP.statements_for(skill, items, NOW, session_id)
-    return STEP.order(items, lines, asked, Retrieved(), "seed", heard=heard)
+    return STEP.order(items, STEP.features_of(items, lines, Retrieved()), asked, "seed", heard=heard).order
 
 
 ITEMS = [item_facts("a", NOIR), item_facts("b", SAGA), item_facts("c", WAR)]
@@ -81,7 +81,7 @@ def test_preference_decided_list_teaches_no_weights() -> None:
     skill = a_skill(SURE, stated=(said(Stance.PREFERS, WAR),))
     heard, spoken = STEP.statements_for(skill, ITEMS, NOW), STEP.features_of(ITEMS, STEP.lines(skill), Retrieved())
 
-    weighed = STEP.weighted_order(ITEMS, spoken, "", "seed", STEP.weights, heard)
+    weighed = STEP.order(ITEMS, spoken, "", "seed", heard=heard)
 
     assert (weighed.order[0], weighed.features) == ("c", None)
 

@@ -63,7 +63,7 @@ class _Says:
 
 async def said(skill: PolicySkill, budget: int = 30, **answer: Any) -> str:
     llm = LlmExtract(_Says(**answer), gate=OUTPUT_GATE)
-    return (await llm.extract(skill, budget=budget))[0].record.text
+    return (await llm.extract(skill, budget=budget))[0].text
 
 
 def test_the_prompt_is_the_golden_one() -> None:
@@ -83,7 +83,7 @@ def test_only_medium_and_high_lines_are_offered() -> None:
 async def test_the_models_choice_becomes_the_slim_skill(extract: LlmExtract, server: OpenAiServer) -> None:
     found, by = await extract.extract(SKILL)
 
-    record = found.record
+    record = found
     assert record.text == "likes: noir | style: explores many genres"
     assert (record.skill_version, record.event_id) == (4, SKILL.event_id)
     assert record.tokens == count_tokens(record.text)
@@ -100,7 +100,7 @@ async def test_the_schema_has_only_existing_parts(
     found, _ = await extract.extract(a_skill(*lines))
 
     assert list(server.bodies[0]["response_format"]["json_schema"]["schema"]["properties"]) == properties
-    assert found.record.text == slim(a_skill(*lines), gate=OUTPUT_GATE).text
+    assert found.text == slim(a_skill(*lines), gate=OUTPUT_GATE).text
 
 
 async def test_an_invalid_answer_makes_the_model_unavailable(extract: LlmExtract, server: OpenAiServer) -> None:
@@ -157,7 +157,7 @@ async def test_any_answer_stays_within_lines_and_budget(
     style = data.draw(st.sampled_from([*found.styles, "none"]))
 
     llm = LlmExtract(_Says(likes=likes, style=style), gate=EVERYTHING)
-    short = (await llm.extract(skill, instruction, budget))[0].record
+    short = (await llm.extract(skill, instruction, budget))[0]
 
     sure = {quotable(a.value) for a in skill.attributes if a.tier >= Tier.MEDIUM}
     assert set(short.likes) | {short.style} - {""} <= sure | {f"prefers {value}" for value in sure}

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.language.output_policy import OutputGate
-from operators.slim import extract_slim, relevant_to, slim
+from operators.slim import relevant_to, slim
 from operators.tokens import count_tokens
 from schemas import Attribute, AttributeKind, ItemFacts, Tier
 from schemas.skills import SLIM_TEXT
@@ -176,17 +176,3 @@ class TestRelevance:
         line = an_attribute(f"x: {value}")
 
         assert relevant_to(instruction, a_skill(line)) == {line.attribute_id}
-
-
-def test_a_slim_skills_lines_are_found_for_any_budget() -> None:
-    lines = [an_attribute(f"genre: kind, {n}", Tier.HIGH) for n in range(9)]
-    style = an_attribute("era: 1990s", Tier.HIGH, kind=AttributeKind.CRITERION)
-    skill = a_skill(*lines, style, an_attribute("era: 2000s", Tier.MEDIUM, kind=AttributeKind.CRITERION))
-
-    few = extract_slim(skill, 30, gate=OUTPUT_GATE).attribute_ids
-    many = extract_slim(skill, 200, gate=OUTPUT_GATE).attribute_ids
-
-    assert len(few) == 4
-    assert style.attribute_id in few
-    assert many == {line.attribute_id for line in (*lines, style)}
-    assert extract_slim(a_skill(), gate=OUTPUT_GATE).attribute_ids == set()

@@ -30,41 +30,30 @@ ITEMS = [item_facts("i1", "genre: saga"), item_facts("i2", "genre: noir"), item_
 
 @pytest.mark.parametrize(
     ("by", "said"),
-    [(RankSkill.FULL, ["genre: saga", "genre: noir"]), (RankSkill.SLIM, ["genre: noir"]), (RankSkill.NONE, [])],
+    [(RankSkill.FULL, ["genre: saga", "genre: noir"]), (RankSkill.NONE, [])],
 )
 def test_a_setting_selects_the_ranking_lines(by: RankSkill, said: list[str]) -> None:
     assert texts(RankStep(by, privacy=PRIVACY, gate=OUTPUT_GATE).lines(SKILL)) == said
 
 
-def test_a_models_slim_skill_ranks_by_its_own_lines() -> None:
-    other = a_skill(NOIR, an_attribute("genre: epic", Tier.HIGH))
-    chosen = RankStep(slim_tokens=10, privacy=PRIVACY, gate=OUTPUT_GATE).extract(a_skill(NOIR))
-
-    assert texts(RankStep(RankSkill.SLIM, privacy=PRIVACY, gate=OUTPUT_GATE).lines(other, short=chosen)) == [
-        "genre: noir"
-    ]
-
-
 def test_task_slim_puts_requested_likes_first() -> None:
     skill = a_skill(*(an_attribute(f"genre: {name}", Tier.HIGH) for name in ("a", "b", "c", "saga")))
 
-    assert RankStep(privacy=PRIVACY, gate=OUTPUT_GATE).extract(skill, "a saga, please").record.likes[0] == "saga"
+    assert RankStep(privacy=PRIVACY, gate=OUTPUT_GATE).extract(skill, "a saga, please").likes[0] == "saga"
     assert (
         "saga"
-        not in RankStep(task_slim=False, privacy=PRIVACY, gate=OUTPUT_GATE)
-        .extract(skill, "a saga, please")
-        .record.likes
+        not in RankStep(task_slim=False, privacy=PRIVACY, gate=OUTPUT_GATE).extract(skill, "a saga, please").likes
     )
 
 
 def test_the_community_counts_only_if_retrieval_is_on() -> None:
     many = {"i3": 500}
 
-    assert RankStep(privacy=PRIVACY, gate=OUTPUT_GATE).order(ITEMS, (), "", Retrieved(), "seed", many)[0] == "i3"
-    alone = [
-        RankStep(retrieves=False, privacy=PRIVACY, gate=OUTPUT_GATE).order(ITEMS, (), "", Retrieved(), f"{n}", many)[0]
-        for n in range(20)
-    ]
+    def first_by(step: RankStep, seed: str) -> str:
+        return step.order(ITEMS, step.features_of(ITEMS, (), Retrieved(), many), "", seed).order[0]
+
+    assert first_by(RankStep(privacy=PRIVACY, gate=OUTPUT_GATE), "seed") == "i3"
+    alone = [first_by(RankStep(retrieves=False, privacy=PRIVACY, gate=OUTPUT_GATE), f"{n}") for n in range(20)]
     assert len(set(alone)) > 1, "ties are broken by the seed"
 
 

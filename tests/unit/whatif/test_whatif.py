@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.learning.fold import initial_skill
-from operators.learning.tiers import MergeLimits
+from operators.learning.limits import MergeLimits
 from operators.options import EvolveMode
 from operators.whatif import ReplaySeries, ReplayStep, differences
 from schemas import Action, encode

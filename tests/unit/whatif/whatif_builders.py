@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from operators.evolve.proposals import CountsReasoner
 from operators.learning.fold import fold, initial_skill
-from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
+from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
 from operators.steps import EvolveEffects, EvolveState, EvolveStep, learn
 from operators.whatif import ReplayMoment, ReplaySeries, ReplaySide, replay, replay_series
 from schemas import Contrast, PolicySkill, SkillCommand, SkillDiff, encode
@@ -67,6 +67,6 @@ class LiveSide:
 
 def replayed(told: ReplaySeries, other: ReplaySide | None = None) -> list[ReplayMoment]:
     async def collect() -> list[ReplayMoment]:
-        return [moment async for moment in replay(told, lambda skill, _: skill.attributes, other or an_arm())]
+        return [moment async for moment in replay(told, lambda skill: skill.attributes, other or an_arm())]
 
     return asyncio.run(collect())

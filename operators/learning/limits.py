@@ -1,0 +1,110 @@
+"""The limits of a skill, and evictions to keep them."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from operators.evolve.proposals import refused_change
+from operators.learning.fold import apply_changes, document_length, fits_document, strategy_of
+from operators.stated import SESSION_SILENCE
+from schemas.diffs import PolicySkill, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind
+from schemas.skills import Attribute, AttributeSource, Evidence, Tier
+
+
+@dataclass(frozen=True)
+class MergeLimits:
+    """Limits that the paper leaves open (decision 0003).
+
+    So many `protect_contradictions` demote a high line of the prior, and a line is demoted once in `weaken_window`
+    choices. `discoveries` are new lines per event. A seed may fill `seed_characters` of a skill's `characters`. After
+    `global_patience` choices an unconfirmed global line goes. `verdict_weight` is a model's verdict as a part of a
+    choice, `session` the silence that ends a session.
+    """
+
+    protect_contradictions: int = 2
+    weaken_window: int = 5
+    discoveries: int = 3
+    attributes: int = 40
+    characters: int = 1_500
+    seed_characters: int = 1_200
+    pinned: int = 4
+    global_patience: int = 5
+    verdict_weight: float = 0.25
+    session: timedelta = SESSION_SILENCE
+
+
+DEFAULT_LIMITS = MergeLimits()
+NEVER_CONFIRMED = "never confirmed by the person's own choices"
+
+
+def is_protected(line: Attribute) -> bool:
+    """Return True for a high line of the prior (paper 2.5)."""
+    return line.source is AttributeSource.PRIOR and line.tier is Tier.HIGH
+
+
+def is_unconfirmed(line: Attribute) -> bool:
+    """Return True for a global line that no choice has confirmed."""
+    return not line.support and line.source is AttributeSource.GLOBAL
+
+
+def fit_seed(seed: Sequence[Attribute], limits: MergeLimits = DEFAULT_LIMITS) -> tuple[Attribute, ...]:
+    """Return the first seed lines that fit the seed's share."""
+    kept: list[Attribute] = []
+    for attribute in seed[: limits.attributes]:
+        # Measured at the longest tier's name, so that a later reinforcement cannot burst the document.
+        longest = [line.model_copy(update={"tier": Tier.MEDIUM}) for line in (*kept, attribute)]
+        if document_length(longest, strategy_of(())) <= limits.seed_characters:
+            kept.append(attribute)
+    return tuple(kept)
+
+
+def eviction_order(
+    lines: Sequence[Attribute], taken: Mapping[str, int], confirmed: Collection[str], usual: Mapping[str, int]
+) -> Iterator[Attribute]:
+    """Yield evictable lines: unconfirmed, least taken, oldest, rarest first.
+
+    `taken` are the new counts, `confirmed` the lines that this event takes, `usual` the population's shares.
+    """
+    evictable = [
+        (
+            not is_unconfirmed(line),
+            taken.get(name := line.attribute_id, line.taken),
+            name in confirmed,
+            line.confirmed_at,
+            usual.get(name, 0),
+            name,
+            place,
+        )
+        for place, line in enumerate(lines)
+        if not line.pinned and line.source is not AttributeSource.STATED
+    ]
+    evictable.sort()
+    return (lines[each[-1]] for each in evictable)
+
+
+def evict_to_fit(
+    skill: PolicySkill, changes: Sequence[SkillChange], evidence: Evidence, now: int, limits: MergeLimits
+) -> tuple[list[SkillChange], list[RefusedProposal]]:
+    """Add the necessary evictions; discoveries without room are refused."""
+    kept, refused = list(changes), list[RefusedProposal]()
+    while True:
+        lines = apply_changes(skill.attributes, kept, evidence, now)
+        if len(lines) <= limits.attributes and fits_document(lines, limits.characters):
+            return kept, refused
+        evictable = [line for line in lines if not line.pinned and not is_protected(line)]
+        touched = {change.attribute_id for change in kept}
+        discoveries = [change for change in kept if change.discovered is not None and change.before is None]
+        untouched = [line for line in evictable if line.attribute_id not in touched]
+        if not untouched and discoveries:
+            kept.remove(discoveries[-1])
+            name = discoveries[-1].attribute_id
+            refused.append(refused_change(name, discoveries[-1].kind, RefusalReason.FULL))
+        elif victims := untouched or evictable or [line for line in lines if not line.pinned]:
+            kept.append(SkillChange.of(min(victims, key=_eviction_rank), SkillChangeKind.EVICTED))
+        else:
+            return kept, refused
+
+
+def _eviction_rank(line: Attribute) -> tuple[bool, Tier, int, int, str]:
+    # Unconfirmed global lines go first, then the lowest tier, the least recently confirmed.
+    return not is_unconfirmed(line), line.tier, line.confirmed_at, line.support, line.attribute_id
