@@ -10,20 +10,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
 
-from schemas import (
-    CardCommand,
-    CardDiff,
-    Correction,
-    Model,
-    Position,
-    Receipt,
-    SkillCommand,
-    SkillDiff,
-    Utterance,
-    derived_id,
-    event_digest,
-)
+from schemas import CardCommand, CardDiff, Model, Position, Receipt, SkillCommand, SkillDiff, derived_id, event_digest
 from schemas.events import Abstention, Contrast, Feedback, Interaction, Ranking, RankRequest, Selection
+from schemas.statements import Correction, Utterance
 
 # The tolerated difference of clocks.
 TOLERANCE = timedelta(minutes=5)

@@ -12,8 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from operators.attributes import fact_ids
 from operators.learning.prior import statinit
-from schemas import MAX_POPULAR, Attribute, AttributeSource, GlobalSkill, Memory, Profile, Provenance, Tier
-from schemas.base import Domain
+from schemas import MAX_POPULAR, Attribute, AttributeSource, Domain, GlobalSkill, Memory, Profile, Provenance, Tier
 
 MAX_SHARES = 512
 # Most expected shares; 64 would do.

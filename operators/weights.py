@@ -19,21 +19,9 @@ from typing import TypeVar
 from operators.admission import is_applied, with_applied
 from operators.habit_directions import DIRECTIONS
 from operators.seals import derived_key
-from schemas import Contrast, Event, Position, derived_id
-from schemas.weights import (
-    FEATURE_ONE,
-    MAX_FEATURE,
-    MAX_WEIGHED_DIMENSIONS,
-    WEIGHT_ONE,
-    Features,
-    LearnedWeight,
-    Mix,
-    RankingOutcome,
-    WeightAction,
-    WeightCommand,
-    WeightEvidence,
-    Weights,
-)
+from schemas import FEATURE_ONE, MAX_FEATURE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE, Event, Features, Position, derived_id
+from schemas.events import Contrast
+from schemas.weights import LearnedWeight, Mix, RankingOutcome, WeightAction, WeightCommand, WeightEvidence, Weights
 
 # How much a dimension decides, over everybody; fitted on five data sets (docs/quality.md).
 DIMENSIONS: Mapping[str, float] = {

@@ -13,8 +13,7 @@ from math import exp, fsum, log, prod
 
 from operators.attributes import fact_ids
 from operators.stated import rejects
-from schemas import ONE, ItemFacts, PolicySkill, Stance, Statement
-from schemas.events import Beliefs
+from schemas import ONE, Beliefs, ItemFacts, PolicySkill, Stance, Statement
 
 # The chance that an item suits, by the share of its facts that is unknown.
 AcceptanceCurve = Callable[[float], float]

@@ -10,8 +10,7 @@ from operators.learning.evidence import counts_for_tier, counts_of
 from operators.learning.fold import next_diff
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, evict_to_fit
 from operators.stated import statement_id
-from schemas.base import Position, Provenance
-from schemas.commands import Action, SkillCommand, SkillLineInput
+from schemas import Action, Position, Provenance, SkillCommand, SkillLineInput
 from schemas.diffs import PolicySkill, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind, SkillDiff
 from schemas.skills import Attribute, AttributeSource, Evidence, Tier
 from schemas.statements import Stance, StatementChange, StatementChangeKind

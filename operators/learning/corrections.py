@@ -17,9 +17,8 @@ from operators.learning.statements import StatementSubject, StatementUpdate, upd
 from operators.learning.update import EvidenceUpdate, visit_evidence
 from operators.prompts import visible
 from operators.stated import live_statements, rejects
-from schemas import Evidence, ItemFacts, PolicySkill, Position, Provenance, RefusalReason, RefusedProposal, SkillDiff
-from schemas.diffs import DiffTrigger, SkillChangeKind
-from schemas.statements import MAX_WORDS, Correction, Scope, Stance, StatementChangeKind
+from schemas import MAX_WORDS, Correction, Evidence, ItemFacts, Position, Provenance, Scope, Stance, StatementChangeKind
+from schemas.diffs import DiffTrigger, PolicySkill, RefusalReason, RefusedProposal, SkillChangeKind, SkillDiff
 
 # Reports of a changed taste within 64 versions are about one change: people report it piece by piece.
 SHIFT_COOLDOWN = 64

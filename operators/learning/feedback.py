@@ -13,21 +13,8 @@ from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
 from operators.learning.statements import StatementSubject, StatementUpdate, expired_statements, updated_session
 from operators.learning.update import EvidenceUpdate, visit_evidence
 from operators.stated import item_attribute, live_statements, statement_id
-from schemas import (
-    BEST,
-    ONE,
-    WORST,
-    Evidence,
-    Feedback,
-    ItemFacts,
-    PolicySkill,
-    Position,
-    Provenance,
-    Signal,
-    SkillDiff,
-)
-from schemas.diffs import CountDelta, DiffTrigger
-from schemas.events import Abstention
+from schemas import ONE, CountDelta, DiffTrigger, Evidence, ItemFacts, PolicySkill, Position, Provenance, SkillDiff
+from schemas.events import BEST, WORST, Abstention, Feedback, Signal
 from schemas.statements import Scope, Stance
 
 # A longer look counts no more.

@@ -10,21 +10,9 @@ from operators.habit_directions import DIRECTION_OF
 from operators.learning.evidence import MAX_COUNT
 from operators.learning.habits import habits_after, with_habit_counts
 from operators.stated import avoided_ids, lasting_statements
-from schemas import AttributeKind, Strategy, Tier
-from schemas.base import Event, Position
+from schemas import MAX_ATTRIBUTES, AttributeKind, Contrast, Event, Position, Statement, StatementChange, Strategy, Tier
 from schemas.diffs import CountDelta, PolicySkill, SkillChange, SkillChangeKind, SkillDiff
-from schemas.events import Contrast
-from schemas.skills import (
-    MAX_ATTRIBUTES,
-    MAX_EVIDENCE,
-    MAX_RECENT,
-    MAX_SESSIONS,
-    Attribute,
-    AttributeSource,
-    Evidence,
-    SkillSession,
-)
-from schemas.statements import Statement, StatementChange
+from schemas.skills import MAX_EVIDENCE, MAX_RECENT, MAX_SESSIONS, Attribute, AttributeSource, Evidence, SkillSession
 
 SECTIONS = {
     AttributeKind.PREFERENCE: "Core preferences",

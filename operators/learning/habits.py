@@ -23,10 +23,8 @@ from operators.habit_directions import (
 )
 from operators.learning.evidence import format_count, strength
 from operators.learning.questions import Sides, TasteHistory, shown_items, sides_of_items
-from schemas import ONE, ItemFacts
-from schemas.diffs import CountDelta, HabitAdded, HabitCounts, PolicySkill, SkillChange, SkillChangeKind
-from schemas.events import Contrast
-from schemas.skills import Attribute, AttributeSource, Evidence, Tier
+from schemas import Contrast, CountDelta, HabitAdded, HabitCounts, ItemFacts, PolicySkill, SkillChange, SkillChangeKind
+from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
 
 # Each choice that asks about an axis first takes this part of its counts away: a habit is older than a taste.
 HABIT_DECAY: Final = 64

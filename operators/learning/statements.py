@@ -21,22 +21,9 @@ from operators.stated import (
     rejects,
     statement_id,
 )
-from schemas.base import Event, Position
-from schemas.diffs import PolicySkill
-from schemas.events import Abstention, Contrast, Feedback
-from schemas.items import ItemFacts
+from schemas import MAX_STATEMENTS, Abstention, Bound, Contrast, Event, Feedback, ItemFacts, PolicySkill, Position
 from schemas.skills import MAX_SESSION_LINES, ONE, AttributeKind, Evidence, SessionLine, SkillSession
-from schemas.statements import (
-    MAX_STATEMENTS,
-    Bound,
-    Correction,
-    Directive,
-    Scope,
-    Stance,
-    Statement,
-    StatementChange,
-    StatementChangeKind,
-)
+from schemas.statements import Correction, Directive, Scope, Stance, Statement, StatementChange, StatementChangeKind
 
 # The value of a statement about an item whose title may not be kept.
 HIDDEN_TITLE = "one item"

@@ -11,9 +11,7 @@ from operators.learning.limits import (
     is_protected,
     is_unconfirmed,
 )
-from schemas.base import Position
-from schemas.diffs import PolicySkill, RefusalReason, SkillChange, SkillChangeKind, SkillDiff
-from schemas.events import Contrast
+from schemas import Contrast, PolicySkill, Position, RefusalReason, SkillChange, SkillChangeKind, SkillDiff
 from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
 
 # The least (taken + 1) / (expected + 1) of each tier, as fractions; below the first the line is silent.

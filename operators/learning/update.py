@@ -33,19 +33,8 @@ from operators.learning.statements import expired_statements, updated_session
 from operators.learning.tiers import tier_of
 from operators.stated import live_statements
 from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION
-from schemas.base import Event, Position
-from schemas.diffs import (
-    CountDelta,
-    HabitAdded,
-    PolicySkill,
-    RefusalReason,
-    RefusedProposal,
-    SkillChange,
-    SkillChangeKind,
-    SkillDiff,
-)
-from schemas.events import Contrast, Interaction
-from schemas.items import Fact, ItemFacts
+from schemas import Contrast, CountDelta, Event, Fact, HabitAdded, Interaction, ItemFacts, Position
+from schemas.diffs import PolicySkill, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind, SkillDiff
 from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
 
 Verdicts = Mapping[str, tuple[int, int]]

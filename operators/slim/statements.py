@@ -12,18 +12,8 @@ from operators.learning.fold import clip
 from operators.learning.tiers import tier_of
 from operators.prompts import visible
 from operators.stated import avoided_ids, is_doubtful, lasting_statements
-from schemas import (
-    Attribute,
-    AttributeKind,
-    AttributeSource,
-    PolicySkill,
-    Scope,
-    SessionLine,
-    SlimLine,
-    Stance,
-    Statement,
-    Tier,
-)
+from schemas import Attribute, AttributeKind, AttributeSource, PolicySkill, SessionLine, SlimLine, Tier
+from schemas.statements import Scope, Stance, Statement
 
 MAX_LIKE_CHARS = 40
 MAX_AVOIDS = 3

@@ -5,7 +5,7 @@ when the answer arrives: a read-modify-write never spans a model call (invariant
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -25,7 +25,7 @@ from operators.learning.update import resolve_choice, resolve_visit
 from operators.options import EvolveMode
 from operators.seals import seal_diff, seal_record
 from operators.slim.rules import select, slim, text_changed
-from schemas import Correction, Event, ItemFacts, Memory, Position, Receipt, SkillCommand, SlimSkill
+from schemas import Correction, ItemFacts, Memory, Position, Receipt, SkillCommand, SlimSkill
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Abstention, Contrast, Feedback, Interaction
 
@@ -85,59 +85,6 @@ class EvolveEffects:
         return None if self.version is None else self.version.diff
 
 
-@dataclass(frozen=True, kw_only=True)
-class VersionBuilder:
-    """Build, seal and compare versions of skills.
-
-    `slim_tokens` is the slim skill's budget, None for no slim skill. `chain_key` is the secret of all seals, empty for
-    seals without a secret, None for no seals.
-    """
-
-    slim_tokens: int | None = None
-    chain_key: bytes | None = None
-    gate: OutputGate = field(kw_only=True)
-
-    def evolved(self, outcome: EvolveOutcome, state: EvolveState, diff: SkillDiff) -> EvolveEffects:
-        """Return the effects of an event with its diff."""
-        version = self.version(state, diff)
-        return EvolveEffects(outcome, version.skill, version)
-
-    def version(self, state: EvolveState, diff: SkillDiff, *, always: bool = False) -> SkillVersion:
-        """Return the version after a diff, sealed, with a changed slim skill."""
-        skill = state.skill
-        evolved = merge(skill, diff)
-        if self.slim_tokens is not None:
-            lines = select(evolved, self.slim_tokens, state.shares, gate=self.gate)
-            if lines != skill.slim_lines:
-                diff = diff.model_copy(update={"slim_lines": lines})
-                evolved = evolved.model_copy(update={"slim_lines": lines})
-        if self.chain_key is not None:
-            diff = seal_diff(diff, skill.chain, self.chain_key)
-        # The merge of the whole diff, without merging twice.
-        evolved = evolved.model_copy(update={"last_diff": diff, "chain": diff.chain})
-        is_news = always or diff.slim_lines is not None
-        # Statements or a session may change the text, though the same lines are selected.
-        if not is_news and self.slim_tokens is not None:
-            parts = skill.stated or evolved.stated or skill.sessions or evolved.sessions
-            is_news = bool(parts) and text_changed(skill, evolved, self.slim_tokens, self.gate)
-        return SkillVersion(evolved, diff, self.slim(evolved) if is_news else None)
-
-    def unsent(self, state: EvolveState, diff_version: int, slim_version: int, slim_text: str | None) -> SkillVersion:
-        """Return the parts that a crashed worker may have missed."""
-        skill = state.skill
-        now = self.slim(skill)
-        is_as_before = now is not None and now.text == slim_text and now.session_until is None
-        is_sent = slim_version >= skill.version or is_as_before
-        return SkillVersion(skill, None if diff_version >= skill.version else skill.last_diff, None if is_sent else now)
-
-    def slim(self, skill: PolicySkill) -> SlimSkill | None:
-        """Return the injected skill; None if slim skills are off."""
-        if self.slim_tokens is None:
-            return None
-        short = slim(skill, self.slim_tokens, gate=self.gate)
-        return short if self.chain_key is None else seal_record(short, self.chain_key)
-
-
 @dataclass(frozen=True)
 class PreparedChoice:
     """A filtered choice; without an `outcome`, it needs a reasoner."""
@@ -150,40 +97,43 @@ class PreparedChoice:
 Reason = Callable[[Contrast, PolicySkill], Awaitable[Proposal]]
 
 
-def _moments(event: Event, source: Position | None) -> tuple[datetime, ...]:
+_UserEvent = Contrast | Interaction | Feedback | Correction | Abstention | SkillCommand
+
+
+def _moments(event: _UserEvent, source: Position | None) -> tuple[datetime, ...]:
     return (event.occurred_at,) if source is None else (event.occurred_at, source.moment)
 
 
-def _is_erased(event: Correction | Abstention | SkillCommand, state: EvolveState, source: Position | None) -> bool:
+def _is_erased(event: _UserEvent, state: EvolveState, source: Position | None) -> bool:
     return state.receipt is not None and state.receipt.covers(event.domain, *_moments(event, source))
 
 
-def _without_erased(
-    item: ItemFacts,
-    event: Contrast | Interaction | Feedback | Correction | Abstention,
-    state: EvolveState,
-    source: Position | None,
-) -> ItemFacts | None:
-    return without_erased_facts(item, event.user_id, event.domain, state.receipt, *_moments(event, source))
-
-
 def _known_items(
-    items: Iterable[ItemFacts], event: Contrast | Correction | Abstention, state: EvolveState, source: Position | None
+    items: Iterable[ItemFacts], event: _UserEvent, state: EvolveState, source: Position | None
 ) -> tuple[ItemFacts, ...]:
+    # Without erased facts, and without items that an erasure covers.
     if state.receipt is None:
         return tuple(items)
-    return tuple(known for item in items if (known := _without_erased(item, event, state, source)) is not None)
+    user, moments = (event.user_id, event.domain, state.receipt), _moments(event, source)
+    found = (without_erased_facts(item, *user, *moments) for item in items)
+    return tuple(item for item in found if item is not None)
 
 
 @dataclass(frozen=True)
-class EvolveStep(VersionBuilder):
-    """Apply events to skills.
+class EvolveStep:
+    """Apply events to skills; build, seal and compare versions.
 
     A skill stops learning after `warmup_rounds` choices, if set. Without a `graph`, choices are not remembered.
+    `slim_tokens` is the slim skill's budget, None for no slim skill. `chain_key` is the secret of all seals, empty for
+    seals without a secret, None for no seals.
     """
 
     limits: MergeLimits = DEFAULT_LIMITS
-    privacy: Privacy = field(kw_only=True)
+    _: KW_ONLY
+    privacy: Privacy
+    gate: OutputGate
+    slim_tokens: int | None = None
+    chain_key: bytes | None = None
     warmup_rounds: int | None = None
     graph: GraphLimits | None = None
     mode: EvolveMode = EvolveMode.COUNTS
@@ -197,9 +147,9 @@ class EvolveStep(VersionBuilder):
         Later steps trust this filter and apply none of their own.
         """
         chosen, _ = self.privacy.item(contrast.chosen, contrast.domain)
-        known = chosen if state.receipt is None else _without_erased(chosen, contrast, state, source)
-        if known is None:
+        if not (left := _known_items((chosen,), contrast, state, source)):
             return PreparedChoice(None, EvolveOutcome.FORGOTTEN)
+        known = left[0]
         facets = self.privacy.facets(contrast.facets, contrast.domain)
         if known is not contrast.chosen or len(facets) < len(contrast.facets):
             contrast = contrast.model_copy(update={"chosen": known, "facets": facets})
@@ -241,7 +191,7 @@ class EvolveStep(VersionBuilder):
     ) -> EvolveEffects:
         """Apply an item taken without a list."""
         skill = state.skill
-        if (known := _without_erased(item, visit, state, source)) is None:
+        if not (left := _known_items((item,), visit, state, source)):
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         # A skill before its first choice will start with the profile that has this visit.
         if not skill.version or self.mode is not EvolveMode.COUNTS:
@@ -251,7 +201,7 @@ class EvolveStep(VersionBuilder):
             return EvolveEffects(EvolveOutcome.REPEATED, skill)
         if self.has_stopped(skill):
             return EvolveEffects(EvolveOutcome.FROZEN, skill)
-        diff = resolve_visit(skill, visit, known, source, state.usual, self.limits)
+        diff = resolve_visit(skill, visit, left[0], source, state.usual, self.limits)
         return self.evolved(EvolveOutcome.COUNTED, state, diff)
 
     def apply_signal(
@@ -259,14 +209,16 @@ class EvolveStep(VersionBuilder):
     ) -> EvolveEffects:
         """Apply a signal on an item; a skill may begin with it."""
         skill = state.skill
-        if (known := _without_erased(item, feedback, state, source)) is None:
+        if not (left := _known_items((item,), feedback, state, source)):
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         if (outcome := self.fence(skill, feedback, source)) is not None:
             return EvolveEffects(outcome, skill)
         weight = self.signals.weight_of(feedback)
         if weight is None:
             return EvolveEffects(EvolveOutcome.UNKNOWN_SIGNAL, skill)
-        diff = resolve_feedback(skill, feedback, known, weight, source, state.usual, self.limits, privacy=self.privacy)
+        diff = resolve_feedback(
+            skill, feedback, left[0], weight, source, state.usual, self.limits, privacy=self.privacy
+        )
         return self.evolved(EvolveOutcome.FEEDBACK, state, diff)
 
     def correct(
@@ -329,6 +281,46 @@ class EvolveStep(VersionBuilder):
         command = restorable(command, state.skill, state.receipt)
         diff = resolve_command(state.skill, command, source, self.limits, privacy=self.privacy, gate=self.gate)
         return self.evolved(EvolveOutcome.COMMANDED, state, diff)
+
+    def evolved(self, outcome: EvolveOutcome, state: EvolveState, diff: SkillDiff) -> EvolveEffects:
+        """Return the effects of an event with its diff."""
+        version = self.version(state, diff)
+        return EvolveEffects(outcome, version.skill, version)
+
+    def version(self, state: EvolveState, diff: SkillDiff, *, always: bool = False) -> SkillVersion:
+        """Return the version after a diff, sealed, with a changed slim skill."""
+        skill = state.skill
+        evolved = merge(skill, diff)
+        if self.slim_tokens is not None:
+            lines = select(evolved, self.slim_tokens, state.shares, gate=self.gate)
+            if lines != skill.slim_lines:
+                diff = diff.model_copy(update={"slim_lines": lines})
+                evolved = evolved.model_copy(update={"slim_lines": lines})
+        if self.chain_key is not None:
+            diff = seal_diff(diff, skill.chain, self.chain_key)
+        # The merge of the whole diff, without merging twice.
+        evolved = evolved.model_copy(update={"last_diff": diff, "chain": diff.chain})
+        is_news = always or diff.slim_lines is not None
+        # Statements or a session may change the text, though the same lines are selected.
+        if not is_news and self.slim_tokens is not None:
+            parts = skill.stated or evolved.stated or skill.sessions or evolved.sessions
+            is_news = bool(parts) and text_changed(skill, evolved, self.slim_tokens, self.gate)
+        return SkillVersion(evolved, diff, self.slim(evolved) if is_news else None)
+
+    def unsent(self, state: EvolveState, diff_version: int, slim_version: int, slim_text: str | None) -> SkillVersion:
+        """Return the parts that a crashed worker may have missed."""
+        skill = state.skill
+        now = self.slim(skill)
+        is_as_before = now is not None and now.text == slim_text and now.session_until is None
+        is_sent = slim_version >= skill.version or is_as_before
+        return SkillVersion(skill, None if diff_version >= skill.version else skill.last_diff, None if is_sent else now)
+
+    def slim(self, skill: PolicySkill) -> SlimSkill | None:
+        """Return the injected skill; None if slim skills are off."""
+        if self.slim_tokens is None:
+            return None
+        short = slim(skill, self.slim_tokens, gate=self.gate)
+        return short if self.chain_key is None else seal_record(short, self.chain_key)
 
 
 async def learn(

@@ -33,24 +33,9 @@ from operators.language.privacy import Privacy
 from operators.language.words import plain_words
 from operators.seals import seal_diff
 from operators.stated import statement_id
+from schemas import MAX_FINDINGS, MAX_PENDING, Card, CardChange, Fact, ForgetRequest, OptOut, Receipt, line_digest
 from schemas.base import Position, Provenance, moment_of
-from schemas.cards import (
-    MAX_FINDINGS,
-    MAX_PENDING,
-    Card,
-    CardChange,
-    CardChangeKind,
-    CardCommand,
-    CardDiff,
-    Chunk,
-    ChunkEffects,
-    PendingConversations,
-    Strength,
-)
-from schemas.codec import line_digest
-from schemas.commands import ForgetRequest, Receipt
-from schemas.items import Fact
-from schemas.state import OptOut
+from schemas.cards import CardChangeKind, CardCommand, CardDiff, Chunk, ChunkEffects, PendingConversations, Strength
 from schemas.statements import Speaker, Utterance
 
 ERASING_KINDS = (CardChangeKind.FORGOTTEN, CardChangeKind.REMOVED)
