@@ -5,10 +5,9 @@ person's.
 """
 
 from collections import Counter
-from collections.abc import Callable
 from copy import copy
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from operators.attributes import fact_ids
 from operators.learning.prior import statinit
@@ -39,16 +38,6 @@ class AttributeUsers(NamedTuple):
     users: int
 
 
-class FactCounts(NamedTuple):
-    """How often a fact was taken, and by how many users."""
-
-    times: int
-    users: int
-
-
-CountT = TypeVar("CountT")
-
-
 class Population:
     """Counts over the users of one domain, added in any order.
 
@@ -60,71 +49,71 @@ class Population:
         self.domain = domain
         self.users = 0
         self._tracked = tracked
-        self._held: dict[str, AttributeUsers] = {}
-        self._takes: dict[str, FactCounts] = {}
+        self._spelled: dict[str, Attribute] = {}
+        self._holders: Counter[str] = Counter()
+        # By fact, how often it was taken, and by how many users.
+        self._times: Counter[str] = Counter()
+        self._takers: Counter[str] = Counter()
         self._visits = 0
-        self._met: dict[str, int] = {}
+        self._item_takers: Counter[str] = Counter()
 
-    def add(self, profile: Profile) -> None:
+    def add(self, profile: Profile, sign: int = 1) -> None:
         """Count one more user, once; skip a user without interactions."""
-        if profile.interactions:
-            self._count(profile, 1)
-            self._held = self._trimmed(self._held, lambda held: held.users)
-            self._takes = self._trimmed(self._takes, lambda takes: takes.times)
-
-    def _count(self, profile: Profile, sign: int) -> None:
+        if not profile.interactions:
+            return
         self.users += sign
         for attribute in statinit(profile):
             if attribute.tier >= Tier.MEDIUM:
-                held = self._held.get(attribute.attribute_id, AttributeUsers(attribute, 0))
+                name = attribute.attribute_id
                 # One attribute may be spelled in several ways; the order of users must not decide.
-                spelled = min(held.attribute, attribute, key=lambda each: each.value)
-                self._held[attribute.attribute_id] = AttributeUsers(spelled, held.users + sign)
+                self._spelled[name] = min(self._spelled.get(name, attribute), attribute, key=lambda each: each.value)
+                self._holders[name] += sign
         # The facts of at most 15 items, so that no user counts for much of the whole.
         self._visits += sign * len(profile.recent)
         for name, times in Counter(name for facts in profile.recent for name in fact_ids(facts)).items():
-            known = self._takes.get(name, FactCounts(0, 0))
-            self._takes[name] = FactCounts(known.times + sign * times, known.users + sign)
+            self._times[name] += sign * times
+            self._takers[name] += sign
+        self._trim(self._holders, self._spelled)
+        self._trim(self._times, self._takers)
 
-    def usual(self, floor: int) -> dict[str, float]:
-        """Return the common facts' shares of recently taken items."""
-        common = [(name, takes.times) for name, takes in self._takes.items() if takes.users >= floor]
-        common.sort(key=lambda pair: (-pair[1], pair[0]))
-        return {name: _share(times, self._visits) for name, times in common[:MAX_USUAL]}
-
-    def add_memory(self, memory: Memory) -> None:
+    def add_memory(self, memory: Memory, sign: int = 1) -> None:
         """Count the latest items of one more user of the domain, once."""
-        self._count_items(memory, 1)
-        self._met = self._trimmed(self._met, lambda users: users)
-
-    def _count_items(self, memory: Memory, sign: int) -> None:
         for item_id in {taken.item_id for taken in memory.taken}:
-            self._met[item_id] = self._met.get(item_id, 0) + sign
+            self._item_takers[item_id] += sign
+        self._trim(self._item_takers)
 
     def without(self, profile: Profile, memory: Memory) -> "Population":
         """Return the counts without one user; exact until `tracked` is exceeded."""
-        others = copy(self)
-        others._held, others._takes, others._met = dict(self._held), dict(self._takes), dict(self._met)
-        others._count(profile, -1)
-        others._count_items(memory, -1)
+        others = Population(self.domain)
+        vars(others).update({name: copy(value) for name, value in vars(self).items()})
+        others.add(profile, -1)
+        others.add_memory(memory, -1)
         return others
+
+    def usual(self, floor: int) -> dict[str, float]:
+        """Return the common facts' shares of recently taken items."""
+        common = [(name, times) for name, times in self._times.items() if self._takers[name] >= floor]
+        common.sort(key=lambda pair: (-pair[1], pair[0]))
+        return {name: _share(times, self._visits) for name, times in common[:MAX_USUAL]}
 
     def popular(self, floor: int) -> dict[str, int]:
         """Return recent takers per item, most first, from `floor` users on."""
-        most = sorted(self._met.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_POPULAR]
+        most = sorted(self._item_takers.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_POPULAR]
         return {item_id: users for item_id, users in most if users >= floor}
 
     def common_attributes(self, floor: int) -> list[AttributeUsers]:
         """Return attributes of at least `floor` users, the commonest first."""
-        found = (held for held in self._held.values() if held.users >= floor)
+        found = (AttributeUsers(self._spelled[name], users) for name, users in self._holders.items() if users >= floor)
         return sorted(found, key=lambda held: (-held.users, held.attribute.attribute_id))
 
-    def _trimmed(self, counts: dict[str, CountT], size: Callable[[CountT], int]) -> dict[str, CountT]:
+    def _trim(self, counts: Counter[str], *others: dict[str, Any]) -> None:
         if len(counts) <= self._tracked:
-            return counts
-        most = sorted(counts.items(), key=lambda pair: (-size(pair[1]), pair[0]))
+            return
         # A quarter is freed at once: sorting at every user would cost too much.
-        return dict(most[: max(1, self._tracked * 3 // 4)])
+        least = sorted(counts, key=lambda name: (-counts[name], name))[max(1, self._tracked * 3 // 4) :]
+        for held in (counts, *others):
+            for name in least:
+                del held[name]
 
 
 def global_skill(population: Population, event_id: str, occurred_at: datetime, floor: int = MIN_USERS) -> GlobalSkill:

@@ -79,7 +79,8 @@ def eviction_order(
         if not line.pinned and line.source is not AttributeSource.STATED
     ]
     evictable.sort()
-    return (lines[each[-1]] for each in evictable)
+    for each in evictable:
+        yield lines[each[-1]]
 
 
 def evict_to_fit(

@@ -40,6 +40,7 @@ from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
 Verdicts = Mapping[str, tuple[int, int]]
 Habits = Mapping[str, HabitAdded] | None
 Drift = Mapping[str, int]
+Names = Collection[str]
 _HIGH, _STATED = Tier.HIGH, AttributeSource.STATED
 
 
@@ -77,14 +78,8 @@ def resolve_choice(
     if skill.beliefs:
         said_before = live_statements(skill, contrast.occurred_at, contrast.session_id)
         beliefs = update_beliefs(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen))
-    return next_diff(
-        skill,
+    return found.diff(
         contrast,
-        count_delta=found.tally,
-        changes=tuple(found.changes),
-        shifted=found.has_shifted,
-        refused=found.refused,
-        evidence=found.evidence,
         stated=expired_statements(skill, contrast, source, taken) if skill.stated else (),
         beliefs=beliefs,
         session=updated_session(skill, contrast, source, limits.session, taken, shown) if contrast.session_id else None,
@@ -169,7 +164,7 @@ class EvidenceUpdate:
         if aged:  # only age can move a line that the list does not offer
             by_age = SkillChangeKind.OVERTAKEN if self.has_shifted else SkillChangeKind.FADED
         supported = taken.union(name for name, (more, _) in verdicts.items() if more > 0)
-        self._recount(before, supported, over, shown.shares, by_age)
+        self._recount(supported, over, shown.shares, by_age)
         met = self.skill.contrasts + max([line.support for line in before], default=0)
         unknown: dict[str, Fact] = {}
         for name, fact in zip(fact_ids(facts), facts, strict=True):
@@ -185,7 +180,7 @@ class EvidenceUpdate:
             new = [*come, *new]
         self._make_room(before, new)
 
-    def _evict_unconfirmed(self, lines: Sequence[Attribute], taken: Collection[str], now: int) -> Sequence[Attribute]:
+    def _evict_unconfirmed(self, lines: Sequence[Attribute], taken: Names, now: int) -> Sequence[Attribute]:
         # Evict global lines once enough choices have not confirmed them (paper 2.3).
         if now < self.limits.global_patience:
             return lines
@@ -197,15 +192,9 @@ class EvidenceUpdate:
                 kept.append(line)
         return kept
 
-    def _recount(
-        self,
-        lines: Sequence[Attribute],
-        supported: Collection[str],
-        over: Collection[str],
-        offered: Collection[str],
-        by_age: SkillChangeKind,
-    ) -> None:
-        counts, taken_now = counts_after(lines, self.tally), self.taken
+    def _recount(self, supported: Names, over: Names, offered: Names, by_age: SkillChangeKind) -> None:
+        lines, taken_now = self.skill.attributes, self.taken
+        counts = counts_after(lines, self.tally)
         for line in lines:
             name = line.attribute_id
             if name not in counts:
@@ -254,29 +243,23 @@ class EvidenceUpdate:
 
     def _make_room(self, lines: Sequence[Attribute], new: Sequence[Attribute]) -> None:
         # A discovery enters only if a weaker line can leave for it.
-        room = self.limits.attributes
-        is_new = {line.attribute_id for line in new}
-        after = [*lines, *new]
-        gone: set[str] = set()
-        if len(after) > room or not self._fits(after, gone):
-            going = eviction_order(after, self.taken, self.confirmed, self.usual)
-            while len(after) - len(gone) > room or not self._fits(after, gone):
-                line = next(going, None)
-                if line is None:
-                    break
-                gone.add(line.attribute_id)
-                if line.attribute_id not in is_new:
-                    self._evict(line)
+        left = [*lines, *new]
+        going = eviction_order(tuple(left), self.taken, self.confirmed, self.usual)
+        full: set[str] = set()
+        while len(left) > self.limits.attributes or not fits_document(left, self.limits.characters, self.tiers):
+            if (gone := next(going, None)) is None:
+                break
+            left = [line for line in left if line is not gone]
+            if any(gone is line for line in new):
+                full.add(gone.attribute_id)
+            else:
+                self._evict(gone)
         for line in new:
-            if line.attribute_id in gone:
+            if line.attribute_id in full:
                 self.refused.append(refused_change(line.attribute_id, SkillChangeKind.DISCOVERED, RefusalReason.FULL))
             else:
                 reason = describe_counts(line.taken, line.expected)
                 self.changes.append(SkillChange.new(line, SkillChangeKind.DISCOVERED, reason=reason))
-
-    def _fits(self, lines: Sequence[Attribute], gone: Collection[str]) -> bool:
-        left = [line for line in lines if line.attribute_id not in gone] if gone else lines
-        return fits_document(left, self.limits.characters, self.tiers)
 
     def _evict(self, line: Attribute, reason: str = "") -> None:
         self.changes = [change for change in self.changes if change.attribute_id != line.attribute_id]

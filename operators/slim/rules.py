@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
@@ -10,15 +9,7 @@ from typing import NamedTuple
 from operators.habit_directions import DIRECTION_ORDER
 from operators.language.output_policy import OutputGate
 from operators.learning.evidence import strength
-from operators.slim.statements import (
-    MAX_NOW,
-    as_slim_lines,
-    phrase,
-    session_phrases,
-    stated_avoidances,
-    stated_likes,
-    temporary_phrases,
-)
+from operators.slim.statements import phrase, stated_avoidances, stated_likes, temporary_words, typed_line
 from operators.stated import avoided_ids, lasting_statements
 from operators.tokens import count_tokens
 from schemas import Attribute, AttributeKind, AttributeSource, PolicySkill, Scope, SlimLine, SlimSkill, Tier
@@ -79,7 +70,7 @@ def select(skill: PolicySkill, budget: int = 30, population: Shares = None, *, g
     leave the skill any more.
     """
     likes, styles = phrases(skill, population, gate=gate)
-    avoids = stated_avoidances(skill, gate) if skill.stated else ()
+    avoids = tuple(stated_avoidances(skill, gate)) if skill.stated else ()
 
     def conviction(like: str) -> float:
         line = likes[like]
@@ -166,13 +157,21 @@ def build_slim(
     skill: PolicySkill, likes: Mapping[str, Attribute], styles: Mapping[str, Attribute], budget: int, gate: OutputGate
 ) -> SlimSkill:
     """Build the slim skill from phrases that fit the budget."""
-    avoids = stated_avoidances(skill, gate) if skill.stated else ()
-    line = _fit_budget(tuple(likes), _joint_styles(styles), budget, avoids)
-    within, session_id, until = _with_session_words(skill, likes, styles, line, budget, gate)
+    avoids = stated_avoidances(skill, gate) if skill.stated else {}
+    line = _fit_budget(tuple(likes), _joint_styles(styles), budget, tuple(avoids))
+    words, session_id, until = temporary_words(skill, line.likes, gate)
+    within = line
+    if words:
+        passing = (each for each in skill.stated if each.scope is not Scope.ALWAYS)
+        silent = avoided_ids(each for each in passing if each.session_id in (None, session_id))
+        left = [like for like, of in likes.items() if of.attribute_id not in silent]
+        kept = {style: of for style, of in styles.items() if of.attribute_id not in silent}
+        within = _fit_budget(tuple(left), _joint_styles(kept), budget, line.avoids, tuple(words))
 
     def typed_lines(of: _SlimText) -> tuple[SlimLine, ...]:
-        lines = [*(likes[like] for like in of.likes), *(styles[style] for style in of.styles)]
-        return as_slim_lines(skill, lines, [*(f"no {each}" for each in of.avoids), *of.now], gate)
+        lines = [*map(likes.__getitem__, of.likes), *map(styles.__getitem__, of.styles)]
+        stated = [*map(avoids.__getitem__, of.avoids), *map(words.__getitem__, of.now)]
+        return tuple(dict.fromkeys(map(typed_line, (*lines, *stated))))
 
     return SlimSkill(
         event_id=skill.event_id,
@@ -192,37 +191,6 @@ def build_slim(
         session_lines=typed_lines(within) if within.now else (),
         tokens=line.tokens,
     )
-
-
-def _with_session_words(
-    skill: PolicySkill,
-    likes: Mapping[str, Attribute],
-    styles: Mapping[str, Attribute],
-    line: "_SlimText",
-    budget: int,
-    gate: OutputGate,
-) -> tuple["_SlimText", str | None, datetime | None]:
-    """Add the words for now to the line, else the newest session's.
-
-    Returns the line, the session for which it holds (None: for every host), and the moment at which it ends.
-    """
-    session = skill.sessions[-1] if skill.sessions else None
-    words = temporary_phrases(skill, Scope.NOW, None, gate)
-    ends = [until for until in words.values() if until is not None]
-    if ends:
-        now, session_id, until = tuple(words), None, min(ends)
-    elif session is not None:
-        stated = temporary_phrases(skill, Scope.SESSION, session.session_id, gate)
-        added = session_phrases(skill, line.likes, gate)
-        now = tuple(dict.fromkeys((*stated, *added)))[:MAX_NOW]
-        session_id, until = session.session_id, session.until
-    else:
-        return line, None, None
-    of_now = (each for each in skill.stated if each.scope is not Scope.ALWAYS)
-    silent = avoided_ids(each for each in of_now if each.session_id in (None, session_id))
-    left = [like for like, of in likes.items() if of.attribute_id not in silent]
-    kept = {style: of for style, of in styles.items() if of.attribute_id not in silent}
-    return _fit_budget(tuple(left), _joint_styles(kept), budget, line.avoids, now), session_id, until
 
 
 def _joint_styles(styles: Mapping[str, Attribute]) -> tuple[str, ...]:

@@ -1,9 +1,11 @@
 """Statements and session lines in a slim skill, beside likes and style."""
 
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
+from typing import TypeVar
 
 from operators.attributes import MAX_ID_CHARS
 from operators.language.output_policy import OutputGate
@@ -15,6 +17,8 @@ from operators.stated import avoided_ids, is_doubtful, lasting_statements
 from schemas import Attribute, AttributeKind, AttributeSource, PolicySkill, SessionLine, SlimLine, Tier
 from schemas.statements import Scope, Stance, Statement
 
+SlimFact = Statement | SessionLine
+FactT = TypeVar("FactT", Statement, SessionLine, SlimFact)
 MAX_LIKE_CHARS = 40
 MAX_AVOIDS = 3
 MAX_NOW = 2
@@ -59,78 +63,68 @@ def stated_likes(skill: PolicySkill) -> list[Attribute]:
     return [_as_line(each, Tier.HIGH, skill.contrasts) for each in likes]
 
 
-def stated_avoidances(skill: PolicySkill, gate: OutputGate) -> tuple[str, ...]:
-    """Return the person's lasting avoidances as phrases, the newest first."""
-    avoided = (each for each in _lasting_facts(skill)[::-1] if each.stance is Stance.AVOIDS)
-    lines = [_as_line(each, Tier.HIGH, skill.contrasts) for each in avoided]
-    phrases = (phrase(line.dimension, line.value) for line in gate.allowed_lines(lines))
-    return tuple(dict.fromkeys(each for each in phrases if each))[:MAX_AVOIDS]
+def stated_avoidances(skill: PolicySkill, gate: OutputGate) -> dict[str, Statement]:
+    """Return the person's lasting avoidances by phrase, the newest first."""
+    avoided = (each for each in reversed(_lasting_facts(skill)) if each.stance is Stance.AVOIDS)
+    found: dict[str, Statement] = {}
+    for each in allowed(avoided, gate):
+        found.setdefault(phrase(each.dimension, each.value), each)
+    return _first(found, MAX_AVOIDS)
 
 
-def temporary_phrases(
-    skill: PolicySkill, scope: Scope, session_id: str | None, gate: OutputGate
-) -> dict[str, datetime | None]:
-    """Return the statements of a scope as phrases, with their ends.
+def temporary_words(
+    skill: PolicySkill, likes: Collection[str], gate: OutputGate
+) -> tuple[dict[str, SlimFact], str | None, datetime | None]:
+    """Return the words for now, else the newest session's; their session and their end.
 
-    There is no clock here: a reader compares the end with its own.
+    Without a session they hold for every host. There is no clock here: a reader compares the end with its own.
     """
-    held = [
-        each
-        for each in reversed(skill.stated)
-        if each.scope is scope and each.session_id == session_id and each.item_id is None
-    ]
-    facts = [_as_line(each, Tier.HIGH, skill.contrasts) for each in held if each.bound is None]
-    let_out = {line.attribute_id for line in gate.allowed_lines(facts)}
-    words: dict[str, datetime | None] = {}
-    for each in held:
-        # A bound's words are ours; all others are the person's or an item's.
-        is_allowed = each.bound is not None or each.attribute_id in let_out
-        if is_allowed and (text := phrase(each.dimension, each.value)):
-            words.setdefault(f"no {text}" if each.stance is Stance.AVOIDS else text, each.until)
-    return dict(list(words.items())[:MAX_NOW])
-
-
-def session_phrases(skill: PolicySkill, known: Collection[str], gate: OutputGate) -> tuple[str, ...]:
-    """Return the newest session's additional phrases, strongest first."""
+    words = _first(_stated_words(skill, Scope.NOW, None, gate), MAX_NOW)
+    if ends := [each.until for each in words.values() if each.until is not None]:
+        return dict(words), None, min(ends)
     if not skill.sessions:
-        return ()
+        return {}, None, None
+    session = skill.sessions[-1]
     # A choice in the session does not overrule a statement, nor one that the budget leaves out of the line.
-    avoids = avoided_ids(each for each in skill.stated if each.session_id in (None, skill.sessions[-1].session_id))
-    wanted = [line for line in skill.sessions[-1].lines if line.attribute_id not in avoids]
+    avoids = avoided_ids(each for each in skill.stated if each.session_id in (None, session.session_id))
+    wanted = [line for line in session.lines if line.attribute_id not in avoids]
     clear = [line for line in wanted if log_ratio(line.taken, line.expected) >= _SESSION_STRENGTH]
     clear.sort(key=lambda line: (-log_ratio(line.taken, line.expected), line.attribute_id))
-    lines = [_as_line(line, Tier.MEDIUM, skill.contrasts) for line in clear]
-    phrases = (phrase(line.dimension, line.value) for line in gate.allowed_lines(lines))
-    return tuple(dict.fromkeys(each for each in phrases if each and each not in known))[:MAX_NOW]
+    found: dict[str, SlimFact] = {**_stated_words(skill, Scope.SESSION, session.session_id, gate)}
+    for line in allowed(clear, gate):
+        if (text := phrase(line.dimension, line.value)) not in likes:
+            found.setdefault(text, line)
+    return _first(found, MAX_NOW), session.session_id, session.until
 
 
-def as_slim_lines(
-    skill: PolicySkill, lines: Iterable[Attribute], phrases: Sequence[str], gate: OutputGate
-) -> tuple[SlimLine, ...]:
-    """Return a text's lines with dimension and stance.
-
-    A rejected statement may have the same words as an allowed one, so each passes the gate here again.
-    """
-    session = skill.sessions[-1].lines if skill.sessions else ()
-    facts: list[tuple[Statement | SessionLine, bool, bool]] = [
-        *((s, s.stance is Stance.AVOIDS, s.bound is not None) for s in reversed(skill.stated) if s.item_id is None),
-        *((line, False, False) for line in session),
-    ]
-    known: dict[str, SlimLine] = {}
-    for fact, is_avoided, is_bound in facts:
-        words = phrase(fact.dimension, fact.value)
-        name = f"no {words}" if is_avoided else words
-        # A bound's words are ours.
-        if name in phrases and (is_bound or gate.rejection(fact.dimension, fact.value) is None):
-            known.setdefault(name, _typed_line(fact.dimension, fact.value, is_avoided))
-    of_skill = [_typed_line(line.dimension, line.value) for line in lines]
-    return tuple(dict.fromkeys([*of_skill, *(known[each] for each in phrases if each in known)]))
+def _stated_words(skill: PolicySkill, scope: Scope, session_id: str | None, gate: OutputGate) -> dict[str, Statement]:
+    held = (each for each in reversed(skill.stated) if (each.scope, each.session_id) == (scope, session_id))
+    words: dict[str, Statement] = {}
+    for each in allowed((each for each in held if each.item_id is None), gate):
+        text = phrase(each.dimension, each.value)
+        words.setdefault(f"no {text}" if each.stance is Stance.AVOIDS else text, each)
+    return words
 
 
-def _typed_line(dimension: str, value: str, is_avoided: bool = False) -> SlimLine:
+def allowed(facts: Iterable[FactT], gate: OutputGate) -> Iterator[FactT]:
+    """Yield the facts that have words and that the gate allows."""
+    for each in facts:
+        # A bound's words are ours; all others are the person's or an item's.
+        is_ours = isinstance(each, Statement) and each.bound is not None
+        if (is_ours or gate.rejection(each.dimension, each.value) is None) and phrase(each.dimension, each.value):
+            yield each
+
+
+def _first(found: dict[str, FactT], most: int) -> dict[str, FactT]:
+    return dict(islice(found.items(), most))
+
+
+def typed_line(fact: Attribute | SlimFact) -> SlimLine:
+    """Return a fact with dimension and stance, for code."""
     # As safe to quote as the text: `phrase` of a value alone keeps only its harmless signs.
-    name = phrase("", dimension).replace(" ", "_")
-    return SlimLine(dimension=name, value=phrase("", value), stance="avoids" if is_avoided else "prefers")
+    name = phrase("", fact.dimension).replace(" ", "_")
+    is_avoided = isinstance(fact, Statement) and fact.stance is Stance.AVOIDS
+    return SlimLine(dimension=name, value=phrase("", fact.value), stance="avoids" if is_avoided else "prefers")
 
 
 def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ...], now: int) -> tuple[Attribute, ...]:
@@ -156,7 +150,7 @@ def _lasting_facts(skill: PolicySkill) -> list[Statement]:
     return [each for each in of_facts if not is_doubtful(skill, each)]
 
 
-def _as_line(fact: Statement | SessionLine, tier: Tier, now: int, counts: tuple[int, int] | None = None) -> Attribute:
+def _as_line(fact: SlimFact, tier: Tier, now: int, counts: tuple[int, int] | None = None) -> Attribute:
     is_criterion = fact.attribute_id.startswith(AttributeKind.CRITERION.value)
     taken, expected = counts or (counts_for_tier(tier), 0)
     return Attribute(

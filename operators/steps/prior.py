@@ -81,23 +81,6 @@ class SkillStart:
     from_template: bool = True
     privacy: Privacy = field(kw_only=True)
 
-    def seed(
-        self,
-        domain: str,
-        profile: Profile | None,
-        template: Sequence[Attribute] = (),
-        usual: Mapping[str, int] | None = None,
-    ) -> tuple[Attribute, ...]:
-        """Return the lines of the history, else of the template."""
-        lines: Sequence[Attribute]
-        if profile is not None and profile.interactions:
-            lines = statinit(profile, usual) if self.from_history else ()
-        else:
-            lines = template if self.from_template else ()
-        # Profiles and templates may be older than the privacy rules.
-        kept = tuple(a for a in lines if self.privacy.refuses(domain, a.dimension, a.value) is None)
-        return fit_seed(kept, self.limits)
-
     def skill(
         self,
         user_id: str,
@@ -107,9 +90,14 @@ class SkillStart:
         template: Sequence[Attribute] = (),
         usual: Mapping[str, int] | None = None,
     ) -> PolicySkill:
-        """Return the skill before the first choice: the seed."""
-        skill = initial_skill(user_id, domain, self.seed(domain, profile, template, usual), event)
-        if profile is None:
-            return skill
+        """Return the skill before the first choice, of history or template."""
+        lines: Sequence[Attribute]
+        if profile is not None and profile.interactions:
+            lines = statinit(profile, usual) if self.from_history else ()
+        else:
+            lines = template if self.from_template else ()
+        # Profiles and templates may be older than the privacy rules.
+        kept = [line for line in lines if self.privacy.refuses(domain, line.dimension, line.value) is None]
+        skill = initial_skill(user_id, domain, fit_seed(kept, self.limits), event)
         # Do not count visits again that are already in the seed.
-        return skill.model_copy(update={"applied": profile.applied})
+        return skill if profile is None else skill.model_copy(update={"applied": profile.applied})

@@ -3,6 +3,7 @@
 import logging
 import ssl
 import time
+from functools import lru_cache
 from typing import Any
 
 from aiokafka.partitioner import murmur2
@@ -27,6 +28,8 @@ REFUSALS = {
 logger = logging.getLogger("sager.kafka")
 
 
+# Pure Python hashes slowly, and the records of one user follow each other.
+@lru_cache(maxsize=16_384)
 def partition_of(user_id: str, partitions: int) -> int:
     """Return the partition of a user's events, by murmur2 (invariant 11).
 

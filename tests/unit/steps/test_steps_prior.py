@@ -99,5 +99,7 @@ class TestStart:
 
     def test_new_users_start_with_the_template(self) -> None:
         """A template may be older than what is private now."""
-        assert texts(SkillStart(privacy=PRIVACY).seed(DOMAIN, None, self.TEMPLATE)) == ["genre: drama"]
-        assert len(SkillStart(privacy=KEEP_ALL).seed(DOMAIN, None, self.TEMPLATE)) == 2
+        new_user = (USER, DOMAIN, a_rank_request(), None, self.TEMPLATE)
+
+        assert texts(SkillStart(privacy=PRIVACY).skill(*new_user).attributes) == ["genre: drama"]
+        assert len(SkillStart(privacy=KEEP_ALL).skill(*new_user).attributes) == 2
