@@ -23,8 +23,7 @@ MAX_JOINT = 6
 # The values that `U` may have.
 RATES = (0.002, 0.016, 0.064, 0.125, 0.22, 0.36, 0.56, 0.81, 0.97)
 # Log-weights in nats. At first, an item with one of three facts unknown is accepted with probability 1/3.
-_PRIOR = (-2.2, -1.2, -0.4, 0.0, -0.4, -1.2, -2.2, -3.4, -4.6)
-PRIOR: Beliefs = tuple(round(each * ONE) for each in _PRIOR)
+PRIOR: Beliefs = tuple(round(each * ONE) for each in (-2.2, -1.2, -0.4, 0.0, -0.4, -1.2, -2.2, -3.4, -4.6))
 # Never rule a rate out: a person may become less choosy.
 MIN_BELIEF = -16 * ONE
 # Below 1, because people leave most unknown facts: one beside known facts is riskier than its share suggests.

@@ -52,14 +52,9 @@ def resolve_command(
         kind = _CHANGE_OF.get(command.action, SkillChangeKind.REWORDED)
         answer = _CommandResult(refused=(refused_change("", kind, RefusalReason.PRIVATE, private),))
     else:
-        answer = _execute(skill, command, limits)
+        answer = _execute(skill, command, limits, gate)
     evidence = Evidence(event_id=command.event_id)
     changes, refused = list(answer.changes), list(answer.refused)
-    if command.action is Action.REWORD:
-        changes = [
-            change.model_copy(update={"discovered": change.discovered and drop_item_evidence(change.discovered, gate)})
-            for change in changes
-        ]
     if changes:
         # A pin or a removal can lengthen the document: `, pinned`, or likes that move up into the strategy.
         changes, full = evict_to_fit(skill, changes, evidence, skill.contrasts, limits)
@@ -116,7 +111,7 @@ def _is_statement(skill: PolicySkill, name: str | None) -> bool:
 
 
 def _execute(  # noqa: PLR0911 - one return per action
-    skill: PolicySkill, command: SkillCommand, limits: MergeLimits
+    skill: PolicySkill, command: SkillCommand, limits: MergeLimits, gate: OutputGate
 ) -> _CommandResult:
     match command.action:
         case Action.ADD if command.line is not None:
@@ -141,7 +136,7 @@ def _execute(  # noqa: PLR0911 - one return per action
         case Action.SET_TIER:
             return _set_tier(command, line)
         case _:
-            return _reword(skill, command, line)
+            return _reword(skill, command, line, gate)
 
 
 def _set_tier(command: SkillCommand, line: Attribute) -> _CommandResult:
@@ -152,11 +147,12 @@ def _set_tier(command: SkillCommand, line: Attribute) -> _CommandResult:
     return _CommandResult((_change(command, line, after=tier, counts=(counts_for_tier(tier, expected), expected)),))
 
 
-def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute) -> _CommandResult:
+def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute, gate: OutputGate) -> _CommandResult:
     # Other words make another line, which takes over the counts.
     value = command.value or line.value
     name = attribute_id(line.kind, line.dimension, value)
-    reworded = line.model_copy(update={"attribute_id": name, "value": value, "source": AttributeSource.STATED})
+    stated = {"attribute_id": name, "value": value, "source": AttributeSource.STATED}
+    reworded = drop_item_evidence(line.model_copy(update=stated), gate)
     if name == line.attribute_id:
         change = SkillChange.new(reworded, SkillChangeKind.REWORDED, before=line.tier, reason=command.reason)
         return _CommandResult((change,))

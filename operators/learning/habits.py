@@ -15,7 +15,6 @@ from typing import Final
 from operators.habit_directions import (
     BY_PREFIX,
     DIRECTION_OF,
-    DIRECTION_ORDER,
     DIRECTIONS,
     POSITION,
     REQUEST,
@@ -143,12 +142,6 @@ def _directions(axes: frozenset[str]) -> tuple[Direction, ...]:
     return tuple(direction for direction in DIRECTIONS if direction.axis in axes)
 
 
-def is_undecided(line_id: str, habits: Mapping[str, HabitCounts]) -> bool:
-    """True if too few choices have asked about the line."""
-    counts = habits.get(DIRECTION_OF[line_id].axis)
-    return counts is None or counts.asked < MIN_CHOICES * ONE
-
-
 def _tier(proof: float, before: Tier | None) -> Tier | None:
     if proof >= (FALL_NATS if before is Tier.HIGH else RISE_NATS):
         return Tier.HIGH
@@ -162,7 +155,8 @@ def _limited(found: dict[str, ProvenHabit], held: Mapping[str, Tier]) -> dict[st
     deciding = [sure for sure in found.values() if sure.direction.axis.startswith(BY_PREFIX)]
     for sure in sorted(deciding, key=standing, reverse=True)[1:]:
         del found[sure.direction.attribute_id]
-    ranked = sorted(found, key=lambda name: (name not in held, -found[name].proof, DIRECTION_ORDER[name]))
+    # Of equals, those that stand first among the directions.
+    ranked = sorted(found, key=lambda name: (name not in held, -found[name].proof))
     return {name: sure for name, sure in found.items() if name in ranked[:MAX_HABITS]}
 
 
@@ -247,8 +241,9 @@ def habit_changes(
     sure = proven_habits(habits, {name: line.tier for name, line in held.items()})
     changes: list[SkillChange] = []
     for name, line in held.items():
-        found = sure.get(name)
-        if found is None and (line.pinned or line.source is AttributeSource.STATED or is_undecided(name, habits)):
+        found, counts = sure.get(name), habits.get(DIRECTION_OF[name].axis, _NO_COUNTS)
+        is_undecided = counts.asked < MIN_CHOICES * ONE
+        if found is None and (line.pinned or line.source is AttributeSource.STATED or is_undecided):
             continue
         tier = None if found is None else max(found.tier, line.tier) if line.pinned else found.tier
         if tier is not line.tier:

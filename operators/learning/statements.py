@@ -47,16 +47,16 @@ def expired_statements(
         is_since = taken is not None and not is_later(statement.stated_at, event.occurred_at, kafka_time(source))
         if is_expired(skill, statement, event.occurred_at) or (is_since and statement.scope is Scope.NOW):
             kind, reason = StatementChangeKind.EXPIRED, ""
-        elif is_since and is_doubtful(skill, statement) and _is_against(statement, taken or ()):
+        elif (
+            is_since
+            and is_doubtful(skill, statement)
+            and any(rejects(statement, item, fact_ids(item.facts)) for item in taken or ())
+        ):
             kind, reason = StatementChangeKind.WITHDRAWN, "taken again since their taste has changed"
         else:
             continue
         changes.append(StatementChange(kind=kind, statement_id=statement.statement_id, reason=reason))
     return tuple(changes)
-
-
-def _is_against(statement: Statement, taken: Sequence[ItemFacts]) -> bool:
-    return any(rejects(statement, item, fact_ids(item.facts)) for item in taken)
 
 
 def updated_session(
@@ -188,14 +188,9 @@ class StatementUpdate:
         within = session_id if scope is Scope.SESSION else None
         lasts = {Scope.NOW: NOW_DURATION, Scope.SESSION: self._session}.get(scope)
         statement = Statement(
+            **vars(subject),
             statement_id=name,
             stance=stance,
-            attribute_id=subject.attribute_id,
-            dimension=subject.dimension,
-            value=subject.value,
-            over=subject.over,
-            item_id=subject.item_id,
-            bound=subject.bound,
             words=words,
             scope=scope,
             session_id=within,

@@ -16,7 +16,7 @@ from schemas import Attribute, PolicySkill, Provenance, SlimSkill
 PROMPT = "slim.v1"
 NONE = "none"
 
-_REQUEST_CHARS, _SHORT_REQUEST_CHARS = 300, 100
+_REQUEST_CHARS = 300
 _PHRASE_CHARS = MAX_LIKE_CHARS + len("prefers ")
 
 
@@ -89,10 +89,7 @@ def slim_question(
         )
         if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
             return SlimQuestion(prompt, likes, styles, most)
-        if len(request) > _SHORT_REQUEST_CHARS:
-            request = as_data(request, _SHORT_REQUEST_CHARS)
-        else:
-            max(likes, styles, key=len).popitem()
+        max(likes, styles, key=len).popitem()
     return None
 
 
