@@ -15,6 +15,7 @@ from operators.rank import facet_weights
 from operators.rank.deterministic import NO_CONSTRAINTS, Constraints, instruction_match, rank
 from operators.rank.features import ListFeatures
 from operators.slim import relevant_to, slim
+from operators.slim.rules import Shares
 from operators.slim.statements import with_session
 from operators.stated import is_doubtful, lasting_statements, live_session, live_statements, without_avoided
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
@@ -29,7 +30,7 @@ class RankState:
     skill: PolicySkill
     memory: Memory | None = None
     neighbourhood: Neighbourhood | None = None
-    shares: Mapping[str, float] | None = None
+    shares: Shares = None
     popularity: Mapping[str, int] | None = None
 
 
@@ -90,9 +91,7 @@ class RankStep:
             return Retrieved()
         return retrieve(state.memory, state.neighbourhood, rules, now, popularity=state.popularity, gate=self.gate)
 
-    def extract(
-        self, skill: PolicySkill, instruction: str = "", shares: Mapping[str, float] | None = None
-    ) -> SlimSkill:
+    def extract(self, skill: PolicySkill, instruction: str = "", shares: Shares = None) -> SlimSkill:
         """Return the slim skill for a task."""
         relevant = relevant_to(instruction if self.task_slim else "", skill)
         return slim(skill, self.slim_tokens, shares, relevant, gate=self.gate)
