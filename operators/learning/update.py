@@ -3,7 +3,7 @@
 Taken items count as taken, shown ones as expected; every line forgets a little. A model's verdicts add to the counts.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -244,9 +244,10 @@ class EvidenceUpdate:
     def _make_room(self, lines: Sequence[Attribute], new: Sequence[Attribute]) -> None:
         # A discovery enters only if a weaker line can leave for it.
         left = [*lines, *new]
-        going = eviction_order(tuple(left), self.taken, self.confirmed, self.usual)
         full: set[str] = set()
+        going: Iterator[Attribute] | None = None
         while len(left) > self.limits.attributes or not fits_document(left, self.limits.characters, self.tiers):
+            going = going or eviction_order(tuple(left), self.taken, self.confirmed, self.usual)
             if (gone := next(going, None)) is None:
                 break
             left = [line for line in left if line is not gone]
