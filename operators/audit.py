@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
 from itertools import groupby
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from operators.cards.fold import fold_cards
 from operators.learning.fold import merge
@@ -47,8 +47,7 @@ class FaultKind(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
-class ChainBreak:
+class ChainBreak(NamedTuple):
     """A version where the chain of seals is broken."""
 
     version: int

@@ -133,7 +133,16 @@ def proven_habits(habits: Mapping[str, HabitCounts], held: Mapping[str, Tier]) -
         proof = evidence_nats(seen)
         if (tier := _tier(proof, held.get(direction.attribute_id))) is not None:
             found[direction.attribute_id] = ProvenHabit(direction, tier, seen, proof)
-    return _limited(found, held)
+
+    def standing(name: str) -> float:
+        return found[name].proof * (1.5 if name in held else 1.0)
+
+    deciding = [name for name, sure in found.items() if sure.direction.axis.startswith(BY_PREFIX)]
+    for name in sorted(deciding, key=standing, reverse=True)[1:]:
+        del found[name]
+    # Of equals, those that stand first among the directions.
+    ranked = sorted(found, key=lambda name: (name not in held, -found[name].proof))[:MAX_HABITS]
+    return {name: sure for name, sure in found.items() if name in ranked}
 
 
 @lru_cache(maxsize=256)
@@ -146,18 +155,6 @@ def _tier(proof: float, before: Tier | None) -> Tier | None:
     if proof >= (FALL_NATS if before is Tier.HIGH else RISE_NATS):
         return Tier.HIGH
     return Tier.MEDIUM if proof >= (APPEAR_NATS if before is None else VANISH_NATS) else None
-
-
-def _limited(found: dict[str, ProvenHabit], held: Mapping[str, Tier]) -> dict[str, ProvenHabit]:
-    def standing(sure: ProvenHabit) -> float:
-        return sure.proof * (1.5 if sure.direction.attribute_id in held else 1.0)
-
-    deciding = [sure for sure in found.values() if sure.direction.axis.startswith(BY_PREFIX)]
-    for sure in sorted(deciding, key=standing, reverse=True)[1:]:
-        del found[sure.direction.attribute_id]
-    # Of equals, those that stand first among the directions.
-    ranked = sorted(found, key=lambda name: (name not in held, -found[name].proof))
-    return {name: sure for name, sure in found.items() if name in ranked[:MAX_HABITS]}
 
 
 def habit_scores(

@@ -75,9 +75,6 @@ def literal(text: str) -> Any:
 
     Only quoted strings, plain numbers, constants and brackets reach `ast.literal_eval`, under a length cap, so that no
     text can make it warn; nesting is bounded by Python's own tokenizer (200 levels).
-
-    >>> literal("['Mystery, Thriller', 'Mystery']"), literal('["a", null]'), literal("[[[" * 999)
-    (['Mystery, Thriller', 'Mystery'], ['a', None], None)
     """
     if len(text) > MAX_LITERAL or text.lstrip()[:1] not in ("[", "(", "{"):
         return None
@@ -231,11 +228,7 @@ def _person(text: str) -> str:
 
 
 def year(folded: Mapping[str, Any], title: str) -> str:
-    """Return the year of the metadata, else of `(1995)` in the title.
-
-    >>> year({"year": 1994}, ""), year({}, "The Long Ferry (2012)"), year({"published": "1813-01-28"}, "")
-    ('1994', '2012', '1813')
-    """
+    """Return the year of the metadata, else of `(1995)` in the title."""
     for key in KEYS["year"]:
         value = folded.get(key)
         if isinstance(value, int) and value in YEARS:
@@ -247,11 +240,7 @@ def year(folded: Mapping[str, Any], title: str) -> str:
 
 
 def year_groups(year: str) -> tuple[tuple[str, tuple[str, ...], int], ...]:
-    """Return the groups of a year's facts: its era and its releases.
-
-    >>> year_groups("2013"), year_groups("")
-    ((('era', ('2010s',), 1), ('year', ('2013 releases',), 1)), ())
-    """
+    """Return the groups of a year's facts: its era and its releases."""
     if not year:
         return ()
     era = "before 1900" if year < "1900" else f"{year[:3]}0s"
@@ -280,11 +269,7 @@ def _fact(dimension: str, value: str) -> tuple[str, Fact] | None:
 
 
 def facts(*groups: tuple[str, Iterable[str], int]) -> tuple[Fact, ...]:
-    """Return distinct facts of (dimension, values, limit) groups, at most `MAX_FACTS`.
-
-    >>> [f.value for f in facts(("genre", ["War", "war", "", "drama"], 5), ("era", ["1990s"], 1))]
-    ['War', 'drama', '1990s']
-    """
+    """Return distinct facts of (dimension, values, limit) groups, at most `MAX_FACTS`."""
     found: dict[tuple[str, str], Fact] = {}
     for dimension, texts, limit in groups:
         room = limit
