@@ -109,19 +109,6 @@ class FitCandidate:
     stated_chance: float
     unknown: Mapping[str, float]
 
-    @property
-    def share(self) -> float:
-        """The unknown share of the item."""
-        return round(fsum(self.unknown.values()), 6)
-
-    def with_accepted(self, names: frozenset[str]) -> "FitCandidate":
-        """The same candidate once some facts are known to be fine."""
-        if names.isdisjoint(self.unknown):
-            return self
-        return FitCandidate(
-            self.item, self.stated_chance, {name: part for name, part in self.unknown.items() if name not in names}
-        )
-
 
 def fit_candidates(items: Sequence[ItemFacts], known: KnownFacts) -> list[FitCandidate]:
     """Split each item of a list into its known and unknown parts."""
@@ -139,7 +126,8 @@ def acceptance(candidate: FitCandidate, power: AcceptanceCurve) -> float:
     """Return the chance that one candidate suits."""
     if candidate.stated_chance <= AVOIDED_CHANCE:
         return AVOIDED_CHANCE
-    return max(AVOIDED_CHANCE, candidate.stated_chance * power(candidate.share))
+    share = round(fsum(candidate.unknown.values()), 6)
+    return max(AVOIDED_CHANCE, candidate.stated_chance * power(share))
 
 
 def none_accepted(listed: Sequence[FitCandidate], power: AcceptanceCurve, chances: Sequence[float] = ()) -> float:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 
 from operators.attributes import fact_id, fact_ids
@@ -147,8 +148,9 @@ def _gain(
     # Each candidate with the asked facts that it has, and the candidate if these are fine, and if one is not.
     cases = []
     for each in listed:
-        own, fine = each.unknown.keys() & asked, each.with_accepted(frozenset(asked))
-        cases.append((own, fine, FitCandidate(each.item, AVOIDED_CHANCE, fine.unknown)))
+        left = {name: part for name, part in each.unknown.items() if name not in asked}
+        fine, refused = replace(each, unknown=left), FitCandidate(each.item, AVOIDED_CHANCE, left)
+        cases.append((each.unknown.keys() & asked, fine, refused))
     expected = 0.0
     for outcome in product((True, False), repeat=len(asked)):
         likely = 1.0
