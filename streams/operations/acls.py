@@ -24,7 +24,6 @@ class KafkaRole(StrEnum):
     """A client of Kafka with its own user or certificate."""
 
     APP = "app"
-    ANSWERS = "answers"
     IMPORTER = "importer"
     WORKER = "worker"
     MATERIALIZER = "materializer"
@@ -86,9 +85,6 @@ ROLES: dict[KafkaRole, Access] = {
         writes=APP_TOPICS,
         groups=(f"{APP_ID}-app",),
         describes_groups=(unused_group("client"),),
-    ),
-    KafkaRole.ANSWERS: Access(
-        "besides `app`, for `correct_and_wait`: reads the log of skills, with all users' words", reads=("skill-diffs",)
     ),
     KafkaRole.IMPORTER: Access(
         "`sager import`: sends histories, and reads which of them Kafka already holds",

@@ -8,8 +8,8 @@ import pytest
 from fastapi.routing import APIRoute
 
 from infra.compose import services
-from sager_client import EventProducer
-from schemas import TOPICS, SlimSkill
+from sager_client import EventProducer, SlimSkills
+from schemas import TOPICS
 from streams.analytics.rows import PUBLIC_TOPICS
 from streams.http.api import Api
 from streams.http.app import application
@@ -96,10 +96,10 @@ def test_roles_take_new_topics_from_the_registry() -> None:
 
 
 def test_the_python_client_reads_only_the_topics_of_its_roles() -> None:
-    # Only an app that waits for the answer to a correction may read the log of skills.
-    with EventProducer("localhost:1") as events:
-        assert set(ROLES[KafkaRole.APP].reads) == {events._rankings._model.TOPIC, SlimSkill.TOPIC}
-        assert ROLES[KafkaRole.ANSWERS].reads == (events._diffs._model.TOPIC,)
+    with EventProducer("localhost:1") as events, SlimSkills("localhost:1") as skills:
+        names = {client._follower._name for client in (events._rankings, skills)}
+
+    assert {f"sager.{base}" for base in ROLES[KafkaRole.APP].reads} == names
 
 
 def test_the_acl_commands_name_every_grant() -> None:

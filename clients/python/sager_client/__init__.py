@@ -2,7 +2,7 @@
 
     from sager_client import EventProducer, SlimSkills
 
-`AsyncEventProducer` and `AsyncSlimSkills` are the same for asyncio. `sager_client.schemas` has all events and states.
+With asyncio, use `AsyncEventProducer`, and `async with` for `SlimSkills`. `sager_client.schemas` has all models.
 """
 
 from .connection import Connection as Connection
@@ -16,7 +16,6 @@ from .errors import SagerClientError as SagerClientError
 from .errors import UnknownOption as UnknownOption
 from .methods import question_of as question_of
 from .producer import AsyncEventProducer as AsyncEventProducer
-from .producer import CorrectionAnswer as CorrectionAnswer
 from .producer import EventProducer as EventProducer
 from .schemas import Candidate as Candidate
 from .schemas import ClarifyingQuestion as ClarifyingQuestion
@@ -31,5 +30,4 @@ from .schemas import SlimSkill as SlimSkill
 from .schemas import Utterance as Utterance
 from .sender import Limits as Limits
 from .sender import Undelivered as Undelivered
-from .slim_skills import AsyncSlimSkills as AsyncSlimSkills
 from .slim_skills import SlimSkills as SlimSkills

@@ -5,21 +5,18 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Generic, TypeVar
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
-from pydantic_core import to_json
 
 from .connection import Connection
 from .errors import BrokerUnreachable, Closed, cause_of, no_topic
-from .schemas import BadRecord, Event, decode
+from .schemas import BadRecord, Ranking, RankRequest, decode
 
 PAUSE_SECONDS = 0.25
 LOOK_UP_SECONDS = 2.0
 READ_SECONDS = 0.1
 BATCH = 500
 
-AnswerT = TypeVar("AnswerT", bound=Event)
 logger = logging.getLogger("sager_client")
 
 
@@ -163,15 +160,14 @@ class TopicFollower:
             self._is_broker_lost = True
 
 
-class Answers(Generic[AnswerT]):
-    """The awaited records of a topic; `request_of` returns a record's request id."""
+class RequestedRankings:
+    """The rankings that callers wait for, read from their topic."""
 
-    def __init__(self, connection: Connection, model: type[AnswerT], request_of: Callable[[AnswerT], str]) -> None:
-        self._model, self._request_of = model, request_of
-        self._follower = TopicFollower(connection, model.TOPIC, self._take, from_end=True)
+    def __init__(self, connection: Connection) -> None:
+        self._follower = TopicFollower(connection, Ranking.TOPIC, self._take, from_end=True)
         self._lock = threading.Lock()
-        # By the user and the request.
-        self._awaited: dict[tuple[str, str], Future[AnswerT]] = {}
+        # By the user and the ranking's id.
+        self._awaited: dict[tuple[str, str], Future[Ranking]] = {}
 
     def follow(self, seconds: float) -> None:
         """Start reading with the first call, and wait until it reads."""
@@ -180,13 +176,14 @@ class Answers(Generic[AnswerT]):
         self._follower.wait(seconds)
 
     @contextmanager
-    def to(self, user_id: str, request_id: str) -> Iterator[Future[AnswerT]]:
-        """Yield the future record that answers this request."""
-        answer = self._awaited[user_id, request_id] = Future[AnswerT]()
+    def expect(self, request: RankRequest) -> Iterator[Future[Ranking]]:
+        """Yield the future ranking that answers this request."""
+        key = (request.user_id, request.request_id)
+        ranking = self._awaited[key] = Future[Ranking]()
         try:
-            yield answer
+            yield ranking
         finally:
-            del self._awaited[user_id, request_id]
+            del self._awaited[key]
 
     def close(self) -> None:
         """End the reading thread."""
@@ -194,13 +191,13 @@ class Answers(Generic[AnswerT]):
             self._follower.close()
 
     def _take(self, key: bytes, value: bytes | None) -> None:
-        # Most records are other users': they need no decoding. A user's id is the key, or in an array of JSON.
-        if not any(user.encode() == key or to_json(user) in key for user, _ in list(self._awaited)):
+        # Most records are other users': they need no decoding.
+        if not any(user.encode() == key for user, _ in list(self._awaited)):
             return
         try:
-            record = decode(self._model, value)
+            ranking = decode(Ranking, value)
         except BadRecord:
             return
-        answer = self._awaited.get((getattr(record, "user_id", ""), self._request_of(record)))
-        if answer is not None and not answer.done():
-            answer.set_result(record)
+        awaited = self._awaited.get((ranking.user_id, ranking.ranking_id))
+        if awaited is not None and not awaited.done():
+            awaited.set_result(ranking)

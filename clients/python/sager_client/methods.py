@@ -12,7 +12,6 @@ from .schemas.events import Feedback, Injected, Interaction, Ranking, RankReques
 from .schemas.items import Candidate, Item
 from .schemas.statements import Correction, Directive
 
-NAMED_ITEMS = 5
 EventT = TypeVar("EventT", bound=Event)
 # A list that the user saw, or the request for it.
 Shown: TypeAlias = Ranking | RankRequest
@@ -57,30 +56,6 @@ class SelectionFields(Context, total=False):
 
     user_id: str
     skill_version: int | None
-
-
-class CorrectionFields(Context, total=False):
-    """Keywords of `correct`.
-
-    Attributes:
-        ranking: the list on screen: "the second" refers to it.
-        items: the items on screen, without a ranking.
-        item_id: the item that it is about, if any.
-        directives: the fields of a form, each a `Directive` or a mapping with its fields.
-        acceptable: shown items that would also do.
-        scope: `now`, `session` or `always`; by default as the words state, else always.
-        language: BCP 47, such as `de`; by default recognised by the words.
-        answers: the question that this answers; see `answer`.
-    """
-
-    ranking: Shown | None
-    items: Iterable[CandidateLike]
-    item_id: str | None
-    directives: Iterable[Directive | Mapping[str, Any]]
-    acceptable: Iterable[str]
-    scope: Scope | str | None
-    language: str | None
-    answers: str | None
 
 
 class EventMethods:
@@ -245,34 +220,58 @@ class EventMethods:
         fields = {"turn": turn, "role": Speaker(role), "text": text, "language": language, "ends": ends}
         return self.send(_new(Utterance, envelope, **about, **fields))
 
-    def correct(self, user_id: str, domain: str, text: str = "", **correction: Unpack[CorrectionFields]) -> Correction:
+    def correct(
+        self,
+        user_id: str,
+        domain: str,
+        text: str = "",
+        *,
+        ranking: Shown | None = None,
+        items: Iterable[CandidateLike] = (),
+        item_id: str | None = None,
+        directives: Iterable[Directive | Mapping[str, Any]] = (),
+        acceptable: Iterable[str] = (),
+        scope: Scope | str | None = None,
+        language: str | None = None,
+        answers: str | None = None,
+        **context: Unpack[Context],
+    ) -> Correction:
         """Send the user's own words about their taste.
 
             events.correct("ann", "films", "no horror, please")
             events.correct("ann", "films", "rather something like the second", ranking=ranking)
             events.correct("ann", "films", directives=[{"stance": "avoids", "dimension": "genre", "value": "horror"}])
 
-        With `directives`, the text is kept and not read.
+        Args:
+            text: the user's words; with `directives`, they are kept and not read.
+            ranking: the list on screen: "the second" refers to it.
+            items: the items on screen, without a ranking.
+            item_id: the item that it is about, if any.
+            directives: the fields of a form, each a `Directive` or a mapping with its fields.
+            acceptable: shown items that would also do.
+            scope: `now`, `session` or `always`; by default as the words state, else always.
+            language: BCP 47, such as `de`; by default recognised by the words.
+            answers: the id of the question that these words answer; for an option see `answer`.
 
         Raises:
             NotShown: it names an item that was not shown.
         """
-        fields: dict[str, Any] = {**correction}
-        ranking: Shown | None = fields.pop("ranking", None)
-        items = [Candidate.model_validate(item) for item in fields.pop("items", ())]
-        acceptable = tuple(fields.pop("acceptable", ()))
-        directives = [Directive.model_validate(each) for each in fields.pop("directives", ())]
+        shown = [Candidate.model_validate(item) for item in items]
+        read = [Directive.model_validate(each) for each in directives]
+        acceptable = tuple(acceptable)
         if ranking is not None:
-            if items or (ranking.user_id, ranking.domain) != (user_id, domain):
+            if shown or (ranking.user_id, ranking.domain) != (user_id, domain):
                 raise TypeError("ranking= needs the same user and domain, and no items=: it has its own")
-            items = list(ranking.candidates)
-            fields |= {"ranking_id": _id_of(ranking), "session_id": fields.get("session_id") or ranking.session_id}
-        shown = {item.item_id for item in items}
-        for item_id in (fields.get("item_id"), *acceptable, *(each.item_id for each in directives)):
-            if item_id and item_id not in shown:
-                raise NotShown(f"{item_id!r} was not shown: pass the list that the user saw, as ranking= or items=")
-        about = {"user_id": user_id, "domain": domain, "text": text, "items": items}
-        return self.send(_new(Correction, fields, **about, acceptable=acceptable, directives=directives))
+            shown = list(ranking.candidates)
+            context["ranking_id"] = _id_of(ranking)
+            context["session_id"] = context.get("session_id") or ranking.session_id
+        known = {item.item_id for item in shown}
+        for name in (item_id, *acceptable, *(each.item_id for each in read)):
+            if name and name not in known:
+                raise NotShown(f"{name!r} was not shown: pass the list that the user saw, as ranking= or items=")
+        about = {"user_id": user_id, "domain": domain, "text": text, "items": shown, "item_id": item_id}
+        given = {"directives": read, "acceptable": acceptable, "scope": scope, "language": language}
+        return self.send(_new(Correction, context, **about, **given, answers=answers))
 
     def answer(
         self, ranking: Ranking, option: str, *, scope: Scope | str | None = None, **envelope: Unpack[Envelope]
@@ -283,28 +282,19 @@ class EventMethods:
             if question := question_of(ranking):
                 events.answer(ranking, ask(question.text, [option.value for option in question.options]))
 
-        For an answer in their own words, use `correct(..., answers=question.question_id)`.
-
         Raises:
             UnknownOption: the ranking has no question, or its question has no such option.
         """
         question = question_of(ranking)
         if question is None:
-            raise UnknownOption(
-                "the ranking asks nothing: request it with clarify=True, and look for question_of(ranking)"
-            )
+            raise UnknownOption("the ranking asks nothing: request it with clarify=True, see question_of(ranking)")
         value = next((each.value for each in question.options if option in (each.value, each.attribute_id)), None)
         if value is None:
             named = ", ".join(each.value for each in question.options)
             raise UnknownOption(f"{option!r} is none of the options, which are {named}")
-        directive = Directive(stance=Stance.PREFERS, dimension=question.dimension, value=value)
-        fields: dict[str, Any] = {
-            "directives": [directive],
-            "answers": question.question_id,
-            "scope": scope,
-            **envelope,
-        }
-        return self.correct(ranking.user_id, ranking.domain, ranking=ranking, **fields)
+        chosen = Directive(stance=Stance.PREFERS, dimension=question.dimension, value=value)
+        about: dict[str, Any] = {"ranking": ranking, "answers": question.question_id, "scope": scope}
+        return self.correct(ranking.user_id, ranking.domain, directives=[chosen], **about, **envelope)
 
     def forget(
         self,
@@ -331,22 +321,20 @@ class EventMethods:
 def question_of(ranking: Ranking) -> ClarifyingQuestion | None:
     """Return the ranking's question, if it has one."""
     fit = ranking.injected.fit
-    return None if fit is None else fit.question
+    return fit.question if fit else None
 
 
 def _about(ranking: Shown | None, selection: SelectionFields, taken: Iterable[str]) -> dict[str, Any]:
     """Return the fields that name a ranking, if it has the items."""
-    is_named = "user_id" in selection and "ranking_id" in selection
-    if (ranking is None) is not is_named or (ranking is not None and selection.keys() & {"user_id", "ranking_id"}):
+    names = selection.keys() & {"user_id", "ranking_id"}
+    if len(names) != (2 if ranking is None else 0):
         raise TypeError("name the ranking: the ranking itself, or user_id=... and ranking_id=...")
     if ranking is None:
         return {**selection}
     shown = [each.item_id for each in ranking.candidates]
     for item_id in taken:
         if item_id not in shown:
-            more = f" and {len(shown) - NAMED_ITEMS} more" if len(shown) > NAMED_ITEMS else ""
-            named = ", ".join(shown[:NAMED_ITEMS])
-            raise NotShown(f"{item_id!r} is not in the ranking, which has {named}{more}")
+            raise NotShown(f"{item_id!r} is none of the ranking's {len(shown)} items, such as {shown[0]!r}")
     session_id = selection.get("session_id") or ranking.session_id
     return {**selection, "user_id": ranking.user_id, "ranking_id": _id_of(ranking), "session_id": session_id}
 

@@ -5,25 +5,13 @@ import concurrent.futures
 import functools
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from .connection import Connection, connection_of
 from .errors import NoAnswer, NotDelivered
-from .follower import Answers
-from .methods import CandidateLike, CorrectionFields, EventMethods, RequestFields
-from .schemas import (
-    Candidate,
-    Correction,
-    DiffTrigger,
-    Event,
-    Key,
-    SkillDiff,
-    Statement,
-    StatementChangeKind,
-    encode,
-    topic_of,
-)
+from .follower import RequestedRankings
+from .methods import CandidateLike, EventMethods, RequestFields
+from .schemas import Candidate, Event, Key, encode, topic_of
 from .schemas.events import Feedback, Ranking, Signal
 from .sender import Limits, OnError, Sender
 
@@ -41,34 +29,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 EventT = TypeVar("EventT", bound=Event)
 logger = logging.getLogger("sager_client")
-
-
-@dataclass(frozen=True, slots=True)
-class CorrectionAnswer:
-    """The worker's answer to a correction.
-
-    `statements` are those that it added to the skill, which now has `version`. If it is not `understood`, it changed
-    nothing, and `why` is a reason code such as `unknown-name`. `explanation` is for the user. `not_kept` names kinds of
-    omitted private data, such as `health`.
-    """
-
-    correction: Correction
-    understood: bool
-    statements: tuple[Statement, ...]
-    why: str
-    explanation: str
-    not_kept: tuple[str, ...]
-    version: int
-
-    @classmethod
-    def of(cls, correction: Correction, diff: SkillDiff) -> Self:
-        """Read the answer from the version that the correction made."""
-        trigger = diff.trigger or DiffTrigger(what="correction")
-        stated = tuple(
-            each.statement for each in diff.stated if each.kind is StatementChangeKind.STATED and each.statement
-        )
-        why = trigger.why.value if trigger.why else ""
-        return cls(correction, trigger.understood, stated, why, trigger.explanation, trigger.not_kept, diff.version)
 
 
 class EventProducer(EventMethods):
@@ -99,8 +59,7 @@ class EventProducer(EventMethods):
     ) -> None:
         connection = connection_of(bootstrap, connection)
         self.sender = Sender(connection, limits, on_error)
-        self._rankings = Answers(connection, Ranking, lambda ranking: ranking.ranking_id)
-        self._diffs = Answers(connection, SkillDiff, lambda diff: diff.event_id)
+        self._rankings = RequestedRankings(connection)
         self._warned: set[str] = set()
 
     def rank(
@@ -126,44 +85,14 @@ class EventProducer(EventMethods):
             NotDelivered: see `send`.
         """
         event = EventMethods().rank_request(user_id, domain, candidates, instruction, **request)
-        return self._answer_to(event, event.request_id, self._rankings, seconds)
-
-    def correct_and_wait(
-        self,
-        user_id: str,
-        domain: str,
-        text: str = "",
-        *,
-        seconds: float = RANK_SECONDS,
-        **correction: Unpack[CorrectionFields],
-    ) -> CorrectionAnswer:
-        """Send the user's words like `correct`, and wait for the answer.
-
-            answer = events.correct_and_wait("ann", "films", "no horror, please")
-            answer.understood, answer.explanation
-
-        The first call starts a thread that follows the topic `skill-diffs`: the Kafka user needs the role `answers`.
-
-        Raises:
-            NoAnswer: no answer arrived in time. Words that ask not to be remembered get none.
-            BrokerUnreachable: the topic `skill-diffs` cannot be read.
-            NotShown: it names an item that was not shown.
-            NotDelivered: see `send`.
-        """
-        event = EventMethods().correct(user_id, domain, text, **correction)
-        return CorrectionAnswer.of(event, self._answer_to(event, event.event_id, self._diffs, seconds))
-
-    def _answer_to(self, request: Event, request_id: str, answers: Answers[EventT], seconds: float) -> EventT:
-        """Send a request while its answer is followed, and wait."""
-        answers.follow(seconds)
-        with answers.to(str(getattr(request, "user_id", "")), request_id) as answer:
-            self.send(request)
+        self._rankings.follow(seconds)
+        with self._rankings.expect(event) as ranking:
+            self.send(event)
             try:
-                return answer.result(seconds)
+                return ranking.result(seconds)
             except concurrent.futures.TimeoutError:
                 why = f"{self.pending:,} events are not delivered" if self.pending else "is a `sager worker` running?"
-                text = f"the {type(request).__name__} was not answered within {seconds:g} s: {why}"
-                raise NoAnswer(text) from None
+                raise NoAnswer(f"the RankRequest was not answered within {seconds:g} s: {why}") from None
 
     def send(self, event: EventT) -> EventT:
         """Send any event of an app; wait only if the queue is full.
@@ -230,7 +159,6 @@ class EventProducer(EventMethods):
         """Close at once, without flushing."""
         self.sender.close()
         self._rankings.close()
-        self._diffs.close()
 
     def __enter__(self) -> Self:
         return self
@@ -303,7 +231,6 @@ class AsyncEventProducer:
     forget = _awaited(EventMethods.forget)
 
     rank = _in_thread(EventProducer.rank)
-    correct_and_wait = _in_thread(EventProducer.correct_and_wait)
     flush = _in_thread(EventProducer.flush)
     close = _in_thread(EventProducer.close)
 

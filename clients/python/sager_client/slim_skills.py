@@ -19,8 +19,24 @@ OnSkill = Callable[[SlimSkill], None]
 logger = logging.getLogger("sager_client")
 
 
-class SkillCopy:
-    """The slim skills that `SlimSkills` and `AsyncSlimSkills` hold; see there."""
+class SlimSkills:
+    """All slim skills of a deployment; thread-safe, one per process.
+
+        with SlimSkills() as skills:
+            skills.get("ann", "films")  # 'likes: sci-fi | style: prefers 2010s'
+
+    A thread follows the topic without a consumer group, so that any number of apps can. Entering waits up to five
+    seconds until the whole topic is read. Without a broker it starts empty and logs a warning; see `ready` and `wait`.
+
+    With asyncio, write `async with`: entering and leaving then wait without blocking the event loop.
+
+    Args:
+        bootstrap: Kafka's bootstrap servers; by default `SAGER_BOOTSTRAP`.
+        connection: all settings of the connection; by default from the environment.
+        on_change: called with every new slim skill, in the reading thread, or in the event loop after `async with`.
+            Its errors are logged.
+        on_removed: called like `on_change` with every removed slim skill, such as an erased user's.
+    """
 
     def __init__(
         self,
@@ -31,10 +47,11 @@ class SkillCopy:
         on_removed: OnSkill | None = None,
     ) -> None:
         self._on_change, self._on_removed = on_change, on_removed
+        self._loop: asyncio.AbstractEventLoop | None = None
         # By the record's key.
-        self._held: dict[bytes, SlimSkill] = {}
-        # The skills of the topic as it is read; another copy than `_held` while it is read again.
-        self._read = self._held
+        self._current: dict[bytes, SlimSkill] = {}
+        # The skills of the topic as it is read; another dictionary than `_current` while it is read again.
+        self._read = self._current
         self._is_late = False
         self._follower = TopicFollower(
             connection_of(bootstrap, connection),
@@ -51,98 +68,31 @@ class SkillCopy:
         `session_id`, while it is the user's newest and lasts.
         """
         skill = self.skill(user_id, domain)
-        if skill is None:
-            return ""
-        return skill.text_at(datetime.now(UTC), session_id) if skill.session_text else skill.text
+        return "" if skill is None else skill.text_at(datetime.now(UTC), session_id)
 
     def skill(self, user_id: str, domain: str) -> SlimSkill | None:
         """Return the whole slim skill, with its version and token count."""
-        return self._held.get(compound_key(user_id, domain))
+        return self._current.get(compound_key(user_id, domain))
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._current)
 
     @property
     def ready(self) -> bool:
         """True once the whole topic was read."""
         return self._follower.ready
 
-    def _start(self, seconds: float) -> None:
+    def start(self, seconds: float = READY_SECONDS) -> Self:
+        """Follow the topic, and wait until all of it is read.
+
+        An unreachable broker is no error: the answers are empty, a warning names the cause, and reading continues.
+        """
         self._follower.start()
         try:
             self._follower.wait(seconds)
         except BrokerUnreachable as error:
             self._is_late = True
             logger.warning("%s. Going on with the %d slim skills read so far; reading continues", error, len(self))
-
-    def _take(self, key: bytes, value: bytes | None) -> None:
-        if value is None:
-            self._put(key, None)
-            return
-        try:
-            skill = decode(SlimSkill, value)
-        except BadRecord:
-            return  # the materializer dead-letters it
-        if key != compound_key(skill.user_id, skill.domain):
-            return  # under another key it would outlive the user's tombstone
-        read = self._read.get(key)
-        if read is None or read.skill_version <= skill.skill_version:  # otherwise a repeated older version
-            self._put(key, skill)
-
-    def _put(self, key: bytes, skill: SlimSkill | None) -> None:
-        before = self._read.pop(key, None) if skill is None else self._read.get(key)
-        if skill is not None:
-            self._read[key] = skill
-        if self._read is self._held:
-            self._report(before, skill)
-
-    def _reread(self) -> None:
-        if self._held:
-            self._read = {}
-
-    def _on_caught_up(self) -> None:
-        before, self._held = self._held, self._read
-        if before is not self._held:
-            for key in (*before, *(self._held.keys() - before.keys())):
-                self._report(before.get(key), self._held.get(key))
-        if self._is_late:
-            self._is_late = False
-            logger.info("the slim skills are read now: %d of them", len(self))
-
-    def _report(self, before: SlimSkill | None, after: SlimSkill | None) -> None:
-        callback, skill = (self._on_removed, before) if after is None else (self._on_change, after)
-        if callback is not None and skill is not None and before != after:
-            self._call(callback, skill)
-
-    def _call(self, callback: OnSkill, skill: SlimSkill) -> None:
-        try:
-            callback(skill)
-        except Exception:
-            logger.exception("a callback of SlimSkills raised")
-
-
-class SlimSkills(SkillCopy):
-    """All slim skills of a deployment; thread-safe, one per process.
-
-        with SlimSkills() as skills:
-            skills.get("ann", "films")  # 'likes: sci-fi | style: prefers 2010s'
-
-    A thread follows the topic without a consumer group, so that any number of apps can. Entering waits up to five
-    seconds until the whole topic is read. Without a broker it starts empty and logs a warning; see `ready` and `wait`.
-
-    Args:
-        bootstrap: Kafka's bootstrap servers; by default `SAGER_BOOTSTRAP`.
-        connection: all settings of the connection; by default from the environment.
-        on_change: called with every new slim skill, in the reading thread. Its errors are logged.
-        on_removed: called with every removed slim skill, such as an erased user's.
-    """
-
-    def start(self, seconds: float = READY_SECONDS) -> Self:
-        """Follow the topic, and wait until all of it is read.
-
-        An unreachable broker is no error: the answers are empty, a warning names the cause, and reading continues.
-        """
-        self._start(seconds)
         return self
 
     def wait(self, seconds: float = WAIT_SECONDS) -> None:
@@ -163,38 +113,59 @@ class SlimSkills(SkillCopy):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-
-class AsyncSlimSkills(SkillCopy):
-    """`SlimSkills` for asyncio; `get` and `skill` are plain calls.
-
-        async with AsyncSlimSkills() as skills:
-            skills.get("ann", "films")  # 'likes: sci-fi | style: prefers 2010s'
-
-    The arguments are those of `SlimSkills`. Callbacks are plain functions, called in the event loop.
-    """
-
-    _loop: asyncio.AbstractEventLoop | None = None
-
-    async def start(self, seconds: float = READY_SECONDS) -> Self:
-        """Follow the topic, and wait; see `SlimSkills.start`."""
-        self._loop = asyncio.get_running_loop()
-        await asyncio.to_thread(self._start, seconds)
-        return self
-
-    async def wait(self, seconds: float = WAIT_SECONDS) -> None:
-        """Wait until the whole topic is read; see `SlimSkills.wait`."""
-        await asyncio.to_thread(self._follower.wait, seconds)
-
-    async def close(self) -> None:
-        """End the reading thread; the skills stay readable."""
-        await asyncio.to_thread(self._follower.close)
-
-    def _call(self, callback: OnSkill, skill: SlimSkill) -> None:
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(super()._call, callback, skill)
-
     async def __aenter__(self) -> Self:
-        return await self.start()
+        self._loop = asyncio.get_running_loop()
+        return await asyncio.to_thread(self.start)
 
     async def __aexit__(self, *_: object) -> None:
-        await self.close()
+        await asyncio.to_thread(self.close)
+
+    def _take(self, key: bytes, value: bytes | None) -> None:
+        if value is None:
+            self._put(key, None)
+            return
+        try:
+            skill = decode(SlimSkill, value)
+        except BadRecord:
+            return  # the materializer dead-letters it
+        if key != compound_key(skill.user_id, skill.domain):
+            return  # under another key it would outlive the user's tombstone
+        read = self._read.get(key)
+        if read is None or read.skill_version <= skill.skill_version:  # otherwise a repeated older version
+            self._put(key, skill)
+
+    def _put(self, key: bytes, skill: SlimSkill | None) -> None:
+        before = self._read.pop(key, None) if skill is None else self._read.get(key)
+        if skill is not None:
+            self._read[key] = skill
+        if self._read is self._current:
+            self._report(before, skill)
+
+    def _reread(self) -> None:
+        if self._current:
+            self._read = {}
+
+    def _on_caught_up(self) -> None:
+        before, self._current = self._current, self._read
+        if before is not self._current:
+            for key in (*before, *(self._current.keys() - before.keys())):
+                self._report(before.get(key), self._current.get(key))
+        if self._is_late:
+            self._is_late = False
+            logger.info("the slim skills are read now: %d of them", len(self))
+
+    def _report(self, before: SlimSkill | None, after: SlimSkill | None) -> None:
+        callback, skill = (self._on_removed, before) if after is None else (self._on_change, after)
+        if callback is None or skill is None or before == after:
+            return
+        if self._loop is None:
+            _call(callback, skill)
+        elif not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(_call, callback, skill)
+
+
+def _call(callback: OnSkill, skill: SlimSkill) -> None:
+    try:
+        callback(skill)
+    except Exception:
+        logger.exception("a callback of SlimSkills raised")
