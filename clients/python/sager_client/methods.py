@@ -61,9 +61,7 @@ class SelectionFields(Context, total=False):
 class EventMethods:
     """Builds an app's events; a subclass sends them.
 
-    Arguments that many methods have:
-
-    Args:
+    Args of many methods:
         user_id: the user.
         domain: the kind of items, such as `films`.
         item: a `Candidate`, or a mapping with its fields.
