@@ -37,7 +37,7 @@ from streams.kafka.clients import client_config, partition_of
 from streams.kafka.producer import RecordWriter
 from streams.local.children import start_child
 from streams.local.demo import catalogue
-from streams.settings import Settings, Store
+from streams.settings import Settings
 
 # Number of different users; the others share what these have except for the id.
 TEMPLATES = 16
@@ -126,8 +126,8 @@ def recoveries(settings: Settings, users: int, stores: list[str]) -> Iterator[di
     """Measure every way to start with this many users."""
     chosen = iter(random.Random(users).sample(range(users), 3 * len(stores)))
     for store in stores:
-        own = Settings(**{**settings.model_dump(exclude_unset=True), "store": Store(store)})
-        for disk in ("wiped", "kept, ended", "kept, killed") if store == Store.ROCKSDB else ("wiped",):
+        own = Settings(**{**settings.model_dump(exclude_unset=True), "store": store})
+        for disk in ("wiped", "kept, ended", "kept, killed") if store == "rocksdb" else ("wiped",):
             if disk == "wiped":
                 shutil.rmtree(own.data_dir / "worker", ignore_errors=True)
             worker, found = measure(own, next(chosen))
@@ -153,7 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bootstrap", help="a running Kafka")
     parser.add_argument("--users", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--stores", nargs="+", default=["memory", "rocksdb"], choices=[store.value for store in Store])
+    parser.add_argument("--stores", nargs="+", default=["memory", "rocksdb"], choices=["memory", "rocksdb"])
     parser.add_argument("--events", type=int, default=1_000, help="that each user has behind them")
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="sager-recovery-"))

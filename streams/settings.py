@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field, FilePath, SecretStr, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
@@ -22,6 +22,11 @@ from streams.logs import LogFormat
 
 SignalName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Weight = Annotated[float, Field(ge=-1, le=1)]
+# PLAIN sends the password, SCRAM proves knowledge of it.
+SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+# How producers compress batches; every common client reads gzip.
+Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+Author = Literal["rules", "llm"]
 
 # Variables of clients of the HTTP API, which may run on another machine.
 CLIENT_VARIABLES = ("SAGER_URL", "SAGER_TOKEN", "SAGER_MCP_USER", "SAGER_MCP_DOMAIN")
@@ -53,51 +58,12 @@ class SecurityProtocol(StrEnum):
         return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
 
 
-class SaslMechanism(StrEnum):
-    """Kafka's `sasl.mechanism`: PLAIN sends the password, SCRAM proves knowledge of it."""
-
-    PLAIN = "PLAIN"
-    SCRAM_SHA_256 = "SCRAM-SHA-256"
-    SCRAM_SHA_512 = "SCRAM-SHA-512"
-
-
-class Compression(StrEnum):
-    """How producers compress batches; every common client reads gzip."""
-
-    NONE = "none"
-    GZIP = "gzip"
-    SNAPPY = "snappy"
-    LZ4 = "lz4"
-    ZSTD = "zstd"
-
-
-class Store(StrEnum):
-    """The store of a worker's tables, besides the changelog topics."""
-
-    MEMORY = "memory"
-    ROCKSDB = "rocksdb"
-
-
-class ReasonerName(StrEnum):
-    """Rules alone, or a model."""
-
-    RULES = "rules"
-    LLM = "llm"
-
-
 class OnLlmFailure(StrEnum):
     """What happens to a contrast that the LLM does not answer."""
 
     RULES = "rules"
     WAIT = "wait"
     DEAD_LETTER = "dead-letter"
-
-
-class RankerName(StrEnum):
-    """The method that answers rank requests."""
-
-    DETERMINISTIC = "deterministic"
-    LISTWISE = "listwise"
 
 
 class Settings(BaseSettings):
@@ -112,13 +78,13 @@ class Settings(BaseSettings):
     app_id: str = Field("sager", pattern=r"^[A-Za-z0-9._-]+$", description="The workers' group, per tenant.")
     partitions: int = Field(4, ge=1, le=1_000, description="Partitions of user-keyed topics; can never change later.")
     replication: int = Field(1, ge=1, le=10, description="Replication factor of the topics that we create.")
-    compression: Compression = Field(Compression.GZIP, description="none, gzip, snappy, lz4 or zstd.")
+    compression: Compression = Field("gzip", description="none, gzip, snappy, lz4 or zstd.")
     embedded: bool = Field(False, description="The broker is the embedded one: work around its end offsets.")
 
     kafka_security_protocol: SecurityProtocol = Field(
         SecurityProtocol.PLAINTEXT, description="Or SSL, SASL_PLAINTEXT, SASL_SSL."
     )
-    kafka_sasl_mechanism: SaslMechanism = Field(SaslMechanism.SCRAM_SHA_512, description="Or PLAIN, SCRAM-SHA-256.")
+    kafka_sasl_mechanism: SaslMechanism = Field("SCRAM-SHA-512", description="Or PLAIN, SCRAM-SHA-256.")
     kafka_sasl_username: str | None = Field(None, validate_default=True, description="SASL's user name.")
     kafka_sasl_password: SecretStr | None = Field(None, validate_default=True, description="Its password.")
     kafka_ssl_ca: FilePath | None = Field(None, description="PEM file of the brokers' authorities. [the system's]")
@@ -132,14 +98,14 @@ class Settings(BaseSettings):
 
     data_dir: Path = Field(Path(".sager"), description="Folder of tables, DuckDB files and logs; one per worker.")
     group: str | None = Field(None, description="System group that may also read the data folder. [none]")
-    store: Store = Field(Store.MEMORY, description="Where tables live: memory, or rocksdb on disk.")
+    store: Literal["memory", "rocksdb"] = Field("memory", description="Where tables live: memory, or rocksdb on disk.")
     standby_replicas: int = Field(0, ge=0, le=3, description="Spare copies of each table; the same for all workers.")
     duckdb: Path | None = Field(None, description="Analysts' DuckDB file; default DATA_DIR/sager.duckdb.")
     publish_seconds: float = Field(1.0, ge=0.2, description="How often analysts get a fresh DuckDB file.")
     batch_rows: int = Field(2_000, ge=1, description="Most records in one DuckDB transaction.")
     batch_seconds: float = Field(0.5, gt=0, description="Longest wait before a DuckDB transaction.")
 
-    reasoner: ReasonerName = Field(ReasonerName.RULES, description="The reasoner: rules, or llm.")
+    reasoner: Author = Field("rules", description="The reasoner: rules, or llm.")
     on_llm_failure: OnLlmFailure = Field(OnLlmFailure.RULES, description="Without answer: rules, wait, dead-letter.")
     llm_base_url: str | None = Field(
         None,
@@ -171,11 +137,9 @@ class Settings(BaseSettings):
     graph_flush_seconds: float = Field(2.0, ge=0, le=60, description="Interval between writes of changed graph items.")
     weights_flush_seconds: float = Field(1.0, ge=0, le=60, description="Interval between published weights.")
     graph_items: int = Field(1_000_000, ge=100, description="Items that the graph keeps; the oldest leave first.")
-    extract_by: ReasonerName = Field(
-        ReasonerName.RULES, description="Who picks a slim skill for a request: rules, or llm."
-    )
+    extract_by: Author = Field("rules", description="The author of a request's slim skill: rules, or llm.")
     task_slim: bool = Field(True, description="Likes that a request asks for come first in its slim skill.")
-    ranker: RankerName = Field(RankerName.DETERMINISTIC, description="deterministic, or listwise by an LLM.")
+    ranker: Literal["deterministic", "listwise"] = Field("deterministic", description="Or listwise, by an LLM.")
     rank_orders: int = Field(2, ge=1, le=8, description="Presentation orders that an LLM's ranking averages.")
     rank_skill: RankSkill = Field(
         RankSkill.FULL, description="Lines that rank: full or none; a model reads the slim skill."

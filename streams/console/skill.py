@@ -18,7 +18,6 @@ from streams.http.api import Api
 from streams.http.problems import Problem
 from streams.http.tokens import ALL_USERS, Scope
 from streams.policies import output_gate
-from streams.settings import ReasonerName
 from streams.views.line_history import UnknownLine, explain
 from streams.views.sentences import WITHHELD_REASONS, actor_of, names_of, shift_phrase, statement_words, validity
 from streams.views.skills import UnknownUser
@@ -87,7 +86,7 @@ def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now
         "sessions": [each for each in skill.sessions if each.until > now and each.lines],
         "slim": slim and slim.text,
         "slim_now": slim and slim.is_within(now, slim.session_id) and slim.session_text,
-        "model_reads": api.settings.reasoner is ReasonerName.LLM,
+        "model_reads": api.settings.reasoner == "llm",
     }
 
 

@@ -108,7 +108,7 @@ def producer_config(settings: Settings, **more: Any) -> dict[str, Any]:
         "partitioner": PARTITIONER,
         "enable.idempotence": True,
         "max.in.flight.requests.per.connection": 1,
-        "compression.type": settings.compression.value,
+        "compression.type": settings.compression,
         "linger.ms": 5,
         "message.max.bytes": 4 * 1024 * 1024,
         "error_cb": _log_refusal,
@@ -144,7 +144,7 @@ def librdkafka_security(settings: Settings) -> dict[str, Any]:
     if protocol.sasl:
         password = settings.kafka_sasl_password
         found |= {
-            "sasl.mechanism": settings.kafka_sasl_mechanism.value,
+            "sasl.mechanism": settings.kafka_sasl_mechanism,
             "sasl.username": settings.kafka_sasl_username,
             "sasl.password": password.get_secret_value() if password else None,
         }

@@ -29,7 +29,7 @@ from streams.local.children import (
 )
 from streams.local.journal import JournalUnusable, lock, partitions_of, path_of
 from streams.local.restore import Restored, restore, restore_materializer_offsets
-from streams.settings import Settings, Store
+from streams.settings import Settings
 
 BROKER, WORKER, MATERIALIZER, SERVER = "broker", "worker", "materializer", "console"
 _VERBS = {WORKER: "worker", MATERIALIZER: "materialize", SERVER: "console"}
@@ -94,7 +94,7 @@ class LocalPipeline:
                 "embedded": True,
                 "replication": 1,
                 # A store on disk would hold the state of an earlier broker, with other offsets.
-                "store": Store.MEMORY,
+                "store": "memory",
                 "metrics_port": 0,
                 # We read the metrics of our children without a token.
                 "http_tokens": None,

@@ -24,7 +24,7 @@ from streams.exceptions import StreamsError, TopicsDiffer
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.operations.global_skills import read_published
-from streams.settings import ReasonerName, Settings
+from streams.settings import Settings
 from streams.steps import evolve_of, limits_of, rank_of
 from streams.worker.reasoning.llm import close_clients, reasoner_of
 
@@ -118,7 +118,7 @@ def side_of(settings: Settings, published: Mapping[str, GlobalSkill]) -> ReplayS
     """Build the other side of a replay."""
     # Without a fallback to rules: choices of a failed model must count as unavailable.
     reason: Reason = without_model(settings.evolve_mode).reason
-    if settings.reasoner is ReasonerName.LLM:
+    if settings.reasoner == "llm":
         reason = reasoner_of(settings).reason
     usual = {domain: to_fixed_point(skill.usual) for domain, skill in published.items()}
     items = {domain: {str(name): users for name, users in skill.items.items()} for domain, skill in published.items()}

@@ -18,7 +18,7 @@ from streams.exceptions import MissingExtra
 from streams.kafka import topics
 from streams.kafka.clients import protocol_of, tls_context
 from streams.pseudonyms import FILE, is_shared
-from streams.settings import RankerName, ReasonerName, Settings, Store
+from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.agents import contrast, evolve, listen, prior, propagate, rank, weigh
 from streams.worker.deps import Deps, Worker
@@ -64,7 +64,7 @@ def create(settings: Settings) -> Worker:
         app.reader.touch,
         settings.evolve_mode,
         correction_reader(settings),
-        settings.in_flight if settings.reasoner is ReasonerName.LLM else None,
+        settings.in_flight if settings.reasoner == "llm" else None,
         conversation_reader(settings),
         deps.privacy,
     )
@@ -74,7 +74,7 @@ def create(settings: Settings) -> Worker:
 
 
 def _app(settings: Settings, datadir: Path) -> WorkerApp:
-    if settings.store is Store.ROCKSDB and find_spec("rocksdict") is None:
+    if settings.store == "rocksdb" and find_spec("rocksdict") is None:
         raise MissingExtra(
             "SAGER_STORE=rocksdb needs an extra: pip install '.[rocksdb]' in a clone of the repository, "
             "or set SAGER_STORE=memory"
@@ -86,7 +86,7 @@ def _app(settings: Settings, datadir: Path) -> WorkerApp:
         Membership(settings.session_seconds, rebalance_seconds, under_way),
         broker=[f"kafka://{server.strip()}" for server in settings.bootstrap.split(",")],
         broker_credentials=credentials(settings),
-        store=f"{settings.store.value}://",
+        store=f"{settings.store}://",
         datadir=str(datadir),
         # A changelog with fewer partitions than its source would lose writes.
         topic_partitions=settings.partitions,
@@ -118,7 +118,7 @@ def credentials(settings: Settings) -> faust.SASLCredentials | faust.SSLCredenti
         return faust.SASLCredentials(
             username=settings.kafka_sasl_username,
             password=password.get_secret_value() if password else None,
-            mechanism=settings.kafka_sasl_mechanism.value,
+            mechanism=settings.kafka_sasl_mechanism,
             ssl_context=context,
         )
     return faust.SSLCredentials(context) if context else None
@@ -166,9 +166,9 @@ def max_model_seconds(settings: Settings) -> float:
     # A rebalance and the watchdog must allow for this time.
     calls, pauses = settings.llm_attempts + 1, settings.llm_attempts
     question = calls * settings.llm_timeout_seconds + pauses * settings.llm_retry_seconds
-    evolving = int(settings.reasoner is ReasonerName.LLM)
-    orders = settings.rank_orders + 1 if settings.ranker is not RankerName.DETERMINISTIC else 0
-    ranking = (settings.extract_by is ReasonerName.LLM) + orders
+    evolving = int(settings.reasoner == "llm")
+    orders = settings.rank_orders + 1 if settings.ranker != "deterministic" else 0
+    ranking = (settings.extract_by == "llm") + orders
     return question * max(evolving, ranking)
 
 

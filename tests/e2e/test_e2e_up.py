@@ -17,7 +17,7 @@ from sager_client import EventProducer
 from streams.local import pipeline
 from streams.local.children import environment
 from streams.local.pipeline import ChildDied, LocalPipeline
-from streams.settings import ReasonerName, Settings
+from streams.settings import Settings
 from tests.e2e.cli_user import ROOT, Up, answer, data_set, items, sager, stored
 from tests.waiting import WAIT_SECONDS, until
 
@@ -134,7 +134,7 @@ def test_a_child_has_the_same_settings(alone, tmp_path):
         bootstrap="kafka:1234",
         embedded=True,
         data_dir=tmp_path / "with space",
-        reasoner=ReasonerName.LLM,
+        reasoner="llm",
         parsers={"films": "movietv"},
         llm_api_key=SecretStr("hush"),
         llm_base_url="http://localhost:1/v1",

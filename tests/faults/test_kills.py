@@ -8,7 +8,6 @@ import time
 import pytest
 
 from schemas import SkillDiff
-from streams.settings import Store
 from tests.conftest import APACHE
 from tests.faults.load import Load, Talk
 from tests.faults.oracle import (
@@ -23,7 +22,7 @@ from tests.openai_server import Act, OpenAiServer, threaded
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.timeout(1_800)]
 
 BROKER = "Apache Kafka" if APACHE else "embedded"
-STORE = Store.ROCKSDB if APACHE else Store.MEMORY
+STORE = "rocksdb" if APACHE else "memory"
 """Stores on disk need a broker that tells the true end of a topic."""
 
 

@@ -115,4 +115,4 @@ def _note_cost(result: "Result") -> dict[str, object]:
     note(f"{result.arm}: {result.cost}{f', {dollars:.4f} USD' if dollars else ''}")
     if result.cost.unusable:
         note(f"{result.arm}: {result.cost.unusable:,} answers were unusable: those rankings stay at chance")
-    return {"model": settings.llm_model, "ranker": settings.ranker.value}
+    return {"model": settings.llm_model, "ranker": settings.ranker}

@@ -20,7 +20,7 @@ from streams.kafka import consumer_group as group
 from streams.kafka.topics import SAFE_IN_SYNC, SAFE_REPLICATION, TopicState, inspect
 from streams.operations import process_metrics
 from streams.operations.doctor.findings import DoctorFinding, Status, error, ok, warning
-from streams.settings import RankerName, ReasonerName, Settings
+from streams.settings import Settings
 from streams.worker.runtime.watchdog import lag
 
 ANSWER_SECONDS = 8.0
@@ -116,8 +116,8 @@ def snapshot(settings: Settings) -> Iterator[DoctorFinding]:
 
 def endpoint(settings: Settings) -> Iterator[DoctorFinding]:
     """Check the LLM endpoint, its key and its model, if it is used."""
-    uses_rules = settings.reasoner is not ReasonerName.LLM and settings.ranker is RankerName.DETERMINISTIC
-    if uses_rules and settings.extract_by is ReasonerName.RULES:
+    uses_rules = settings.reasoner != "llm" and settings.ranker == "deterministic"
+    if uses_rules and settings.extract_by == "rules":
         yield ok("LLM", "none is configured: rules handle everything")
         return
     url = settings.llm_base_url or OPENAI_URL

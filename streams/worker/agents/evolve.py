@@ -27,7 +27,7 @@ from schemas.state import OptOut
 from schemas.statements import Correction
 from schemas.topics import compound_key
 from streams.kafka.clients import partition_of
-from streams.settings import ReasonerName, Settings
+from streams.settings import Settings
 from streams.steps import evolve_of
 from streams.worker import metrics
 from streams.worker.agents.listen import ListenAgent
@@ -60,7 +60,7 @@ def define(worker: Worker, reasoning: Reasoning, listener: ListenAgent) -> "Evol
 
 def in_flight_limit(settings: Settings) -> int:
     """Return the limit of concurrent events, which exceeds that of model calls."""
-    uses_model = settings.reasoner is ReasonerName.LLM
+    uses_model = settings.reasoner == "llm"
     return settings.in_flight + (math.ceil(settings.in_flight * QUEUED_SHARE) if uses_model else 0)
 
 

@@ -18,7 +18,7 @@ from operators.slim.llm import LlmExtract
 from streams.language import RULES
 from streams.llm import BreakerState, CallRecord, CircuitBreaker, Outcome
 from streams.policies import output_gate
-from streams.settings import RankerName, ReasonerName, Settings
+from streams.settings import Settings
 from streams.worker import metrics
 
 if TYPE_CHECKING:
@@ -45,32 +45,32 @@ class Models:
 
 def reasoner_of(settings: Settings) -> Reasoner:
     """Return the configured reasoner: rules, or a model."""
-    if settings.reasoner is ReasonerName.RULES:
+    if settings.reasoner == "rules":
         return without_model(settings.evolve_mode)
     return LlmReasoner(shared_client(settings), gate=output_gate(settings))
 
 
 def correction_reader(settings: Settings) -> LlmCorrectionReader | None:
     """Return the model that reads corrections after the rules, if any."""
-    asks = settings.reasoner is ReasonerName.LLM
+    asks = settings.reasoner == "llm"
     return LlmCorrectionReader(shared_client(settings), gate=output_gate(settings)) if asks else None
 
 
 def conversation_reader(settings: Settings) -> LlmExtractor | None:
     """Return the model that reads conversations besides the rules, if any."""
-    if settings.reasoner is ReasonerName.RULES:
+    if settings.reasoner == "rules":
         return None
     return LlmExtractor(shared_client(settings), gate=output_gate(settings), extractor=RULES)
 
 
 def models_of(settings: Settings) -> Models:
     """Return the configured models of rankings."""
-    ranks = settings.ranker is not RankerName.DETERMINISTIC
-    if settings.extract_by is ReasonerName.RULES and not ranks:
+    ranks = settings.ranker != "deterministic"
+    if settings.extract_by == "rules" and not ranks:
         return Models()
     client, gate = shared_client(settings), output_gate(settings)
     return Models(
-        extract=LlmExtract(client, gate=gate) if settings.extract_by is ReasonerName.LLM else None,
+        extract=LlmExtract(client, gate=gate) if settings.extract_by == "llm" else None,
         rank=ListwiseRanker(client, orders=settings.rank_orders, gate=gate) if ranks else None,
     )
 

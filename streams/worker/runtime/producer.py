@@ -21,7 +21,7 @@ from faust.types import TP
 
 from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of, producer_config
-from streams.settings import Compression, Settings
+from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.runtime.fence import CLOCK, Membership, PartitionRevoked
 
@@ -78,8 +78,7 @@ class KafkaProducer:
 
     def __init__(self, settings: Settings, **more: Any) -> None:
         self._codecs = {
-            settings.topic(base): Compression(topic.compression or settings.compression)
-            for base, topic in TOPICS.items()
+            settings.topic(base): topic.compression or settings.compression for base, topic in TOPICS.items()
         }
         self._settings = settings
         self._own = {
@@ -90,7 +89,7 @@ class KafkaProducer:
             "message.timeout.ms": int(1_000 * delivery_seconds(settings.session_seconds)),
             **more,
         }
-        self._producers: dict[Compression, confluent_kafka.Producer] = {}
+        self._producers: dict[str, confluent_kafka.Producer] = {}
         self._retired: list[confluent_kafka.Producer] = []
         self._under_way = 0
         self._polls = False
@@ -99,8 +98,8 @@ class KafkaProducer:
         """Return the librdkafka producer for this topic's codec."""
         codec = self._codecs.get(topic, self._settings.compression)
         if codec not in self._producers:
-            level = FASTEST_LEVEL if codec is Compression.GZIP else DEFAULT_LEVEL
-            compression = {"compression.type": codec.value, "compression.level": level}
+            level = FASTEST_LEVEL if codec == "gzip" else DEFAULT_LEVEL
+            compression = {"compression.type": codec, "compression.level": level}
             config = producer_config(self._settings, **self._own, **compression)
             self._producers[codec] = confluent_kafka.Producer(config)
         return self._producers[codec]

@@ -10,7 +10,7 @@ from operators.options import EvolveMode
 from schemas import Tier
 from schemas.diffs import RefusalReason
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
-from streams.settings import OnLlmFailure, ReasonerName, Settings
+from streams.settings import OnLlmFailure, Settings
 from streams.worker.reasoning import reasoner as reasoning
 from streams.worker.reasoning.llm import reasoner_of
 from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning
@@ -36,7 +36,7 @@ CERTAIN = a_skill(an_attribute(NOIR, HIGH))
 
 def llm(server: OpenAiServer | None = None, **more: Any) -> Settings:
     url = server.base_url if server else "http://127.0.0.1:9/v1"
-    return Settings(reasoner=ReasonerName.LLM, llm_base_url=url, llm_attempts=1, llm_retry_seconds=0, **more)
+    return Settings(reasoner="llm", llm_base_url=url, llm_attempts=1, llm_retry_seconds=0, **more)
 
 
 def test_settings_select_the_reasoner() -> None:

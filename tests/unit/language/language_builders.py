@@ -10,7 +10,7 @@ from schemas import Candidate, Correction, Fact, ItemFacts, PolicySkill, Speaker
 from schemas.cards import Card, Turn
 from streams.language import RULES
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
-from streams.settings import ReasonerName, Settings
+from streams.settings import Settings
 from tests import builders
 from tests.builders import DOMAIN, NOW, USER, a_line, a_name, item_facts
 from tests.openai_server import Act, OpenAiServer
@@ -62,7 +62,7 @@ def tells(*answers: str) -> Act:
 
 def llm_settings(server: OpenAiServer) -> Settings:
     return Settings(
-        reasoner=ReasonerName.LLM,
+        reasoner="llm",
         llm_base_url=server.base_url,
         llm_attempts=1,
         llm_retry_seconds=0,

@@ -18,7 +18,7 @@ from streams.llm import BreakerState, CircuitBreaker, Outcome
 from streams.llm.breaker import LONGEST_RETRY_AFTER_SECONDS
 from streams.llm.calls import CallFailed
 from streams.llm.client import LlmClient
-from streams.settings import OnLlmFailure, RankerName, ReasonerName, Settings
+from streams.settings import OnLlmFailure, Settings
 from streams.worker import metrics
 from streams.worker.reasoning import reasoner as reasoning
 from streams.worker.reasoning.llm import models_of, reasoner_of, shared_client
@@ -198,7 +198,7 @@ async def server() -> AsyncIterator[OpenAiServer]:
 
 def settings(server: OpenAiServer, **more: Any) -> Settings:
     chosen = {
-        "reasoner": ReasonerName.LLM,
+        "reasoner": "llm",
         "llm_base_url": server.base_url,
         "llm_attempts": 1,
         "llm_retry_seconds": 0,
@@ -218,7 +218,7 @@ async def reason(by: Reasoning, number: int = 0) -> Any:
 
 
 async def test_reasoner_and_ranker_share_one_client(server: OpenAiServer) -> None:
-    one = settings(server, ranker=RankerName.LISTWISE)
+    one = settings(server, ranker="listwise")
     client = shared_client(one)
 
     assert reasoner_of(one).client is client  # type: ignore[attr-defined]

@@ -9,7 +9,6 @@ from unittest.mock import MagicMock
 import pytest
 
 from streams.kafka.clients import PARTITIONER
-from streams.settings import Compression
 from streams.worker.runtime import fence
 from streams.worker.runtime.fence import Membership
 from streams.worker.runtime.producer import (
@@ -34,7 +33,7 @@ from tests.waiting import WAIT_SECONDS
     ],
 )
 async def test_it_neither_loses_nor_repeats_and_compresses_by_topic(
-    tmp_path: Path, topic: str, compression: Compression, used: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, topic: str, compression: str, used: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: dict[str, Any] = {}
     monkeypatch.setattr("confluent_kafka.Producer", lambda config: made.update(config) or MagicMock())
