@@ -34,7 +34,7 @@ def list_(
     bootstrap: Bootstrap = None,
 ) -> None:
     """List refused records, newest first, and count them by reason."""
-    from streams.operations.dead_letters.reading import LetterFilter, list_letters, summary  # noqa: PLC0415
+    from streams.operations.dead_letters import LetterFilter, list_letters, summary  # noqa: PLC0415
 
     chosen = connected_settings(bootstrap)
     filters = LetterFilter(reasons=frozenset(reason or ()), stages=frozenset(stage or ()), since_ms=moment_ms(since))
@@ -55,8 +55,6 @@ def list_(
     note(f"{found.total:,} in all: {reasons}; {len(found.replayed):,} of them replayed")
     if found.forgotten:
         note(f"{found.forgotten:,} more are of erased users: not shown and not replayed")
-    if found.unreadable:
-        note(f"{found.unreadable:,} records on the topic are not dead letters")
 
 
 @group.command(epilog=examples("sager dead-letters show 4f1c2b9d8e7a6053"))
@@ -69,16 +67,15 @@ def show(
 
     With --json: the whole dead letter as it is on its topic, with the record's bytes in URL-safe base64.
     """
-    from streams.operations.dead_letters.reading import find_letter, is_clipped, summary  # noqa: PLC0415
+    from streams.operations.dead_letters import find_letter, summary  # noqa: PLC0415
 
     with ProgressBars() as progress:
         found, replayed = find_letter(connected_settings(bootstrap), event_id, partial(progress.update, "dead letters"))
     letter, value = found.letter, found.letter.value or b""
     if as_json:
-        print_json({**letter.model_dump(mode="json"), "replayed_to": replayed})
+        print_json({**letter.model_dump(mode="json"), "replayed": replayed})
         return
-    shown = summary(found, bool(replayed)) | {"replayed_to": replayed, "clipped": is_clipped(letter)}
-    print_fields(shown)
+    print_fields(summary(found, replayed) | {"clipped": found.is_clipped})
     print(printable(value[:SHOWN_BYTES].decode(errors="backslashreplace")))
     if len(value) > SHOWN_BYTES:
         print(f"... {len(value) - SHOWN_BYTES:,} bytes more; --json prints all")
@@ -99,18 +96,17 @@ def replay(
     A record that is refused again becomes a new dead letter. Do not replay the same letters twice at the same time.
     Exit code 1: some of the chosen letters cannot be replayed.
     """
-    from streams.operations.dead_letters import replay as replaying  # noqa: PLC0415
-    from streams.operations.dead_letters.reading import LetterFilter  # noqa: PLC0415
+    from streams.operations import dead_letters  # noqa: PLC0415
 
     if not (event_ids or reason or stage or since):
         raise typer.BadParameter("name dead letters by their ids, or select them, as with --reason internal-error")
     chosen = connected_settings(bootstrap)
-    filters = LetterFilter(
+    filters = dead_letters.LetterFilter(
         frozenset(event_ids or ()), frozenset(reason or ()), frozenset(stage or ()), moment_ms(since)
     )
     with ProgressBars() as progress:
-        planned = replaying.plan(chosen, filters, progress.update)
-        sent = 0 if dry_run else replaying.replay(chosen, planned, progress.update)
+        planned = dead_letters.plan(chosen, filters, progress.update)
+        sent = 0 if dry_run else dead_letters.replay(chosen, planned, progress.update)
     if as_json:
         blocked = {name: why.value for name, why in planned.blocked.items()}
         print_json({"ready": list(planned.ready), "replayed": sent, "hindered": blocked, "unknown": planned.unknown})
@@ -123,5 +119,5 @@ def replay(
             note(f"{name}: {why.value}")
         for name in planned.unknown:
             note(f"{name}: no such dead letter, or not selected")
-    if planned.unknown or set(planned.blocked.values()) - {replaying.Blocker.DONE}:
+    if planned.unknown or set(planned.blocked.values()) - {dead_letters.Blocker.DONE}:
         raise typer.Exit(FAILED)

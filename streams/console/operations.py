@@ -17,10 +17,8 @@ from streams.exceptions import StreamsError
 from streams.http.api import Api
 from streams.http.problems import RETRY, Problem
 from streams.http.tokens import Scope
-from streams.operations import process_metrics
-from streams.operations.dead_letters import reading as letters
-from streams.operations.dead_letters import replay
-from streams.operations.dead_letters.reading import LetterFilter
+from streams.operations import dead_letters, process_metrics
+from streams.operations.dead_letters import LetterFilter
 from streams.operations.process_metrics import THIS_PROCESS, ProcessMetrics, Series
 from streams.settings import Settings
 
@@ -185,17 +183,17 @@ def errors(monitor: ProcessMonitor) -> dict[str, Any]:
 @page("GET", "/letters", Scope.OPERATE)
 async def listed(ctx: PageContext) -> Response:
     """List the newest dead letters."""
-    found = await _kafka(ctx, lambda: letters.list_letters(ctx.api.settings, LetterFilter(), MOST_SHOWN))
-    return ctx.render("letters.html", found=found, is_clipped=letters.is_clipped, prefix=PREFIX)
+    found = await _kafka(ctx, lambda: dead_letters.list_letters(ctx.api.settings, LetterFilter(), MOST_SHOWN))
+    return ctx.render("letters.html", found=found, prefix=PREFIX)
 
 
 @page("GET", "/letters/one", Scope.OPERATE, under="/letters")
 async def one(ctx: PageContext) -> Response:
     """Show one dead letter with its original."""
-    found, replayed = await _kafka(ctx, lambda: letters.find_letter(ctx.api.settings, ctx.fields.get("id", "")))
+    found, replayed = await _kafka(ctx, lambda: dead_letters.find_letter(ctx.api.settings, ctx.fields.get("id", "")))
     letter = found.letter
     parts = [(name, value, readable(value)) for name, value in (("Key", letter.key), ("Value", letter.value))]
-    shown: dict[str, Any] = {"clipped": letters.is_clipped(letter), "most": SHOWN_BYTES, "prefix": PREFIX}
+    shown: dict[str, Any] = {"clipped": found.is_clipped, "most": SHOWN_BYTES, "prefix": PREFIX}
     return ctx.render("letter.html", found=found, letter=letter, replayed=replayed, parts=parts, **shown)
 
 
@@ -203,7 +201,7 @@ async def one(ctx: PageContext) -> Response:
 async def planned(ctx: PageContext) -> Response:
     """Preview a replay of the selected dead letters."""
     ids = _selected_ids(ctx)
-    plan = await _kafka(ctx, lambda: replay.plan(ctx.api.settings, LetterFilter(ids=ids)))
+    plan = await _kafka(ctx, lambda: dead_letters.plan(ctx.api.settings, LetterFilter(ids=ids)))
     return ctx.render("plan.html", plan=plan, prefix=PREFIX)
 
 
@@ -213,8 +211,8 @@ async def replayed(ctx: PageContext) -> Response:
     ids = _selected_ids(ctx)
 
     def send() -> int:
-        with replay.ONE_AT_A_TIME:  # a thread may outlive its cancelled request
-            return replay.replay(ctx.api.settings, replay.plan(ctx.api.settings, LetterFilter(ids=ids)))
+        with dead_letters.ONE_AT_A_TIME:  # a thread may outlive its cancelled request
+            return dead_letters.replay(ctx.api.settings, dead_letters.plan(ctx.api.settings, LetterFilter(ids=ids)))
 
     sent = await _kafka(ctx, send)
     notice = f"{sent} {'record was' if sent == 1 else 'records were'} sent again."
@@ -234,7 +232,7 @@ async def _kafka(ctx: PageContext, do: Callable[[], _Result]) -> _Result:
     try:
         async with _ONE_AT_A_TIME:
             return await ctx.api.read(ctx.token, do)
-    except letters.LetterNotFound:
+    except dead_letters.LetterNotFound:
         raise Problem(404, "there is no dead letter with this id: they are kept for 90 days") from None
     except StreamsError as error:
         raise Problem(503, f"dead letters cannot be read or sent: {error}", RETRY) from None

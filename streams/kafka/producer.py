@@ -1,6 +1,7 @@
 """Producers of commands: `send` blocks while full, `flush` raises delivery errors."""
 
 import uuid
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Self, TypeVar
 
@@ -28,18 +29,29 @@ class RecordWriter:
         self._settings = settings
         self._counts: dict[str, int] | None = None
 
-    def send(self, topic: str, key: bytes | None, value: bytes | None, partition: int = BY_KEY) -> None:
+    def send(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int = BY_KEY,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         """Produce a record or a tombstone on the topic of this name."""
         if partition != BY_KEY:
             self._check(topic)
         while True:
             try:
-                self._producer.produce(topic, value, key, partition, on_delivery=self._delivered)
+                self._producer.produce(
+                    topic, value, key, partition, on_delivery=self._delivered, headers=dict(headers or {})
+                )
             except BufferError:
                 self._producer.poll(0.5)  # deliveries make room
-            else:
-                self._producer.poll(0)
-                return
+                continue
+            except KafkaException as error:  # larger than the producer's limit: no delivery report
+                self._refused.append(f"{topic}: {error.args[0].str()}")
+            self._producer.poll(0)
+            return
 
     def _check(self, topic: str) -> None:
         """Raise if the topic's number of partitions differs from the settings."""

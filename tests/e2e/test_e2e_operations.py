@@ -77,7 +77,7 @@ def test_dead_letters_are_listed_shown_and_replayed(settings: Settings, env: dic
     assert f"{text}: already replayed" in again.stderr
     assert "1 of them replayed" in sager("dead-letters", "list", env=env).stderr
     after = " ".join(sager("dead-letters", "show", text, env=env).stdout.split())
-    assert f"replayed to: {settings.topic('selections')}/" in after
+    assert "replayed: yes" in after
 
 
 @pytest.fixture

@@ -20,8 +20,7 @@ from schemas.topics import compound_key
 from streams.exceptions import StreamsError
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import members
-from streams.operations.dead_letters.reading import LetterFilter, list_letters
-from streams.operations.dead_letters.replay import REPLAY_OF, Blocker, plan, replay
+from streams.operations.dead_letters import REPLAY_OF, Blocker, LetterFilter, list_letters, plan, replay
 from streams.operations.doctor import DoctorFinding, Status, examine
 from streams.operations.rebuild import rebuild
 from streams.settings import Settings

@@ -14,7 +14,7 @@ from prometheus_client import generate_latest
 from schemas import MAX_ORIGINAL_BYTES, DeadLetter
 from streams import permissions, shared_settings
 from streams.metrics import SHARED_SETTINGS
-from streams.operations.dead_letters.reading import is_clipped
+from streams.operations.dead_letters import StoredLetter
 from streams.operations.doctor import checks
 from streams.operations.doctor.findings import DoctorFinding, Status, TimedCheck, ok
 from streams.settings import SecurityProtocol, Settings
@@ -182,7 +182,7 @@ def a_letter(value: bytes | None = b"x", key: bytes | None = b"ann", detail: str
     ids=["whole", "none", "just whole", "cut", "only quoted"],
 )
 def test_a_clipped_original_cannot_be_replayed(letter: DeadLetter, clipped: bool) -> None:
-    assert is_clipped(letter) is clipped
+    assert StoredLetter(letter, 0, 0, 0).is_clipped is clipped
 
 
 def test_a_hanging_check_is_an_error_after_its_time_limit() -> None:

@@ -1,1 +1,0 @@
-"""Dead letters: list them, and replay their originals."""
