@@ -14,9 +14,9 @@ from prometheus_client import generate_latest
 from schemas import MAX_ORIGINAL_BYTES, DeadLetter
 from streams import permissions, shared_settings
 from streams.metrics import SHARED_SETTINGS
+from streams.operations import doctor
 from streams.operations.dead_letters import StoredLetter
-from streams.operations.doctor import checks
-from streams.operations.doctor.findings import DoctorFinding, Status, TimedCheck, ok
+from streams.operations.findings import DoctorFinding, Status, TimedCheck, ok
 from streams.settings import SecurityProtocol, Settings
 from tests.builders import NOW, a_position
 
@@ -47,7 +47,7 @@ def test_a_differing_setting_is_named_without_its_value() -> None:
     worker = Settings(chain_key=KEY, sensitive={"books": ["religion"]})
     materializer = worker.model_copy(update={"chain_key": None})
     with process(worker, shared_settings.ALL) as one, process(materializer, shared_settings.FILTERS) as other:
-        found = list(checks.settings_agree(worker.model_copy(update={"console_metrics": f"{one},{other}"})))
+        found = list(doctor.settings_agree(worker.model_copy(update={"console_metrics": f"{one},{other}"})))
 
     assert [each.status for each in found] == [Status.ERROR]
     assert "SAGER_CHAIN_KEY" in found[0].found
@@ -56,7 +56,7 @@ def test_a_differing_setting_is_named_without_its_value() -> None:
 
 def test_a_command_with_a_different_key_is_a_warning() -> None:
     with process(Settings(chain_key=KEY), shared_settings.ALL) as one:
-        found = list(checks.settings_agree(Settings(console_metrics=one)))
+        found = list(doctor.settings_agree(Settings(console_metrics=one)))
 
     assert [each.status for each in found] == [Status.WARNING]
     assert "this command" in found[0].found
@@ -84,8 +84,8 @@ def only(findings) -> DoctorFinding:
 def test_a_deployment_without_key_or_tokens_is_a_warning_except_on_the_embedded_broker(tmp_path):
     tokens = tmp_path / "tokens.toml"
     for check, good in (
-        (checks.chain_key, {"chain_key": "0123456789abcdef" * 2}),
-        (checks.tokens, {"http_tokens": tokens}),
+        (doctor.chain_key, {"chain_key": "0123456789abcdef" * 2}),
+        (doctor.tokens, {"http_tokens": tokens}),
     ):
         assert only(check(Settings())).status is Status.WARNING
         assert only(check(Settings(embedded=True))).status is Status.OK
@@ -101,13 +101,13 @@ def test_data_that_other_users_can_read_is_found(tmp_path, kind):
     for file in (settings.data_dir / "live.duckdb", nested, settings.duckdb_file):
         file.touch()
         file.chmod(0o600)
-    assert only(checks.files(settings)).status is Status.OK
+    assert only(doctor.files(settings)).status is Status.OK
     opened = {
         "folder": settings.data_dir, "file": settings.data_dir / "live.duckdb", "nested": nested,
         "snapshot": settings.duckdb_file,
     }[kind]  # fmt: skip
     opened.chmod(opened.stat().st_mode | 0o005)
-    found = only(checks.files(settings))
+    found = only(doctor.files(settings))
     assert (found.status, str(opened) in found.found, "chmod" in found.todo) == (Status.WARNING, True, True)
 
 
@@ -122,7 +122,7 @@ def test_a_secret_that_other_users_can_access_is_found(tmp_path, monkeypatch, se
         monkeypatch.setenv("SAGER_CONFIG", str(file))
     else:
         settings = settings.model_copy(update={setting: file})
-    found = only(checks.files(settings))
+    found = only(doctor.files(settings))
     assert (found.status is Status.WARNING, found.todo == f"chmod 600 {file}") == (told, told)
 
 
@@ -161,7 +161,7 @@ def rule(principal: str, name: str = "sager.skills") -> AclBinding:
     ],
 )
 def test_the_brokers_acls_are_checked(answer, more, status, told):
-    found = only(checks.rules(Settings(**more), Brokers(answer)))
+    found = only(doctor.rules(Settings(**more), Brokers(answer)))
     assert (found.status, told in found.found) == (status, True), found
 
 

@@ -1,4 +1,4 @@
-"""Checks of the broker, topics, workers, DuckDB file, LLM endpoint and access to data."""
+"""`sager doctor`: read-only checks of a deployment, each with a remedy."""
 
 import asyncio
 import os
@@ -7,23 +7,25 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import duckdb
 from confluent_kafka import KafkaException, admin
-from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, ResourceType
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from streams import permissions, shared_settings
 from streams.analytics import read, schema
 from streams.exceptions import KafkaUnreachable, StreamsError
 from streams.kafka import consumer_group as group
+from streams.kafka.clients import reach
 from streams.kafka.topics import SAFE_IN_SYNC, SAFE_REPLICATION, TopicState, inspect
 from streams.operations import process_metrics
-from streams.operations.doctor.findings import DoctorFinding, Status, error, ok, warning
+from streams.operations.findings import DoctorFinding, Status, TimedCheck, error, ok, warning
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import lag
 
-ANSWER_SECONDS = 8.0
+CHECK_SECONDS, BROKER_SECONDS, ANSWER_SECONDS = 15.0, 5.0, 8.0
 OPENAI_URL = "https://api.openai.com/v1"
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 _SHOWN, _SHOWN_MODELS, _REFUSED = 3, 5, (401, 403)
@@ -31,16 +33,45 @@ _ALL_PRINCIPALS = ("User:*", "User:ANONYMOUS")
 _ONE_PERSON = "one person's machine needs none"
 
 
-def broker(settings: Settings, cluster: ClusterMetadata) -> DoctorFinding:
-    """Check the number of brokers against the topics' replicas."""
+def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[DoctorFinding]:
+    """Run all checks, each with this time limit; yield findings in order."""
+    reached: list[AdminClient] = []
+    yield from TimedCheck("broker", lambda: broker(settings, reached), seconds).findings()
+    of_kafka = {"topics": topics, "workers": workers, "ACLs": rules}
+    others = {
+        "DuckDB": snapshot,
+        "chain key": chain_key,
+        "agreement": settings_agree,
+        "HTTP tokens": tokens,
+        "files": files,
+        "LLM": endpoint,
+    }
+    # Concurrently: the slowest check determines the time.
+    running = [TimedCheck(name, partial(of_kafka[name], settings, reached[0]), seconds) for name in of_kafka if reached]
+    running += [TimedCheck(name, partial(check, settings), seconds) for name, check in others.items()]
+    if not reached:
+        yield from (DoctorFinding(name, Status.SKIPPED, "needs a broker") for name in of_kafka)
+    for each in running:
+        yield from each.findings()
+
+
+def broker(settings: Settings, reached: list[AdminClient]) -> Iterator[DoctorFinding]:
+    """Check the brokers' number against the topics' replicas; fill `reached`."""
+    try:
+        client, cluster = reach(settings, BROKER_SECONDS)
+    except StreamsError as failed:
+        yield error("broker", str(failed), "start Kafka, or set SAGER_BOOTSTRAP to its address")
+        return
+    reached.append(client)
     brokers = len(cluster.brokers)
     found = f"{settings.bootstrap}: {brokers} broker{'s'[: brokers != 1]}, SAGER_REPLICATION={settings.replication}"
     if settings.replication > brokers:
-        return error("broker", found, "start more brokers, or lower SAGER_REPLICATION")
-    if brokers >= SAFE_REPLICATION > settings.replication:
+        yield error("broker", found, "start more brokers, or lower SAGER_REPLICATION")
+    elif brokers >= SAFE_REPLICATION > settings.replication:
         todo = f"SAGER_REPLICATION={SAFE_REPLICATION}, so that new topics survive the loss of a broker"
-        return warning("broker", found, todo)
-    return ok("broker", found)
+        yield warning("broker", found, todo)
+    else:
+        yield ok("broker", found)
 
 
 def topics(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
@@ -116,8 +147,7 @@ def snapshot(settings: Settings) -> Iterator[DoctorFinding]:
 
 def endpoint(settings: Settings) -> Iterator[DoctorFinding]:
     """Check the LLM endpoint, its key and its model, if it is used."""
-    uses_rules = settings.reasoner != "llm" and settings.ranker == "deterministic"
-    if uses_rules and settings.extract_by == "rules":
+    if (settings.reasoner, settings.ranker, settings.extract_by) == ("rules", "deterministic", "rules"):
         yield ok("LLM", "none is configured: rules handle everything")
         return
     url = settings.llm_base_url or OPENAI_URL
@@ -130,7 +160,6 @@ def endpoint(settings: Settings) -> Iterator[DoctorFinding]:
 
 
 async def _ask(settings: Settings, url: str, shown: str) -> DoctorFinding:
-    # Some endpoints list no models: then ask for one token.
     from openai import APIError, APIStatusError  # noqa: PLC0415 - it takes half a second
 
     from streams.llm.client import connect  # noqa: PLC0415
@@ -139,18 +168,12 @@ async def _ask(settings: Settings, url: str, shown: str) -> DoctorFinding:
     key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
     try:
         async with connect(url, key) as client, asyncio.timeout(ANSWER_SECONDS):
-            try:
-                names = [each.id for each in (await client.models.list()).data if isinstance(each.id, str)]
-            except (APIStatusError, AttributeError, TypeError) as failed:
-                if getattr(failed, "status_code", 0) in _REFUSED:
-                    raise
-                say_ok = [{"role": "user", "content": "Say ok."}]
-                await client.chat.completions.create(model=model, max_tokens=1, messages=say_ok)  # type: ignore[arg-type]
-                return ok("LLM", f"{shown}: lists no models, but {model} answers")
+            names = [each.id for each in (await client.models.list()).data if isinstance(each.id, str)]
     except APIStatusError as failed:
-        todo = "check SAGER_LLM_API_KEY" if failed.status_code in _REFUSED else "check SAGER_LLM_MODEL, and the account"
-        return error("LLM", f"{shown} refuses {model!r} (status {failed.status_code})", todo)
-    except (APIError, TimeoutError, ValueError) as failed:
+        if failed.status_code in _REFUSED:
+            return error("LLM", f"{shown} refuses the key (status {failed.status_code})", "check SAGER_LLM_API_KEY")
+        return ok("LLM", f"{shown}: answers, but lists no models (status {failed.status_code})")
+    except (APIError, TimeoutError, ValueError, AttributeError, TypeError) as failed:
         # Only the type: the message may repeat the key.
         todo = "check that it is up, and SAGER_LLM_BASE_URL, which usually ends in /v1"
         return error("LLM", f"{shown} does not answer ({type(failed).__name__})", todo)
