@@ -99,6 +99,11 @@ class Scanner:
                     f"{self._silent_seconds:.0f} s. `sager doctor` looks further"
                 )
 
+    def newest(self, where: Sequence[TopicPartition]) -> dict[bytes, bytes]:
+        """Return the newest value of each key, without keys that end in a tombstone."""
+        newest = {message.key() or b"": message.value() for message in self.read(where)}
+        return {key: value for key, value in newest.items() if value is not None}
+
     def _bounds(self, where: TopicPartition) -> tuple[int, int]:
         try:
             return self._consumer.get_watermark_offsets(where, timeout=REQUEST_SECONDS) or (0, 0)

@@ -22,14 +22,18 @@ def read_populations(
 
     def read(model: type[_Record]) -> Iterator[tuple[Population, _Record]]:
         nonlocal unreadable
-        for value in _newest(scanner, model.TOPIC, on_progress):
-            try:
-                record = decode(model, value)
-            except BadRecord:
-                unreadable += 1
-                continue
-            if domain in (None, record.domain):
-                yield found.setdefault(record.domain, Population(record.domain)), record
+        partitions = scanner.partitions(model.TOPIC)
+        # By partition, so that memory holds the records of only one at a time.
+        for number, where in enumerate(partitions, start=1):
+            for value in scanner.newest([where]).values():
+                try:
+                    record = decode(model, value)
+                except BadRecord:
+                    unreadable += 1
+                    continue
+                if domain in (None, record.domain):
+                    yield found.setdefault(record.domain, Population(record.domain)), record
+            on_progress(f"partitions of {model.TOPIC}", number, len(partitions))
 
     with Scanner(settings) as scanner:
         for population, profile in read(Profile):
@@ -38,24 +42,6 @@ def read_populations(
             for population, memory in read(Memory):
                 population.add_memory(memory)
     return [each for each in found.values() if each.users], unreadable
-
-
-def _newest(scanner: Scanner, topic: str, on_progress: OnStageProgress) -> Iterator[bytes]:
-    """Yield the newest record of each key of a changelog."""
-    # By partition, so that memory holds the records of only one at a time.
-    partitions = scanner.partitions(topic)
-    total, before = scanner.size(partitions), 0
-    for where in partitions:
-        newest: dict[bytes, bytes] = {}
-        for message in scanner.read([where]):
-            key, value = message.key() or b"", message.value()
-            before += 1
-            if value is None:
-                newest.pop(key, None)
-            else:
-                newest[key] = value
-        on_progress(topic, before, max(before, total))
-        yield from newest.values()
 
 
 def build(populations: Iterable[Population], occurred_at: datetime, floor: int) -> list[GlobalSkill]:
@@ -68,13 +54,10 @@ def build(populations: Iterable[Population], occurred_at: datetime, floor: int) 
 
 def read_published(settings: Settings) -> dict[str, GlobalSkill]:
     """Read the newest global skill of every domain."""
-    found: dict[bytes, GlobalSkill] = {}
+    found: dict[str, GlobalSkill] = {}
     with Scanner(settings) as scanner:
-        for message in scanner.read(scanner.partitions(GlobalSkill.TOPIC)):
-            key, value = message.key() or b"", message.value()
-            if value is None:
-                found.pop(key, None)
-                continue
+        for value in scanner.newest(scanner.partitions(GlobalSkill.TOPIC)).values():
             with suppress(BadRecord):  # the materializer, which also reads this topic, sends the dead letter
-                found[key] = decode(GlobalSkill, value)
-    return {skill.domain: skill for skill in found.values()}
+                skill = decode(GlobalSkill, value)
+                found[skill.domain] = skill
+    return found

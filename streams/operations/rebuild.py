@@ -162,7 +162,7 @@ class _Rebuild:
             folded, end = self._fold(log)
             # Slim skills first: read later, they could be ahead of the skills by a running worker.
             slim_skills = self._slims(slim_where, len(slims), own=True)
-            found = _Partition(folded, self._newest(where), slim_skills)
+            found = _Partition(folded, self._scanner.newest([where]), slim_skills)
             self._catch_up(TopicPartition(log.topic, log.partition, end), found)
             if self._apply:
                 no_workers(self._settings)
@@ -294,10 +294,6 @@ class _Rebuild:
                 found[key] = _Slim(value, max(version_in(value), before))
         return found
 
-    def _newest(self, where: TopicPartition) -> dict[bytes, bytes]:
-        newest = {message.key() or b"": message.value() for message in self._scanner.read([where])}
-        return {key: value for key, value in newest.items() if value is not None}
-
     def _rotate(self) -> None:
         """Remove takers with pseudonyms of an earlier secret from items."""
         # Not with secrets per worker, whose pseudonyms would look foreign to each other.
@@ -307,7 +303,7 @@ class _Rebuild:
         except NoSuchTopic:
             return
         for where in partitions:
-            for key, value in self._newest(where).items():
+            for key, value in self._scanner.newest([where]).items():
                 try:
                     rest = without_foreign(decode(ItemMemory, value), secret or b"")
                 except BadRecord:
