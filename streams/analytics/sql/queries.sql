@@ -67,25 +67,6 @@ SELECT every.*,
 FROM every CROSS JOIN meta
 WHERE calls > 0 OR fallback IS NOT NULL;
 
--- Ready for a Sankey diagram: per week and domain, how many lines moved from tier source to tier target.
-CREATE VIEW tier_flow AS
-SELECT date_trunc('week', occurred_at)::DATE AS week, domain, 'was ' || coalesce(before, 'new') AS source,
-       'is ' || coalesce(after, 'gone') AS target, count(*) AS value
-FROM skill_changes
-WHERE before IS DISTINCT FROM after
-GROUP BY ALL;
-
--- Per week and domain: how many lines a choice reinforces, discovers and weakens on average, how many proposals the
--- merge refuses, and the share of choices that change nothing.
-CREATE VIEW skill_change_rates AS
-SELECT date_trunc('week', occurred_at)::DATE AS week, domain, count(*) AS choices,
-       avg(reinforced) AS reinforced, avg(discovered) AS discovered, avg(weakened) AS weakened, avg(evicted) AS evicted,
-       avg(refused) AS refused,
-       avg((reinforced + discovered + weakened + removed + evicted = 0)::INT) AS share_without_change
-FROM skill_diffs
-WHERE is_contrast
-GROUP BY ALL;
-
 -- Per domain and attribute: how many current skills hold it, at which tier, and their share of all skills. Silent lines
 -- are not counted.
 CREATE VIEW attribute_adoption AS
@@ -96,13 +77,6 @@ SELECT domain, attribute_id, any_value(kind) AS kind, any_value(dimension) AS di
 FROM skill_attributes JOIN (SELECT domain, count(*) AS skills FROM skills GROUP BY domain) USING (domain)
 WHERE tier <> 'silent'
 GROUP BY domain, attribute_id;
-
--- Per domain: how long the current slim skills are, in tokens, and how many are still empty.
-CREATE VIEW slim_skill_tokens AS
-SELECT domain, count(*) AS users, count(*) FILTER (text = '') AS empty, avg(tokens) AS mean,
-       quantile_disc(tokens, 0.5) AS p50, quantile_disc(tokens, 0.95) AS p95, max(tokens) AS most
-FROM slim_skills
-GROUP BY domain;
 
 -- Per user and domain: how long it took until the first line of tier medium or high, from which on the slim skill is not
 -- empty: in choices, and in days since the first version. 0: the prior had one. Null: still cold.
@@ -118,14 +92,6 @@ SELECT skill.*, if(seeded, 0, v.contrasts) AS choices,
        if(seeded, 0, epoch(v.valid_from - started_at) / 86400) AS days
 FROM skill LEFT JOIN warm USING (user_id, domain)
 LEFT JOIN skill_versions v ON v.user_id = skill.user_id AND v.domain = skill.domain AND v.version = warm.version;
-
--- The worth of each line, per user and domain: how many choices in which it moved the taken item in its list by the
--- skill alone, the places that it won and lost, and when it last did. Lines that are gone are included.
-CREATE VIEW line_value AS
-SELECT user_id, domain, attribute_id, count(*) AS choices, sum(greatest(places, 0)) AS won,
-       sum(greatest(-places, 0)) AS lost, sum(places) AS net, max(occurred_at) AS last_at
-FROM skill_places
-GROUP BY ALL;
 
 -- Per domain and part of a ranking's sum, or dimension of a skill's lines: its weight now, as learned from choices.
 -- spread: standard deviation of the estimate. A weight without evidence has its start value, and no row.
