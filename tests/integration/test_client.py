@@ -15,7 +15,6 @@ from confluent_kafka import Producer
 
 from benchmarks.surroundings import reached_as
 from sager_client import (
-    AsyncEventProducer,
     EventProducer,
     NoAnswer,
     NotDelivered,
@@ -160,19 +159,19 @@ async def test_an_app_ranks_selects_and_erases(harness: Harness) -> None:
 
     async with (
         SlimSkills(connection=connection, on_change=on_change, on_removed=removed.put_nowait) as skills,
-        AsyncEventProducer(connection=connection) as events,
+        EventProducer(connection=connection) as events,
     ):
-        first = await events.rank("ann", "films", slate(1), "something calm", seconds=SECONDS)
-        again = await asyncio.gather(*(events.rank("ann", "films", slate(n), seconds=SECONDS) for n in range(5)))
+        first = await events.rank_async("ann", "films", slate(1), "something calm", seconds=SECONDS)
+        again = await asyncio.gather(*(events.rank_async("ann", "films", slate(n), seconds=SECONDS) for n in range(5)))
         assert {item.item_id for item in first.candidates} == {item["item_id"] for item in slate(1)}
         for number, ranking in enumerate(again):
             assert {item.item_id for item in ranking.candidates} == {item["item_id"] for item in slate(number)}
         for _ in range(4):
-            ranking = await events.ranking("ann", "films", slate(2))
-            await events.selection(user_id="ann", ranking_id=ranking.ranking_id, item_id=slate(2)[3]["item_id"])
+            ranking = events.ranking("ann", "films", slate(2))
+            events.selection(user_id="ann", ranking_id=ranking.ranking_id, item_id=slate(2)[3]["item_id"])
         while not skills.get("ann", "films"):
             await asyncio.wait_for(changed.get(), SECONDS)
-        await events.forget("ann", actor="settings page")
+        events.forget("ann", actor="settings page")
         gone = await asyncio.wait_for(removed.get(), SECONDS)
         assert (gone.user_id, skills.get("ann", "films")) == ("ann", "")
 

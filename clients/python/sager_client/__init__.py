@@ -2,7 +2,7 @@
 
     from sager_client import EventProducer, SlimSkills
 
-With asyncio, use `AsyncEventProducer`, and `async with` for `SlimSkills`. `sager_client.schemas` has all models.
+With asyncio, write `async with`, and await `rank_async`. `sager_client.schemas` has all models.
 """
 
 from .connection import Connection as Connection
@@ -15,7 +15,6 @@ from .errors import NotShown as NotShown
 from .errors import SagerClientError as SagerClientError
 from .errors import UnknownOption as UnknownOption
 from .methods import question_of as question_of
-from .producer import AsyncEventProducer as AsyncEventProducer
 from .producer import EventProducer as EventProducer
 from .schemas import Candidate as Candidate
 from .schemas import ClarifyingQuestion as ClarifyingQuestion

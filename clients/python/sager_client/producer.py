@@ -1,11 +1,9 @@
-"""The producers of an app's events, blocking and for asyncio."""
+"""The producer of an app's events."""
 
 import asyncio
-import concurrent.futures
-import functools
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from collections.abc import Iterable
+from typing import Self, TypeVar, Unpack
 
 from .connection import Connection, connection_of
 from .errors import NoAnswer, NotDelivered
@@ -19,14 +17,10 @@ FLUSH_SECONDS = 30.0
 RANK_SECONDS = 10.0
 # An app may invent signal names without end.
 MAX_WARNINGS = 1_000
-# Calls of an asyncio producer that wait at once; each takes a thread.
-MAX_WAITING = 256
 # Records with these keys find their partition by the key. Others are written by the pipeline only.
 KEYS = (Key.USER, Key.ITEM, Key.DOMAIN, Key.SUBJECT)
 LIMITS = Limits()
 
-P = ParamSpec("P")
-T = TypeVar("T")
 EventT = TypeVar("EventT", bound=Event)
 logger = logging.getLogger("sager_client")
 
@@ -41,6 +35,9 @@ class EventProducer(EventMethods):
             events.selection(ranking, "arrival")
 
     The end of the `with` block, and `close()`, wait until the broker has acknowledged all events.
+
+    With asyncio, write `async with`, and await `rank_async`. The other methods are plain calls, which never block the
+    event loop: they raise `NotDelivered` at once if the queue is full.
 
     Args:
         bootstrap: Kafka's bootstrap servers; by default `SAGER_BOOTSTRAP`.
@@ -90,9 +87,33 @@ class EventProducer(EventMethods):
             self.send(event)
             try:
                 return ranking.result(seconds)
-            except concurrent.futures.TimeoutError:
-                why = f"{self.pending:,} events are not delivered" if self.pending else "is a `sager worker` running?"
-                raise NoAnswer(f"the RankRequest was not answered within {seconds:g} s: {why}") from None
+            except TimeoutError:
+                raise self._no_answer(seconds) from None
+
+    async def rank_async(
+        self,
+        user_id: str,
+        domain: str,
+        candidates: Iterable[CandidateLike],
+        instruction: str = "",
+        *,
+        seconds: float = RANK_SECONDS,
+        **request: Unpack[RequestFields],
+    ) -> Ranking:
+        """Request a ranking, and wait for it without blocking the event loop; see `rank`."""
+        event = EventMethods().rank_request(user_id, domain, candidates, instruction, **request)
+        await asyncio.to_thread(self._rankings.follow, seconds)
+        with self._rankings.expect(event) as ranking:
+            self.send(event)
+            try:
+                async with asyncio.timeout(seconds):
+                    return await asyncio.wrap_future(ranking)
+            except TimeoutError:
+                raise self._no_answer(seconds) from None
+
+    def _no_answer(self, seconds: float) -> NoAnswer:
+        why = f"{self.pending:,} events are not delivered" if self.pending else "is a `sager worker` running?"
+        return NoAnswer(f"the RankRequest was not answered within {seconds:g} s: {why}")
 
     def send(self, event: EventT) -> EventT:
         """Send any event of an app; wait only if the queue is full.
@@ -171,83 +192,9 @@ class EventProducer(EventMethods):
                 raise
             logger.exception("events were not delivered")  # the other error is the one to be raised
 
-
-def _awaited(
-    method: Callable[Concatenate[EventMethods, P], EventT],
-) -> Callable[Concatenate["AsyncEventProducer", P], Coroutine[Any, Any, EventT]]:
-    """Convert a method that sends an event to one that awaits it."""
-
-    @functools.wraps(method)
-    async def call(self: "AsyncEventProducer", /, *args: P.args, **kwargs: P.kwargs) -> EventT:
-        return await self.send(method(EventMethods(), *args, **kwargs))
-
-    return call
-
-
-def _in_thread(
-    method: Callable[Concatenate[EventProducer, P], T],
-) -> Callable[Concatenate["AsyncEventProducer", P], Awaitable[T]]:
-    """Convert a method that waits to one that waits in a thread."""
-
-    @functools.wraps(method)
-    async def call(self: "AsyncEventProducer", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        waiting = functools.partial(method, self._events, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, waiting)
-
-    return call
-
-
-class AsyncEventProducer:
-    """`EventProducer` for asyncio, with the same methods and arguments.
-
-        async with AsyncEventProducer() as events:
-            ranking = await events.ranking("ann", "films", shown, "something to think about")
-            await events.selection(ranking, "arrival")
-
-    `on_error` is called in the sending thread: use `loop.call_soon_threadsafe` for work of the loop.
-    """
-
-    def __init__(
-        self,
-        bootstrap: str | None = None,
-        *,
-        connection: Connection | None = None,
-        on_error: OnError | None = None,
-        limits: Limits = LIMITS,
-    ) -> None:
-        self._events = EventProducer(bootstrap, connection=connection, on_error=on_error, limits=limits)
-        self._threads = concurrent.futures.ThreadPoolExecutor(MAX_WAITING, "sager-waiting")
-
-    item = _awaited(EventMethods.item)
-    interaction = _awaited(EventMethods.interaction)
-    rank_request = _awaited(EventMethods.rank_request)
-    ranking = _awaited(EventMethods.ranking)
-    selection = _awaited(EventMethods.selection)
-    none_of_these = _awaited(EventMethods.none_of_these)
-    feedback = _awaited(EventMethods.feedback)
-    utterance = _awaited(EventMethods.utterance)
-    correct = _awaited(EventMethods.correct)
-    answer = _awaited(EventMethods.answer)
-    forget = _awaited(EventMethods.forget)
-
-    rank = _in_thread(EventProducer.rank)
-    flush = _in_thread(EventProducer.flush)
-    close = _in_thread(EventProducer.close)
-
-    async def send(self, event: EventT) -> EventT:
-        """Send any event that apps write, and return it; see `EventProducer.send`."""
-        if self._events.sender.has_room:
-            return self._events.send(event)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._events.send, event)
-
-    @property
-    def pending(self) -> int:
-        """The number of events that the broker has not acknowledged."""
-        return self._events.pending
-
     async def __aenter__(self) -> Self:
+        self.sender.wait_seconds = 0
         return self
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        leave = functools.partial(self._events.__exit__, kind, error, trace)
-        await asyncio.get_running_loop().run_in_executor(self._threads, leave)
+        await asyncio.to_thread(self.__exit__, kind, error, trace)

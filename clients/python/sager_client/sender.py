@@ -82,6 +82,7 @@ class Sender:
 
     def __init__(self, connection: Connection, limits: Limits, on_error: OnError | None) -> None:
         self._connection, self._limits, self._on_error = connection, limits, on_error
+        self.wait_seconds = limits.wait_seconds
         self._lock = threading.Condition()
         # Not acknowledged, by number in the order of sending; librdkafka has those before `_next`.
         self._records: dict[int, _Record] = {}
@@ -98,20 +99,13 @@ class Sender:
         """The number of events that are not acknowledged."""
         return len(self._records)
 
-    @property
-    def has_room(self) -> bool:
-        """True if `send` would not wait."""
-        is_free = len(self._records) < self._limits.max_events and self._bytes < self._limits.max_bytes
-        return is_free or self._closing
-
     def send(self, base: str, key: bytes, value: bytes, event: Event) -> None:
         """Queue a record; wait for room if the queue is full."""
-        seconds = self._limits.wait_seconds
         with self._lock:
-            if not self._lock.wait_for(lambda: self.has_room, seconds):
+            if not self._lock.wait_for(self._has_room, self.wait_seconds):
                 pending, why = self.pending, self._why()
-                text = f"{_events(pending)} wait for the broker, and no room for another within {seconds:g} s: {why}"
-                raise NotDelivered(text, why, pending)
+                text = f"{_events(pending)} wait for the broker, and no room for another within {self.wait_seconds:g} s"
+                raise NotDelivered(f"{text}: {why}", why, pending)
             if self._closing:
                 raise Closed("this producer is closed: create a new one")
             self._last += 1
@@ -144,6 +138,10 @@ class Sender:
             thread, self._thread = self._thread, None
         if thread is not None and thread is not threading.current_thread():
             thread.join()
+
+    def _has_room(self) -> bool:
+        is_free = len(self._records) < self._limits.max_events and self._bytes < self._limits.max_bytes
+        return is_free or self._closing
 
     def _why(self) -> str:
         return self._cause or f"broker unreachable at {self._connection.bootstrap}: no answer"

@@ -7,7 +7,6 @@ from pydantic import ValidationError
 
 import schemas
 from sager_client import (
-    AsyncEventProducer,
     ClarifyingQuestion,
     Directive,
     EventProducer,
@@ -130,23 +129,6 @@ def test_a_rank_request_may_request_a_question_in_a_session(events: EventProduce
 
     assert (asked.clarify, asked.session_id) == (True, "s1")
     assert not {"clarify", "session_id"} & set(plain.model_dump(mode="json"))
-
-
-async def test_the_asyncio_producer_has_the_same_methods() -> None:
-    events = AsyncEventProducer(f"127.0.0.1:{free_port()}")
-    ranking = asking(await events.ranking("ann", "films", slate(1)))
-
-    sent = [
-        await events.feedback("ann", "films", HEAT, "liked"),
-        await events.none_of_these(ranking),
-        await events.correct("ann", "films", "no horror"),
-        await events.answer(ranking, "wired"),
-        await events.utterance("ann", "chat-7", 0, "I'm vegetarian."),
-    ]
-
-    assert [type(event).TOPIC for event in sent] == ["feedback", "selections", *2 * ["corrections"], "utterances"]
-    assert events.pending == 6
-    events._events.end()
 
 
 # --- the slim skill of a session

@@ -1,6 +1,5 @@
 """The client without a broker: connection settings, refused events, the queue, and errors."""
 
-import asyncio
 import time
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -11,7 +10,6 @@ from confluent_kafka import KafkaError, Producer
 
 import schemas
 from sager_client import (
-    AsyncEventProducer,
     BrokerUnreachable,
     Closed,
     Connection,
@@ -194,29 +192,15 @@ def test_slim_skills_start_empty_without_a_broker(nowhere: str, caplog: pytest.L
 # --- asyncio
 
 
-async def test_an_asyncio_producer_never_blocks_the_loop(nowhere: str) -> None:
-    events = AsyncEventProducer(nowhere, limits=Limits(max_events=2, wait_seconds=0.3))
-    ticks = 0
+async def test_with_asyncio_a_full_queue_raises_at_once(nowhere: str) -> None:
+    events = EventProducer(nowhere, limits=Limits(max_events=1, wait_seconds=60))
+    await events.__aenter__()
+    events.interaction("ann", "films", slate(1)[0])
 
-    async def tick() -> None:
-        nonlocal ticks
-        while True:
-            await asyncio.sleep(0.01)
-            ticks += 1
+    with pytest.raises(NotDelivered, match="1 event wait for the broker, and no room for another within 0 s"):
+        events.interaction("ann", "films", slate(2)[0])
 
-    ticking = asyncio.create_task(tick())
-    ranking = await events.ranking("ann", "films", slate(1))
-    await events.selection(ranking, slate(1)[0]["item_id"])
-    with pytest.raises(NotDelivered, match=r"no room for another within 0.3 s: broker unreachable"):
-        await events.interaction("ann", "films", slate(1)[0])
-    assert ticks, "the loop stood still while the queue was full"
-    with pytest.raises(NotDelivered, match=r"^2 events not delivered within 0.1 s: broker unreachable"):
-        await events.flush(0.1)
-    with pytest.raises(NotShown):
-        await events.selection(ranking, "no such film")
-    ticking.cancel()
-    with pytest.raises(NotDelivered):
-        await events.close(0.1)
+    events.end()
 
 
 USER: dict[str, Any] = {"kafka_sasl_username": "ann", "kafka_sasl_password": "secret-of-ann"}
