@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from streams.operations.dead_letters.replay import plan
 from typer.testing import CliRunner
 
 from operators.erasure import with_scope
@@ -18,7 +17,7 @@ from schemas.skills import SlimSkill
 from schemas.topics import compound_key
 from streams.cli import app
 from streams.kafka.clients import partition_of
-from streams.operations.dead_letters import LetterFilter, LetterNotFound, find_letter
+from streams.operations.dead_letters import LetterFilter, LetterNotFound, find_letter, plan
 from tests.builders import a_candidate, a_command, a_ranking, a_selection, an_interaction
 from tests.harness import Harness
 
