@@ -35,7 +35,7 @@ def test_help_fits_into_80_columns(words: list[str]) -> None:
             ["token", "new", "--name", "me", "--scope", "bogus"],
             "'read-user', 'read-all', 'change-user', 'forget-user', 'produce', 'read-slim', 'operate'",
         ),
-        (["acls", "bogus"], "choose from app, answers, importer"),
+        (["acls", "bogus"], "choose from app, importer, worker"),
     ],
 )
 def test_an_unknown_choice_lists_the_valid_ones(words: list[str], choices: str) -> None:
