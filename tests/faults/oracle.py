@@ -113,7 +113,6 @@ def assert_undisturbed(
     selections: Sequence[Selection],
     *,
     by_rules: bool = True,
-    duckdb: bool = True,
     may_arrive_late: bool = False,
     may_be_resent: bool = False,
     dead_letters: int = 0,
@@ -121,12 +120,11 @@ def assert_undisturbed(
     """Wait until everything has come through, then hold it against the offline fold.
 
     Args:
-        harness: the deployment, its workers running.
+        harness: the deployment, its workers and its materializer running.
         run: gets what was lost or doubled, and is reported before anything is asserted.
         rankings: all that were accepted.
         selections: all that were accepted; each has a ranking.
         by_rules: whether skills were made by the rules, so that they can be computed again.
-        duckdb: whether a materializer runs.
         may_arrive_late: whether a request that was on its way when its process froze may arrive behind its successor's,
             as decision 0014 says: the same version with the same bytes then counts once.
         may_be_resent: whether a broker was away for longer than a worker's producer waits. A record of `skills` or
@@ -173,9 +171,8 @@ def assert_undisturbed(
     }
     wanted_slims = {key: short.text for key, short in slims.items() if short is not None}
     assert {key: text for key, text in told.items() if text} == {k: text for k, text in wanted_slims.items() if text}
-    harness.assert_all_stores_agree(duckdb=duckdb)
-    if duckdb:
-        assert_duckdb_has_each_row_once(harness, outputs)
+    harness.assert_all_stores_agree()
+    assert_duckdb_has_each_row_once(harness, outputs)
     return outputs
 
 

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 from confluent_kafka.admin import (
@@ -20,7 +19,7 @@ from streams.kafka import topics
 from streams.local.children import environment
 from streams.settings import Settings
 from tests.conftest import APACHE
-from tests.waiting import WAIT_SECONDS
+from tests.waiting import WAIT_SECONDS, until
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough]
 on_apache = pytest.mark.skipif(not APACHE, reason="the embedded broker knows no such thing")
@@ -97,8 +96,8 @@ def alter(admin: AdminClient, name: str, policy: str) -> None:
     admin.incremental_alter_configs([resource])[resource].result(20)
 
 
-def starts(args: list[str], settings: Settings) -> str:
-    """What a process that does its work has logged by the time it is at it; it ends as asked."""
+def starts(args: list[str], settings: Settings) -> None:
+    """A process comes to its work, and ends as asked."""
     log = settings.data_dir / "started.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as out:
@@ -106,15 +105,11 @@ def starts(args: list[str], settings: Settings) -> str:
             [sys.executable, "-P", "-m", "streams.cli", *args], stderr=out, env=environment(settings)
         )
     try:
-        give_up = time.monotonic() + WAIT_SECONDS
-        while "materializing" not in log.read_text() and time.monotonic() < give_up:
-            assert process.poll() is None, log.read_text()
-            time.sleep(0.2)
+        until(lambda: process.poll() is not None or "materializing" in log.read_text(), "it to be at work")
         process.terminate()
-        assert process.wait(WAIT_SECONDS) == 0
+        assert process.wait(WAIT_SECONDS) == 0, log.read_text()
     finally:
         process.kill()
-    return log.read_text()
 
 
 def test_missing_topics_are_made_by_a_worker_and_asked_for_by_the_others(settings: Settings) -> None:

@@ -252,18 +252,6 @@ async def test_an_event_whose_dead_letter_is_fenced_is_not_acknowledged() -> Non
     await asyncio.wait_for(world.reader.wait_empty(), 1)
 
 
-async def test_stale_events_are_neither_processed_nor_acknowledged() -> None:
-    world = Run()
-    under_way, waits = await world.submit(0, "ann"), await world.submit(0, "ann")
-
-    world.consumer_generation_id = 2
-    await world.end(under_way)
-
-    assert waits not in world.begun
-    assert world.acked[0] == []
-    assert dict(world.reader.all_done()) == {}
-
-
 async def test_a_redelivered_event_is_not_acknowledged_by_its_first_delivery() -> None:
     world = Run()
     old = await world.submit(0, "ann")
