@@ -28,7 +28,7 @@ ARGUMENTS = {
     "why": "('ann', 'preference:genre:noir')",
     "cost_per_point": "('2026-01-01', '2026-02-01')",
 }
-WEEK_3, WEEK_5, END = map(datetime.fromisoformat, ("2026-01-24", "2026-02-05", "2027-01-01"))
+WEEK_5, END = map(datetime.fromisoformat, ("2026-02-05", "2027-01-01"))
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from operators.admission import DAY_MS, is_applied, with_applied
 from operators.attributes import MAX_FOLDED_CHARS, MAX_ID_CHARS, attribute_id, normalise
@@ -18,26 +18,18 @@ from operators.language.words import keywords
 from operators.prompts import as_data
 from operators.tokens import count_tokens
 from operators.unicode import nfkc
-from schemas import AttributeKind, Candidate, ItemMemory, ItemUpdate, Position
-from schemas.base import UtcDatetime
+from schemas import AttributeKind, ItemMemory, ItemUpdate, Position
 from schemas.codec import decode, encode
 from streams.llm.replies import BadReply, read
 from tests.golden import golden
-from tests.unit.fuzz.fuzz_strategies import PIECES, changed, outcome, search, short_texts, texts, values
+from tests.unit.fuzz.fuzz_strategies import PIECES, changed, outcome, search, texts, values
 
-AT = Position(topic="t", partition=0, offset=0, timestamp_ms=0)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-MOMENT: TypeAdapter[datetime] = TypeAdapter(UtcDatetime)
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"why": {"type": "string", "maxLength": 40}, "best": {"type": "array", "items": {"type": "string"}}},
     "required": ["why"],
 }
-
-
-def a_moment(raw: Any) -> datetime:
-    found = outcome(lambda: MOMENT.validate_python(raw), ValidationError)
-    return found if isinstance(found, datetime) else NOW
 
 
 @st.composite
@@ -49,16 +41,6 @@ def valid(draw: st.DrawFn, model: type[Any], base: str) -> Any:
         except ValidationError:
             continue
     return model.model_validate_json(json.dumps(example))
-
-
-@st.composite
-def candidates(draw: st.DrawFn) -> Candidate:
-    raw = {"item_id": draw(short_texts), "title": draw(texts)[:500], "description": draw(texts)[:4_000]}
-    raw["metadata"] = draw(st.dictionaries(st.sampled_from(["genres", "director", "year", "tags", "x y"]), values))
-    try:
-        return Candidate.model_validate(raw)
-    except ValidationError:
-        return Candidate(item_id="i", title=raw["title"], description=raw["description"])
 
 
 def test_item_memories_stay_within_bounds_after_any_update() -> None:

@@ -27,7 +27,7 @@ from tests.unit.graph.graph_builders import (
     taste,
 )
 
-NOIR, WRY, WAR = "preference:genre:noir", "preference:mood:wry", "preference:genre:war"
+NOIR, WRY = "preference:genre:noir", "preference:mood:wry"
 
 
 def proposed(*ones: Any) -> dict[str, Facet]:

@@ -36,7 +36,7 @@ from tests.builders import (
 )
 from tests.unit.learning.test_learning_invariants import FACT, FEW_LINES, HISTORY, MANY, PlayedRecord, Stream
 
-NOIR, SAGA = "genre: noir", "genre: saga"
+NOIR = "genre: noir"
 LOW, MEDIUM, HIGH = Tier.LOW, Tier.MEDIUM, Tier.HIGH
 
 

@@ -16,7 +16,7 @@ from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, USER, a_command, a_position, a_proposal, an_attribute, evolve, id_of
 
-NOIR, SAGA, DARK = "genre: noir", "genre: saga", "mood: dark"
+NOIR, SAGA = "genre: noir", "genre: saga"
 
 
 def log_of(*acts: SkillCommand | tuple[list[str], list[str]]) -> list[SkillDiff]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from evaluation.exceptions import QualityError
 from evaluation.feedback.learners import InPassingLearner, ReplyForm, SkillLearner, StructuredLearner
@@ -16,7 +15,6 @@ from evaluation.feedback.protocol import EvaluationResult, reliability, run_pass
 from evaluation.feedback.scenarios import ORIGINAL, SHIFTED, Scenarios, read
 from evaluation.simulation import Turn
 from schemas import Stance
-from streams.cli import app
 
 SAMPLE = Path(__file__).parents[2] / "data" / "pahf"
 FLOOR = 1.0
@@ -79,10 +77,6 @@ def test_a_learner_does_not_see_the_answer(scenarios):
         return [(await skills.answer(Turn(each.user_id, each))).action for each in shown]
 
     assert asyncio.run(offers(scenarios.phases[1])) == asyncio.run(offers(blind[1]))
-
-
-def command(*args: object) -> Result:
-    return CliRunner().invoke(app, ["eval", "feedback", *map(str, args)], env={"COLUMNS": "200"})
 
 
 def test_an_inconsistent_folder_is_an_error(tmp_path):

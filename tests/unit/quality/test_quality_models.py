@@ -147,19 +147,10 @@ def plan(folder):
     return full_plan(folder, 2, CHOICES, ListKind.POPULAR, 3, 12)
 
 
-@pytest.fixture
-async def endpoint():
-    async with OpenAiServer() as running:
-        yield running
+async def test_every_arm_ranks_every_choice_with_and_without_the_model(plan, server):
+    settings = Settings(llm_base_url=server.base_url, llm_model="fake", llm_attempts=1)
 
-
-async def played(plan, endpoint, replies=None, **options):
-    settings = Settings(llm_base_url=endpoint.base_url, llm_model="fake", llm_attempts=1)
-    return await run_model(plan, settings, replies or Replies(), **options)
-
-
-async def test_every_arm_ranks_every_choice_with_and_without_the_model(plan, endpoint):
-    found = await played(plan, endpoint)
+    found = await run_model(plan, settings, Replies())
 
     ranked = Counter((each["arm"], each["by"]) for each in found["ranked"])
     assert ranked == {(arm, "model"): 2 * CHOICES for arm in MODEL_ARMS} | {
@@ -167,7 +158,7 @@ async def test_every_arm_ranks_every_choice_with_and_without_the_model(plan, end
     }
     assert {each["place"] for each in found["ranked"]} <= set(range(1, 11))
     assert found["learned"] == {arm: 2 * CHOICES for arm in MODEL_ARMS if arm not in (NO_SKILL, PRIOR)}
-    assert 0 < len(endpoint.bodies) < found["calls"], "what two arms ask alike is asked once"
+    assert 0 < len(server.bodies) < found["calls"], "what two arms ask alike is asked once"
 
 
 def test_the_model_command_reports_all_arms(folder, tmp_path, monkeypatch):

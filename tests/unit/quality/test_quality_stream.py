@@ -125,11 +125,6 @@ FREE = [name for name, entry in ARMS.items() if not entry.asks]
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return read(data_set(tmp_path_factory.mktemp("films")))
-
-
-@pytest.fixture(scope="module")
 def few(tmp_path_factory):
     return read(data_set(tmp_path_factory.mktemp("films")), users=6)[0]
 

@@ -38,7 +38,7 @@ from tests.unit.worker.test_worker_feedback import held
 
 ANN = "ann"
 NOON_MS = round(a_time(600).timestamp() * 1_000)
-RUNS, TEA, HORROR = (f"prefers:stated:{name}" for name in ("morning-runs", "green-tea", "films-of-horror"))
+RUNS, TEA = "prefers:stated:morning-runs", "prefers:stated:green-tea"
 
 
 def said(turn: int, text: str = "", conversation: str = "c1", **more: Any) -> Utterance:
