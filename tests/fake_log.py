@@ -30,7 +30,7 @@ from streams.worker import writer
 from streams.worker.create import Worker, create
 from streams.worker.items import ERASURE_KEY, ItemGraph
 from streams.worker.reasoning.domains import LearnedWeights
-from streams.worker.runtime.dispatch import BatchReader, BatchTopic, RecordBatch
+from streams.worker.runtime.batches import BatchReader, BatchTopic, RecordBatch
 from streams.worker.runtime.producer import RecordPosition
 
 PARTITIONS = 2

@@ -10,7 +10,7 @@ from operators.steps.listen import erasing_changes, with_sealed_diff
 from schemas import Card, CardChangeKind, CardDiff, ErasedScope, Receipt, compound_key, key_prefix, subject_digest
 from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.runtime.dispatch import BatchReader
+from streams.worker.runtime.batches import BatchReader
 from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 from streams.worker.writer import VersionedWriter

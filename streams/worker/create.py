@@ -24,8 +24,8 @@ from streams.worker.agents import contrast, evolve, listen, prior, propagate, ra
 from streams.worker.deps import Deps, Worker
 from streams.worker.reasoning.llm import close_clients, conversation_reader, correction_reader, models_of, reasoner_of
 from streams.worker.reasoning.reasoner import Reasoning
-from streams.worker.runtime.dispatch import RegisteredTopic
-from streams.worker.runtime.fence import Membership
+from streams.worker.runtime.batches import RegisteredTopic
+from streams.worker.runtime.membership import Membership
 from streams.worker.runtime.producer import Producer, delivery_seconds
 from streams.worker.runtime.recovery import BatchTableManager, WorkerApp
 from streams.worker.runtime.state import LogFirstTable

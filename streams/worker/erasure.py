@@ -32,7 +32,7 @@ from streams.worker import metrics
 from streams.worker.agents.listen import ListenAgent
 from streams.worker.deps import Worker
 from streams.worker.items import send_touch, send_touches
-from streams.worker.runtime.fence import Interrupted, PartitionRevoked
+from streams.worker.runtime.membership import Interrupted, PartitionRevoked
 from streams.worker.skills import SkillWriter
 from streams.worker.tables import StateTable
 

@@ -19,7 +19,7 @@ from schemas.statements import Correction, Stance, StatementChange, StatementCha
 from schemas.topics import compound_key, diff_key, key_prefix
 from streams.worker import metrics
 from streams.worker.deps import Deps
-from streams.worker.runtime.dispatch import BatchReader
+from streams.worker.runtime.batches import BatchReader
 from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 from streams.worker.writer import VersionedWriter

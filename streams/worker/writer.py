@@ -37,7 +37,7 @@ from schemas import (
 from streams.caching import LruCache
 from streams.kafka.scanner import Scanner
 from streams.settings import Settings
-from streams.worker.runtime.dispatch import BatchReader
+from streams.worker.runtime.batches import BatchReader
 from streams.worker.runtime.producer import Producer
 from streams.worker.tables import StateTable
 

@@ -23,8 +23,8 @@ from schemas import Abstention, Contrast, Position, Ranking, Receipt, Selection,
 from schemas.state import OpenRankings
 from streams.worker import metrics
 from streams.worker.deps import Worker
-from streams.worker.runtime.dispatch import Batches, batches_of
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.batches import Batches, batches_of
+from streams.worker.runtime.dispatch import KeyedExecutor, RecordDispatcher
 
 STAGE = "contrast"
 CATCH_UP_SECONDS, POLL_SECONDS = 30.0, 0.02

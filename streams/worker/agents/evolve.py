@@ -35,8 +35,8 @@ from streams.worker.deps import Worker
 from streams.worker.erasure import ErasureHandler
 from streams.worker.items import remember
 from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning
-from streams.worker.runtime.dispatch import Batches, batches_of
-from streams.worker.runtime.executor import Handler, KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.batches import Batches, batches_of
+from streams.worker.runtime.dispatch import Handler, KeyedExecutor, RecordDispatcher
 from streams.worker.skills import SkillWriter
 from streams.worker.writer import LogIncomplete, OutputTail
 

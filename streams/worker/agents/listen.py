@@ -52,9 +52,9 @@ from streams.worker.cards import CardWriter
 from streams.worker.conversations import Conversations
 from streams.worker.deps import Worker
 from streams.worker.reasoning.reasoner import ReasonerFailed
-from streams.worker.runtime.dispatch import Batches, ConsumedRecord, PartitionProgress, batches_of
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
-from streams.worker.runtime.fence import Interrupted, PartitionRevoked
+from streams.worker.runtime.batches import Batches, ConsumedRecord, PartitionProgress, batches_of
+from streams.worker.runtime.dispatch import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.membership import Interrupted, PartitionRevoked
 from streams.worker.writer import LogIncomplete
 
 logger = logging.getLogger("sager.listen")

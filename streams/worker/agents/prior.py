@@ -8,8 +8,8 @@ from schemas import Interaction, Position, compound_key
 from streams.worker.agents.evolve import EvolveAgent
 from streams.worker.deps import Worker
 from streams.worker.items import remember
-from streams.worker.runtime.dispatch import Batches, batches_of
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.batches import Batches, batches_of
+from streams.worker.runtime.dispatch import KeyedExecutor, RecordDispatcher
 
 
 def define(worker: Worker, evolve: EvolveAgent) -> None:

@@ -19,9 +19,9 @@ from streams.kafka.clients import partition_of
 from streams.worker import metrics
 from streams.worker.deps import Worker
 from streams.worker.items import ERASURE_KEY, send_touch
-from streams.worker.runtime.dispatch import Batches, ConsumedRecord, RecordBatch, batches_of
-from streams.worker.runtime.executor import DeadLetterWriter
-from streams.worker.runtime.fence import PartitionRevoked
+from streams.worker.runtime.batches import Batches, ConsumedRecord, RecordBatch, batches_of
+from streams.worker.runtime.dispatch import DeadLetterWriter
+from streams.worker.runtime.membership import PartitionRevoked
 from streams.worker.runtime.producer import MessageSizeTooLarge
 
 logger = logging.getLogger("sager.worker")

@@ -19,8 +19,8 @@ from streams.steps import rank_of
 from streams.worker import metrics
 from streams.worker.deps import Deps, Worker
 from streams.worker.reasoning.llm import Models
-from streams.worker.runtime.dispatch import Batches, batches_of
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.batches import Batches, batches_of
+from streams.worker.runtime.dispatch import KeyedExecutor, RecordDispatcher
 from streams.worker.skills import current_skill
 from streams.worker.tables import Tables
 

@@ -17,9 +17,9 @@ from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.deps import Worker
 from streams.worker.reasoning.domains import verified_weights
-from streams.worker.runtime.dispatch import Batches, BatchReader, batches_of
-from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
-from streams.worker.runtime.fence import PartitionRevoked
+from streams.worker.runtime.batches import Batches, BatchReader, batches_of
+from streams.worker.runtime.dispatch import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.membership import PartitionRevoked
 from streams.worker.tables import StateTable
 
 # Limit of outcomes that wait for a write; half of them start one.

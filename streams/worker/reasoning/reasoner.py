@@ -24,7 +24,7 @@ from streams.llm import EndpointUnavailable
 from streams.policies import DEFAULT_PRIVACY
 from streams.settings import OnLlmFailure
 from streams.worker import metrics
-from streams.worker.runtime.fence import Interrupted, PartitionRevoked
+from streams.worker.runtime.membership import Interrupted, PartitionRevoked
 
 logger = logging.getLogger("sager.reasoning")
 

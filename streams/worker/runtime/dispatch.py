@@ -1,283 +1,258 @@
-"""Dispatches fetched records in batches, and tracks the offsets to commit.
+"""Dispatches records to handlers: each user's events in order, many users concurrently.
 
-A Faust stream costs 0.3 CPU ms per element, so an element is a batch: all records of one partition in one fetch.
-`BatchConsumer` passes them to the `BatchReader`, which queues them on the `BatchTopic` of their agent. Faust still does
-the group, the assignment, the fetching, the tables and the commits.
+Faust's `concurrency=N` loses table updates, and a commit can pass over an event in flight (faust-streaming #606). Here
+a task per user processes that user's events, and `BatchReader` commits up to the first unfinished one.
+
+Handlers get valid events on the right partition, neither from the future nor erased. Other records are re-routed
+(invariant 13), dead-lettered (invariant 9) or dropped.
 """
 
 import asyncio
+import logging
 import time
+import weakref
 from collections import deque
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, NamedTuple
 
-import faust
-from faust.transport.drivers import aiokafka as driver
-from faust.types import TP
-from mode.utils.queues import FlowControlEvent, ThrowableQueue
+from faust.streams import _current_event
 
-from schemas import Event, ItemUpdate, Position
+from operators.admission import TOLERANCE, RejectReason, event_id_of, reject_reason
+from schemas import BadRecord, DeadLetter, Event, ForgetRequest, Model, Position, decode, encode
+from schemas.topics import TOPICS
+from streams.kafka.clients import partition_of
+from streams.metrics import CLOCK_SKEW, DEAD_LETTERS, FROM_THE_FUTURE
+from streams.settings import Settings
 from streams.worker import metrics
+from streams.worker.deps import Worker
+from streams.worker.runtime.batches import BatchReader, ConsumedRecord, RecordBatch
+from streams.worker.runtime.membership import Interrupted, PartitionRevoked
+from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
 
-# A partition with so many waiting events is paused. Fewer would leave the worker idle until the next fetch.
-MAX_WAITING = 256
+logger = logging.getLogger("sager.executor")
 
-
-class PartitionProgress:
-    """Progress of one partition in one consumer generation.
-
-    Records are dispatched up to `dispatched` and finished up to `done`; `waiting` of them have not begun. From
-    `abandoned_at` on, Kafka delivers the records again, so no more events begin here.
-    """
-
-    __slots__ = ("abandoned_at", "app", "dispatched", "done", "generation", "is_paused", "pending", "tp", "waiting")
-
-    def __init__(self, tp: TP, generation: int, app: Any = None) -> None:
-        self.tp, self.generation, self.app = tp, generation, app
-        self.dispatched = self.waiting = 0
-        self.is_paused = False
-        self.done: int | None = None
-        self.abandoned_at: int | None = None
-        self.pending: deque[ConsumedRecord] = deque()
-
-    def abandon(self, event: "ConsumedRecord") -> None:
-        """Commit neither this event nor a later one in this generation."""
-        self.abandoned_at = event.offset if self.abandoned_at is None else min(self.abandoned_at, event.offset)
+# Takes the record, its event and its position; returns the outcome, a label of the metrics.
+Handler = Callable[[Any, Any, Position], Awaitable[str]]
+# Concurrent events of an agent by default.
+DEFAULT_IN_FLIGHT = 256
+# Decoding a record takes 0.1 ms: more starts in one turn would delay heartbeats.
+STARTS_PER_TURN = 16
+RETRY_SECONDS, CLIPPED_BYTES = 0.05, 4_096
+AHEAD_DETAIL = f"its time is more than {TOLERANCE.seconds // 60} minutes ahead of its record's or of the worker's clock"
 
 
-class ConsumedRecord:
-    """A Faust event and its message; `timestamp` is in seconds since 1970."""
+class RoutedEvent(NamedTuple):
+    """The handler of an event, and its owner, if any."""
 
-    __slots__ = (
-        "__weakref__",
-        "generation_id",
-        "is_done",
-        "key",
-        "offset",
-        "partition",
-        "position",
-        "progress",
-        "timestamp",
-        "topic",
-        "tp",
-        "value",
-    )
-
-    def __init__(self, progress: PartitionProgress, record: Any) -> None:
-        self.progress, self.tp, self.generation_id = progress, progress.tp, progress.generation
-        self.topic, self.partition = progress.tp
-        self.offset: int = record.offset
-        self.timestamp: float = (record.timestamp or 0) / 1_000
-        self.key: bytes | None = record.key
-        self.value: bytes | None = record.value
-        self.position = Position(
-            topic=self.topic, partition=self.partition, offset=self.offset, timestamp_ms=max(0, record.timestamp or 0)
-        )
-        self.is_done = False
-
-    @property
-    def message(self) -> "ConsumedRecord":
-        """This record, for Faust's `event.message`."""
-        return self
-
-    @property
-    def app(self) -> Any:
-        """The app, for `reasoner._check_partition`."""
-        return self.progress.app
+    key: str | None
+    handle: Callable[[], Awaitable[None]]
 
 
-# Records of one partition, in order.
-RecordBatch = list[ConsumedRecord]
-# The stream of an agent.
-Batches = AsyncIterable[RecordBatch]
+class DeadLetterWriter:
+    """Sends records that a stage cannot process to the dead letters."""
 
+    def __init__(self, producer: Producer, settings: Settings, stage: str) -> None:
+        self.stage = stage
+        self._producer, self._settings = producer, settings
 
-class RegisteredTopic(faust.Topic):
-    """A topic of the registry, with raw bytes."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raw = {"key_type": bytes, "value_type": bytes, "key_serializer": "raw", "value_serializer": "raw"}
-        super().__init__(*args, **{**kwargs, **raw})
-
-    async def declare(self) -> None:
-        """Do nothing: `topics.ensure` creates the topic."""
-        # Faust would create it with its own partition count, and a user's events and state would be on different ones.
-
-
-class BatchTopic(RegisteredTopic):
-    """The channel of an agent whose stream elements are batches."""
-
-    _queue: ThrowableQueue | None
-
-    @property
-    def queue(self) -> ThrowableQueue:
-        """The queue of all clones, which the reader bounds by pausing partitions."""
-        if self._queue is None:
-            # Without flow control: if Faust cleared the queue within a generation, its records would never come again.
-            self._queue = ThrowableQueue(flow_control=FlowControlEvent(initially_suspended=False))
-        return self._queue
-
-    def _clone_args(self) -> Mapping[str, Any]:
-        return {**super()._clone_args(), "queue": self.queue}
-
-    def get_topic_name(self) -> str:
-        """Return the names of the topics, for `faust agents`."""
-        return ", ".join(self.topics)
-
-    async def send(self, **record: Any) -> Any:
-        """Send a record to the only topic, or raise ValueError."""
-        if len(self.topics) > 1:
-            raise ValueError(f"the agent reads {self}: send to one of these topics by its name")
-        return await super().send(**record)
-
-
-def batches_of(app: Any, *models: type[Event | ItemUpdate]) -> BatchTopic:
-    """Return the channel of an agent that reads these models' topics."""
-    topic = BatchTopic(app, topics=[app.settings.topic(model.TOPIC) for model in models])
-    app.reader.channels.update(dict.fromkeys(topic.topics, topic))
-    return topic
-
-
-class BatchReader:
-    """Dispatches fetched records to their channels, and tracks finished events.
-
-    `progressed` is when an event was last finished (monotonic seconds). `newest_ms` is the newest Kafka timestamp of
-    all events read, except erasure requests.
-    """
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
-        self.channels: dict[str, BatchTopic] = {}
-        self._progress: dict[TP, PartitionProgress] = {}
-        self._unfinished, self._idle = 0, asyncio.Event()
-        self._idle.set()
-        self._next_offset: dict[TP, int] = {}
-        self.progressed = time.monotonic()
-        self.newest_ms = 0
-
-    def dispatch(self, where: tuple[str, int], records: Iterable[Any]) -> None:
-        """Queue fetched records for their agent, each once per generation."""
-        if batch := self.batch(TP(*where), records):
-            self.channels[where[0]].queue.put_nowait(batch)
-
-    def batch(self, tp: TP, records: Iterable[Any]) -> RecordBatch:
-        """Return the records that were not dispatched yet in this generation."""
-        generation = self.app.consumer_generation_id
-        progress = self._progress.get(tp)
-        if progress is None or progress.generation != generation:
-            progress = self._progress[tp] = PartitionProgress(tp, generation, self.app)
-        events = [ConsumedRecord(progress, record) for record in records if record.offset >= progress.dispatched]
-        if events:
-            progress.dispatched = events[-1].offset + 1
-            progress.pending.extend(events)
-            progress.waiting += len(events)
-            if progress.waiting >= MAX_WAITING and not progress.is_paused:
-                progress.is_paused = True
-                # Records that the fetcher holds already still arrive.
-                self.app.consumer.on_buffer_full(tp)
-        return events
-
-    @property
-    def flows(self) -> bool:
-        """True if events may begin, without rebalance, recovery or shutdown."""
-        return bool(self.app.flow_control.is_active())
-
-    def begin(self, event: ConsumedRecord) -> bool:
-        """Count an event as running; return false if it is stale."""
-        # A rebalance waits for running events.
-        progress = event.progress
-        if progress.generation != self.app.consumer_generation_id:
-            return False
-        progress.waiting -= 1
-        if progress.is_paused and progress.waiting < MAX_WAITING // 2:
-            progress.is_paused = False
-            self.app.consumer.on_buffer_drop(progress.tp)
-        self._unfinished += 1
-        self._idle.clear()
-        return True
-
-    def end(self, event: ConsumedRecord) -> int:
-        """Count an event as ended; return how many leave the pending queue."""
-        self.touch()
-        self._unfinished -= 1
-        if not self._unfinished:
-            self._idle.set()
-        progress, before = event.progress, len(event.progress.pending)
-        while progress.pending and progress.pending[0].is_done:
-            done = progress.pending.popleft()
-            if (progress.abandoned_at is None or done.offset < progress.abandoned_at) and not self._is_stale(progress):
-                self.acknowledge(done)
-        return before - len(progress.pending)
-
-    def acknowledge(self, event: ConsumedRecord) -> None:
-        """Acknowledge an event; callers keep the order of its partition."""
-        self._next_offset[event.tp] = event.progress.done = event.offset + 1
-
-    def _is_stale(self, progress: PartitionProgress) -> bool:
-        return bool(progress.generation != self.app.consumer_generation_id)
-
-    def done(self, tp: TP) -> int | None:
-        """Return the offset to commit."""
-        progress = self._progress.get(tp)
-        return None if progress is None or self._is_stale(progress) else progress.done
-
-    def all_done(self) -> Mapping[TP, int]:
-        """Return the offsets to commit, by partition."""
-        found = ((tp, self.done(tp)) for tp in self._progress)
-        return {tp: offset for tp, offset in found if offset is not None}
-
-    def touch(self) -> None:
-        """Record progress for the watchdog."""
-        self.progressed = time.monotonic()
-        metrics.PROGRESS.set_to_current_time()
-
-    def is_acknowledged(self, source: Position) -> bool:
-        """Return true if Kafka will not deliver this position to us again."""
-        tp = TP(source.topic, source.partition)
-        return source.offset < max(self._next_offset.get(tp, 0), self._committed(tp))
-
-    def has_more(self, topic: str, partition: int) -> bool:
-        """Return true if a partition had unfinished records at the last fetch."""
-        tp = TP(topic, partition)
+    async def dead_letter(
+        self, event: Any, position: Position, reason: str, detail: str, value: bytes | None = None
+    ) -> None:
+        """Dead-letter a record with its position, the reason and its bytes."""
+        if value is None:
+            value = event.value or b""
         try:
-            end = self.app.consumer.highwater(tp)
-        except (AssertionError, LookupError):  # the partition is not assigned to this worker
-            return False
-        if end is None:
-            return True
-        return int(end) > self._next_offset.get(tp, self._committed(tp))
+            await self._send_letter(event, DeadLetter.of(self.stage, position, reason, detail, event.key, value))
+        except MessageSizeTooLarge:
+            # The broker's limit is below ours. A clipped letter is better than a partition that stops here.
+            small = DeadLetter.of(self.stage, position, reason, detail, event.key, value, limit=CLIPPED_BYTES)
+            await self._send_letter(event, small)
+        DEAD_LETTERS.labels(self.stage, reason).inc()
+        metrics.EVENTS.labels(self.stage, "dead-lettered").inc()
 
-    def _committed(self, tp: TP) -> int:
-        return int(self.app.consumer._committed_offset.get(tp) or 0)
-
-    async def wait_empty(self) -> None:
-        """Wait until no event is running."""
-        await self._idle.wait()
+    async def _send_letter(self, event: Any, letter: DeadLetter) -> None:
+        # Not by key: hashing a hostile key takes 0.7 s per megabyte, and blocks all agents.
+        partition = letter.source.partition
+        await self._producer.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
 
 
-class BatchConsumer(driver.Consumer):
-    """A Faust consumer that dispatches by the reader, and commits its offsets."""
+class RecordDispatcher(DeadLetterWriter):
+    """Decodes and checks an agent's records, and routes them to its handlers.
 
-    async def _wait_next_records(self, timeout: float) -> Any:  # noqa: ASYNC109 - Faust's own name
-        records, active = await super()._wait_next_records(timeout)
-        reader: BatchReader = self.app.reader
-        # While the flow is stopped, Faust drops fetched records and seeks back.
-        if records and self.flow_active and not self.should_stop:
-            for tp in [tp for tp in records if tp.topic in reader.channels]:
-                batch = records.pop(tp)
-                if tp in active or tp in self._buffered_partitions:
-                    reader.dispatch(tp, batch)
-        return records, active
+    `stage` names the agent in metrics and dead letters. Without `by_owner`, an owner's events may overlap.
+    """
 
-    async def wait_empty(self) -> None:
-        """Wait for running events, then commit, before partitions move."""
-        await self.app.reader.wait_empty()
-        await super().wait_empty()
+    def __init__(
+        self, worker: Worker, stage: str, handlers: Mapping[type[Event], Handler], *, by_owner: bool = True
+    ) -> None:
+        settings = worker.deps.settings
+        super().__init__(worker.producer, settings, stage)
+        self.reader: BatchReader = worker.app.reader
+        self.models, self._tables, self._by_owner = tuple(handlers), worker.tables, by_owner
+        self._event_key = settings.event_key_bytes
+        self._routes = {
+            settings.topic(model.TOPIC): (TOPICS[model.TOPIC], handler) for model, handler in handlers.items()
+        }
 
-    def _filter_tps_with_pending_acks(self, topics: Any = None) -> Iterator[TP]:
-        yield from super()._filter_tps_with_pending_acks(topics)
-        yield from self.app.reader.all_done()
+    def route(self, event: ConsumedRecord) -> RoutedEvent:
+        """Return the handler for a record, and the owner of its event."""
+        topic, handler = self._routes[event.topic]
+        position = event.position
+        if topic.model is not ForgetRequest:
+            self.reader.newest_ms = max(self.reader.newest_ms, position.timestamp_ms)
+        metrics.labelled(metrics.TAKEN, topic.base).inc()
+        try:
+            record = decode(topic.model, event.value)
+        except BadRecord as error:
+            return RoutedEvent(None, partial(self.dead_letter, event, position, error.reason, error.detail))
+        owner = topic.owner_of(record)
+        right = partition_of(owner, self._settings.partitions)
+        if right != position.partition:
+            return RoutedEvent(owner, partial(self._reroute, event, topic.base, owner, right))
+        return RoutedEvent(owner if self._by_owner else None, partial(self._handle, handler, event, record, position))
 
-    def _new_offset(self, tp: TP) -> int | None:
-        done: int | None = self.app.reader.done(tp)
-        return super()._new_offset(tp) if done is None else done
+    async def _handle(self, handler: Handler, event: Any, record: Model, position: Position) -> None:
+        why = self._reject_reason(record, position)
+        if why is RejectReason.FROM_THE_FUTURE:
+            await self.dead_letter(event, position, why.value, AHEAD_DETAIL)
+            return
+        outcome = why.value if why else await handler(event, record, position)
+        metrics.labelled(metrics.EVENTS, self.stage, outcome).inc()
+
+    def _reject_reason(self, record: Model, position: Position) -> RejectReason | None:
+        if event_id_of(record) is None:
+            return None
+        user_id, occurred_at = record.user_id, record.occurred_at  # type: ignore[attr-defined]
+        receipt, now = self._tables.receipt(user_id), datetime.now(UTC)
+        logged_at = position.moment if position.timestamp_ms else None
+        if logged_at is not None:
+            CLOCK_SKEW.set(max(0.0, (logged_at - now).total_seconds()))
+            FROM_THE_FUTURE.inc(logged_at - now > TOLERANCE)
+        why = reject_reason(record, logged_at, now, receipt, self._event_key)
+        if why is not None or receipt is None:
+            return why
+        moments = [occurred_at] if logged_at is None else [occurred_at, logged_at]
+        return RejectReason.FORGOTTEN if receipt.covers(getattr(record, "domain", None), *moments) else None
+
+    async def _reroute(self, event: Any, base: str, owner: str, right: int) -> None:
+        # The record's producer does not hash keys with murmur2.
+        await self._producer.send(event, base, owner.encode(), event.value, partition=right)
+        metrics.REROUTED.labels(self.stage).inc()
+        metrics.EVENTS.labels(self.stage, "rerouted").inc()
+
+    async def on_error(self, event: Any, error: Exception) -> None:
+        """Dead-letter an event whose handler failed unexpectedly."""
+        logger.error("%s: %s/%s@%s", self.stage, event.topic, event.partition, event.offset, exc_info=error)
+        await self.dead_letter(event, event.position, "internal-error", f"{type(error).__name__}: {error}")
+
+
+class KeyedExecutor:
+    """Runs up to `in_flight` handlers of an agent, one per owner."""
+
+    def __init__(self, records: RecordDispatcher, in_flight: int = DEFAULT_IN_FLIGHT) -> None:
+        self._records, self._reader, self._limit = records, records.reader, in_flight
+        self._backlog: deque[ConsumedRecord] = deque()
+        self._queues: dict[str, deque[tuple[ConsumedRecord, RoutedEvent]]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._in_flight = 0
+        self._is_scheduled = False
+        stage = records.stage
+        metrics.IN_FLIGHT_LIMIT.labels(stage).inc(in_flight)
+        self._running, self._queued = metrics.IN_FLIGHT.labels(stage), metrics.QUEUED.labels(stage)
+        self._unacked, self._stale = metrics.UNACKED.labels(stage), metrics.STALE.labels(stage)
+        self._seconds = metrics.STAGE_SECONDS.labels(stage)
+
+    def submit(self, batch: RecordBatch) -> None:
+        """Queue events of a partition, and start up to the limit."""
+        self._backlog.extend(batch)
+        self._queued.inc(len(batch))
+        self._start_ready()
+
+    def _start_ready(self) -> None:
+        for number in range(STARTS_PER_TURN):
+            if self._in_flight >= self._limit or not self._backlog:
+                return
+            if number == 0 and not self._reader.app.flow_control.is_active():
+                # A rebalance: events of moved partitions turn stale, and are dropped later.
+                self._schedule_start(RETRY_SECONDS)
+                return
+            self._start_one()
+        self._schedule_start(0.0)
+
+    def _start_one(self) -> None:
+        event = self._backlog.popleft()
+        if not self._reader.begin(event):
+            self._queued.dec()
+            return
+        try:
+            task = self._records.route(event)
+        except Exception as error:
+            task = RoutedEvent(None, partial(self._records.on_error, event, error))
+        self._in_flight += 1
+        self._unacked.inc()
+        queue = None if task.key is None else self._queues.get(task.key)
+        if queue is not None:
+            queue.append((event, task))
+            return
+        queue = deque([(event, task)])
+        if task.key is not None:
+            self._queues[task.key] = queue
+        serving = asyncio.create_task(self._serve(task.key, queue))
+        self._tasks.add(serving)
+        serving.add_done_callback(self._tasks.discard)
+
+    def _schedule_start(self, seconds: float) -> None:
+        if self._is_scheduled:
+            return
+        self._is_scheduled = True
+
+        def start() -> None:
+            self._is_scheduled = False
+            self._start_ready()
+
+        asyncio.get_running_loop().call_later(seconds, start)
+
+    async def _serve(self, key: str | None, queue: deque[tuple[ConsumedRecord, RoutedEvent]]) -> None:
+        try:
+            while queue:
+                event, task = queue[0]
+                # A RocksDB table takes the partition of a key from the current event.
+                _current_event.set(weakref.ref(event))
+                self._queued.dec()
+                with self._running.track_inprogress():
+                    began = time.perf_counter()
+                    await self._guarded(event, task)
+                    self._seconds.observe(time.perf_counter() - began)
+                # Not in `finally`: a cancelled event must come again after the restart.
+                event.is_done = True
+                queue.popleft()
+                self._end(event)
+                self._start_ready()
+        finally:
+            if key is not None:
+                self._queues.pop(key, None)
+            for event, _ in queue:  # only after a cancellation
+                self._end(event)
+
+    def _end(self, event: ConsumedRecord) -> None:
+        self._in_flight -= 1
+        self._unacked.dec(self._reader.end(event))
+
+    async def _guarded(self, event: ConsumedRecord, task: RoutedEvent) -> None:
+        try:
+            if event.generation_id != event.progress.app.consumer_generation_id:
+                raise PartitionRevoked
+            if event.progress.abandoned_at is not None:
+                raise Interrupted
+            try:
+                await task.handle()
+            except (PartitionRevoked, Interrupted):
+                raise
+            except Exception as error:
+                await self._records.on_error(event, error)
+        except (PartitionRevoked, Interrupted):
+            # Also if the partition has not moved yet: a commit in this generation would lose the unfinished event.
+            self._stale.inc()
+            event.progress.abandon(event)

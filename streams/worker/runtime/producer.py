@@ -3,9 +3,9 @@
 Faust's producer costs 1.5 CPU ms per choice: a buffer, a task and a wake-up per record. This one is librdkafka's with a
 future per record, which the event loop polls while any is open. Agents and tables of users keep Faust's producer.
 
-A record that is not delivered within `delivery_seconds` is dropped (see `fence`). It may be in the log nevertheless, if
-only its acknowledgement was lost. Sending it again is harmless on compacted topics; for diffs, the writer reads the end
-of the log first.
+A record that is not delivered within `delivery_seconds` is dropped (see `membership`). It may be in the log
+nevertheless, if only its acknowledgement was lost. Sending it again is harmless on compacted topics; for diffs, the
+writer reads the end of the log first.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of, producer_config
 from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.runtime.fence import CLOCK, Membership, PartitionRevoked
+from streams.worker.runtime.membership import CLOCK, Membership, PartitionRevoked
 
 logger = logging.getLogger("sager.producer")
 

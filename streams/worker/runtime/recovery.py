@@ -36,8 +36,8 @@ from faust.types import TP
 
 from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.runtime.dispatch import BatchConsumer, BatchReader
-from streams.worker.runtime.fence import Membership, watch
+from streams.worker.runtime.batches import BatchConsumer, BatchReader
+from streams.worker.runtime.membership import Membership, watch
 from streams.worker.runtime.state import LogFirstTable
 from streams.worker.runtime.watchdog import WorkerHealth
 

@@ -23,7 +23,7 @@ from streams.worker import metrics
 from streams.worker.reasoning import reasoner as reasoning
 from streams.worker.reasoning.llm import models_of, reasoner_of, shared_client
 from streams.worker.reasoning.reasoner import Reasoning
-from streams.worker.runtime.fence import PartitionRevoked
+from streams.worker.runtime.membership import PartitionRevoked
 from tests.builders import a_contrast, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.llm.llm_builders import SCHEMA, client_of, until

@@ -21,7 +21,7 @@ from tests.unit.worker.test_worker_exactly_once import choice
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 JUMPS = (timedelta(0), HOUR, timedelta(0), -HOUR, timedelta(0), DAY, timedelta(0))
 CLOCKED = (
-    "streams.worker.runtime.executor",
+    "streams.worker.runtime.dispatch",
     "streams.worker.erasure",
     "streams.worker.agents.evolve",
     "streams.worker.agents.prior",

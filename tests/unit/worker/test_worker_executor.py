@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from operators.evolve.proposals import RulesReasoner
 from streams.settings import OnLlmFailure
 from streams.worker.reasoning.reasoner import Reasoning
-from streams.worker.runtime.dispatch import MAX_WAITING, BatchReader
-from streams.worker.runtime.executor import KeyedExecutor, RoutedEvent
-from streams.worker.runtime.fence import Interrupted, PartitionRevoked
+from streams.worker.runtime.batches import MAX_WAITING, BatchReader
+from streams.worker.runtime.dispatch import KeyedExecutor, RoutedEvent
+from streams.worker.runtime.membership import Interrupted, PartitionRevoked
 from tests.fake_log import on_ack
 
 KEYS = st.sampled_from(["ann", "bob", "cem", None])

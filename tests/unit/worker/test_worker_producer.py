@@ -9,8 +9,8 @@ from unittest.mock import MagicMock
 import pytest
 
 from streams.kafka.clients import PARTITIONER
-from streams.worker.runtime import fence
-from streams.worker.runtime.fence import Membership
+from streams.worker.runtime import membership
+from streams.worker.runtime.membership import Membership
 from streams.worker.runtime.producer import (
     DeliveryFailed,
     KafkaProducer,
@@ -96,7 +96,7 @@ async def test_a_full_queue_is_waited_for_and_nothing_is_dropped(
 class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.at = 1_000.0
-        monkeypatch.setattr(fence, "now", lambda: self.at)
+        monkeypatch.setattr(membership, "now", lambda: self.at)
 
 
 @pytest.fixture

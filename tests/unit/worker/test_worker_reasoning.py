@@ -13,7 +13,7 @@ from streams.settings import OnLlmFailure, Settings
 from streams.worker.agents.evolve import in_flight_limit
 from streams.worker.reasoning.domains import GlobalSkills
 from streams.worker.reasoning.reasoner import Reasoning
-from streams.worker.runtime.fence import Interrupted
+from streams.worker.runtime.membership import Interrupted
 from tests.builders import a_contrast, a_skill, a_time, an_attribute
 
 SKILL = a_skill(an_attribute("genre: noir"))

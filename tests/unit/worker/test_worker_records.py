@@ -17,7 +17,7 @@ from schemas import (
 )
 from schemas.topics import CONSUMED_TOPICS
 from streams.kafka.clients import partition_of
-from streams.worker.runtime.executor import DEFAULT_IN_FLIGHT
+from streams.worker.runtime.dispatch import DEFAULT_IN_FLIGHT
 from tests.builders import a_time
 from tests.fake_log import PARTITIONS, PREFIX, FakeDeployment, Record, position
 from tests.unit.worker.test_worker_exactly_once import assert_undisturbed, choice, choices, put
