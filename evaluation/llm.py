@@ -25,22 +25,11 @@ from streams.llm.client import LlmClient
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.settings import Settings
 
-OPENAI_URL = "https://api.openai.com/v1"
-
 
 def client_of(settings: Settings, replies: Replies) -> CachedClient:
     """The configured endpoint with stored replies and all calls counted."""
     # No circuit breaker: if the endpoint stays down, the run ends and can be resumed.
-    client = LlmClient(
-        base_url=settings.llm_base_url or OPENAI_URL,
-        api_key=settings.llm_api_key.get_secret_value() if settings.llm_api_key else "",
-        model=settings.llm_model,
-        timeout_seconds=settings.llm_timeout_seconds,
-        attempts=settings.llm_attempts,
-        max_retry_seconds=settings.llm_retry_seconds,
-        sizes_in_schema=settings.llm_sizes_in_schema,
-        on_call=replies.count,
-    )
+    client = LlmClient(settings, on_call=replies.count)
     # Requests to one model differ only in the form of a strict schema.
     return CachedClient(client, replies, f"sizes={settings.llm_sizes_in_schema}")
 

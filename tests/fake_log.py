@@ -29,7 +29,7 @@ from streams.settings import Settings
 from streams.worker import writer
 from streams.worker.create import Worker, create
 from streams.worker.items import ERASURE_KEY, ItemGraph
-from streams.worker.reasoning.domains import LearnedWeights
+from streams.worker.reasoning.domains import DomainFollower, DomainWeights
 from streams.worker.runtime.batches import BatchReader, BatchTopic, RecordBatch
 from streams.worker.runtime.producer import RecordPosition
 
@@ -84,10 +84,10 @@ class FakeLog:
         self.order: list[Record] = []
         self.agents: set[asyncio.Task[None]] = set()
         self._more = asyncio.Event()
-        self._followers: list[tuple[ItemGraph, LearnedWeights, list[int]]] = []
+        self._followers: list[tuple[ItemGraph, DomainFollower[DomainWeights], list[int]]] = []
         self.is_followed = True
 
-    def follow(self, items: ItemGraph, weights: LearnedWeights) -> None:
+    def follow(self, items: ItemGraph, weights: DomainFollower[DomainWeights]) -> None:
         """Give a worker's copies of all items and weights what there is, and all that comes; or only when asked."""
         self._followers.append((items, weights, [0]))
         self._tell()

@@ -4,7 +4,7 @@ In a test, in its event loop, or in a thread of its own (also for code in other 
 
     async with OpenAiServer() as server:
         server.then(Act(Do.RATE_LIMIT, retry_after="0.2"))     # the next request; afterwards `server.always`
-        client = LlmClient(base_url=server.base_url, ...)
+        client = client_of(server)
         assert len(server.bodies) == 2
 
     with threaded(OpenAiServer()) as server: ...

@@ -38,7 +38,7 @@ def worker(bootstrap: Bootstrap = None) -> None:
     health = WorkerHealth()
     shared_settings.publish(chosen, shared_settings.ALL)
     process_health.serve(chosen, health)
-    from streams.worker.run import run  # noqa: PLC0415 - Faust takes seconds to import
+    from streams.worker.create import run  # noqa: PLC0415 - Faust takes seconds to import
 
     run(chosen, health)
 

@@ -15,8 +15,8 @@ from streams.settings import SecurityProtocol, Settings
 
 # librdkafka's name for Java's partitioner; its own default, CRC32, would break the joins.
 PARTITIONER = "murmur2_random"
-# Time for another broker to accept the connection after the first one refused it.
-SECOND_CHANCE_SECONDS = 2.0
+# One attempt to reach a cluster: long enough for another broker to accept a connection that the first one refused.
+ATTEMPT_SECONDS = 3.0
 # Errors that a retry cannot fix, with advice.
 REFUSALS = {
     KafkaError._AUTHENTICATION: "check SAGER_KAFKA_SASL_USERNAME, SAGER_KAFKA_SASL_PASSWORD and "
@@ -64,23 +64,20 @@ def reach(settings: Settings, seconds: float) -> tuple[AdminClient, ClusterMetad
     """Return an admin client, and the cluster's metadata.
 
     Raises:
-        KafkaRefused: the TLS or SASL handshake failed; raised some seconds after the first refusal.
+        KafkaRefused: the TLS or SASL handshake failed; raised after the attempt.
         KafkaUnreachable: no broker answers within `seconds`.
     """
     errors: list[KafkaError] = []
     client = AdminClient(client_config(settings, error_cb=errors.append))
-    give_up, slice_seconds = time.monotonic() + seconds, 1.0
-    refused: KafkaError | None = None
+    give_up = time.monotonic() + seconds
     while True:
         try:
-            return client, client.list_topics(timeout=min(slice_seconds, max(0.1, give_up - time.monotonic())))
+            return client, client.list_topics(timeout=min(ATTEMPT_SECONDS, seconds))
         except KafkaException as error:
             last = error.args[0]
-        slice_seconds *= 2
         client.poll(0)  # calls `error_cb`
-        if refused is None and (refused := next((e for e in errors if e.code() in REFUSALS), None)):
-            give_up = min(give_up, time.monotonic() + SECOND_CHANCE_SECONDS)
-        if time.monotonic() >= give_up:
+        refused = next((error for error in errors if error.code() in REFUSALS), None)
+        if refused or time.monotonic() >= give_up:
             specific = [error for error in errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
             raise _unreachable(settings, refused or next(reversed(specific), last), seconds)
 

@@ -41,9 +41,13 @@ class TopicState:
     topic: Topic
     name: str
     partitions: int | None
-    differs: tuple[str, ...] = ()
-    has_other_partitions: bool = False
-    has_other_policy: bool = False
+    wrong_partitions: str = ""
+    wrong_policy: str = ""
+
+    @property
+    def differs(self) -> tuple[str, ...]:
+        """The differences, in words."""
+        return tuple(filter(None, (self.wrong_partitions, self.wrong_policy)))
 
 
 def admin(settings: Settings) -> AdminClient:
@@ -65,12 +69,9 @@ def inspect(settings: Settings) -> list[TopicState]:
         found, wanted = len(existing[name].partitions), topic.partitions(settings.partitions)
         needed = topic.config()["cleanup.policy"]
         policy = policies.get(name, needed)
-        differs = []
-        if found != wanted:
-            differs.append(f"has {found} partition{'s'[: found != 1]} instead of {wanted}")
-        if policy != needed:
-            differs.append(f"has cleanup.policy={policy} instead of {needed}")
-        states.append(TopicState(topic, name, found, tuple(differs), found != wanted, policy != needed))
+        partitions = f"has {found} partition{'s'[: found != 1]} instead of {wanted}" if found != wanted else ""
+        cleanup = f"has cleanup.policy={policy} instead of {needed}" if policy != needed else ""
+        states.append(TopicState(topic, name, found, partitions, cleanup))
     return states
 
 
@@ -109,9 +110,9 @@ def ensure(settings: Settings) -> list[str]:
 
 
 def _advice(settings: Settings, wrong: Sequence[TopicState]) -> str:
-    counts = {s.partitions for s in wrong if s.has_other_partitions and not s.topic.single_partition}
+    counts = {s.partitions for s in wrong if s.wrong_partitions and not s.topic.single_partition}
     advice = [f"set SAGER_PARTITIONS={found} if all have that count" for found in counts if len(counts) == 1]
-    if any(state.has_other_partitions for state in wrong):
+    if any(state.wrong_partitions for state in wrong):
         advice.append(
             "topics without records can be deleted and are created again; for others use another SAGER_PREFIX, "
             "because added partitions part users from their state"
@@ -120,7 +121,7 @@ def _advice(settings: Settings, wrong: Sequence[TopicState]) -> str:
         f"kafka-configs.sh --bootstrap-server {settings.bootstrap} --alter --topic {state.name} "
         f"--add-config cleanup.policy={state.topic.config()['cleanup.policy']}"
         for state in wrong
-        if state.has_other_policy
+        if state.wrong_policy
     ]
     found = "; ".join(f"{state.name} {' and '.join(state.differs)}" for state in wrong)
     return f"these topics differ from what this release needs: {found}. What to do: {'; '.join(advice)}"

@@ -1,5 +1,7 @@
 """The circuit breaker: blocks calls to an unavailable endpoint, and probes it."""
 
+import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -28,14 +30,14 @@ class CircuitBreaker:
     """
 
     # Consecutive failures that open it; 0: it never opens.
-    failures: int
+    failures: int = 0
     # The first pause. Each failed probe doubles it, up to the longest, unless the endpoint requests a longer one.
-    pause_seconds: float
-    max_pause_seconds: float
+    pause_seconds: float = 0.0
+    max_pause_seconds: float = 0.0
     # A monotonic clock, in seconds.
-    clock: Callable[[], float]
+    clock: Callable[[], float] = time.monotonic
     # A random number from 0 to 1 that prolongs pauses by up to 10%, so that workers drift apart.
-    chance: Callable[[], float]
+    chance: Callable[[], float] = random.random
     on_change: "Callable[[CircuitBreaker], None]" = lambda _: None
     state: BreakerState = field(default=BreakerState.CLOSED, init=False)
     # The last failure that opened it; `still_away`: it was a probe's, so the same outage continues.

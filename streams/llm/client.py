@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import httpx2
 import orjson
@@ -20,13 +19,15 @@ from operators.llm import prompt_hash
 from streams.llm.breaker import BreakerState, CircuitBreaker
 from streams.llm.calls import CallFailed, CallRecord, EndpointUnavailable, Outcome, Reply, status_failure
 from streams.llm.replies import answer, usage, without_sizes
+from streams.settings import Settings
+
+OPENAI_URL = "https://api.openai.com/v1"
 
 # Added to the prompt of the corrective retry; at most 300 characters, which prompt budgets reserve.
 CORRECTION = "\n\nYour last reply to this could not be used: {why}. Reply with the JSON object only, free text short."
 # Added if the endpoint accepts no schema.
 WITH_SCHEMA = "\n\nReply with one JSON object that fits this JSON schema: {schema}"
 
-_FORMATS = ("json_schema", "json_object", "text")
 # Outcomes caused by the endpoint, not by the prompt.
 _AWAY = frozenset({Outcome.TIMEOUT, Outcome.CONNECTION, Outcome.SERVER_ERROR})
 # Far above the longest answer. Without a limit an endpoint could fill the worker's memory.
@@ -55,15 +56,11 @@ class _Question:
 
 
 class LlmClient:
-    """Requests JSON that fits a schema, on one event loop.
+    """Requests JSON that fits a schema from the endpoint of the settings, on one event loop.
+
+    Besides the configured attempts there may be a corrective retry, and a call after the schema was refused.
 
     Args:
-        base_url: of an OpenAI-compatible endpoint, such as `http://127.0.0.1:8091/v1`.
-        timeout_seconds: for one HTTP call, from connecting to the last byte.
-        attempts: HTTP calls per question, besides the corrective retry and one call per rejected response format.
-        max_retry_seconds: the longest pause before a retry, whatever `Retry-After` asks for.
-        sizes_in_schema: send `maxLength` and `maxItems`: llama.cpp and vLLM enforce them, strict OpenAI schemas
-            reject some.
         on_call: receives the record of every completed HTTP call.
         limit: entered for each HTTP call, such as a shared semaphore; None: no limit.
         breaker: while it is open, calls fail at once; None: no breaker.
@@ -71,32 +68,20 @@ class LlmClient:
 
     def __init__(
         self,
+        settings: Settings,
         *,
-        base_url: str,
-        api_key: str,
-        model: str,
-        timeout_seconds: float,
-        attempts: int,
-        max_retry_seconds: float,
-        sizes_in_schema: bool = False,
         on_call: Callable[[CallRecord], None] | None = None,
         breaker: CircuitBreaker | None = None,
         limit: AbstractAsyncContextManager[Any] | None = None,
     ) -> None:
-        self.model = model
-        self.attempts = attempts
-        self.timeout_seconds = timeout_seconds
-        self.max_retry_seconds = max_retry_seconds
-        self._base_url, self._api_key = base_url, api_key
-        self._sizes_in_schema = sizes_in_schema
+        self.settings, self.model = settings, settings.llm_model
         self._on_call = on_call or (lambda _: None)
         self._limit: AbstractAsyncContextManager[Any] = limit or nullcontext()
-        self._breaker = breaker or CircuitBreaker(
-            failures=0, pause_seconds=0, max_pause_seconds=0, clock=time.monotonic, chance=lambda: 0.0
-        )
+        self._breaker = breaker or CircuitBreaker()
         self._openai: AsyncOpenAI | None = None
-        self._format = 0
-        exponential = tenacity.wait_exponential(multiplier=0.25, max=max_retry_seconds)
+        # False once the endpoint has refused a schema.
+        self._accepts_schema = True
+        exponential = tenacity.wait_exponential(multiplier=0.25, max=settings.llm_retry_seconds)
         self._backoff = exponential + tenacity.wait_random(0, 0.25)
 
     async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Reply:
@@ -107,7 +92,7 @@ class LlmClient:
         Raises:
             ReasonerUnavailable: there is no usable answer; its outcome is a value of `Outcome`.
         """
-        sent = dict(schema) if self._sizes_in_schema else without_sizes(schema)
+        sent = dict(schema) if self.settings.llm_sizes_in_schema else without_sizes(schema)
         question = _Question(prompt, name, prompt_hash(prompt, schema), schema, sent, max_tokens)
         return Reply(
             answer=await self._answer_to(question),
@@ -127,21 +112,20 @@ class LlmClient:
 
     async def _answer_to(self, question: _Question) -> dict[str, Any]:
         """Return the answer, after one correction if it needs one."""
-        limit, corrected = self.attempts, False
+        limit, corrected = self.settings.llm_attempts, False
         while True:
-            format_asked = self._format
+            had_schema = self._accepts_schema
             try:
                 return await self._insist(question, limit)
             except CallFailed as failed:
-                if failed.refused_format and self._format < len(_FORMATS) - 1:
-                    # Calls that were under way together step down once.
-                    self._format = max(self._format, format_asked + 1)
+                if failed.refused_format and had_schema:
+                    self._accepts_schema = False
                 elif failed.outcome is Outcome.INVALID_REPLY and not corrected:
                     corrected = True
                     question.prompt += CORRECTION.replace("{why}", failed.detail[:180])
                 else:
                     raise self._unavailable(failed, question) from None
-                limit = max(limit, question.calls) + 1 if failed.refused_format else self.attempts + 1
+                limit = max(limit, question.calls) + 1
 
     def _unavailable(self, failed: CallFailed, question: _Question) -> ReasonerUnavailable:
         """Return the caller's error, without a cause that may quote the prompt."""
@@ -161,15 +145,15 @@ class LlmClient:
         return await retrying(self._call, question, limit)
 
     def _pause(self, state: tenacity.RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
+        error, longest = state.outcome and state.outcome.exception(), self.settings.llm_retry_seconds
         asked = error.retry_after_seconds if isinstance(error, CallFailed) else None
         if asked is None:
             pause = self._backoff(state)
         else:
             # A little later than requested, so that not all clients return at once.
-            asked = min(asked, self.max_retry_seconds)
+            asked = min(asked, longest)
             pause = tenacity.wait_random(asked, 1.1 * asked)(state)
-        return min(pause, self.max_retry_seconds)
+        return min(pause, longest)
 
     async def _call(self, question: _Question, limit: int) -> dict[str, Any]:
         """Make one call if the breaker admits it, and report to it."""
@@ -217,16 +201,25 @@ class LlmClient:
     async def _complete(self, question: _Question) -> ChatCompletion:
         """Return the completion, of which any field may be missing or mistyped."""
         if self._openai is None:
-            self._openai = connect(self._base_url, self._api_key)
-        prompt, options = self._formatted(question)
+            self._openai = connect(self.settings)
+        prompt, options = question.prompt, dict[str, Any]()
+        if self._accepts_schema:
+            schema = {"name": question.name, "strict": True, "schema": question.sent_schema}
+            options["response_format"] = {"type": "json_schema", "json_schema": schema}
+        else:
+            prompt += WITH_SCHEMA.replace("{schema}", orjson.dumps(question.sent_schema).decode())
         try:
             # One timeout for the whole call: an endpoint that drips bytes would never exceed a read timeout.
-            async with asyncio.timeout(self.timeout_seconds):
+            async with asyncio.timeout(self.settings.llm_timeout_seconds):
                 found: object = await self._openai.chat.completions.create(
-                    model=self.model, messages=[{"role": "user", "content": prompt}], temperature=0, **options
+                    model=self.model,
+                    messages=[{"role": "user", "content": prompt}],
+                    temperature=0,
+                    max_tokens=question.max_tokens,
+                    **options,
                 )
         except TimeoutError:
-            late = f"no reply within {self.timeout_seconds:g} s"
+            late = f"no reply within {self.settings.llm_timeout_seconds:g} s"
             raise CallFailed(Outcome.TIMEOUT, late, may_pass=True) from None
         except APIStatusError as error:
             raise status_failure(error) from None
@@ -240,31 +233,20 @@ class LlmClient:
             raise CallFailed(Outcome.SERVER_ERROR, "the endpoint did not answer in JSON", may_pass=True)
         return found
 
-    def _formatted(self, question: _Question) -> tuple[str, dict[str, Any]]:
-        """Return prompt and options in the best accepted response format."""
-        options: dict[str, Any] = {"max_tokens": question.max_tokens}
-        kind = _FORMATS[self._format]
-        if kind == "json_schema":
-            schema = {"name": question.name, "strict": True, "schema": question.sent_schema}
-            return question.prompt, options | {"response_format": {"type": kind, "json_schema": schema}}
-        prompt = question.prompt + WITH_SCHEMA.replace("{schema}", orjson.dumps(question.sent_schema).decode())
-        return prompt, options | ({"response_format": {"type": kind}} if kind == "json_object" else {})
-
 
 def _elapsed_ms(began: float) -> int:
     return round(1000 * (time.monotonic() - began))
 
 
-def connect(base_url: str, api_key: str) -> AsyncOpenAI:
+def connect(settings: Settings) -> AsyncOpenAI:
     """Return an `openai` client without redirects and retries.
 
     A prompt goes only to the configured address, or through the proxy that the environment names for it. Credentials
     in the address replace the key, as HTTP has one header for both.
     """
-    parts = urlsplit(base_url)
-    auth = (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
+    address = httpx2.URL(settings.llm_base_url or OPENAI_URL)
     http = DefaultAioHttpClient(
-        auth=auth,
+        auth=(address.username, address.password) if address.userinfo else None,
         timeout=None,
         follow_redirects=False,
         # Compressed replies could grow beyond the limit after it was checked.
@@ -272,8 +254,9 @@ def connect(base_url: str, api_key: str) -> AsyncOpenAI:
         limits=httpx2.Limits(max_connections=0),
         event_hooks={"response": [_bound]},
     )
-    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-    return AsyncOpenAI(base_url=bare, api_key=api_key or "none", max_retries=0, timeout=None, http_client=http)
+    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
+    url = address.copy_with(userinfo=b"")
+    return AsyncOpenAI(base_url=url, api_key=key or "none", max_retries=0, timeout=None, http_client=http)
 
 
 class _Bounded(httpx2.AsyncByteStream):

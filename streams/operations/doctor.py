@@ -150,24 +150,22 @@ def endpoint(settings: Settings) -> Iterator[DoctorFinding]:
     if (settings.reasoner, settings.ranker, settings.extract_by) == ("rules", "deterministic", "rules"):
         yield ok("LLM", "none is configured: rules handle everything")
         return
-    url = settings.llm_base_url or OPENAI_URL
-    shown = _CREDENTIALS.sub("***@", url)
+    shown = _CREDENTIALS.sub("***@", settings.llm_base_url or OPENAI_URL)
     if settings.llm_api_key is None and settings.llm_base_url is None:
         todo = "set OPENAI_API_KEY, or SAGER_LLM_BASE_URL to an endpoint of your own"
         yield error("LLM", f"{shown} requires a key", todo)
     else:
-        yield asyncio.run(_ask(settings, url, shown))
+        yield asyncio.run(_ask(settings, shown))
 
 
-async def _ask(settings: Settings, url: str, shown: str) -> DoctorFinding:
+async def _ask(settings: Settings, shown: str) -> DoctorFinding:
     from openai import APIError, APIStatusError  # noqa: PLC0415 - it takes half a second
 
     from streams.llm.client import connect  # noqa: PLC0415
 
     model = settings.llm_model
-    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
     try:
-        async with connect(url, key) as client, asyncio.timeout(ANSWER_SECONDS):
+        async with connect(settings) as client, asyncio.timeout(ANSWER_SECONDS):
             names = [each.id for each in (await client.models.list()).data if isinstance(each.id, str)]
     except APIStatusError as failed:
         if failed.status_code in _REFUSED:

@@ -1,8 +1,9 @@
-"""Creates a worker: its Faust app, tables, agents and background tasks."""
+"""Creates and runs a worker: its Faust app, tables, agents and background tasks."""
 
 import asyncio
 import gc
 import logging
+import time
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,7 +30,7 @@ from streams.worker.runtime.membership import Membership
 from streams.worker.runtime.producer import Producer, delivery_seconds
 from streams.worker.runtime.recovery import BatchTableManager, WorkerApp
 from streams.worker.runtime.state import LogFirstTable
-from streams.worker.runtime.watchdog import Watchdog, recovery_state
+from streams.worker.runtime.watchdog import Watchdog, WorkerHealth, recovery_state
 from streams.worker.tables import Tables
 
 logger = logging.getLogger("sager.worker")
@@ -42,6 +43,9 @@ RECORDS_PER_FETCH = 5_000
 MARGIN_SECONDS, MEASURE_SECONDS = 30.0, 10.0
 # Python's default threshold of 700 starts the garbage collector several times per event.
 GC_THRESHOLDS = (100_000, 20, 10)
+REPEAT_SECONDS = 10.0
+# Without a broker, aiokafka logs each attempt: about 100 lines per second.
+REPETITIVE = ("aiokafka", "mode.timers")
 
 
 def create(settings: Settings) -> Worker:
@@ -232,3 +236,36 @@ class GracefulWorker(faust.Worker):
         shutdown.start(seconds)
         logger.info("%s: finishing events in flight, for at most %.0f s", signal.name, seconds)
         super()._schedule_shutdown(signal)
+
+
+def run(settings: Settings, health: WorkerHealth) -> None:
+    """Run one worker until SIGTERM or SIGINT, then finish events in flight."""
+    app = create(settings).app
+    app.health = health
+    # Not in Faust's event loop, so that the user sees an error without a traceback.
+    app.prepare()
+    # With warn or error, Faust sets the root logger to DEBUG.
+    worker = GracefulWorker(app, loglevel="info", redirect_stdouts=False, override_logging=False, quiet=True)
+    for name in ("faust", "mode", "aiokafka", "streams.worker.runtime.recovery"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(RateLimitFilter())
+    worker.execute_from_commandline()
+
+
+class RateLimitFilter(logging.Filter):
+    """Passes a message of these loggers once per ten seconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._logged: dict[tuple[str, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return true to log the record."""
+        if record.exc_info or not record.name.startswith(REPETITIVE):
+            return True
+        message, now = (record.name, str(record.msg)), time.monotonic()
+        if now - self._logged.get(message, float("-inf")) < REPEAT_SECONDS:
+            return False
+        self._logged[message] = now
+        return True

@@ -19,7 +19,7 @@ from streams.settings import Settings
 from streams.steps import limits_of
 from streams.worker import metrics
 from streams.worker.items import ItemGraph
-from streams.worker.reasoning.domains import GlobalSkills, LearnedWeights
+from streams.worker.reasoning.domains import global_skills, learned_weights
 from streams.worker.runtime.producer import Producer
 from streams.worker.runtime.recovery import WorkerApp
 from streams.worker.tables import Tables
@@ -47,7 +47,7 @@ class Deps:
         self.start = SkillStart(
             self.merge_limits, privacy=self.privacy, from_history=settings.statinit, from_template=settings.cold_start
         )
-        self.global_skills, self.learned_weights = GlobalSkills(settings), LearnedWeights(settings)
+        self.global_skills, self.learned_weights = global_skills(settings), learned_weights(settings)
         self.items = ItemGraph(settings, self.graph_limits)
         self._parsed: LruCache[tuple[str, str], tuple[Candidate, ItemFacts]] = LruCache(PARSED_ITEMS)
 
@@ -71,16 +71,14 @@ class Deps:
         _count_private(redacted.found)
         return redacted.text
 
-    async def vocabulary(self, tables: Tables, user_id: str, domain: str) -> tuple[Fact, ...]:
+    def vocabulary(self, tables: Tables, user_id: str, domain: str) -> tuple[Fact, ...]:
         """Return the facts that a user's words about a domain can name.
 
-        They come from the user's lists, the parser's closed vocabulary, the global skill, and tastes that several users
-        share in the item graph.
+        They come from the user's lists, the parser's closed vocabulary and the global skill.
         """
         closed = vocabulary_for(domain, self.settings.parsers)
-        shared = await self.items.tastes(domain) if self.graph is not None else ()
         population = self.global_skills.of(domain)
-        return joined_vocabulary((*_shown_to(tables, user_id, domain), *closed), population.vocabulary, shared)
+        return joined_vocabulary((*_shown_to(tables, user_id, domain), *closed), population.vocabulary)
 
 
 class Worker(NamedTuple):

@@ -10,17 +10,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from operators import erasure
 from operators.admission import kafka_time, median_clock
 from operators.contrast import SLOTS
-from operators.erasure import (
-    StoredState,
-    lines_in_scope,
-    scrub_conversations,
-    scrub_memory,
-    scrub_profile,
-    with_known,
-    with_scope,
-)
 from operators.graph.items import forgotten_touch, neighbour_of, touch_all_items
 from operators.seals import reseal_receipt
 from operators.steps.listen import erasing_diff
@@ -75,7 +67,7 @@ class ErasureHandler:
         )
         if request.line is None:
             key = self._deps.settings.event_key_bytes
-            receipt = with_known(receipt, (event_digest(request.user_id, name, key) for name in stored.ids))
+            receipt = erasure.with_known(receipt, (event_digest(request.user_id, name, key) for name in stored.ids))
         scope = ErasedScope(event_id=request.event_id, until=until, actor=request.actor, versions=versions)
         receipt = await self._write_receipt(event, request, receipt, scope)
         await (self._erase_line(event, request, position) if request.line else self._erase_scope(event, request))
@@ -83,7 +75,7 @@ class ErasureHandler:
             await table.scrub()
         receipt = self._tables.receipt(request.user_id) or receipt  # with the lines erased with the card
         await self._write_receipt(
-            event, request, with_known(receipt, [repeat]), scope.model_copy(update={"done": True})
+            event, request, erasure.with_known(receipt, [repeat]), scope.model_copy(update={"done": True})
         )
         kind = "line" if request.line else "domain" if request.domain else "person"
         metrics.FORGOTTEN.labels(kind).inc()
@@ -91,14 +83,14 @@ class ErasureHandler:
 
     async def _write_receipt(self, event: Any, request: ForgetRequest, receipt: Receipt, scope: ErasedScope) -> Receipt:
         stored = self._tables.receipt(request.user_id)
-        newer = reseal_receipt(stored, with_scope(receipt, request, scope), self._deps.settings.chain_key_bytes)
+        newer = reseal_receipt(stored, erasure.with_scope(receipt, request, scope), self._deps.settings.chain_key_bytes)
         await self._tables.receipts.write(event, newer.subject.encode(), newer)
         return newer
 
-    async def _stored(self, request: ForgetRequest) -> StoredState:
+    async def _stored(self, request: ForgetRequest) -> erasure.StoredState:
         tables, user_id = self._tables, request.user_id
         slots = [compound_key(user_id, slot) for slot in range(SLOTS)]
-        return StoredState(
+        return erasure.StoredState(
             profiles=_values(tables.profiles, await self._keys(tables.profiles, request)),
             memories=_values(tables.memories, await self._keys(tables.memories, request)),
             skills=_values(tables.skills, await self._keys(tables.skills, request)),
@@ -131,9 +123,9 @@ class ErasureHandler:
         await listener.finish_pending(event, user_id)
         listening = listener.conversations.read(user_id)
         if listening is not None and request.line is None:
-            await listener.conversations.write(event, scrub_conversations(listening, request.domain))
+            await listener.conversations.write(event, erasure.scrub_conversations(listening, request.domain))
         card = listener.cards.read(user_id)
-        lines = () if card is None else lines_in_scope(card, request.domain, request.line)
+        lines = () if card is None else erasure.lines_in_scope(card, request.domain, request.line)
         if card is None or not lines:
             return
         position = event.position
@@ -183,14 +175,14 @@ class ErasureHandler:
         async with self._tables.profiles.lock(key):
             profile = self._tables.profiles.read(key)
             if profile is not None:
-                await self._tables.profiles.write(event, key, scrub_profile(profile, line))
+                await self._tables.profiles.write(event, key, erasure.scrub_profile(profile, line))
         skill = self._tables.skills.read(key)
         if skill is not None and request.event_id not in skill.recent:
             await self._skills.erase_line(event, request, position, skill)
         async with self._tables.memories.lock(key):
             memory = self._tables.memories.read(key)
             if memory is not None:
-                scrubbed = scrub_memory(memory, line)
+                scrubbed = erasure.scrub_memory(memory, line)
                 # Items hold the user's tastes: remove the user, then send the remaining tastes.
                 await self._erase_from_items(event, request)
                 await send_touches(self._producer, event, touch_all_items(scrubbed, self._deps.graph_limits))

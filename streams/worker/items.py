@@ -4,21 +4,19 @@ A follower reads the topic `item-memories` into the store. Agents read the store
 """
 
 import asyncio
-import math
 import threading
-import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
 from confluent_kafka import Message
 from pydantic_core import from_json
 
-from operators.attributes import facts_of_ids
 from operators.graph.items import GraphLimits, MemoryUpdate, neighbour_of, split_by_partition
 from operators.graph.neighbours import ItemSummary, Neighbourhood, neighbourhood_of
-from schemas import BadRecord, Fact, ItemMemory, ItemUpdate, Memory, compound_key, decode, encode
+from schemas import BadRecord, ItemMemory, ItemUpdate, Memory, compound_key, decode, encode
 from schemas.state import epoch_of
 from streams.caching import LruCache, compressed, decompressed
 from streams.kafka.clients import partition_of
@@ -37,7 +35,6 @@ VALUES_PER_TURN = 5_000
 # Decoded items to cache: decoding costs more than the rest of an update.
 CACHED_ITEMS = 4_000
 MAX_REPORTS, POLL_SECONDS = 10_000, 0.02
-TASTES_SECONDS, TASTES_ITEMS, MAX_TASTES, MAX_DOMAINS = 60.0, 2_000, 512, 64
 
 
 class ItemStore:
@@ -108,8 +105,7 @@ class ItemGraph:
         self.store = ItemStore()
         self._log = Follower(settings, ItemMemory.TOPIC, self._take)
         self._decoded: LruCache[bytes, tuple[bytes, ItemSummary]] = LruCache(CACHED_ITEMS)
-        self._erasure_reports: dict[tuple[int, str], None] = {}
-        self._tastes: LruCache[str, tuple[tuple[Fact, ...], float]] = LruCache(MAX_DOMAINS)
+        self._erasure_reports: LruCache[tuple[int, str], bool] = LruCache(MAX_REPORTS)
 
     def start(self) -> None:
         """Read the topic to its end, then follow it."""
@@ -134,33 +130,6 @@ class ItemGraph:
         found = ItemSummary(item, self._limits)
         self._decoded.put(key, (raw, found))
         return found
-
-    async def tastes(self, domain: str) -> tuple[Fact, ...]:
-        """Return tastes that enough takers share, the most shared first.
-
-        A thread counts them at most once a minute, over the items that changed last.
-        """
-        found, at = self._tastes.get(domain) or ((), -math.inf)
-        if time.monotonic() - at > TASTES_SECONDS:
-            found = await asyncio.to_thread(self._count_tastes, domain)
-            self._tastes.put(domain, (found, time.monotonic()))
-        return found
-
-    def _count_tastes(self, domain: str) -> tuple[Fact, ...]:
-        takers: dict[str, set[str]] = {}
-        for partition in range(self._settings.partitions):
-            keys = [key for key in self.store.keys(partition) if domain_of(key) == domain]
-            for key in keys[-TASTES_ITEMS // self._settings.partitions :]:
-                try:
-                    item = decode(ItemMemory, self.store.get(partition, key))
-                except BadRecord:
-                    continue
-                for taker in item.takers:
-                    for name in taker.tastes:
-                        takers.setdefault(name, set()).add(taker.neighbour)
-        shared = [name for name in takers if len(takers[name]) >= max(self._limits.floor, 2)]
-        shared.sort(key=lambda name: (-len(takers[name]), name))
-        return facts_of_ids((), shared[:MAX_TASTES])
 
     def epochs(self, memory: Memory | None) -> tuple[int, ...]:
         """Return the epochs of a memory's items, to cache its neighbourhood."""
@@ -200,7 +169,7 @@ class ItemGraph:
 
     def has_erased(self, partition: int, request: str) -> bool:
         """Return true if the owner of a partition has reported this erasure."""
-        return (partition, request) in self._erasure_reports
+        return self._erasure_reports.get((partition, request)) is not None
 
     # --- for the follower, in a thread of its own
 
@@ -211,33 +180,16 @@ class ItemGraph:
     def take(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
         """Apply a record of the topic."""
         if key == ERASURE_KEY:
-            self._on_forgotten(partition, value)
+            self._on_report(partition, value)
             self.store.skip(partition, offset)
             return
         # Other values are forged, and may hold users' ids.
         readable = value if value and value.startswith(ITEM_PREFIXES) else None
         self.store.put(partition, offset, key, readable)
 
-    def _on_forgotten(self, partition: int, value: bytes | None) -> None:
-        try:
-            request: Any = from_json(value or b"null")
-        except ValueError:
-            return
-        if isinstance(request, str):
-            self._erasure_reports[partition, request] = None
-            if len(self._erasure_reports) > MAX_REPORTS:
-                del self._erasure_reports[next(iter(self._erasure_reports))]
-
-
-def domain_of(key: bytes) -> str:
-    """Return the domain in an item's key; empty for other records."""
-    try:
-        match from_json(key):
-            case [_, domain]:
-                return str(domain)
-    except ValueError:
-        pass
-    return ""
+    def _on_report(self, partition: int, value: bytes | None) -> None:
+        with suppress(ValueError):
+            self._erasure_reports.put((partition, str(from_json(value or b""))), True)
 
 
 async def remember(tables: Tables, producer: Producer, event: Any, remembered: MemoryUpdate | None) -> None:

@@ -70,7 +70,7 @@ UNACKED = Gauge("sager_unacked", "Events taken and not acknowledged, also finish
 LAG = Gauge("sager_lag_records", "Records on this worker's partitions that it has not committed yet.", ["topic"])
 OLDEST = Gauge(
     "sager_oldest_unprocessed_timestamp_seconds",
-    "Kafka timestamp of the oldest uncommitted record; the current time if there is none.",
+    "Kafka timestamp of the oldest fetched and unfinished record; the current time if there is none.",
     ["topic"],
 )
 LOOP_DELAY = Histogram(

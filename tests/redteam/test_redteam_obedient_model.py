@@ -14,13 +14,13 @@ from pydantic import ValidationError
 from operators.evolve.llm import LlmReasoner
 from operators.rank.listwise import ListwiseRanker
 from schemas.skills import SLIM_TEXT
-from streams.llm.client import LlmClient
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.redteam.attack_corpus import CASES, Sample, read_samples
 from tests.redteam.checks import SHINGLE, assert_documented, letters
 from tests.redteam.harness import SimulatedUser
 from tests.redteam.run import run_choice, run_dislike, run_user
+from tests.unit.llm.llm_builders import client_of
 
 ALL = tuple(read_samples(CASES))
 PRIVATE = ("sensitive", "personal", "privacy-bait")
@@ -154,8 +154,7 @@ def shares(results: list[tuple[str, bool]]) -> list[tuple[str, str]]:
 async def run_obedient() -> list[tuple[Sample, SimulatedUser, tuple[str, ...], bool]]:
     results = []
     async with ObedientServer() as server:
-        options: dict[str, Any] = {"attempts": 1, "timeout_seconds": 5.0, "max_retry_seconds": 0.0}
-        client = LlmClient(base_url=server.base_url, api_key="none", model="obedient", **options)
+        client = client_of(server, model="obedient", attempts=1, timeout_seconds=5.0, retry_seconds=0.0)
         reasoner, ranker = LlmReasoner(client, gate=OUTPUT_GATE), ListwiseRanker(client, orders=1, gate=OUTPUT_GATE)
         await run_choice(harmless(ALL[0]), reasoner, ranker)
         server.harmless = "\n".join(server.prompts)

@@ -6,6 +6,7 @@ import pytest
 
 from streams.llm.client import LlmClient
 from tests.openai_server import OpenAiServer
+from tests.unit.llm.llm_builders import client_of
 
 
 @pytest.fixture
@@ -16,8 +17,6 @@ async def server() -> AsyncIterator[OpenAiServer]:
 
 @pytest.fixture
 async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
-    made = LlmClient(
-        base_url=server.base_url, api_key="", model="fake", timeout_seconds=2, attempts=2, max_retry_seconds=0.05
-    )
+    made = client_of(server, attempts=2)
     yield made
     await made.aclose()

@@ -27,7 +27,6 @@ from schemas.state import OptOut
 from schemas.statements import Correction
 from schemas.topics import compound_key
 from streams.kafka.clients import partition_of
-from streams.settings import Settings
 from streams.steps import evolve_of
 from streams.worker import metrics
 from streams.worker.agents.listen import ListenAgent
@@ -46,8 +45,9 @@ QUEUED_SHARE = 0.5
 
 def define(worker: Worker, reasoning: Reasoning, listener: ListenAgent) -> "EvolveAgent":
     """Define the agent; `listener` writes the cards."""
-    agent = EvolveAgent(worker, reasoning, listener)
-    executor = KeyedExecutor(agent.records, in_flight_limit(worker.deps.settings))
+    agent, settings = EvolveAgent(worker, reasoning, listener), worker.deps.settings
+    queued = math.ceil(settings.in_flight * QUEUED_SHARE) if settings.reasoner == "llm" else 0
+    executor = KeyedExecutor(agent.records, settings.in_flight + queued)
 
     @worker.app.agent(batches_of(worker.app, *agent.records.models), name="evolve")
     async def evolve(batches: Batches) -> None:
@@ -56,12 +56,6 @@ def define(worker: Worker, reasoning: Reasoning, listener: ListenAgent) -> "Evol
             executor.submit(batch)
 
     return agent
-
-
-def in_flight_limit(settings: Settings) -> int:
-    """Return the limit of concurrent events, which exceeds that of model calls."""
-    uses_model = settings.reasoner == "llm"
-    return settings.in_flight + (math.ceil(settings.in_flight * QUEUED_SHARE) if uses_model else 0)
 
 
 class EvolveAgent:
@@ -188,7 +182,7 @@ class EvolveAgent:
         state = self._skills.read(correction, self._tables.receipt(correction.user_id))
         understood = Interpretation()
         if self._step.skip_outcome(state, correction, position) is None:
-            vocabulary = await self._deps.vocabulary(self._tables, correction.user_id, correction.domain)
+            vocabulary = self._deps.vocabulary(self._tables, correction.user_id, correction.domain)
             understood = await self._reasoning.understand(correction, items, state.skill, vocabulary, as_said)
         return await self._skills.apply_step(
             event, correction, lambda state: self._step.correct(state, correction, items, understood, position)

@@ -18,16 +18,7 @@ from faust.streams import _current_event
 from faust.types import TP
 
 from operators.erasure import erased_digests, value_of_line
-from operators.language.chunks import (
-    ACTOR,
-    chunk_id,
-    first_closed,
-    has_user_turn,
-    replayable_utterances,
-    scrub_pending,
-    with_result,
-    without_chunk,
-)
+from operators.language import chunks
 from operators.language.ports import Extraction
 from operators.steps.listen import (
     ListenEffects,
@@ -64,8 +55,6 @@ STAGE = "listen"
 ExtractStatements = Callable[[Sequence[Turn], Card | None, Callable[[str], Sequence[Fact]]], Awaitable[Extraction]]
 # Checks for silent conversations per silence limit: a conversation ends at most a tenth late.
 CHECKS_PER_SILENCE = 10
-# Longer turns are filtered in a thread: a hostile one takes more than a second.
-LONG_CHARS = 2_000
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.1, 5.0
 
 
@@ -104,10 +93,8 @@ class ListenAgent:
             await self._process_chunks(event, user_id)
         async with self._tables.user_lock(user_id):
             state = ListenState(self.conversations.read(user_id), None, self._tables.receipt(user_id))
-            if len(utterance.text) > LONG_CHARS:
-                taken = await asyncio.to_thread(self._step.add_turn, state, utterance, position)
-            else:
-                taken = self._step.add_turn(state, utterance, position)
+            # In a thread: the privacy filter takes more than a second for a long hostile turn.
+            taken = await asyncio.to_thread(self._step.add_turn, state, utterance, position)
             await self._store(event, taken)
         # Also for a repeat: a dead worker may have closed the chunk without processing it.
         await self._process_chunks(event, user_id)
@@ -143,7 +130,8 @@ class ListenAgent:
         if listening is None or not erased:
             return
         # In a thread, as there may be many turns.
-        newer = await asyncio.to_thread(scrub_pending, listening, [value_of_line(*each) for each in erased.items()])
+        words = [value_of_line(*each) for each in erased.items()]
+        newer = await asyncio.to_thread(chunks.scrub_pending, listening, words)
         if newer != listening:
             await self.conversations.write(event, newer)
             await self._tables.conversations.table.scrub()
@@ -200,10 +188,10 @@ class ListenAgent:
 
     async def _process_chunks(self, event: Any, user_id: str) -> None:
         """Process a user's closed chunks in order."""
-        if first_closed(self.conversations.read(user_id)) is None:
+        if chunks.first_closed(self.conversations.read(user_id)) is None:
             return
         async with self._tables.conversations.lock(user_id.encode()):
-            while (chunk := first_closed(self.conversations.read(user_id))) is not None:
+            while (chunk := chunks.first_closed(self.conversations.read(user_id))) is not None:
                 self._reader.touch()
                 if event.generation_id != self._producer.generation():
                     raise PartitionRevoked
@@ -224,19 +212,17 @@ class ListenAgent:
     async def _statements(self, event: Any, user_id: str, chunk: Chunk) -> Extraction:
         """Return a chunk's statements; empty if its effects are stored."""
         card = self.cards.read(user_id)
-        if chunk.effects is not None or has_result(card, user_id, chunk) or not has_user_turn(chunk):
+        if chunk.effects is not None or has_result(card, user_id, chunk) or not chunks.has_user_turn(chunk):
             return Extraction()
         try:
-            return await self._extract_statements(chunk.turns, card, await self._vocabulary(user_id, chunk))
+            return await self._extract_statements(chunk.turns, card, self._vocabulary(user_id, chunk))
         except ReasonerFailed as error:
             await self._dead_letter(event, user_id, chunk, str(error))
             return Extraction()
 
-    async def _vocabulary(self, user_id: str, chunk: Chunk) -> Callable[[str], Sequence[Fact]]:
+    def _vocabulary(self, user_id: str, chunk: Chunk) -> Callable[[str], Sequence[Fact]]:
         domains = {turn.domain for turn in chunk.turns if turn.domain is not None}
-        known: dict[str, Sequence[Fact]] = {
-            each: await self._deps.vocabulary(self._tables, user_id, each) for each in domains
-        }
+        known = {str(each): self._deps.vocabulary(self._tables, user_id, each) for each in domains}
         return lambda domain: known.get(domain, ())
 
     async def _commit(self, event: Any, user_id: str, chunk: Chunk, extraction: Extraction) -> None:
@@ -244,14 +230,14 @@ class ListenAgent:
         state = self._state(user_id)
         if state.listening is None or chunk not in state.listening.chunks:
             return
-        if chunk.effects is None and not has_result(state.card, user_id, chunk) and has_user_turn(chunk):
+        if chunk.effects is None and not has_result(state.card, user_id, chunk) and chunks.has_user_turn(chunk):
             await self.cards.complete(event, user_id, self._pending(user_id))
-            effects = self._step.finish(state, chunk, extraction, await self._vocabulary(user_id, chunk))
+            effects = self._step.finish(state, chunk, extraction, self._vocabulary(user_id, chunk))
             if needs_storing(effects):
                 until = erased_until(chunk, datetime.now(UTC))
                 erased = self._step.erased_values(state, extraction, effects)
-                waiting = await asyncio.to_thread(scrub_pending, state.listening, erased, until, chunk)
-                listening, chunk = with_result(waiting, chunk, effects)
+                waiting = await asyncio.to_thread(chunks.scrub_pending, state.listening, erased, until, chunk)
+                listening, chunk = chunks.with_result(waiting, chunk, effects)
                 await self.conversations.write(event, listening)
             elif effects.diff is not None:
                 await self.cards.apply(event, effects.diff)
@@ -269,7 +255,10 @@ class ListenAgent:
         effects = chunk.effects or ChunkEffects()
         await self.cards.complete(event, user_id, self._pending(user_id))
         scope = ErasedScope(
-            event_id=chunk_id(user_id, chunk), until=erased_until(chunk, datetime.now(UTC)), actor=ACTOR, done=True
+            event_id=chunks.chunk_id(user_id, chunk),
+            until=erased_until(chunk, datetime.now(UTC)),
+            actor=chunks.ACTOR,
+            done=True,
         )
         await self.cards.record_erased_lines(event, user_id, effects.lines, scope)
         try:
@@ -281,7 +270,7 @@ class ListenAgent:
             await self._producer.send(event, each.TOPIC, user_id.encode(), encode(each), event.partition)
         listening = self.conversations.read(user_id)
         if listening is not None:
-            await self.conversations.write(event, without_chunk(listening, chunk))
+            await self.conversations.write(event, chunks.without_chunk(listening, chunk))
         if effects.lines:
             await self._tables.conversations.table.scrub()
 
@@ -295,13 +284,14 @@ class ListenAgent:
                 logger.exception("a chunk of a conversation is dropped without a dead letter")
             listening = self.conversations.read(user_id)
             if listening is not None:
-                kept = tuple(each for each in listening.chunks if chunk_id(user_id, each) != chunk_id(user_id, chunk))
+                name = chunks.chunk_id(user_id, chunk)
+                kept = tuple(each for each in listening.chunks if chunks.chunk_id(user_id, each) != name)
                 await self.conversations.write(event, listening.model_copy(update={"chunks": kept}))
 
     def _pending(self, user_id: str) -> set[str]:
         """Return the ids of waiting chunks; their events are acknowledged."""
         listening: PendingConversations | None = self.conversations.read(user_id)
-        return set() if listening is None else {chunk_id(user_id, each) for each in listening.chunks}
+        return set() if listening is None else {chunks.chunk_id(user_id, each) for each in listening.chunks}
 
     async def _dead_letter(
         self, event: Any, user_id: str, chunk: Chunk, detail: str, reason: str = "reasoner-unavailable"
@@ -312,7 +302,7 @@ class ListenAgent:
         applied = () if listening is None else listening.applied
         nowhere = Position(topic=topic, partition=partition, offset=0, timestamp_ms=chunk.last_turn_ms)
         position = next((each for each in applied if each.topic == topic), nowhere)
-        for utterance in replayable_utterances(user_id, chunk):
+        for utterance in chunks.replayable_utterances(user_id, chunk):
             letter = DeadLetter.of(STAGE, position, reason, detail, user_id.encode(), encode(utterance))
             # Several letters share a position, so their ids also depend on the utterance.
             letter = letter.model_copy(update={"event_id": derived_id(letter.event_id, utterance.event_id)})

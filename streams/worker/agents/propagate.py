@@ -74,13 +74,12 @@ class PropagateAgent:
         metrics.labelled(metrics.TAKEN, ItemUpdate.TOPIC).inc()
         try:
             owner = await self._owner(event)
-            outcome = await self._handle(owner, event)
+            await self._handle(owner, event)
         except Exception as error:
             if not isinstance(error, PartitionRevoked):
                 logger.exception("%s: %s/%s@%s", STAGE, event.topic, event.partition, event.offset)
             self._give_up(event.partition, event)
             return
-        metrics.labelled(metrics.EVENTS, STAGE, outcome).inc()
         self._flush_soon()
         if len(owner.events) > MAX_WAITING and self._flushing is not None:
             await asyncio.wait([self._flushing])
@@ -110,33 +109,28 @@ class PropagateAgent:
         self._owners[partition] = owner
         return owner
 
-    async def _handle(self, owner: "ItemPartition", event: ConsumedRecord) -> str:
+    async def _handle(self, owner: "ItemPartition", event: ConsumedRecord) -> None:
         try:
-            touch = decode(ItemUpdate, event.value)
-            if touch.forgotten:
-                return await owner.forget(event, touch)
-            return await self._apply(owner, event, touch)
+            outcome = await self._apply(owner, event, decode(ItemUpdate, event.value))
+            metrics.labelled(metrics.EVENTS, STAGE, outcome).inc()
         except PartitionRevoked:
             raise
         except BadRecord as error:
             await self._letters.dead_letter(event, event.position, error.reason, error.detail)
         except Exception as error:
-            logger.exception("%s: %s/%s@%s", STAGE, event.topic, event.partition, event.offset)
-            await self._letters.dead_letter(event, event.position, "internal-error", f"{type(error).__name__}: {error}")
+            await self._letters.on_error(event, error)
         owner.add(event)
-        return "dead-lettered"
 
     async def _apply(self, owner: "ItemPartition", event: ConsumedRecord, touch: ItemUpdate) -> str:
         """Apply the partition's part of an update, and forward the rest."""
+        if touch.forgotten:
+            return await owner.forget(event, touch)
         parts = split_by_partition(touch, lambda item_id: partition_of(item_id, self._deps.settings.partitions))
         here = parts.pop(owner.partition, None)
         for partition, part in parts.items():
             await send_touch(self._producer, event, part, partition)
             metrics.REROUTED.labels(STAGE).inc()
-        if here is None:
-            owner.add(event)
-            return "rerouted"
-        return owner.take(event, here)
+        return "rerouted" if here is None else owner.take(here)
 
     def _flush_soon(self) -> None:
         self._unacked.set(sum(len(owner.events) for owner in self._owners.values()))
@@ -180,27 +174,21 @@ class ItemPartition:
         self._is_abandoned = False
         self._writing = asyncio.Lock()
 
-    def take(self, event: ConsumedRecord, touch: ItemUpdate) -> str:
-        """Apply an update, which the next flush acknowledges; return its outcome."""
-        self._check_active()
+    def take(self, touch: ItemUpdate) -> str:
+        """Apply an update, which the next flush writes; return its outcome."""
         changed = add_taker(lambda item_id, domain: self._item(compound_key(item_id, domain)), touch, datetime.now(UTC))
         for item in changed:
             key = compound_key(item.item_id, item.domain)
             self._newer[key] = item
             self._dirty.add(key)
-        self.events.append(event)
         return "gathered" if changed else "repeated"
 
     def add(self, event: ConsumedRecord) -> None:
-        """Queue an event without items, to be acknowledged in order."""
-        self._check_active()
-        if not (self.events and self.events[-1] is event):
-            self.events.append(event)
-
-    def _check_active(self) -> None:
+        """Queue an applied event, which the next flush acknowledges."""
         # An abandoned owner acknowledges nothing, so a rebalance would wait for the event.
         if self._is_abandoned:
             raise PartitionRevoked
+        self.events.append(event)
 
     def abandon(self) -> list[ConsumedRecord]:
         """Stop this generation's state; return its unacknowledged events."""
@@ -293,7 +281,6 @@ class ItemPartition:
         Raises PartitionRevoked if the partition has moved; its new owner does it.
         """
         async with self._writing:
-            self._check_active()
             for key in await self._keys_with_taker(touch.taker):
                 item = self._item(key)
                 without = None if item is None else forget_taker(item, touch)
@@ -303,11 +290,8 @@ class ItemPartition:
             # Write all changes before the report, which promises that they are on the log.
             await self._write(event)
             if touch.forgotten and touch.forgotten != NO_REPLY:
-                await self._producer.send(
-                    event, ItemMemory.TOPIC, ERASURE_KEY, to_json(touch.forgotten), self.partition
-                )
-            self.events.append(event)
-        await self.flush()
+                report = to_json(touch.forgotten)
+                await self._producer.send(event, ItemMemory.TOPIC, ERASURE_KEY, report, self.partition)
         return "forgotten"
 
     async def _keys_with_taker(self, neighbour: str) -> list[bytes]:

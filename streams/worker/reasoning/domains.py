@@ -5,9 +5,9 @@ a GlobalTable is recovered at every rebalance.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, cast
+from typing import Generic, NamedTuple, TypeVar, cast
 
 from operators.attributes import facts_of_ids
 from operators.learning.evidence import to_fixed_point
@@ -36,37 +36,69 @@ class KnownPopulation:
     vocabulary: tuple[Fact, ...] = ()
 
 
-class GlobalSkills(Follower):
-    """The newest global skill per domain; empty until `start`."""
+class DomainWeights(NamedTuple):
+    """A domain's weights and their version, which is 0 before any learning."""
 
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings, GlobalSkill.TOPIC, lambda message: self.take(message.key() or b"", message.value()))
-        self._held: dict[bytes, KnownPopulation] = {}
+    weights: RankWeights
+    version: int
+
+
+ValueT = TypeVar("ValueT")
+
+
+class DomainFollower(Follower, Generic[ValueT]):
+    """The newest value of each domain, read from its records; empty until `start`."""
+
+    def __init__(
+        self, settings: Settings, base: str, read: Callable[[bytes], tuple[str, ValueT] | None], default: ValueT
+    ) -> None:
+        super().__init__(settings, base, lambda message: self.take(message.key() or b"", message.value()))
+        self._read_value, self._default = read, default
+        self._values: dict[bytes, ValueT] = {}
 
     def take(self, key: bytes, value: bytes | None) -> None:
         """Apply a record of the topic; the materializer reports invalid ones."""
         if value is None:
-            self._held.pop(key, None)
+            self._values.pop(key, None)
             return
-        try:
-            skill = decode(GlobalSkill, value)
-        except BadRecord:
-            return
-        if skill.domain.encode() == key:
-            self._held[key] = KnownPopulation(
-                tuple(map(_as_template, skill.attributes)),
-                skill.shares,
-                to_fixed_point(skill.usual),
-                cast("Mapping[str, int]", skill.items),
-                facts_of_ids(skill.attributes, skill.shares, skill.usual),
-            )
+        found = self._read_value(value)
+        if found is not None and found[0].encode() == key:
+            self._values[key] = found[1]
 
-    def of(self, domain: str) -> KnownPopulation:
-        """Return the population of a domain."""
-        return self._held.get(domain.encode(), NO_POPULATION)
+    def of(self, domain: str) -> ValueT:
+        """Return the value of a domain."""
+        return self._values.get(domain.encode(), self._default)
 
 
-NO_POPULATION = KnownPopulation()
+def global_skills(settings: Settings) -> DomainFollower[KnownPopulation]:
+    """Return the follower of the domains' global skills."""
+    return DomainFollower(settings, GlobalSkill.TOPIC, _population, KnownPopulation())
+
+
+def learned_weights(settings: Settings) -> DomainFollower[DomainWeights]:
+    """Return the follower of the domains' sealed weights."""
+
+    def read(value: bytes) -> tuple[str, DomainWeights] | None:
+        weights = verified_weights(value, settings.chain_key_bytes)
+        if weights is None:
+            return None
+        return weights.domain, DomainWeights(rank_weights(weights), weights.version)
+
+    return DomainFollower(settings, Weights.TOPIC, read, DomainWeights(DEFAULT_WEIGHTS, 0))
+
+
+def _population(value: bytes) -> tuple[str, KnownPopulation] | None:
+    try:
+        skill = decode(GlobalSkill, value)
+    except BadRecord:
+        return None
+    return skill.domain, KnownPopulation(
+        tuple(map(_as_template, skill.attributes)),
+        skill.shares,
+        to_fixed_point(skill.usual),
+        cast("Mapping[str, int]", skill.items),
+        facts_of_ids(skill.attributes, skill.shares, skill.usual),
+    )
 
 
 def _as_template(line: Attribute) -> Attribute:
@@ -85,38 +117,6 @@ def _as_template(line: Attribute) -> Attribute:
             "evidence": (),
         }
     )
-
-
-class DomainWeights(NamedTuple):
-    """A domain's weights and their version, which is 0 before any learning."""
-
-    weights: RankWeights
-    version: int
-
-
-START_WEIGHTS = DomainWeights(DEFAULT_WEIGHTS, 0)
-
-
-class LearnedWeights(Follower):
-    """The newest sealed weights per domain; empty until `start`."""
-
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings, Weights.TOPIC, lambda message: self.take(message.key() or b"", message.value()))
-        self._held: dict[bytes, DomainWeights] = {}
-        self._key = settings.chain_key_bytes
-
-    def take(self, key: bytes, value: bytes | None) -> None:
-        """Apply a record of the topic; the materializer reports invalid ones."""
-        if value is None:
-            self._held.pop(key, None)
-            return
-        weights = verified_weights(value, self._key)
-        if weights is not None and weights.domain.encode() == key:
-            self._held[key] = DomainWeights(rank_weights(weights), weights.version)
-
-    def of(self, domain: str) -> DomainWeights:
-        """Return the weights of a domain."""
-        return self._held.get(domain.encode(), START_WEIGHTS)
 
 
 def verified_weights(value: bytes, key: bytes) -> Weights | None:

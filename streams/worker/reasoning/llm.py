@@ -2,8 +2,6 @@
 
 import asyncio
 import logging
-import random
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("sager.llm")
 
-OPENAI_URL = "https://api.openai.com/v1"
 CONFIGURATION_HINT = (
     "calls fail until the settings are fixed: check SAGER_LLM_API_KEY (401, 403), SAGER_LLM_MODEL (403, 404) and "
     "SAGER_LLM_BASE_URL (404, or a redirect, which is not followed), and restart the worker"
@@ -88,25 +85,16 @@ def shared_client(settings: Settings) -> "LlmClient":
 def _client(settings: Settings) -> "LlmClient":
     from streams.llm.client import LlmClient  # noqa: PLC0415 - the openai package takes half a second
 
-    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
     for outcome in set(Outcome) - {Outcome.OK, Outcome.CIRCUIT_OPEN}:
         metrics.LLM_OPENINGS.labels(outcome.value)  # at 0, so that the first outage is seen as an increase
     return LlmClient(
-        base_url=settings.llm_base_url or OPENAI_URL,
-        api_key=key,
-        model=settings.llm_model,
-        timeout_seconds=settings.llm_timeout_seconds,
-        attempts=settings.llm_attempts,
-        max_retry_seconds=settings.llm_retry_seconds,
-        sizes_in_schema=settings.llm_sizes_in_schema,
+        settings,
         on_call=partial(_count, settings),
         limit=asyncio.Semaphore(settings.in_flight),
         breaker=CircuitBreaker(
             failures=settings.llm_breaker_failures,
             pause_seconds=settings.llm_breaker_seconds,
             max_pause_seconds=max(settings.llm_breaker_seconds, settings.llm_breaker_max_seconds),
-            clock=time.monotonic,
-            chance=random.random,
             on_change=_report_breaker,
         ),
     )

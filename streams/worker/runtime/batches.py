@@ -9,6 +9,8 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import faust
@@ -46,34 +48,25 @@ class PartitionProgress:
 
 
 class ConsumedRecord:
-    """A Faust event and its message; `timestamp` is in seconds since 1970."""
+    """A Faust event and its message."""
 
-    __slots__ = (
-        "__weakref__",
-        "generation_id",
-        "is_done",
-        "key",
-        "offset",
-        "partition",
-        "position",
-        "progress",
-        "timestamp",
-        "topic",
-        "tp",
-        "value",
-    )
+    __slots__ = ("__weakref__", "is_done", "key", "offset", "partition", "position", "progress", "topic", "tp", "value")
 
     def __init__(self, progress: PartitionProgress, record: Any) -> None:
-        self.progress, self.tp, self.generation_id = progress, progress.tp, progress.generation
+        self.progress, self.tp = progress, progress.tp
         self.topic, self.partition = progress.tp
         self.offset: int = record.offset
-        self.timestamp: float = (record.timestamp or 0) / 1_000
         self.key: bytes | None = record.key
         self.value: bytes | None = record.value
         self.position = Position(
             topic=self.topic, partition=self.partition, offset=self.offset, timestamp_ms=max(0, record.timestamp or 0)
         )
         self.is_done = False
+
+    @property
+    def generation_id(self) -> int:
+        """The consumer generation in which it was fetched."""
+        return self.progress.generation
 
     @property
     def message(self) -> "ConsumedRecord":
@@ -124,17 +117,13 @@ class BatchTopic(RegisteredTopic):
         """Return the names of the topics, for `faust agents`."""
         return ", ".join(self.topics)
 
-    async def send(self, **record: Any) -> Any:
-        """Send a record to the only topic, or raise ValueError."""
-        if len(self.topics) > 1:
-            raise ValueError(f"the agent reads {self}: send to one of these topics by its name")
-        return await super().send(**record)
-
 
 def batches_of(app: Any, *models: type[Event | ItemUpdate]) -> BatchTopic:
     """Return the channel of an agent that reads these models' topics."""
     topic = BatchTopic(app, topics=[app.settings.topic(model.TOPIC) for model in models])
     app.reader.channels.update(dict.fromkeys(topic.topics, topic))
+    for model, name in zip(models, topic.topics, strict=True):
+        metrics.OLDEST.labels(model.TOPIC).set_function(partial(app.reader.oldest, name))
     return topic
 
 
@@ -249,6 +238,19 @@ class BatchReader:
 
     def _committed(self, tp: TP) -> int:
         return int(self.app.consumer._committed_offset.get(tp) or 0)
+
+    def oldest(self, topic: str) -> float:
+        """Return when Kafka logged the oldest unfinished record, or now.
+
+        It covers the records fetched from this worker's partitions, in seconds since 1970.
+        """
+        found = [time.time()]
+        for tp, progress in list(self._progress.items()):
+            if tp.topic == topic and tp in self.app.consumer.assignment():
+                # The event loop may take the last record meanwhile: metrics have a thread of their own.
+                with suppress(IndexError):
+                    found.append(progress.pending[0].position.timestamp_ms / 1_000)
+        return min(found)
 
     async def wait_empty(self) -> None:
         """Wait until no event is running."""

@@ -1,7 +1,7 @@
 """Dispatches records to handlers: each user's events in order, many users concurrently.
 
 Faust's `concurrency=N` loses table updates, and a commit can pass over an event in flight (faust-streaming #606). Here
-a task per user processes that user's events, and `BatchReader` commits up to the first unfinished one.
+each event has a task that holds its user's lock, and `BatchReader` commits up to the first unfinished one.
 
 Handlers get valid events on the right partition, neither from the future nor erased. Other records are re-routed
 (invariant 13), dead-lettered (invariant 9) or dropped.
@@ -9,13 +9,14 @@ Handlers get valid events on the right partition, neither from the future nor er
 
 import asyncio
 import logging
-import time
 import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from faust.streams import _current_event
 
@@ -71,6 +72,11 @@ class DeadLetterWriter:
             await self._send_letter(event, small)
         DEAD_LETTERS.labels(self.stage, reason).inc()
         metrics.EVENTS.labels(self.stage, "dead-lettered").inc()
+
+    async def on_error(self, event: Any, error: Exception) -> None:
+        """Dead-letter an event whose handler failed unexpectedly."""
+        logger.error("%s: %s/%s@%s", self.stage, event.topic, event.partition, event.offset, exc_info=error)
+        await self.dead_letter(event, event.position, "internal-error", f"{type(error).__name__}: {error}")
 
     async def _send_letter(self, event: Any, letter: DeadLetter) -> None:
         # Not by key: hashing a hostile key takes 0.7 s per megabyte, and blocks all agents.
@@ -142,11 +148,6 @@ class RecordDispatcher(DeadLetterWriter):
         metrics.REROUTED.labels(self.stage).inc()
         metrics.EVENTS.labels(self.stage, "rerouted").inc()
 
-    async def on_error(self, event: Any, error: Exception) -> None:
-        """Dead-letter an event whose handler failed unexpectedly."""
-        logger.error("%s: %s/%s@%s", self.stage, event.topic, event.partition, event.offset, exc_info=error)
-        await self.dead_letter(event, event.position, "internal-error", f"{type(error).__name__}: {error}")
-
 
 class KeyedExecutor:
     """Runs up to `in_flight` handlers of an agent, one per owner."""
@@ -154,9 +155,8 @@ class KeyedExecutor:
     def __init__(self, records: RecordDispatcher, in_flight: int = DEFAULT_IN_FLIGHT) -> None:
         self._records, self._reader, self._limit = records, records.reader, in_flight
         self._backlog: deque[ConsumedRecord] = deque()
-        self._queues: dict[str, deque[tuple[ConsumedRecord, RoutedEvent]]] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._in_flight = 0
         self._is_scheduled = False
         stage = records.stage
         metrics.IN_FLIGHT_LIMIT.labels(stage).inc(in_flight)
@@ -172,36 +172,14 @@ class KeyedExecutor:
 
     def _start_ready(self) -> None:
         for number in range(STARTS_PER_TURN):
-            if self._in_flight >= self._limit or not self._backlog:
+            if len(self._tasks) >= self._limit or not self._backlog:
                 return
-            if number == 0 and not self._reader.app.flow_control.is_active():
+            if number == 0 and not self._reader.flows:
                 # A rebalance: events of moved partitions turn stale, and are dropped later.
                 self._schedule_start(RETRY_SECONDS)
                 return
             self._start_one()
         self._schedule_start(0.0)
-
-    def _start_one(self) -> None:
-        event = self._backlog.popleft()
-        if not self._reader.begin(event):
-            self._queued.dec()
-            return
-        try:
-            task = self._records.route(event)
-        except Exception as error:
-            task = RoutedEvent(None, partial(self._records.on_error, event, error))
-        self._in_flight += 1
-        self._unacked.inc()
-        queue = None if task.key is None else self._queues.get(task.key)
-        if queue is not None:
-            queue.append((event, task))
-            return
-        queue = deque([(event, task)])
-        if task.key is not None:
-            self._queues[task.key] = queue
-        serving = asyncio.create_task(self._serve(task.key, queue))
-        self._tasks.add(serving)
-        serving.add_done_callback(self._tasks.discard)
 
     def _schedule_start(self, seconds: float) -> None:
         if self._is_scheduled:
@@ -214,40 +192,50 @@ class KeyedExecutor:
 
         asyncio.get_running_loop().call_later(seconds, start)
 
-    async def _serve(self, key: str | None, queue: deque[tuple[ConsumedRecord, RoutedEvent]]) -> None:
+    def _start_one(self) -> None:
+        event = self._backlog.popleft()
+        if not self._reader.begin(event):
+            self._queued.dec()
+            return
         try:
-            while queue:
-                event, task = queue[0]
-                # A RocksDB table takes the partition of a key from the current event.
-                _current_event.set(weakref.ref(event))
-                self._queued.dec()
-                with self._running.track_inprogress():
-                    began = time.perf_counter()
-                    await self._guarded(event, task)
-                    self._seconds.observe(time.perf_counter() - began)
-                # Not in `finally`: a cancelled event must come again after the restart.
-                event.is_done = True
-                queue.popleft()
-                self._end(event)
-                self._start_ready()
-        finally:
-            if key is not None:
-                self._queues.pop(key, None)
-            for event, _ in queue:  # only after a cancellation
-                self._end(event)
+            routed = self._records.route(event)
+        except Exception as error:
+            routed = RoutedEvent(None, partial(self._records.on_error, event, error))
+        self._unacked.inc()
+        # Locks are fair and tasks begin in the order of their creation, so an owner's events keep their order.
+        lock = None if routed.key is None else self._locks.setdefault(routed.key, asyncio.Lock())
+        task = asyncio.create_task(self._run(event, routed, lock))
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._end, event))
 
-    def _end(self, event: ConsumedRecord) -> None:
-        self._in_flight -= 1
+    async def _run(self, event: ConsumedRecord, routed: RoutedEvent, lock: asyncio.Lock | None) -> None:
+        async with lock or nullcontext():
+            # A RocksDB table takes the partition of a key from the current event.
+            _current_event.set(weakref.ref(event))
+            self._queued.dec()
+            try:
+                with self._running.track_inprogress(), self._seconds.time():
+                    await self._guarded(event, routed)
+            except asyncio.CancelledError:
+                # It comes again after the restart, and so must the later events of its owner.
+                event.progress.abandon(event)
+                raise
+            event.is_done = True
+
+    def _end(self, event: ConsumedRecord, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
         self._unacked.dec(self._reader.end(event))
+        if not task.cancelled():
+            self._start_ready()
 
-    async def _guarded(self, event: ConsumedRecord, task: RoutedEvent) -> None:
+    async def _guarded(self, event: ConsumedRecord, routed: RoutedEvent) -> None:
         try:
             if event.generation_id != event.progress.app.consumer_generation_id:
                 raise PartitionRevoked
             if event.progress.abandoned_at is not None:
                 raise Interrupted
             try:
-                await task.handle()
+                await routed.handle()
             except (PartitionRevoked, Interrupted):
                 raise
             except Exception as error:

@@ -57,13 +57,12 @@ class BatchRecovery(Recovery):
     _assigned_at = 0.0
     _first_at = 0.0
     _logged_at = 0.0
-    _total = 0
     _applied = 0
 
     async def on_rebalance(self, *args: Any, **kwargs: Any) -> None:
         """Record the time of the assignment, then let Faust recover the tables."""
         self._assigned_at = time.monotonic()
-        self._total = self._applied = 0
+        self._applied = 0
         metrics.REBALANCES.inc()
         await super().on_rebalance(*args, **kwargs)
 
@@ -112,13 +111,9 @@ class BatchRecovery(Recovery):
         metrics.RECOVERY_SECONDS.observe(time.monotonic() - self._assigned_at)
 
     def _log_progress(self) -> None:
-        now, left = time.monotonic(), self.active_remaining_total()
-        if not self._total:
-            self._total, self._logged_at = left, now
-        elif now - self._logged_at >= LOG_EVERY_SECONDS and left < self._total:
-            self._logged_at = now
-            seconds = (now - self._first_at) * left / (self._total - left)
-            logger.info("recovering tables: %.0f%%, some %.0f s left", 100 * (1 - left / self._total), seconds)
+        if time.monotonic() - self._logged_at >= LOG_EVERY_SECONDS:
+            self._logged_at = time.monotonic()
+            logger.info("recovering tables: %s records left", f"{self.active_remaining_total():,}")
 
 
 class BatchTableManager(TableManager):

@@ -10,33 +10,22 @@ import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
 from itertools import count
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from schemas.topics import CONSUMED_TOPICS
 from streams.kafka import consumer_group as group
-from streams.kafka.clients import client_config, no_group
-from streams.kafka.scanner import int_of, sent_at_ms
+from streams.kafka.clients import client_config
 from streams.settings import Settings
 from streams.shutdown import EXIT_CODE
 from streams.worker import metrics
 
 logger = logging.getLogger("sager.watchdog")
 
-REQUEST_SECONDS, OLDEST_SECONDS = 10.0, 2.0
-OLDEST_CONFIG = {
-    "auto.offset.reset": "earliest",
-    "allow.auto.create.topics": False,
-    # One record of a partition is enough.
-    "queued.min.messages": 1,
-    "queued.max.messages.kbytes": 1_024,
-    "fetch.message.max.bytes": 16_384,
-    "fetch.wait.max.ms": 50,
-}
+REQUEST_SECONDS = 10.0
 # Interval of the event loop's heartbeat on an idle machine.
 BEAT_SECONDS = 1.0
 # A blocked event loop sends no heartbeat and handles no signal; a long garbage collection takes less.
@@ -122,12 +111,8 @@ class Watchdog(threading.Thread):
         self._client = AdminClient(client_config(settings))
         self._pause = min(10.0, settings.watchdog_seconds / 4)
         self._stall = StallDetector(settings.watchdog_seconds, self._pause)
-        # It reads the first unprocessed record of late partitions, outside the group.
-        self._consumer = Consumer(client_config(settings, **no_group("oldest"), **OLDEST_CONFIG))
-        self._oldest_by_topic: dict[str, float] = {}
         for base in CONSUMED_TOPICS:
             metrics.LAG.labels(base)
-            metrics.OLDEST.labels(base).set_function(partial(self._oldest_of, base))
 
     def run(self) -> None:
         """Check every few seconds until the process ends."""
@@ -154,7 +139,9 @@ class Watchdog(threading.Thread):
             return False
         assigned = self._assigned()
         ours = {tp: records for tp, records in waiting.items() if (tp.topic, tp.partition) in assigned}
-        self._export(ours)
+        for base in CONSUMED_TOPICS:
+            topic = self._settings.topic(base)
+            metrics.LAG.labels(base).set(sum(records for tp, records in ours.items() if tp.topic == topic))
         if not any(ours.values()):
             self._stall.renew()
             return False
@@ -163,36 +150,6 @@ class Watchdog(threading.Thread):
         if now != before:  # progress during the request
             self._stall.renew()
         return self._stall.has_expired((now, committed), time.monotonic(), self._beats())
-
-    def _export(self, ours: dict[TopicPartition, int]) -> None:
-        for base in CONSUMED_TOPICS:
-            metrics.LAG.labels(base).set(sum(n for tp, n in ours.items() if tp.topic == self._settings.topic(base)))
-        stamps = self._oldest_timestamps([tp for tp, records in ours.items() if records])
-        by_topic: dict[str, float] = {}
-        for (topic, _), stamp in stamps.items():
-            base = topic.removeprefix(self._settings.prefix)
-            by_topic[base] = min(stamp, by_topic.get(base, stamp))
-        self._oldest_by_topic = by_topic
-
-    def _oldest_timestamps(self, late: Sequence[TopicPartition]) -> dict[tuple[str, int], float]:
-        """Return the available Kafka timestamps at these offsets, in seconds since 1970."""
-        found: dict[tuple[str, int], float] = {}
-        if not late:
-            return found
-        give_up = time.monotonic() + OLDEST_SECONDS
-        self._consumer.assign(list(late))
-        try:
-            while len(found) < len(late) and time.monotonic() < give_up:
-                message = self._consumer.poll(0.1)
-                if message is not None and message.error() is None:
-                    found.setdefault((str(message.topic()), int_of(message.partition())), sent_at_ms(message) / 1_000)
-        finally:
-            self._consumer.unassign()
-        return found
-
-    def _oldest_of(self, base: str) -> float:
-        now = time.time()
-        return min(now, self._oldest_by_topic.get(base, now))
 
 
 def recovery_state(app: Any) -> Hashable:

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from schemas import Contrast, ItemFacts
-from streams.llm import CallRecord
+from streams.llm import CallRecord, CircuitBreaker
 from streams.llm.client import LlmClient
+from streams.settings import Settings
 from tests.builders import facts
 from tests.openai_server import OpenAiServer
 from tests.waiting import WAIT_SECONDS
@@ -44,10 +45,17 @@ def contrast(chosen: ItemFacts, *unchosen: ItemFacts, instruction: str = "") -> 
     )
 
 
-def client_of(server: OpenAiServer, calls: list[CallRecord] | None = None, **settings: Any) -> LlmClient:
-    chosen: dict[str, Any] = {"timeout_seconds": 2.0, "attempts": 3, "max_retry_seconds": 0.1} | settings
-    on_call = calls.append if calls is not None else None
-    return LlmClient(base_url=server.base_url, api_key="sk-secret", model="fake", on_call=on_call, **chosen)
+def client_of(
+    server: OpenAiServer,
+    calls: list[CallRecord] | None = None,
+    breaker: CircuitBreaker | None = None,
+    **settings: Any,
+) -> LlmClient:
+    """Return a client of this endpoint; `settings` are those named `llm_*`."""
+    more = {f"llm_{name}": value for name, value in settings.items()}
+    quick = {"llm_timeout_seconds": 2.0, "llm_retry_seconds": 0.1, "llm_model": "fake", "llm_api_key": "sk-secret"}
+    chosen = Settings(**quick | {"llm_base_url": server.base_url} | more)
+    return LlmClient(chosen, on_call=None if calls is None else calls.append, breaker=breaker)
 
 
 async def until(done: Callable[[], bool]) -> None:

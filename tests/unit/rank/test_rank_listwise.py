@@ -26,7 +26,7 @@ from streams.llm.client import LlmClient
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import id_of, item_facts
 from tests.openai_server import Act, Do, OpenAiServer, threaded
-from tests.unit.llm.llm_builders import section
+from tests.unit.llm.llm_builders import client_of, section
 
 GOLDEN = Path(__file__).parent / "golden"
 ITEMS = (
@@ -140,17 +140,6 @@ def test_largest_task_fits_the_budget(script: str) -> None:
         check(task, budget)
 
 
-def client_of(server: OpenAiServer) -> LlmClient:
-    return LlmClient(
-        base_url=server.base_url,
-        api_key="sk-secret",
-        model="fake",
-        timeout_seconds=2.0,
-        attempts=2,
-        max_retry_seconds=0.05,
-    )
-
-
 BEST_FIRST = ("i-dune", "i-solaris", "i-sleep", "i-emma")
 
 
@@ -214,7 +203,7 @@ def test_order_is_a_permutation_or_an_error(number: int, acts: list[Do], orders:
     task = RankTask([item_facts(f"i{n}", title=f"Book {n % 7}") for n in range(number)], "Book 3", seed=seed)
 
     async def ranked(server: OpenAiServer) -> LlmRanking | None:
-        client = client_of(server)
+        client = client_of(server, attempts=2)
         try:
             return await listwise(client, orders).rank(task)
         except ReasonerUnavailable:

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.graph.items import GraphLimits, neighbour_of
-from schemas import Fact, ItemMemory, ItemUpdate, Taker, TouchedItem, compound_key, encode
+from operators.graph.items import neighbour_of
+from schemas import ItemMemory, ItemUpdate, TouchedItem, compound_key
 from streams.kafka.clients import partition_of
 from streams.kafka.follower import Follower
 from streams.pseudonyms import secret_of
-from streams.worker.items import ERASURE_KEY, ItemGraph, ItemStore
+from streams.worker.items import ERASURE_KEY, ItemStore
 from streams.worker.runtime.producer import MessageSizeTooLarge, RecordPosition
-from tests.builders import NOW, a_candidate, a_time, an_interaction
+from tests.builders import a_candidate, a_time, an_interaction
 from tests.fake_log import FakeDeployment, FakeWorker, settings_in
 
 
@@ -262,35 +262,3 @@ def test_a_log_is_followed_again_after_an_error(tmp_path: Path, monkeypatch: pyt
 
     assert len(reads) == 2
     follower.stop()
-
-
-TOFU, MINE = "preference:ingredient:tofu", "preference:tag:our-anniversary"
-
-
-def a_taker(user: str, *tastes: str) -> Taker:
-    return Taker(neighbour_of(user, b"secret"), 1, NOW, 1, 1, (), tastes)
-
-
-def items_of(folder: Path, **domains: list[list[Taker]]) -> ItemGraph:
-    found = ItemGraph(settings_in(folder), GraphLimits(floor=2))
-    for domain, takers in domains.items():
-        for number, each in enumerate(takers):
-            item = ItemMemory(domain=domain, item_id=f"i{number}", takers=tuple(each))
-            found.take(0, number, compound_key(item.item_id, domain), encode(item))
-    return found
-
-
-async def test_a_taste_of_two_takers_can_be_named_and_that_of_one_cannot(tmp_path: Path) -> None:
-    items = items_of(tmp_path, food=[[a_taker("ann", TOFU, MINE)], [a_taker("bob", TOFU)], [a_taker("ann", MINE)]])
-
-    assert await items.tastes("food") == (Fact(dimension="ingredient", value="tofu"),)
-    assert await items.tastes("films") == ()
-
-
-async def test_tastes_are_gone_with_their_takers(tmp_path: Path) -> None:
-    items = items_of(tmp_path, food=[[a_taker("ann", TOFU), a_taker("bob", TOFU)]])
-    without = ItemMemory(domain="food", item_id="i0", takers=(a_taker("bob", TOFU),))
-
-    items.take(0, 9, compound_key("i0", "food"), encode(without))
-
-    assert await items.tastes("food") == ()

@@ -10,8 +10,7 @@ from faust import streams as faust_streams
 from operators.evolve.proposals import ReasonerUnavailable, RulesReasoner
 from schemas import AttributeSource, Contrast, GlobalSkill, PolicySkill, Tier, encode
 from streams.settings import OnLlmFailure, Settings
-from streams.worker.agents.evolve import in_flight_limit
-from streams.worker.reasoning.domains import GlobalSkills
+from streams.worker.reasoning.domains import DomainFollower, KnownPopulation, global_skills
 from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.runtime.membership import Interrupted
 from tests.builders import a_contrast, a_skill, a_time, an_attribute
@@ -75,11 +74,6 @@ async def test_an_event_waiting_for_the_endpoint_holds_no_slot() -> None:
     await asyncio.gather(*all_of_them, return_exceptions=True)
 
 
-@pytest.mark.parametrize(("reasoner", "expected"), [("rules", 64), ("llm", 96)])
-def test_with_a_model_more_events_run_than_may_call_it(reasoner: str, expected: int) -> None:
-    assert in_flight_limit(Settings(reasoner=reasoner, in_flight=64)) == expected
-
-
 def record(domain: str = "films") -> bytes:
     line = an_attribute("genre: sponsored", Tier.HIGH, AttributeSource.PRIOR, support=99, pinned=True)
     return encode(
@@ -87,8 +81,8 @@ def record(domain: str = "films") -> bytes:
     )
 
 
-def held(key: bytes, value: bytes | None) -> GlobalSkills:
-    skills = GlobalSkills(Settings())
+def held(key: bytes, value: bytes | None) -> DomainFollower[KnownPopulation]:
+    skills = global_skills(Settings())
     skills.take(key, value)
     return skills
 

@@ -1,5 +1,6 @@
 """Every record's way in: what no agent can take, what comes on the wrong partition, early, late, twice or never."""
 
+import time
 from typing import Any
 
 import pytest
@@ -56,6 +57,21 @@ async def test_nothing_is_acknowledged_before_its_dead_letter_is_delivered(deplo
     assert worker.is_behind("selections")
     gate.open()
     await worker.quiet()
+
+
+async def test_the_oldest_unfinished_record_dates_its_topic(deployment: FakeDeployment) -> None:
+    worker = deployment.worker()
+    gate = worker.hold("dead-letters")
+    record = deployment.log.put_bytes("selections", b"no event")
+    await worker.until(lambda: gate.waiting > 0, "a dead letter")
+    oldest, topic = worker.parts.app.reader.oldest, f"{PREFIX}selections"
+
+    assert oldest(topic) == pytest.approx(position(record).timestamp_ms / 1_000)
+    assert oldest(f"{PREFIX}rankings") == pytest.approx(time.time(), abs=5)
+
+    gate.open()
+    await worker.quiet()
+    assert oldest(topic) == pytest.approx(time.time(), abs=5)
 
 
 async def test_a_record_on_the_wrong_partition_is_sent_on_once_and_joins(deployment: FakeDeployment) -> None:

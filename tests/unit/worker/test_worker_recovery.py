@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from schemas import PolicySkill, encode
 from streams.caching import LruCache
-from streams.worker.create import create
+from streams.worker.create import RateLimitFilter, create
 from streams.worker.metrics import MAX_LABELS, OTHER, BoundedLabels
-from streams.worker.run import RateLimitFilter
 from streams.worker.runtime.producer import RecordPosition
 from streams.worker.runtime.recovery import (
     LONGEST_PAUSE_SECONDS,
@@ -418,8 +417,3 @@ async def test_a_batch_reaches_the_stream_of_its_agent_although_the_flow_was_sto
 
     [event] = await anext(stream)
     assert (event.tp, event.offset, event.value) == (TP("t.contrasts", 1), 5, b"value")
-
-
-async def test_a_record_for_an_agent_of_several_topics_needs_a_topic(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"t\.utterances,t\.card-commands"):
-        await app_in(tmp_path).agents["listen"].send(value=b"hi")

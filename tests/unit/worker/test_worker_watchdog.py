@@ -51,7 +51,6 @@ class World:
         self.where = (settings.topic("forget-requests"), 1)
         self.assigned = {self.where}
         patch.setattr(watchdog, "lag", self.lag)
-        patch.setattr(watchdog.Watchdog, "_oldest_timestamps", lambda *_: {})
         clock = SimpleNamespace(monotonic=lambda: self.now, time=time.time)
         patch.setattr("streams.worker.runtime.watchdog.time", clock)
         more = settings.model_copy(update={"watchdog_seconds": MINUTES})
