@@ -50,10 +50,8 @@ class PartitionProgress:
 class ConsumedRecord:
     """A Faust event and its message."""
 
-    __slots__ = ("__weakref__", "is_done", "key", "offset", "partition", "position", "progress", "topic", "tp", "value")
-
     def __init__(self, progress: PartitionProgress, record: Any) -> None:
-        self.progress, self.tp = progress, progress.tp
+        self.progress, self.tp, self.generation_id = progress, progress.tp, progress.generation
         self.topic, self.partition = progress.tp
         self.offset: int = record.offset
         self.key: bytes | None = record.key
@@ -62,11 +60,6 @@ class ConsumedRecord:
             topic=self.topic, partition=self.partition, offset=self.offset, timestamp_ms=max(0, record.timestamp or 0)
         )
         self.is_done = False
-
-    @property
-    def generation_id(self) -> int:
-        """The consumer generation in which it was fetched."""
-        return self.progress.generation
 
     @property
     def message(self) -> "ConsumedRecord":

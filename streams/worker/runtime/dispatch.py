@@ -174,7 +174,7 @@ class KeyedExecutor:
         for number in range(STARTS_PER_TURN):
             if len(self._tasks) >= self._limit or not self._backlog:
                 return
-            if number == 0 and not self._reader.flows:
+            if number == 0 and not self._reader.app.flow_control.is_active():
                 # A rebalance: events of moved partitions turn stale, and are dropped later.
                 self._schedule_start(RETRY_SECONDS)
                 return
