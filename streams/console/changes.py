@@ -16,7 +16,7 @@ from streams.http.rights import export_file
 from streams.http.skills import command_of
 from streams.http.tokens import Scope
 from streams.policies import privacy_of
-from streams.rights.inventory import preview_erasure
+from streams.rights.previews import preview_erasure
 from streams.views.sentences import names_of
 
 # The actions of the forms, each with its fields and its notice afterwards.

@@ -24,7 +24,7 @@ from streams.http.tokens import Token
 from streams.http.topic_cache import TopicCache
 from streams.kafka.scanner import NoSuchTopic
 from streams.pseudonyms import find_ranking_key
-from streams.rights.inventory import forget_request
+from streams.rights.previews import forget_request
 from streams.settings import Settings
 
 QUERY_MS, QUERY_MEMORY = 10_000, "512MB"  # one query's limits

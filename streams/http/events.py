@@ -23,7 +23,7 @@ from schemas.topics import APP_TOPICS, TOPICS
 from streams.dry_run import lessons
 from streams.http import metrics
 from streams.http.api import ApiParam
-from streams.http.limits import BATCH_EVENTS, LINT_CHARS
+from streams.http.limits import BATCH_EVENTS
 from streams.http.problems import Problem, checked_fields, field_errors
 from streams.http.replies import user_of
 from streams.http.routing import Body, DomainPath, TokenParam, UserPath, json_response, refuse, require, router
@@ -201,7 +201,7 @@ async def lint_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Re
     records = [entry["event"] if each.event else {} for entry, each in zip(batch.events, checked, strict=True)]
     given = [each.event for each in checked]
     # In a thread: an event takes a millisecond, and more for long texts.
-    lint = partial(lessons, api.settings, datetime.now(UTC), LINT_CHARS, given, records)
+    lint = partial(lessons, api.settings, given, records)
     found = zip(checked, await api.read(token, lint), strict=True)
     return _batch_response(
         checked, (each.outcome() | {"teaches": lesson.teaches, "warnings": lesson.warnings} for each, lesson in found)

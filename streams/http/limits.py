@@ -25,7 +25,6 @@ LARGER_BODIES: Final = (
     (re.compile(r"/v1/users/[^/]+/import"), 16 * MIB, Scope.CHANGE_USER),
 )
 BATCH_EVENTS = 500  # events in a batch
-LINT_CHARS = 10_000  # the text of a batch that the linter reads: a second's work at worst
 WAITING_CALLS = 512  # calls at once that wait for a worker's answer
 READ_THREADS, QUEUED_READS = 4, 64  # threads that read the snapshot, and reads that wait for one
 SEARCH_THREADS, QUEUED_SEARCHES = 4, 8  # threads that export, preview or import, which takes seconds or minutes each

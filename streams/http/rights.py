@@ -21,7 +21,7 @@ from streams.http.problems import RETRY, Problem, checked_fields
 from streams.http.routing import MAX_ID_CHARS, Body, DomainQuery, TokenParam, UserPath, json_response, require, router
 from streams.http.tokens import Scope, Token
 from streams.rights import exporting, importing
-from streams.rights.inventory import SkillImportPreview, StoreErasure, preview_erasure, preview_import
+from streams.rights.previews import SkillImportPreview, StoreErasure, preview_erasure, preview_import
 from streams.settings import Settings
 
 GZIP = "application/gzip"

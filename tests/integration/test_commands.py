@@ -15,7 +15,7 @@ from schemas import Action, ForgetRequest, SkillCommand, SkillDiff, SkillLineInp
 from streams.analytics import read
 from streams.cli import app
 from streams.local.broker import free_port
-from streams.rights.inventory import find_data
+from streams.rights.previews import find_data
 from streams.settings import Settings
 from tests.harness import Harness
 from tests.waiting import metric

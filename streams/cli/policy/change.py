@@ -63,7 +63,7 @@ class ChangeOptions:
         """Send an event with these fields; print and return its diff."""
         from streams.kafka.producer import envelope  # noqa: PLC0415
         from streams.rights.commands import CommandClient  # noqa: PLC0415
-        from streams.rights.inventory import find_data  # noqa: PLC0415
+        from streams.rights.previews import find_data  # noqa: PLC0415
 
         fields = {**envelope(datetime.now(UTC)), "user_id": self.user, "domain": self.domain, **about}
         event = kind.model_validate(fields)

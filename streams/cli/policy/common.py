@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from operators.language.output_policy import OutputGate
     from schemas import Attribute, SkillDiff
-    from streams.rights.inventory import DataInventory
+    from streams.rights.previews import DataInventory
     from streams.settings import Settings
 
 WAIT_SECONDS = 30.0
@@ -141,7 +141,7 @@ def name_warning(
     unread = f", without {', '.join(inventory.unread)}" if inventory.unread else ""
     looked = f"(searched: {source}, and the topics of skills and of apps{unread})"
     if not inventory.is_known:
-        from streams.rights.inventory import open_snapshot  # noqa: PLC0415
+        from streams.rights.previews import open_snapshot  # noqa: PLC0415
         from streams.views.skills import nearest_users  # noqa: PLC0415
 
         con = open_snapshot(settings)

@@ -101,7 +101,7 @@ def import_(
     sensitive words, and apply their own limit of lines.
     """
     from streams.rights import importing  # noqa: PLC0415
-    from streams.rights.inventory import preview_import  # noqa: PLC0415
+    from streams.rights.previews import preview_import  # noqa: PLC0415
 
     with file.open("rb") as source:
         bundle = importing.load(source)
@@ -150,7 +150,7 @@ def forget(
     docs/rights.md lists them. A receipt without the name remains.
     """
     from streams.rights.commands import CommandClient  # noqa: PLC0415
-    from streams.rights.inventory import describe_scope, find_data, forget_request  # noqa: PLC0415
+    from streams.rights.previews import describe_scope, find_data, forget_request  # noqa: PLC0415
 
     if line is not None and domain is None:
         raise typer.BadParameter("--line needs its --domain")
@@ -181,7 +181,7 @@ def forget(
 
 def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None, as_json: bool) -> None:
     """Print the number of records that would be erased, by store."""
-    from streams.rights.inventory import preview_erasure  # noqa: PLC0415
+    from streams.rights.previews import preview_erasure  # noqa: PLC0415
 
     with ProgressBars() as progress:
         found = preview_erasure(chosen, user, domain, line, lambda done, total: progress.update("topics", done, total))

@@ -10,8 +10,8 @@ from schemas import Correction, Directive, Stance
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
-from streams.rights import inventory as preview
-from streams.rights.inventory import DataInventory
+from streams.rights import previews as preview
+from streams.rights.previews import DataInventory
 from streams.settings import Settings
 from tests.builders import DOMAIN, NOW, USER, a_skill, an_attribute, id_of
 
@@ -20,16 +20,14 @@ from tests.builders import DOMAIN, NOW, USER, a_skill, an_attribute, id_of
 def held(monkeypatch: pytest.MonkeyPatch) -> DataInventory:
     found = DataInventory(
         "ann",
-        topics={
-            "selections": Counter({None: 6}),
-            "corrections": Counter({"films": 17}),
-            "skill-diffs": Counter({"films": 31}),
-        },
-        tables={
-            "selections": Counter({None: 42}),
-            "contrasts": Counter({"films": 40, "books": 1}),
-            "skills": Counter({"films": 1, "books": 1}),
-            "statements": Counter({"films": 3}),
+        stores={
+            "topic selections": Counter({None: 6}),
+            "topic corrections": Counter({"films": 17}),
+            "topic skill-diffs": Counter({"films": 31}),
+            "table selections": Counter({None: 42}),
+            "table contrasts": Counter({"films": 40, "books": 1}),
+            "table skills": Counter({"films": 1, "books": 1}),
+            "table statements": Counter({"films": 3}),
         },
     )
     monkeypatch.setattr(preview, "count_records", lambda *_: found)

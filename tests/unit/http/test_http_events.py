@@ -204,13 +204,17 @@ def test_lint_lists_the_lessons_of_a_batch(world: World) -> None:
         an_event("feedback", "f", domain="films", item=A, signal="shared"),
     )
 
-    assert choice["teaches"] == ["a choice (1 taken, 1 left): speaks for genre sci-fi, era 2010s, year 2016-releases"]
-    assert ranking["teaches"] == ["waits for the selection that names it"]
+    assert choice["teaches"] == [
+        "+ preference:genre:sci-fi new → low",
+        "+ criterion:era:2010s new → low",
+        "+ criterion:year:2016-releases new → low",
+    ]
+    assert ranking["teaches"] == ["waits for its selection"]
     assert any("its words: e-mail" in each for each in ranking["warnings"])
-    assert any("outside the contract are dropped: genre" in each for each in ranking["warnings"])
-    assert late["teaches"] == ["waits for the ranking that it names"]
+    assert any("outside the contract are dropped: 'genre'" in each for each in ranking["warnings"])
+    assert late["teaches"] == ["waits for its ranking"]
     assert bare["warnings"] == ["1 of 1 items have no metadata that the parser movietv reads"]
-    assert "sets no weight" in unknown["warnings"][0]
+    assert unknown["warnings"] == ["changes nothing: unknown-signal"]
 
 
 def test_lint_lists_a_visit_and_the_errors_of_a_refused_event(world: World) -> None:
@@ -234,7 +238,7 @@ def test_lint_lists_the_lines_of_a_card_that_a_turn_changes(world: World) -> Non
     )
 
     assert likes["teaches"] == ["added: likes jazz"]
-    assert asks["teaches"] == ["context of the person's answer: nothing is learned from it"]
+    assert asks["teaches"] == ["no lasting preference by rules"]
     assert hates["teaches"] == ["added: does not like jazz"]
     assert question["teaches"] == ["no lasting preference by rules"]
 

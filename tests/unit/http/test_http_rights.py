@@ -13,7 +13,7 @@ from schemas import ForgetRequest, Receipt, encode, subject_digest
 from streams.http import rights
 from streams.http.api import Api
 from streams.rights import exporting, importing
-from streams.rights.inventory import DataInventory, ErasureReach, StoreErasure
+from streams.rights.previews import DataInventory, ErasureReach, StoreErasure
 from streams.settings import Settings
 from tests import analytics_world
 from tests.builders import NOW
@@ -70,7 +70,7 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
     sent: list[ForgetRequest] = []
 
     def counted(_: object, user: str, domain: str | None, line: str | None) -> ErasureReach:
-        held = DataInventory(user, topics={"selections": Counter({"books": 2})}, unread=["cards"])
+        held = DataInventory(user, stores={"topic selections": Counter({"books": 2})}, unread=["cards"])
         return ErasureReach(held, [StoreErasure(store="topic selections", records=2, fate="goes")], "")
 
     async def send_and_wait(_: Api, token: object, request: ForgetRequest, *__: object) -> Receipt:
@@ -118,7 +118,7 @@ def test_import_has_a_preview_and_requires_the_users_id(api, file, monkeypatch):
         orders.append((bundle.header.user_id, user, order.actor))
         return importing.ImportResult(diffs={"books": history("ann", "books")[1][0]})
 
-    monkeypatch.setattr("streams.rights.inventory.skills", lambda _, user: DataInventory(user))
+    monkeypatch.setattr("streams.rights.previews.skills", lambda _, user: DataInventory(user))
     monkeypatch.setattr(importing, "import_bundle", import_bundle)
     token, body = file.make("change-user", user="anna", name="helper"), an_export()
 

@@ -10,18 +10,8 @@ from duckdb import DuckDBPyConnection
 from pydantic import BaseModel
 
 from operators.history import at_version
-from schemas import (
-    TOPICS,
-    BadRecord,
-    CardDiff,
-    ForgetRequest,
-    PolicySkill,
-    Receipt,
-    SkillDiff,
-    Topic,
-    decode,
-    line_digest,
-)
+from schemas import TOPICS, BadRecord, CardDiff, ForgetRequest, PolicySkill, Receipt, SkillDiff, Topic, decode
+from schemas.codec import line_digest
 from streams.analytics import MaterializerError, read
 from streams.analytics.erasure import erasure_filter_of
 from streams.kafka.scanner import NoSuchTopic, Scanner
@@ -30,43 +20,40 @@ from streams.rights.importing import Bundle, lasting_statements
 from streams.settings import Settings
 from streams.views.sentences import count_noun
 
-# The topics that name a new user first, before a snapshot does. The most likely ones come first.
+# The topics that name a new user before a snapshot does, the most likely ones first.
 _FIRST_SEEN = (
     *(SkillDiff.TOPIC, CardDiff.TOPIC, "interactions", "rankings", "rank-requests", "selections", "feedback"),
     *("corrections", "utterances", "skill-commands", "card-commands"),
 )
-
 Progress = Callable[[int, int], None]
 Counts = Counter[str | None]  # records by domain; None: records without a domain
 
 
 @dataclass
 class DataInventory:
-    """The stored data about a person."""
+    """The stored data about a person; `stores` are such as `topic skills` and `table skills`."""
 
     user_id: str
     snapshot_at: datetime | None = None
-    tables: dict[str, Counts] = field(default_factory=dict)
-    topics: dict[str, Counts] = field(default_factory=dict)
+    stores: dict[str, Counts] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)  # topics that are missing or forbidden for these credentials
     diffs: dict[str, list[SkillDiff]] = field(default_factory=dict)  # the newest log of each domain
 
     @property
     def is_known(self) -> bool:
         """True if there is any data."""
-        return any(counts.total() for counts in (*self.tables.values(), *self.topics.values()))
+        return any(counts.total() for counts in self.stores.values())
 
     @property
     def domains(self) -> list[str]:
         """The domains with any data."""
-        counted = (*self.tables.values(), *self.topics.values())
-        return sorted({name for counts in counted for name in counts if name is not None})
+        return sorted({name for counts in self.stores.values() for name in counts if name is not None})
 
     def count_records(self, base: str, domain: str | None) -> int:
-        """Count a topic's or table's records in a domain or all."""
-        # A topic and its table have the same events for different times: the larger number is closer to the truth.
-        found = (self.topics.get(base), self.tables.get(base.replace("-", "_")))
-        return max((counts[domain] if domain else counts.total() for counts in found if counts is not None), default=0)
+        """Count the records of a topic and its table in a domain or all."""
+        # Both have the same events for different times: the larger number is closer to the truth.
+        found = [self.stores.get(f"{kind} {base}", Counts()) for kind in ("topic", "table")]
+        return max(counts[domain] if domain else counts.total() for counts in found)
 
     def skill(self, domain: str) -> PolicySkill | None:
         """Return the newest version of a skill, if any."""
@@ -90,21 +77,21 @@ def find_data(settings: Settings, user: str, domain: str | None = None, line: st
 
     The order is the snapshot, the log of skills, then the topics of apps.
     """
+
+    def is_found() -> bool:
+        return inventory.is_known if domain is None else domain in inventory.domains
+
     inventory = DataInventory(user)
     _read_snapshot(settings, inventory)
-    if _has(inventory, domain) and (line is None or domain is None or line in inventory.lines(domain)):
+    if is_found() and (line is None or domain is None or line in inventory.lines(domain)):
         return inventory
     with Scanner(settings) as scanner:
         subject = data_subject(settings, user, erasure_filter_of(settings, scanner))
         for base in _FIRST_SEEN:
             _read_topic(scanner, TOPICS[base], inventory, subject)
-            if _has(inventory, domain):
+            if is_found():
                 break
     return inventory
-
-
-def _has(inventory: DataInventory, domain: str | None) -> bool:
-    return inventory.is_known if domain is None else domain in inventory.domains
 
 
 def skills(settings: Settings, user: str) -> DataInventory:
@@ -140,7 +127,7 @@ def _read_snapshot(settings: Settings, inventory: DataInventory) -> None:
     con = open_snapshot(settings)
     if con is None:
         return
-    try:
+    with con:
         [(published_at,)] = con.execute("SELECT max(published_at) FROM snapshot_info").fetchall()
         inventory.snapshot_at = published_at and published_at.replace(tzinfo=UTC)
         tables = (
@@ -152,11 +139,9 @@ def _read_snapshot(settings: Settings, inventory: DataInventory) -> None:
             column = "domain" if has_domain else "NULL"
             query = f'SELECT {column}, count(*) FROM "{table}" WHERE user_id = $1 GROUP BY ALL'  # noqa: S608 - our own names; values are bound  # nosec B608
             if rows := con.execute(query, [inventory.user_id]).fetchall():
-                inventory.tables[table] = Counter(dict(rows))
+                inventory.stores[f"table {table}"] = Counter(dict(rows))
         for diff in read.diffs(con, inventory.user_id):
             inventory.diffs.setdefault(diff.domain, []).append(diff)
-    finally:
-        con.close()
 
 
 def _read_topic(scanner: Scanner, topic: Topic, inventory: DataInventory, subject: DataSubject) -> None:
@@ -178,7 +163,7 @@ def _read_topic(scanner: Scanner, topic: Topic, inventory: DataInventory, subjec
                 continue
             log[diff.domain][diff.version] = diff
     if counts:
-        inventory.topics[topic.base] = counts
+        inventory.stores[f"topic {topic.base}"] = counts
     for domain, versions in log.items():
         inventory.diffs[domain] = [versions[version] for version in sorted(versions)]
 
@@ -227,9 +212,8 @@ def preview_erasure(
             inventory, stores, f"This erases {where}. The choices behind it stay: other lines are based on them too."
         )
     stores = [
-        StoreErasure(store=f"{kind} {name}", records=records, fate=fate_of(f"{kind} {name}"))
-        for kind, stores_of_kind in (("topic", inventory.topics), ("table", inventory.tables))
-        for name, counts in stores_of_kind.items()
+        StoreErasure(store=store, records=records, fate=fate_of(store))
+        for store, counts in inventory.stores.items()
         if (records := counts.total() if domain is None else counts[domain])
     ]
     if not stores:
