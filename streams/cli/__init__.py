@@ -24,8 +24,8 @@ IMPORTED_OBJECTS = 100_000
 # The modules of the commands, by heading of the help.
 HEADINGS: dict[str, dict[str, str]] = {
     "Getting started": {"demo": "demo", "up": "up", "import": "importing", "doctor": "deployment", "config": "setup"},
-    "A person's policy": {"policy": "policy", "card": "person", "slim": "person", "mcp": "mcp"},
-    "Data and analysis": {"sql": "sql", "replay": "replay", "global-skill": "skills", "schemas": "schemas"},
+    "A person's policy": {"policy": "policy", "card": "person", "slim": "person", "mcp": "processes"},
+    "Data and analysis": {"sql": "sql", "replay": "replay", "global-skill": "skills", "schemas": "setup"},
     "Operations": {
         **dict.fromkeys(("worker", "materialize", "serve", "webhooks", "console"), "processes"),
         "topics": "deployment",

@@ -8,14 +8,12 @@ import typer
 
 from streams.cli.options import AsJson, Bootstrap, Domain, User, connected_settings, examples
 from streams.cli.output import print_json, print_rows, printable
-from streams.cli.policy.common import output_policy, snapshot
+from streams.cli.policy.common import nearest_sentence, output_policy, snapshot
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
     from schemas import SlimSkill
     from streams.views.cards import CardView
-
-NEAREST = 5
 
 app = typer.Typer()
 
@@ -110,12 +108,9 @@ def _apply(skills: "dict[bytes, SlimSkill]", key: bytes, value: bytes | None) ->
 
 
 def _why_none(user: str, domain: str | None, skills: "Iterable[SlimSkill]") -> str:
-    from difflib import get_close_matches  # noqa: PLC0415
-
-    known = [(skill.user_id, skill.domain) for skill in skills]
-    domains = sorted(each for name, each in known if name == user)
-    if domains:
+    names = {skill.user_id for skill in skills}
+    if user in names:
+        domains = sorted(skill.domain for skill in skills if skill.user_id == user)
         return f"{user!r} has no slim skill in the domain {domain!r}, but in {', '.join(domains)}"
-    nearest = get_close_matches(user, sorted({name for name, _ in known}), NEAREST, 0.0)
-    others = f"The nearest ids: {', '.join(nearest)}" if nearest else "No user has one yet"
-    return f"{user!r} has no slim skill: no line is certain enough, or there is no such user. {others}"
+    nearest = nearest_sentence(user, sorted(names))
+    return f"{user!r} has no slim skill: no line is certain enough, or there is no such user.{nearest}"

@@ -1,10 +1,10 @@
-"""`sager config` and `sager token`: the settings and tokens of a deployment."""
+"""`sager config`, `sager token` and `sager schemas`: settings, tokens and contracts."""
 
 import os
 import re
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,6 +14,8 @@ from streams.cli.output import json_text, note, print_json, print_rows
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
+# A copy: importing `streams.http.tokens` would slow down `sager --help`.
+ScopeName = Literal["read-user", "read-all", "change-user", "forget-user", "produce", "read-slim", "operate"]
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 app = typer.Typer()
@@ -57,29 +59,16 @@ def _source(name: str, field: "FieldInfo", environment: set[str], file: set[str]
     return "default"
 
 
-class ScopeName(StrEnum):
-    """The scopes of a token."""
-
-    # A copy: importing `streams.http.tokens` would slow down `sager --help`.
-    READ_USER = "read-user"
-    READ_ALL = "read-all"
-    CHANGE_USER = "change-user"
-    FORGET_USER = "forget-user"
-    PRODUCE = "produce"
-    READ_SLIM = "read-slim"
-    OPERATE = "operate"
-
-
 _EXAMPLES = examples(
     "sager token new --name ann-app --scope read-user --scope change-user --user ann --days 90 >> tokens.toml",
     "sager token new --name shop --scope produce --scope read-slim --user '*' --rate 2000 >> tokens.toml",
     "sager token new --name prometheus --scope operate --json",
 )
-group = typer.Typer(no_args_is_help=True, help="Tokens of the HTTP API.", epilog=_EXAMPLES)
-app.add_typer(group, name="token")
+token = typer.Typer(no_args_is_help=True, help="Tokens of the HTTP API.", epilog=_EXAMPLES)
+app.add_typer(token, name="token")
 
 
-@group.command(epilog=_EXAMPLES)
+@token.command(epilog=_EXAMPLES)
 def new(
     name: Annotated[str, typer.Option(help="The owner, who is the actor of its changes in the log.", metavar="NAME")],
     scope: Annotated[list[ScopeName], typer.Option(help="A permission; repeatable.")],
@@ -98,9 +87,41 @@ def new(
     from streams.http import tokens  # noqa: PLC0415
 
     expires = None if days is None else datetime.now(UTC).replace(microsecond=0) + timedelta(days=days)
-    secret, made = tokens.new_token(name, [each.value for each in scope], user, expires, rate)
+    secret, made = tokens.new_token(name, scope, user, expires, rate)
     if as_json:
         print_json({"token": secret, "lines": tokens.token_toml(made)})
         return
     print(tokens.token_toml(made))
     note(f"the token, shown only once: {secret}")
+
+
+_EXPORTS = examples("sager schemas export --out schemas/", "sager schemas export > asyncapi.json")
+schemas = typer.Typer(no_args_is_help=True, help="The events' schemas.", epilog=_EXPORTS)
+app.add_typer(schemas, name="schemas")
+
+
+@schemas.command(epilog=_EXPORTS)
+def export(
+    out: Annotated[Path | None, typer.Option(help="The folder for the files.", metavar="DIR", file_okay=False)] = None,
+    documents: Annotated[bool, typer.Option("--documents", help="Without a schema per topic.")] = False,
+) -> None:
+    """Write a JSON Schema per public topic, `asyncapi.json` and `openapi.json`.
+
+    Replaces existing files. Without --out it prints the AsyncAPI document.
+    """
+    from schemas.export import asyncapi  # noqa: PLC0415
+
+    chosen = settings()
+    described = asyncapi(chosen.prefix, chosen.partitions)
+    if out is None:
+        print_json(described)
+        return
+    from schemas.export import json_schema, public_topics  # noqa: PLC0415
+    from streams.http.openapi import document  # noqa: PLC0415
+
+    files = {f"{topic.base}.schema.json": json_schema(topic) for topic in (() if documents else public_topics())}
+    files |= {"asyncapi.json": described, "openapi.json": document()}
+    out.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (out / name).write_text(f"{json_text(content, 2)}\n", encoding="utf-8")
+    note(f"{len(files)} files in {out}")

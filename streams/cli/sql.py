@@ -27,7 +27,7 @@ CHUNK = 5_000  # rows per fetch
 MOST_ROWS = 1_000  # in a table for people: rich lays out the whole table in memory
 LONG_VALUE = 600  # characters of a value in the vertical layout
 LONG_FRACTION = 12
-_GAP = 3  # columns between two cells
+MOST_COLUMNS = 8  # of a table: more would leave too few characters for each
 
 Rows = Iterator[Sequence[Any]]
 
@@ -66,9 +66,9 @@ def sql(
 ) -> None:
     """Query the newest DuckDB snapshot.
 
-    The snapshot is some seconds behind, and a query can only read it. Tables that are too wide for the terminal are
-    printed with one value per line, and cut to 1,000 rows and the beginning of long values; --json and --csv print
-    everything. For an interactive shell use `duckdb -readonly FILE`.
+    The snapshot is some seconds behind, and a query can only read it. Rows of more than eight columns are printed with
+    one value per line, and cut to 1,000 rows and the beginning of long values; --json and --csv print everything. For
+    an interactive shell use `duckdb -readonly FILE`.
     """
     if sum([query is not None, list_all, describe is not None]) != 1:
         raise typer.BadParameter("give one of QUERY, --list and --describe; for a shell use duckdb -readonly FILE")
@@ -99,7 +99,7 @@ def sql(
                 print_json_rows(dict(zip(columns, cells, strict=True)) for cells in rows)
             elif as_csv:
                 _print_csv(columns, rows)
-            elif not _print_table(columns, rows, wrap=query in (LISTED, DESCRIBED)) and describe:
+            elif not _print_table(columns, rows, columns[:-1] if query in (LISTED, DESCRIBED) else ()) and describe:
                 raise StreamsError(f"there is no table or view {describe!r}; `sager sql --list` lists them")
         except (Error, MemoryError) as error:
             raise StreamsError(_query_error(error, seconds, memory)) from error
@@ -179,21 +179,19 @@ def _print_csv(columns: Sequence[str], rows: Rows) -> None:
         out.writerow("" if cell is None else shown(_text(cell)) for cell in cells)
 
 
-def _print_table(columns: Sequence[str], rows: Rows, *, wrap: bool) -> int:
-    """Print rows, vertically if they are too wide; return their number."""
-    if not columns:
-        return 0
+def _print_table(columns: Sequence[str], rows: Rows, whole: Sequence[str]) -> int:
+    """Print rows, vertically if they have many columns; return their number."""
     shown = [["" if cell is None else _shown(cell) for cell in cells] for cells in islice(rows, MOST_ROWS)]
     if next(rows, None) is not None:
         note(f"showing the first {MOST_ROWS:,} rows; --csv and --json print all")
     headings = [printable(name) for name in columns]
-    if wrap or _width(headings, shown) <= console().width:
-        made = table(*headings, whole=headings[:-1] if wrap else headings)
+    if 0 < len(columns) <= MOST_COLUMNS:
+        made = table(*headings, whole=whole)
         for cells in shown:
             row(made, cells)
         console().print(made)
         return len(shown)
-    widest = max(map(len, headings))
+    widest = max(map(len, headings), default=0)
     for number, cells in enumerate(shown, 1):
         print(f"─── row {number} ".ljust(60, "─"))
         for heading, cell in zip(headings, cells, strict=True):
@@ -201,13 +199,6 @@ def _print_table(columns: Sequence[str], rows: Rows, *, wrap: bool) -> int:
             cut = f"… (+{more:,} characters)" if more > 0 else ""
             print(f"{heading:<{widest}}  {cell[:LONG_VALUE]}{cut}".rstrip())
     return len(shown)
-
-
-def _width(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    from rich.cells import cell_len  # noqa: PLC0415
-
-    columns = zip(*[headings, *rows], strict=True)
-    return sum(max(cell_len(line) for cell in cells for line in cell.split("\n")) + _GAP for cells in columns) + 1
 
 
 def _shown(cell: Any) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streams.cli.options import examples, settings
-from streams.cli.output import console, note, print_fields
+from streams.cli.output import note, print_fields
 from streams.cli.processes import writable_folder
 from streams.exceptions import StreamsError
 from streams.local import TOKEN_FILE
@@ -148,14 +148,7 @@ def _show(local: "LocalPipeline", *, was_chosen: bool) -> None:
         fields["restored"] = f"{count} records{waiting}"
     print_fields(fields)
     if local.port != USUAL_PORT and not was_chosen:
-        console().print(
-            f"\nAnother process uses port {USUAL_PORT}. Clients of localhost:{USUAL_PORT}, as in the README, would\n"
-            "connect to that one. Run this first in each terminal:\n\n"
-            f"  export SAGER_BOOTSTRAP={local.bootstrap}\n",
-            style="bold yellow",
-            markup=False,
-            soft_wrap=True,
-        )
+        print(f"\nAnother process uses port {USUAL_PORT}: without this line, clients would connect to that one.")
     print(f"\nIn another terminal:\n\n  export SAGER_BOOTSTRAP={local.bootstrap} SAGER_EMBEDDED=true")
     if os.environ.get("SAGER_DATA_DIR", ".sager") != str(folder):
         print(f"  export SAGER_DATA_DIR={shlex.quote(str(folder.resolve()))}")

@@ -4,8 +4,9 @@ import functools
 import getpass
 import inspect
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -55,18 +56,15 @@ def snapshot() -> "Iterator[DuckDBPyConnection]":
     """Open a read-only connection to the newest snapshot."""
     from streams.analytics import read  # noqa: PLC0415
 
-    con = read.connect(settings())
-    try:
+    with read.connect(settings()) as con:
         yield con
-    finally:
-        con.close()
 
 
 def by_domain(diffs: "Iterable[SkillDiff]") -> "dict[str, list[SkillDiff]]":
     """Group diffs by domain."""
-    found: dict[str, list[SkillDiff]] = {}
+    found = defaultdict[str, list["SkillDiff"]](list)
     for diff in diffs:
-        found.setdefault(diff.domain, []).append(diff)
+        found[diff.domain].append(diff)
     return found
 
 
@@ -134,9 +132,7 @@ def name_warning(
 ) -> str:
     """Return a warning about an unknown user, domain or line; else ""."""
     source = (
-        f"the DuckDB snapshot of {inventory.snapshot_at:%Y-%m-%d %H:%M:%S} UTC"
-        if inventory.snapshot_at
-        else "no snapshot"
+        f"the snapshot of {inventory.snapshot_at:%Y-%m-%d %H:%M:%S} UTC" if inventory.snapshot_at else "no snapshot"
     )
     unread = f", without {', '.join(inventory.unread)}" if inventory.unread else ""
     looked = f"(searched: {source}, and the topics of skills and of apps{unread})"
@@ -145,10 +141,8 @@ def name_warning(
         from streams.views.skills import nearest_users  # noqa: PLC0415
 
         con = open_snapshot(settings)
-        names = []
-        if con is not None:
-            names = nearest_users(con, inventory.user_id)
-            con.close()
+        with con or nullcontext():
+            names = nearest_users(con, inventory.user_id) if con else []
         return f"there is no data about a user {inventory.user_id!r} {looked}.{_nearest(names)}"
     if domain is not None and domain not in inventory.domains:
         others = ", ".join(inventory.domains) or "no domain"

@@ -131,9 +131,8 @@ def _effects(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tuple[
     verdicts = {each.attribute_id: each for each in diff.judged}
     for change in diff.changes:
         judged = verdicts.pop(change.attribute_id, None)
-        why = change.reason or _added(diff, change.attribute_id, change.kind.value)
         model = f"the model: {verdict_of(judged)}" if judged is not None else ""
-        effects.append((change_line(change), " · ".join(filter(None, (why, model)))))
+        effects.append((change_line(change), " · ".join(filter(None, (change.reason, model)))))
     if diff.session is not None:
         effects.append((f"session {diff.session.session_id}, events: {diff.session.events}", ""))
     if diff.frozen is not None:
@@ -148,14 +147,6 @@ def _effects(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tuple[
     unrelated = [name for name, each in verdicts.items() if each.verdict.value == "unrelated"]
     effects += [(f"? {name}", verdict_of(each)) for name, each in verdicts.items() if name not in unrelated]
     return effects + ([(f"unrelated {len(unrelated)}", ", ".join(unrelated))] if unrelated else [])
-
-
-def _added(diff: "SkillDiff", attribute_id: str, kind: str) -> str:
-    """Return the counts that a reinforcement added to a line."""
-    from operators.learning.evidence import format_count  # noqa: PLC0415
-
-    counts = diff.count_delta.lines.get(attribute_id) if diff.count_delta and kind == "reinforced" else None
-    return f"taken {format_count(counts[0])}, expected {format_count(counts[1])}" if counts else ""
 
 
 def _reasoner(diff: "SkillDiff") -> str:
