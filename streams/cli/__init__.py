@@ -16,25 +16,20 @@ import typer
 from typer.core import TyperGroup
 
 from streams import permissions
-from streams.cli.errors import INTERRUPTED, report_errors
 from streams.cli.options import examples
+from streams.cli.output import INTERRUPTED, report_errors
 
 # More new objects than the imports of most commands create: collecting among them frees nothing.
 IMPORTED_OBJECTS = 100_000
 # The modules of the commands, by heading of the help.
 HEADINGS: dict[str, dict[str, str]] = {
-    "Getting started": {"demo": "demo", "up": "up", "import": "importing", "doctor": "deployment", "config": "setup"},
+    "Getting started": {"demo": "local", "up": "local", "import": "importing"}
+    | dict.fromkeys(("doctor", "config"), "deployment"),
     "A person's policy": {"policy": "policy", "card": "person", "slim": "person", "mcp": "processes"},
-    "Data and analysis": {"sql": "sql", "replay": "replay", "global-skill": "skills", "schemas": "setup"},
-    "Operations": {
-        **dict.fromkeys(("worker", "materialize", "serve", "webhooks", "console"), "processes"),
-        "topics": "deployment",
-        "acls": "deployment",
-        "token": "setup",
-        "dead-letters": "dead_letters",
-        "rebuild": "skills",
-        "weights": "skills",
-    },
+    "Data and analysis": {"sql": "sql", "replay": "replay", "global-skill": "skills", "schemas": "deployment"},
+    "Operations": dict.fromkeys(("worker", "materialize", "serve", "webhooks", "console"), "processes")
+    | dict.fromkeys(("topics", "acls", "token"), "deployment")
+    | {"dead-letters": "dead_letters", "rebuild": "skills", "weights": "skills"},
     "Evaluation": {"eval": "evaluation.leave_one_out"},
 }
 

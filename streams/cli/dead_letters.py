@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Since, connected_settings, examples, moment_ms
-from streams.cli.output import ProgressBars, format_value, note, print_fields, print_json, print_rows, printable
+from streams.cli.output import FAILED, ProgressBars, format_value, note, print_fields, print_json, print_rows, printable
 
 NEWEST = 20
 SHOWN_BYTES = 2_000

@@ -1,13 +1,22 @@
-"""`sager doctor`, `sager topics` and `sager acls`: a deployment and its broker."""
+"""`sager doctor`, `topics`, `acls`, `config`, `token` and `schemas`: a deployment's parts."""
 
-from typing import Annotated, Any
+import os
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from streams.cli.errors import FAILED
-from streams.cli.options import AsJson, Bootstrap, connected_settings, examples, settings
-from streams.cli.output import console, note, print_json, print_rows, printable
+from streams.cli.options import AsJson, Bootstrap, config_file, connected_settings, examples, settings
+from streams.cli.output import FAILED, console, json_text, note, print_json, print_rows, printable
 
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+# A copy: importing `streams.http.tokens` would slow down `sager --help`.
+ScopeName = Literal["read-user", "read-all", "change-user", "forget-user", "produce", "read-slim", "operate"]
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red", "skipped": "dim"}
 
 app = typer.Typer()
@@ -129,3 +138,109 @@ def acls(
     for role, rules in found.items():
         print(f"{role}: {ROLES[role].purpose}")
         print_rows(rules)
+
+
+@app.command(
+    short_help="Print the effective configuration.", epilog=examples("SAGER_CONFIG=sager.toml sager config --json")
+)
+def config(as_json: AsJson = False) -> None:
+    """Print the effective configuration with the source of each value.
+
+    Secrets are hidden. Environment variables override the TOML file in SAGER_CONFIG, which overrides the defaults. The
+    file's keys are the variables' names in lower case, without SAGER_.
+    """
+    chosen = settings()
+    fields = type(chosen).model_fields
+    values = chosen.model_dump(mode="json")  # pydantic hides secrets
+    for name, value in values.items():
+        if isinstance(value, str):
+            values[name] = _CREDENTIALS.sub("***@", value)
+    environment, file = {name.upper() for name in os.environ}, {name.lower() for name in config_file()}
+    sources = {name: _source(name, field, environment, file) for name, field in fields.items()}
+    if as_json:
+        print_json({name: {"value": values[name], "source": sources[name]} for name in fields})
+        return
+    rows = []
+    for name, field in fields.items():
+        value = values[name] if isinstance(values[name], str) else json_text(values[name])
+        where = {"setting": f"SAGER_{name.upper()}", "value": value, "from": sources[name]}
+        rows.append({**where, "meaning": field.description or ""})
+    print_rows(rows, "effective configuration")
+
+
+def _source(name: str, field: "FieldInfo", environment: set[str], file: set[str]) -> str:
+    choices = [str(choice) for choice in getattr(field.validation_alias, "choices", [f"SAGER_{name}"])]
+    for variable in choices:
+        if variable.upper() in environment:
+            return variable.upper()
+    if name in file or file.intersection(choice.lower() for choice in choices):
+        return os.environ.get("SAGER_CONFIG", "file")
+    return "default"
+
+
+_EXAMPLES = examples(
+    "sager token new --name ann-app --scope read-user --scope change-user --user ann --days 90 >> tokens.toml",
+    "sager token new --name shop --scope produce --scope read-slim --user '*' --rate 2000 >> tokens.toml",
+    "sager token new --name prometheus --scope operate --json",
+)
+token = typer.Typer(no_args_is_help=True, help="Tokens of the HTTP API.", epilog=_EXAMPLES)
+app.add_typer(token, name="token")
+
+
+@token.command(epilog=_EXAMPLES)
+def new(
+    name: Annotated[str, typer.Option(help="The owner, who is the actor of its changes in the log.", metavar="NAME")],
+    scope: Annotated[list[ScopeName], typer.Option(help="A permission; repeatable.")],
+    user: Annotated[
+        str | None,
+        typer.Option(help="The user, or * for all users. Not for read-all, operate.", metavar="USER"),
+    ] = None,
+    rate: Annotated[float | None, typer.Option(min=0.01, help="A second. [SAGER_HTTP_RATE]", metavar="N")] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="Days until it expires. [never]", metavar="N")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create a token: its lines on stdout, the token itself on stderr.
+
+    The token is shown only once, because the file has only its hash. With --json: both on stdout.
+    """
+    from streams.http import tokens  # noqa: PLC0415
+
+    expires = None if days is None else datetime.now(UTC).replace(microsecond=0) + timedelta(days=days)
+    secret, made = tokens.new_token(name, scope, user, expires, rate)
+    if as_json:
+        print_json({"token": secret, "lines": tokens.token_toml(made)})
+        return
+    print(tokens.token_toml(made))
+    note(f"the token, shown only once: {secret}")
+
+
+_EXPORTS = examples("sager schemas export --out schemas/", "sager schemas export > asyncapi.json")
+schemas = typer.Typer(no_args_is_help=True, help="The events' schemas.", epilog=_EXPORTS)
+app.add_typer(schemas, name="schemas")
+
+
+@schemas.command(epilog=_EXPORTS)
+def export(
+    out: Annotated[Path | None, typer.Option(help="The folder for the files.", metavar="DIR", file_okay=False)] = None,
+    documents: Annotated[bool, typer.Option("--documents", help="Without a schema per topic.")] = False,
+) -> None:
+    """Write a JSON Schema per public topic, `asyncapi.json` and `openapi.json`.
+
+    Replaces existing files. Without --out it prints the AsyncAPI document.
+    """
+    from schemas.export import asyncapi  # noqa: PLC0415
+
+    chosen = settings()
+    described = asyncapi(chosen.prefix, chosen.partitions)
+    if out is None:
+        print_json(described)
+        return
+    from schemas.export import json_schema, public_topics  # noqa: PLC0415
+    from streams.http.openapi import document  # noqa: PLC0415
+
+    files = {f"{topic.base}.schema.json": json_schema(topic) for topic in (() if documents else public_topics())}
+    files |= {"asyncapi.json": described, "openapi.json": document()}
+    out.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (out / name).write_text(f"{json_text(content, 2)}\n", encoding="utf-8")
+    note(f"{len(files)} files in {out}")

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, connected_settings, examples, settings
-from streams.cli.output import ProgressBars, note, print_fields, print_json, print_rows, printable
+from streams.cli.output import FAILED, ProgressBars, note, print_fields, print_json, print_rows, printable
 from streams.cli.policy.common import (
     WAIT_SECONDS,
     Actor,

@@ -40,10 +40,6 @@ LISTED = """
     FROM duckdb_functions() WHERE database_name = 'snapshot' AND NOT internal
     ORDER BY kind = 'table', kind = 'view', name
 """
-DESCRIBED = """
-    SELECT column_name AS column, data_type AS type, comment FROM duckdb_columns()
-    WHERE database_name = 'snapshot' AND table_name = $1 ORDER BY column_index
-"""
 
 
 app = typer.Typer()
@@ -59,7 +55,6 @@ def sql(
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV and nothing else.")] = False,
     list_all: Annotated[bool, typer.Option("--list", help="List macros, tables and views.")] = False,
-    describe: Annotated[str | None, typer.Option(help="List a table's or view's columns.", metavar="NAME")] = None,
     duckdb: Annotated[Path | None, typer.Option(help="The file, instead of SAGER_DUCKDB.", metavar="FILE")] = None,
     seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="Stop the query after this time.")] = 60.0,
     memory: Annotated[float, typer.Option(min=0.05, max=4_096, help="Stop it at more memory, in GiB.")] = 2.0,
@@ -70,14 +65,10 @@ def sql(
     one value per line, and cut to 1,000 rows and the beginning of long values; --json and --csv print everything. For
     an interactive shell use `duckdb -readonly FILE`.
     """
-    if sum([query is not None, list_all, describe is not None]) != 1:
-        raise typer.BadParameter("give one of QUERY, --list and --describe; for a shell use duckdb -readonly FILE")
-    if as_json and as_csv:
-        raise typer.BadParameter("give at most one of --json and --csv")
+    if (query is not None) is list_all:
+        raise typer.BadParameter("give a QUERY or --list; for a shell use duckdb -readonly FILE")
     if list_all:
         query = LISTED
-    elif describe is not None:
-        query = DESCRIBED
     elif query == "-":
         query = sys.stdin.read()
     if query and any("\ud800" <= sign <= "\udfff" for sign in query):
@@ -93,14 +84,14 @@ def sql(
         read.restrict(con, seconds, most_bytes)
         try:
             with _ended(seconds):
-                con.execute(query, [describe] if describe is not None else [])
+                con.execute(query)
             columns, rows = [name for name, *_ in con.description or ()], _rows(con)
             if as_json:
                 print_json_rows(dict(zip(columns, cells, strict=True)) for cells in rows)
             elif as_csv:
                 _print_csv(columns, rows)
-            elif not _print_table(columns, rows, columns[:-1] if query in (LISTED, DESCRIBED) else ()) and describe:
-                raise StreamsError(f"there is no table or view {describe!r}; `sager sql --list` lists them")
+            else:
+                _print_table(columns, rows, columns[:-1] if list_all else ())
         except (Error, MemoryError) as error:
             raise StreamsError(_query_error(error, seconds, memory)) from error
 
@@ -164,7 +155,7 @@ def _query_error(error: Exception, seconds: float, memory: float) -> str:
     if isinstance(error, MemoryError) or any(part in text for part in ("Out of Memory", "bad_alloc", "bad allocation")):
         return f"the query needs more than {memory:g} GiB of memory: narrow it, or raise the limit with --memory"
     if "does not exist" in text:
-        return f"{text}\n`sager sql --list` lists tables, views and macros; `sager sql --describe NAME` lists columns"
+        return f"{text}\n`sager sql --list` lists tables, views and macros; `DESCRIBE NAME` lists columns"
     if "read-only" in text or "disabled by configuration" in text:
         return f"{text}. Only the snapshot can be read; `duckdb -readonly FILE` writes files"
     return text
@@ -179,8 +170,8 @@ def _print_csv(columns: Sequence[str], rows: Rows) -> None:
         out.writerow("" if cell is None else shown(_text(cell)) for cell in cells)
 
 
-def _print_table(columns: Sequence[str], rows: Rows, whole: Sequence[str]) -> int:
-    """Print rows, vertically if they have many columns; return their number."""
+def _print_table(columns: Sequence[str], rows: Rows, whole: Sequence[str]) -> None:
+    """Print rows, vertically if they have many columns; `whole` columns never wrap."""
     shown = [["" if cell is None else _shown(cell) for cell in cells] for cells in islice(rows, MOST_ROWS)]
     if next(rows, None) is not None:
         note(f"showing the first {MOST_ROWS:,} rows; --csv and --json print all")
@@ -190,7 +181,7 @@ def _print_table(columns: Sequence[str], rows: Rows, whole: Sequence[str]) -> in
         for cells in shown:
             row(made, cells)
         console().print(made)
-        return len(shown)
+        return
     widest = max(map(len, headings), default=0)
     for number, cells in enumerate(shown, 1):
         print(f"─── row {number} ".ljust(60, "─"))
@@ -198,7 +189,6 @@ def _print_table(columns: Sequence[str], rows: Rows, whole: Sequence[str]) -> in
             more = len(cell) - LONG_VALUE
             cut = f"… (+{more:,} characters)" if more > 0 else ""
             print(f"{heading:<{widest}}  {cell[:LONG_VALUE]}{cut}".rstrip())
-    return len(shown)
 
 
 def _shown(cell: Any) -> str:

@@ -165,7 +165,7 @@ def _import(
             done = importing.import_bundle(settings, bundle, user, order, seconds, domain=domain)
     except (KafkaException, NotProduced) as error:
         raise Problem(503, "Kafka did not acknowledge it; it may or may not be carried out", RETRY) from error
-    return ImportOutcome(carried_out=None not in done.diffs.values(), statements=done.statements, skills=done.skills)
+    return ImportOutcome(carried_out=done.is_applied, statements=done.statements, skills=done.skills)
 
 
 async def export_file(api: Api, token: Token, user: str) -> StreamingResponse:

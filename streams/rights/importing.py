@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import BinaryIO
+from typing import BinaryIO, Self
 from uuid import uuid4
 
 from pydantic import BaseModel
@@ -62,25 +62,26 @@ class ImportedSkill(BaseModel):
     lines_out: int
     refused: int
 
+    @classmethod
+    def of(cls, domain: str, diff: SkillDiff | None) -> Self:
+        """Return the result of a skill's command."""
+        version, changes, refused = (None, (), ()) if diff is None else (diff.version, diff.changes, diff.refused)
+        lines_in = sum(change.after is not None for change in changes)
+        counts = {"lines_in": lines_in, "lines_out": len(changes) - lines_in, "refused": len(refused)}
+        return cls(domain=domain, version=version, **counts)
 
-@dataclass
-class ImportResult:
-    """Applied statements and card lines, and diffs by domain, None if pending."""
+
+class ImportResult(BaseModel):
+    """Applied statements, card lines and skills."""
 
     statements: int = 0
     lines: int = 0
-    diffs: dict[str, SkillDiff | None] = field(default_factory=dict)
+    skills: list[ImportedSkill] = []
 
     @property
-    def skills(self) -> list[ImportedSkill]:
-        """The new version of each skill, with its line counts."""
-        found = []
-        for domain, diff in self.diffs.items():
-            version, changes, refused = (None, (), ()) if diff is None else (diff.version, diff.changes, diff.refused)
-            lines_in = sum(change.after is not None for change in changes)
-            counts = {"lines_in": lines_in, "lines_out": len(changes) - lines_in, "refused": len(refused)}
-            found.append(ImportedSkill(domain=domain, version=version, **counts))
-        return found
+    def is_applied(self) -> bool:
+        """True if a worker has applied all skills."""
+        return all(skill.version is not None for skill in self.skills)
 
 
 def load(source: BinaryIO) -> Bundle:
@@ -148,7 +149,7 @@ def import_bundle(
     done = ImportResult()
     with CommandClient(settings, user) as client:
         for skill, command in zip(skills, commands, strict=True):
-            done.diffs[command.domain] = client.change_skill(command, seconds)
+            done.skills.append(ImportedSkill.of(skill.domain, client.change_skill(command, seconds)))
             for correction in statement_corrections(skill, user, order):
                 if client.change_skill(correction, seconds) is not None:
                     done.statements += len(correction.directives)
@@ -199,7 +200,5 @@ def _directive(statement: Statement) -> Directive:
         return Directive(stance=statement.stance, item_id=statement.item_id)
     if statement.bound is not None:
         return Directive(stance=statement.stance, bound=statement.bound)
-    over = (
-        statement.over.rpartition(":")[2] if statement.over is not None and statement.stance is Stance.INSTEAD else None
-    )
+    over = (statement.over or "").rpartition(":")[2] if statement.stance is Stance.INSTEAD else None
     return Directive(stance=statement.stance, dimension=statement.dimension, value=statement.value, over=over)

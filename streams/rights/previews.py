@@ -20,11 +20,8 @@ from streams.rights.importing import Bundle, lasting_statements
 from streams.settings import Settings
 from streams.views.sentences import count_noun
 
-# The topics that name a new user before a snapshot does, the most likely ones first.
-_FIRST_SEEN = (
-    *(SkillDiff.TOPIC, CardDiff.TOPIC, "interactions", "rankings", "rank-requests", "selections", "feedback"),
-    *("corrections", "utterances", "skill-commands", "card-commands"),
-)
+# The topics that name a new user before a snapshot does. Commands and corrections are followed by a diff at once.
+_FIRST_SEEN = (SkillDiff.TOPIC, CardDiff.TOPIC, "interactions", "rankings", "selections", "feedback", "utterances")
 Progress = Callable[[int, int], None]
 Counts = Counter[str | None]  # records by domain; None: records without a domain
 

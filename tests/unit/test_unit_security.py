@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from infra.kafka.secured import OpensslUnavailable, Secured, authority
-from streams.cli.errors import error_message
+from streams.cli.output import error_message
 from streams.exceptions import SecurityMisconfigured
 from streams.kafka.clients import client_config, producer_config, tls_context
 from streams.settings import Settings

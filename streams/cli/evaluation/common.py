@@ -1,15 +1,12 @@
 """Options of evaluations, and output: JSON lines for programs, tables for people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from streams.cli.output import console, format_value, print_json_line, row, table
-
-if TYPE_CHECKING:
-    from enum import StrEnum
 
 FOLDER = Path(".sager")  # for results and cached replies of models
 EXTRA = ("an evaluation", "eval", "numpy", "scipy")
@@ -33,22 +30,10 @@ def print_lines(lines: Sequence[Mapping[str, Any]], as_json: bool, title: str | 
     console().print(made)
 
 
-def names_of(text: str) -> list[str]:
-    """Split a comma-separated option into distinct names."""
-    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-
-
-def arms_of(text: str, known: Mapping[str, object], ctx: typer.Context) -> list[str]:
-    """Parse the option `--arm`: at least one name of an arm."""
-    names = names_of(text)
-    if not names or not set(names) <= set(known):
-        raise typer.BadParameter(f"name at least one of {', '.join(known)}", ctx, param_hint="--arm")
-    return names
-
-
-def members(kind: "type[StrEnum]", text: str, option: str, ctx: typer.Context) -> list[Any]:
-    """Parse a comma-separated option into members of an enumeration."""
-    names = names_of(text)
-    if not names or not set(names) <= set(kind):
-        raise typer.BadParameter(f"{text!r} is not one of {', '.join(kind)}", ctx, param_hint=option)
-    return [kind(name) for name in names]
+def choices_of(text: str, known: Iterable[Any], option: str, ctx: typer.Context) -> list[Any]:
+    """Parse a comma-separated option into at least one of the known values."""
+    by_name = {str(each): each for each in known}
+    names = dict.fromkeys(name.strip() for name in text.split(",") if name.strip())
+    if not names or not names.keys() <= by_name.keys():
+        raise typer.BadParameter(f"name at least one of {', '.join(by_name)}", ctx, param_hint=option)
+    return [by_name[name] for name in names]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.evaluation.common import FOLDER, Budget, People, members, print_lines
+from streams.cli.evaluation.common import FOLDER, Budget, People, choices_of, print_lines
 from streams.cli.options import AsJson, settings
 from streams.cli.output import ProgressBars, note
 
@@ -40,7 +40,7 @@ def feedback(
     from evaluation.feedback.protocol import evaluate  # noqa: PLC0415
     from evaluation.feedback.scenarios import read  # noqa: PLC0415
 
-    how = members(ReplyForm, replies, "--replies", ctx)[0]
+    how = choices_of(replies, ReplyForm, "--replies", ctx)[0]
     found = read(data).of(people)
     with ProgressBars() as progress:
         lines = asyncio.run(evaluate(found, how, passes, asks=ask, progress=progress.update))
@@ -74,7 +74,7 @@ def conversations(
     from evaluation.conversations.layout import files, read  # noqa: PLC0415
     from evaluation.conversations.listening import ReaderChoice  # noqa: PLC0415
 
-    by = members(ReaderChoice, llm, "--llm", ctx)[0]
+    by = choices_of(llm, ReaderChoice, "--llm", ctx)[0]
     if invent is not None:
         write(invent, people or PEOPLE, seed, held_out=held_out)
     folder = invent or data

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.evaluation.common import EXTRA, FOLDER, Budget, Domain, Seed, arms_of, members, print_lines
+from streams.cli.evaluation.common import EXTRA, FOLDER, Budget, Domain, Seed, choices_of, print_lines
 from streams.cli.evaluation.dialogues import conversations, feedback
 from streams.cli.evaluation.simulations import model, stream
 from streams.cli.options import AsJson, examples, require_extra
@@ -77,8 +77,8 @@ def evaluate(
     from evaluation.split import read  # noqa: PLC0415
     from evaluation.warm_up import ArmOptions  # noqa: PLC0415
 
-    kind = members(Negatives, candidates, "--candidates", ctx)[0]
-    names = arms_of(arm, ARMS, ctx)
+    kind = choices_of(candidates, Negatives, "--candidates", ctx)[0]
+    names = choices_of(arm, ARMS, "--arm", ctx)
     split, answers = read(data, kind, users, seed, domain=domain)
     for reason, times in answers.notes.items():
         note(f"{times:,} {reason}")

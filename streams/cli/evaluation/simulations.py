@@ -7,18 +7,7 @@ from typing import Annotated
 
 import typer
 
-from streams.cli.evaluation.common import (
-    EXTRA,
-    FOLDER,
-    Budget,
-    Data,
-    Domain,
-    Seed,
-    arms_of,
-    members,
-    names_of,
-    print_lines,
-)
+from streams.cli.evaluation.common import EXTRA, FOLDER, Budget, Data, Domain, Seed, choices_of, print_lines
 from streams.cli.options import AsJson, require_extra, settings
 from streams.cli.output import ProgressBars, json_text
 
@@ -60,12 +49,12 @@ def stream(
     from evaluation.skill_arms import STREAM_RULES, RankBy  # noqa: PLC0415
     from evaluation.stream import lines_of, simulate_user  # noqa: PLC0415
 
-    kinds = members(ListKind, candidates, "--candidates", ctx)
-    rankers = members(RankBy, by, "--by", ctx)
-    lengths = names_of(history)
-    if not lengths or not all(length.isdecimal() for length in lengths):
+    kinds = choices_of(candidates, ListKind, "--candidates", ctx)
+    rankers = choices_of(by, RankBy, "--by", ctx)
+    lengths = history.split(",")
+    if not all(length.strip().isdecimal() for length in lengths):
         raise typer.BadParameter(f"{history!r} is no number of visits", ctx, param_hint="--history")
-    rules = [STREAM_RULES[name] for name in arms_of(arm, STREAM_RULES, ctx)]
+    rules = [STREAM_RULES[name] for name in choices_of(arm, STREAM_RULES, "--arm", ctx)]
     visits = [int(length) for length in lengths]
     with ProgressBars() as progress:
         for plan in plans(data, kinds, visits, users, most=choices, seed=seed, domain=domain, progress=progress.update):
@@ -101,7 +90,7 @@ def model(
     from evaluation.plans import ListKind, full_plan  # noqa: PLC0415
     from evaluation.replies import Replies  # noqa: PLC0415
 
-    names = arms_of(arm, with_model.ARMS, ctx) if arm else list(with_model.ARMS)
+    names = choices_of(arm, with_model.ARMS, "--arm", ctx) if arm else list(with_model.ARMS)
     with ProgressBars() as progress, closing(Replies(FOLDER / REPLIES, budget_calls)) as replies:
         plan = full_plan(
             data, users, choices, ListKind.POPULAR, HISTORY, POOL, seed=seed, domain=domain, progress=progress.update

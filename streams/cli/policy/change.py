@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, User, connected_settings, examples
-from streams.cli.output import note, print_json, printable
+from streams.cli.output import FAILED, note, print_json, printable
 from streams.cli.policy import group
 from streams.cli.policy.common import (
     WAIT_SECONDS,

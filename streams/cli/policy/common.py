@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from streams.cli.errors import FAILED, WRONG_USE
 from streams.cli.options import settings
-from streams.cli.output import note, printable
+from streams.cli.output import FAILED, WRONG_USE, note, printable
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from streams import permissions
-from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, User, connected_settings, examples
-from streams.cli.output import ProgressBars, note, print_fields, print_json, print_rows, printable
+from streams.cli.output import FAILED, ProgressBars, note, print_fields, print_json, print_rows, printable
 from streams.cli.policy import group
 from streams.cli.policy.common import (
     WAIT_SECONDS,
@@ -115,15 +114,14 @@ def import_(
         confirm(f"{user} has a skill in {', '.join(replaced)}: replace its lines with the exported ones?", yes=yes)
     done = importing.import_bundle(chosen, bundle, user, order, wait, domain=domain)
     if as_json:
-        diffs = {name: diff and diff.model_dump(mode="json") for name, diff in done.diffs.items()}
-        print_json({"user_id": user, **vars(done), "diffs": diffs})
+        print_json({"user_id": user, **done.model_dump(mode="json")})
     else:
         sent = {"changes of the card": done.lines, "statements": done.statements}
         print_fields({f"{kind} sent": count for kind, count in sent.items() if count})
         for each in done.skills:
             counts = f"version {each.version}, {each.lines_in} lines in, {each.lines_out} out, {each.refused} refused"
             print(printable(f"{user} · {each.domain}: {'sent' if each.version is None else counts}"))
-    if wait and None in done.diffs.values():
+    if wait and not done.is_applied:
         note(f"no worker of {chosen.app_id} has applied everything within {wait:g} s. Workers will apply it later")
         raise typer.Exit(FAILED)
 

@@ -176,17 +176,13 @@ def test_control_characters_of_apps_do_not_reach_a_terminal(sql, how):
         assert not any(character in shown for character in "\x1b\x9b")
 
 
-def test_the_list_has_all_there_is_and_describe_its_columns(sql):
+def test_the_list_has_all_tables_views_and_macros(sql):
     told = sql("--list", "--json").stdout
     names = {row["name"]: row for row in json.loads(told)}
     assert names["policy_at(person, moment)"]["kind"] == "macro"
     assert names["learning_curve"]["kind"] == "view"
     assert names["outcomes"]["kind"] == "table"
     assert all(row["comment"] for row in names.values())
-    columns = json.loads(sql("--describe", "outcomes", "--json").stdout)
-    assert {"column": "item_rank", "type": "BIGINT"}.items() <= columns[7].items()
-    unknown = sql("--describe", "outcomez")
-    assert (unknown.exit_code, "no table or view 'outcomez'" in unknown.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import typer
 from pydantic import BaseModel, field_serializer
 
 from streams import cli
-from streams.cli.errors import INTERRUPTED, report_errors
+from streams.cli.output import INTERRUPTED, report_errors
 
 
 @pytest.fixture(autouse=True)

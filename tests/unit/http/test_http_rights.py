@@ -116,7 +116,7 @@ def test_import_has_a_preview_and_requires_the_users_id(api, file, monkeypatch):
         _: Settings, bundle: importing.Bundle, user: str, order: importing.ImportOrder, seconds: float, **__: object
     ) -> Any:
         orders.append((bundle.header.user_id, user, order.actor))
-        return importing.ImportResult(diffs={"books": history("ann", "books")[1][0]})
+        return importing.ImportResult(skills=[importing.ImportedSkill.of("books", history("ann", "books")[1][0])])
 
     monkeypatch.setattr("streams.rights.previews.skills", lambda _, user: DataInventory(user))
     monkeypatch.setattr(importing, "import_bundle", import_bundle)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from streams.analytics.store import live_file
-from streams.cli import up
+from streams.cli import local as cli_local
 from streams.exceptions import KafkaUnreachable, StreamsError
 from streams.kafka.clients import reach
 from streams.local.broker import free_port
@@ -80,11 +80,11 @@ def test_a_used_default_port_prints_the_line_to_paste(tmp_path: Path, capsys: py
     with socket.socket() as other:
         # Where somebody else has it already, it is taken too.
         with contextlib.suppress(OSError):
-            other.bind(("127.0.0.1", up.USUAL_PORT))
+            other.bind(("127.0.0.1", cli_local.USUAL_PORT))
             other.listen()
-        local = LocalPipeline(Settings(data_dir=tmp_path), port=up._port(None))
+        local = LocalPipeline(Settings(data_dir=tmp_path), port=cli_local._port(None))
 
-    up._show(local, was_chosen=False)
+    cli_local._show(local, was_chosen=False)
 
     told = capsys.readouterr().out
     assert f"\n  export SAGER_BOOTSTRAP={local.bootstrap} " in told[told.index("Another process uses port 9092") :]
@@ -95,7 +95,7 @@ def test_a_requested_port_in_use_is_refused() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         with pytest.raises(StreamsError, match="choose another with --port"):
-            up._port(other.getsockname()[1])
+            cli_local._port(other.getsockname()[1])
 
 
 def test_a_data_folder_without_a_journal_is_refused(tmp_path: Path) -> None:
