@@ -44,6 +44,10 @@ class SealedPartition:
     logs: dict[type[Model], dict[SkillKey, dict[int, bytes]]] = field(default_factory=dict)
     findings: list[AuditFinding] = field(default_factory=list)
 
+    def report(self, kind: FaultKind, name: SkillKey, message: Message, what: str) -> None:
+        """Add a finding about a record."""
+        self.findings.append(AuditFinding(kind, *name, f"{_location(message)} {what}"))
+
     def log(self, model: type[DiffT], name: SkillKey) -> list[DiffT]:
         """Return a log in the order of versions."""
         return [decode(model, raw) for _, raw in sorted(self.logs[model].get(name, {}).items())]
@@ -96,47 +100,37 @@ class PartitionReader:
             elif model is SlimSkill:
                 highest[key] = max(highest.get(key, 0), _slim_version(value))
         for key, message in newest.items():
-            if message.value() is None:
-                continue
-            raw = message.value() or b""
-            record = self._decoded(message, model, raw, found.findings)
+            record = self._decoded(message, model, found)
             if record is None:
                 continue
-            user, domain = _skill_key(record)
             if highest.get(key, 0) > getattr(record, "skill_version", 0):
-                what = f"the slim skill, of version {record.skill_version}, came after one of version {highest[key]}"
-                found.findings.append(
-                    AuditFinding(FaultKind.SLIM_REPLAYED, user, domain, f"{what}: {_location(message)}")
-                )
-            yield record, raw
+                what = f"is of version {record.skill_version}, after one of version {highest[key]}"
+                found.report(FaultKind.SLIM_REPLAYED, _skill_key(record), message, what)
+            yield record, message.value() or b""
 
-    def _decoded(self, message: Message, model: type[Any], raw: bytes, findings: list[AuditFinding]) -> Any:
-        """Return the record; None if it is unreadable, misplaced or not selected."""
-        location = _location(message)
+    def _decoded(self, message: Message, model: type[Any], found: SealedPartition) -> Any:
+        """Return the record; None if it is a tombstone, unreadable, misplaced or not selected."""
+        raw, named = message.value(), _named_in_key(message.key(), model)
+        if raw is None:
+            return None
         try:
             record = decode(model, raw)
         except BadRecord as error:
-            user, domain = _named_in_key(message.key(), model)
-            if not user or self._is_selected(user, domain):
-                findings.append(AuditFinding(FaultKind.UNREADABLE, user, domain, f"{location} cannot be read: {error}"))
+            if not named[0] or self._is_selected(*named):
+                found.report(FaultKind.UNREADABLE, named, message, f"cannot be read: {error}")
             return None
-        user, domain = _skill_key(record)
+        name = user, domain = _skill_key(record)
         if not self._is_selected(user, domain):
             return None
         if message.key() != topic_of(model).key_of(record):
-            named = _named_in_key(message.key(), model)
-            what = f"{location} has this key, and is another's"
-            findings.append(AuditFinding(FaultKind.MISPLACED, named[0] or user, named[1] or domain, what))
+            owner = named[0] or user, named[1] or domain
+            found.report(FaultKind.MISPLACED, owner, message, "has this key, and is another's")
             return None
         if partition_of(user, len(self._where[model.TOPIC])) != message.partition():
-            findings.append(
-                AuditFinding(FaultKind.MISPLACED, user, domain, f"{location} is on another user's partition")
-            )
+            found.report(FaultKind.MISPLACED, name, message, "is on another user's partition")
             return None
         if not is_canonical(raw, record):
-            findings.append(
-                AuditFinding(FaultKind.DISGUISED, user, domain, f"{location} has fields that readers ignore")
-            )
+            found.report(FaultKind.DISGUISED, name, message, "has fields that readers ignore")
         return record
 
 

@@ -154,25 +154,19 @@ def correct(
     diff = change.send(Correction, text=words, scope=scope)
     if diff.trigger is not None and diff.trigger.explanation:
         note(diff.trigger.explanation)
-    if not diff.stated and not diff.changes:
-        note("nothing changed")
     if diff.trigger is not None and not diff.trigger.understood:
         raise typer.Exit(FAILED)
 
 
 def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", *, as_json: bool) -> None:
     """Print a version's changes, and its refusals with the nearest ids."""
-    from streams.cli.policy.log import statement_change  # noqa: PLC0415
-    from streams.views import sentences  # noqa: PLC0415
+    from streams.cli.policy.log import effects_of  # noqa: PLC0415
 
     if as_json:
         print_json(diff.model_dump(mode="json"))
     else:
         known = {each.statement_id: each for each in skill.stated} if skill else {}
-        lines = [*map(sentences.change_line, diff.changes), *(statement_change(each, known) for each in diff.stated)]
-        if diff.frozen is not None:
-            lines.append("frozen" if diff.frozen else "learning resumed")
-        print(printable("\n".join([*lines, f"version {diff.version}"])))
+        print(printable("\n".join([*(effect for effect, _ in effects_of(diff, known)), f"version {diff.version}"])))
     for refused in diff.refused:
         names = []
         if skill is not None and refused.why.value == "unknown-attribute":

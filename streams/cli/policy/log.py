@@ -63,7 +63,7 @@ def log(
             head = [f"version {diff.version} · {diff.occurred_at:%Y-%m-%d %H:%M:%S} UTC"]
             head.append(f"{item} ({event_id})" if item else event_id)
             print(printable("\n" + " · ".join(filter(None, (*head, _reasoner(diff), dollars)))))
-            for effect, why in _effects(diff, known):
+            for effect, why in effects_of(diff, known):
                 print(printable(f"  {effect}" + (f"\n      {why}" if why else "")))
         print()
     if (count := sum(map(len, shown.values()))) < len(diffs):
@@ -118,7 +118,7 @@ def verdict_of(judgement: "Judgement") -> str:
     return str(judgement.verdict) if judgement.verdict.value == "unrelated" else f"{judgement.verdict}, by no fact"
 
 
-def _effects(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tuple[str, str]]:
+def effects_of(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tuple[str, str]]:
     """Return a version's effects with reasons; `known`: the log's statements."""
     effects = [] if diff.seed is None else [(f"started with {len(diff.seed)} lines", "the prior")]
     effects += describe_feedback(diff)

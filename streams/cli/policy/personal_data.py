@@ -1,7 +1,5 @@
 """`sager policy export`, `import` and `forget`: move or erase a person's data."""
 
-import os
-import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +24,6 @@ from streams.cli.policy.common import (
     exit_unanswered,
     name_warning,
 )
-from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
     from streams.settings import Settings
@@ -64,16 +61,14 @@ def export(
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
     """Open a new private file; a failure removes it."""
-    if path.exists():
-        raise StreamsError(f"{path} exists: choose another --to")
     permissions.make_private(path.absolute().parent)
-    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # only its owner may read it
+    path.touch(0o600, exist_ok=False)
     try:
-        with os.fdopen(number, "wb") as out:
+        with path.open("wb") as out:
             yield out
-        Path(name).rename(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 @group.command(
