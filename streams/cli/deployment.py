@@ -3,8 +3,9 @@
 import os
 import re
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,8 +15,6 @@ from streams.cli.output import FAILED, console, json_text, note, print_json, pri
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-# A copy: importing `streams.http.tokens` would slow down `sager --help`.
-ScopeName = Literal["read-user", "read-all", "change-user", "forget-user", "produce", "read-slim", "operate"]
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red", "skipped": "dim"}
 
@@ -176,6 +175,19 @@ def _source(name: str, field: "FieldInfo", environment: set[str], file: set[str]
     if name in file or file.intersection(choice.lower() for choice in choices):
         return os.environ.get("SAGER_CONFIG", "file")
     return "default"
+
+
+class ScopeName(StrEnum):
+    """The scopes of a token."""
+
+    # A copy: importing `streams.http.tokens` would slow down `sager --help`.
+    READ_USER = "read-user"
+    READ_ALL = "read-all"
+    CHANGE_USER = "change-user"
+    FORGET_USER = "forget-user"
+    PRODUCE = "produce"
+    READ_SLIM = "read-slim"
+    OPERATE = "operate"
 
 
 _EXAMPLES = examples(

@@ -27,7 +27,7 @@ CHUNK = 5_000  # rows per fetch
 MOST_ROWS = 1_000  # in a table for people: rich lays out the whole table in memory
 LONG_VALUE = 600  # characters of a value in the vertical layout
 LONG_FRACTION = 12
-MOST_COLUMNS = 8  # of a table: more would leave too few characters for each
+MOST_COLUMNS = 10  # of a table: more would leave too few characters for each
 
 Rows = Iterator[Sequence[Any]]
 
@@ -61,7 +61,7 @@ def sql(
 ) -> None:
     """Query the newest DuckDB snapshot.
 
-    The snapshot is some seconds behind, and a query can only read it. Rows of more than eight columns are printed with
+    The snapshot is some seconds behind, and a query can only read it. Rows of more than ten columns are printed with
     one value per line, and cut to 1,000 rows and the beginning of long values; --json and --csv print everything. For
     an interactive shell use `duckdb -readonly FILE`.
     """

@@ -247,9 +247,8 @@ def test_lint_quotes_no_private_detail(world: World) -> None:
     [told] = world.lint(a_turn(0, "I love jazz. Write to anna@example.org, my IBAN is DE89370400440532013000."))
 
     assert told["teaches"] == ["added: likes jazz"]
-    [warning] = told["warnings"]
-    assert warning.startswith("the privacy filter removes from its words: ")
-    assert "example" not in warning
+    assert told["warnings"][0].startswith("the privacy filter removes from its words: ")
+    assert not any("example" in warning for warning in told["warnings"])
 
 
 json_values = st.recursive(
