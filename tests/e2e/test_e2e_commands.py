@@ -128,7 +128,7 @@ def test_schemas_are_exported_as_files_and_as_one_document(tmp_path):
     [
         ("sql", "FROM range(300000)", "--csv"),
         ("sql", "FROM range(300000)", "--json"),
-        ("sql", "SELECT repeat('word ', 200) AS text FROM range(999)"),
+        ("sql", "SELECT repeat('word ', 200) AS text, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 FROM range(999)"),
     ],
     ids=" ".join,
 )
