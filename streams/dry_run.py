@@ -73,10 +73,14 @@ class _DryRun:
                 lesson.teaches.append(f"a visit, counted in the history that a skill begins with: {facts}")
             case Ranking():
                 facts_of = {item.item_id: item for item in items}
-                wish, ring = self._privacy.opt_out(event.instruction), self._ring(event)
+                wish, ring = (
+                    self._privacy.opt_out(event.instruction),
+                    self._rings.get((event.user_id, event.ranking_id)),
+                )
                 self._join(event, join_ranking(ring, event, lambda each: facts_of[each.item_id], at, wish=wish), lesson)
             case Selection():
-                self._join(event, join_selection(self._ring(event), event, at), lesson)
+                ring = self._rings.get((event.user_id, event.ranking_id))
+                self._join(event, join_selection(ring, event, at), lesson)
             case Feedback():
                 self._learn(event, self._step.apply_signal(self._state(event), event, items[0]), lesson)
             case Correction() if self._privacy.opt_out(event.text) is not OptOut.NOT_REMEMBERED:
@@ -160,9 +164,6 @@ class _DryRun:
             lesson.warnings.append(f"is not understood by rules: {diff.trigger.explanation}")
         elif not lesson.teaches:
             lesson.teaches.append("no line of a skill changes")
-
-    def _ring(self, event: Ranking | Selection) -> OpenRankings:
-        return self._rings.get((event.user_id, event.ranking_id)) or OpenRankings(user_id=event.user_id, slot=0)
 
     def _state(self, event: Any) -> EvolveState:
         name = event.user_id, event.domain
