@@ -34,11 +34,11 @@ from schemas.codec import ModelT
 from streams.analytics import MaterializerError, read
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
+from streams.kafka.consumer_group import lag
 from streams.kafka.scanner import int_of
 from streams.local.children import start_child
 from streams.rights.commands import CommandClient
 from streams.settings import Settings
-from streams.worker.runtime.watchdog import lag
 from tests.builders import slate
 from tests.waiting import WAIT_SECONDS
 

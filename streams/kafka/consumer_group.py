@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from confluent_kafka import Consumer, ConsumerGroupState, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from schemas.topics import CONSUMED_TOPICS
 from streams.exceptions import KafkaUnreachable, StreamsError
 from streams.kafka.clients import client_config
 from streams.kafka.topics import admin
@@ -42,6 +43,22 @@ def committed(settings: Settings, partitions: Sequence[TopicPartition]) -> dict[
         if each.error is not None:
             raise KafkaException(each.error)
     return {(each.topic, each.partition): max(0, each.offset) for each in found}
+
+
+def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = CONSUMED_TOPICS) -> dict[TopicPartition, int]:
+    """Return uncommitted records per source partition; keys hold the committed offset."""
+    partitions = [
+        TopicPartition(settings.topic(base), partition) for base in sources for partition in range(settings.partitions)
+    ]
+    # Ends are read last: an event's results are on the broker before its offset is committed.
+    done = committed(settings, partitions)
+    ends = client.list_offsets({tp: OffsetSpec.latest() for tp in partitions}, request_timeout=REQUEST_SECONDS)
+    waiting = {}
+    for tp, future in ends.items():
+        offset = done.get((tp.topic, tp.partition), 0)
+        here = TopicPartition(tp.topic, tp.partition, offset)
+        waiting[here] = max(0, future.result(REQUEST_SECONDS).offset - offset)
+    return waiting
 
 
 def no_workers(settings: Settings) -> None:

@@ -23,7 +23,6 @@ from streams.kafka.topics import SAFE_IN_SYNC, SAFE_REPLICATION, TopicState, ins
 from streams.operations import process_metrics
 from streams.operations.findings import DoctorFinding, Status, TimedCheck, error, ok, warning
 from streams.settings import Settings
-from streams.worker.runtime.watchdog import lag
 
 CHECK_SECONDS, BROKER_SECONDS, ANSWER_SECONDS = 15.0, 5.0, 8.0
 OPENAI_URL = "https://api.openai.com/v1"
@@ -106,7 +105,7 @@ def _configured_otherwise(settings: Settings, client: AdminClient, states: list[
 def workers(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
     """Check the number of workers, and the records waiting for them."""
     try:
-        waiting = lag(settings, client)
+        waiting = group.lag(settings, client)
         count = group.members(settings, client)
     except (KafkaException, KafkaUnreachable) as failed:
         yield warning("workers", f"the group {settings.app_id} cannot be read: {failed}", "check the access rules")

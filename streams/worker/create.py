@@ -180,15 +180,13 @@ def add_tasks(app: Any, tables: Tables, deps: Deps) -> None:
     """Add the tasks: watchdog, state metrics, garbage collection."""
     metrics.LLM_BUDGET.set(deps.settings.llm_daily_budget)
 
-    def assigned() -> set[tuple[str, int]]:
-        return {(tp.topic, tp.partition) for tp in app.consumer.assignment()}
-
     async def start_watchdog() -> None:
         app.reader.touch()
         settings = deps.settings
         patience = max(settings.watchdog_seconds, max_model_seconds(settings) + MARGIN_SECONDS)
         patient = settings.model_copy(update={"watchdog_seconds": patience})
         state, beats = partial(recovery_state, app), lambda: app.health.beats
+        assigned = app.consumer.assignment
         watchdog = Watchdog(patient, lambda: app.reader.progressed, assigned, state=state, beats=beats)
         watchdog.start()
         app.health.watchdog = watchdog
@@ -197,11 +195,9 @@ def add_tasks(app: Any, tables: Tables, deps: Deps) -> None:
     async def measure_state() -> None:
         while True:
             try:
-                sizes = {name: table.data.size() for name, table in tables.by_name.items()}
-                sizes[ItemMemory.TOPIC] = deps.items.store.size()
-                for name, (entries, size) in sizes.items():
-                    metrics.STATE_ENTRIES.labels(name).set(entries)
-                    metrics.STATE_BYTES.labels(name).set(size)
+                metrics.STATE_ENTRIES.labels(ItemMemory.TOPIC).set(deps.items.store.entries())
+                for name, table in tables.by_name.items():
+                    metrics.STATE_ENTRIES.labels(name).set(table.data.entries())
             except Exception as error:  # a task that raises ends the worker
                 logger.warning("cannot measure the tables: %s", error)
             await asyncio.sleep(MEASURE_SECONDS)

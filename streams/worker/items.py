@@ -46,7 +46,6 @@ class ItemStore:
     def __init__(self) -> None:
         self._shares: dict[int, OrderedDict[bytes, bytes]] = defaultdict(OrderedDict)
         self._next: dict[int, int] = {}
-        self._bytes = 0
         self._lock = threading.Lock()
 
     def get(self, partition: int, key: bytes) -> bytes | None:
@@ -68,9 +67,9 @@ class ItemStore:
         """Return the number of items of a partition."""
         return len(self._shares[partition])
 
-    def size(self) -> tuple[int, int]:
-        """Return the number of entries, and their bytes."""
-        return sum(map(len, list(self._shares.values()))), self._bytes
+    def entries(self) -> int:
+        """Return the number of items."""
+        return sum(map(len, list(self._shares.values())))
 
     def position(self, partition: int) -> int:
         """Return the offset after the last record that was read."""
@@ -85,15 +84,11 @@ class ItemStore:
         value = None if value is None else compressed(value)
         with self._lock:
             share = self._shares[partition]
-            before = share.get(key)
-            if before is not None:
-                self._bytes -= len(key) + len(before)
             if value is None:
                 share.pop(key, None)
             else:  # `pop` first would hide the item from a reader in between
                 share[key] = value
                 share.move_to_end(key)
-                self._bytes += len(key) + len(value)
         self._next[partition] = offset + 1
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import pairwise
 from typing import TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -15,14 +14,12 @@ from operators.language.output_policy import Rejection
 from operators.language.privacy import UNREADABLE as UNREADABLE_ITEM
 from operators.steps.evolve import EvolveOutcome as Evolved
 from operators.steps.listen import ListenOutcome as Listened
-from schemas import CardChangeKind, OptOut, RefusalReason, SkillChangeKind, Tier, WeightAction
+from schemas import CardChangeKind, OptOut, RefusalReason, SkillChangeKind, WeightAction
 from streams.language import KINDS
 from streams.metrics import DEAD_LETTERS, UNREADABLE
 from streams.settings import OnLlmFailure
 
 _LATENCY = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
-# The tier of an attribute before it is discovered, or after it is removed.
-NO_TIER = "none"
 
 # Outcomes of events by stage, besides `rerouted` and `dead-lettered`.
 OUTCOMES = {
@@ -79,7 +76,6 @@ LOOP_DELAY = Histogram(
     buckets=(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30),
 )
 STATE_ENTRIES = Gauge("sager_state_entries", "Entries in this worker's share of a table.", ["table"])
-STATE_BYTES = Gauge("sager_state_bytes", "Their keys and values: a sample's estimate, or RocksDB's.", ["table"])
 RECOVERY_SECONDS = Histogram(
     "sager_recovery_seconds",
     "From the assignment of partitions to the end of their tables' recovery.",
@@ -92,7 +88,6 @@ PROGRESS = Gauge("sager_progress_timestamp_seconds", "When this worker last fini
 
 WEIGHT = Gauge("sager_weight", "Learned weight of a part of the ranking score, by domain.", ["domain", "part"])
 CHANGES = Counter("sager_skill_changes", "Changes merged into skills, by kind.", ["kind"])
-TIER_CHANGES = Counter("sager_tier_changes", "Changes that moved a line to another tier.", ["kind", "before", "after"])
 PRIVATE = Counter("sager_private", "Values that the privacy filter removed, by kind.", ["kind"])
 UNVOUCHED = Counter("sager_unvouched", "New skill lines that the output policy withholds from models.", ["why"])
 FORGOTTEN = Counter("sager_forgotten", "Erasures carried out, by scope.", ["scope"])
@@ -202,15 +197,6 @@ def start_at_zero() -> None:
     for stage in ("evolve", "listen"):
         DEAD_LETTERS.labels(stage, "reasoner-unavailable")
         DEAD_LETTERS.labels(stage, "log-incomplete")
-    tiers = [str(tier) for tier in sorted(Tier)]
-    for tier in tiers:
-        TIER_CHANGES.labels(SEEDED, NO_TIER, tier)
-    for tier in tiers[:2]:
-        TIER_CHANGES.labels(SkillChangeKind.DISCOVERED.value, NO_TIER, tier)
-        TIER_CHANGES.labels(SkillChangeKind.EVICTED.value, tier, NO_TIER)
-    for lower, upper in pairwise(tiers):
-        TIER_CHANGES.labels(SkillChangeKind.REINFORCED.value, lower, upper)
-        TIER_CHANGES.labels(SkillChangeKind.WEAKENED.value, upper, lower)
     for metric, known in _WITH_ONE_LABEL.items():
         for label in known:
             metric.labels(label)

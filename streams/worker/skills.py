@@ -125,14 +125,8 @@ def _records(version: SkillVersion) -> list[SkillDiff | SlimSkill]:
 def count(diff: SkillDiff, evolved: PolicySkill, gate: OutputGate) -> None:
     """Count the changes of a version, and its skill's length."""
     metrics.SKILL_CHARACTERS.observe(document_length(evolved.attributes, evolved.strategy))
-    for line in diff.seed or ():
-        metrics.labelled(metrics.CHANGES, metrics.SEEDED).inc()
-        metrics.labelled(metrics.TIER_CHANGES, metrics.SEEDED, metrics.NO_TIER, line.tier).inc()
-    for change in diff.changes:
-        metrics.labelled(metrics.CHANGES, change.kind).inc()
-        if change.before != change.after:
-            before, after = (metrics.NO_TIER if tier is None else tier for tier in (change.before, change.after))
-            metrics.labelled(metrics.TIER_CHANGES, change.kind, before, after).inc()
+    for kind in [*(metrics.SEEDED for _ in diff.seed or ()), *(change.kind for change in diff.changes)]:
+        metrics.labelled(metrics.CHANGES, kind).inc()
     new = [*(diff.seed or ()), *(change.discovered for change in diff.changes if change.discovered is not None)]
     for held in filter(None, map(gate.line_rejection, new)):
         metrics.labelled(metrics.UNVOUCHED, held).inc()

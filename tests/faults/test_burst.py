@@ -4,9 +4,9 @@ import pytest
 
 from benchmarks.surroundings import scraped
 from schemas import Contrast, Ranking, Selection
+from streams.kafka.consumer_group import lag
 from streams.kafka.topics import admin
 from streams.local.broker import free_port
-from streams.worker.runtime.watchdog import lag
 from tests.builders import slate
 from tests.faults.oracle import Run, assert_undisturbed, times
 from tests.faults.test_kills import BROKER

@@ -7,7 +7,6 @@ rebalance, and when a standby takes over.
 import asyncio
 from collections import defaultdict
 from collections.abc import ItemsView, Sequence
-from itertools import islice
 from typing import Any
 
 import faust
@@ -19,7 +18,6 @@ from schemas import key_prefix
 from streams.caching import compressed, decompressed
 from streams.worker.runtime.producer import RecordPosition
 
-SAMPLE_ENTRIES = 1_000
 # Keys that are scanned before other tasks run.
 KEYS_PER_TURN = 20_000
 
@@ -56,11 +54,9 @@ class MemoryStore(memory.Store[bytes, bytes]):
         """Set the offset up to which this partition is complete."""
         self._reached[tp.partition] = offset
 
-    def size(self) -> tuple[int, int]:
-        """Return the number of entries, and their bytes estimated from a sample."""
-        entries = len(self.data)
-        sample = [len(key) + len(value) for key, value in islice(self.data.items(), SAMPLE_ENTRIES)]
-        return entries, round(entries * sum(sample) / len(sample)) if sample else 0
+    def entries(self) -> int:
+        """Return the number of entries."""
+        return len(self.data)
 
     def store_value(self, tp: TP, key: bytes, value: bytes | None, reached: int | None) -> None:
         """Set or drop a value, and set the offset reached."""
@@ -116,12 +112,9 @@ class RocksdbStore(rocksdb.Store):
         found: bytes | None = self.get(key)
         return found
 
-    def size(self) -> tuple[int, int]:
-        """Return the number of entries and their bytes, as RocksDB estimates them."""
-        shares = list(self._dbs.values())
-        names = "rocksdb.estimate-num-keys", "rocksdb.estimate-live-data-size"
-        entries, size = (sum(share.property_int_value(name) or 0 for share in shares) for name in names)
-        return entries, size
+    def entries(self) -> int:
+        """Return the number of entries, as RocksDB estimates it."""
+        return sum(share.property_int_value("rocksdb.estimate-num-keys") or 0 for share in list(self._dbs.values()))
 
     def store_value(self, tp: TP, key: bytes, value: bytes | None, reached: int | None) -> None:
         """Set or drop a value and set the offset, atomically."""

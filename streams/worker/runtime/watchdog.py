@@ -9,43 +9,26 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from itertools import count
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 
 from schemas.topics import CONSUMED_TOPICS
-from streams.kafka import consumer_group as group
 from streams.kafka.clients import client_config
+from streams.kafka.consumer_group import lag
 from streams.settings import Settings
 from streams.shutdown import EXIT_CODE
 from streams.worker import metrics
 
 logger = logging.getLogger("sager.watchdog")
 
-REQUEST_SECONDS = 10.0
 # Interval of the event loop's heartbeat on an idle machine.
 BEAT_SECONDS = 1.0
 # A blocked event loop sends no heartbeat and handles no signal; a long garbage collection takes less.
 LOOP_SECONDS = 30.0
-
-
-def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = CONSUMED_TOPICS) -> dict[TopicPartition, int]:
-    """Return uncommitted records per source partition; keys hold the committed offset."""
-    partitions = [
-        TopicPartition(settings.topic(base), partition) for base in sources for partition in range(settings.partitions)
-    ]
-    # Ends are read last: an event's results are on the broker before its offset is committed.
-    done = group.committed(settings, partitions)
-    ends = client.list_offsets({tp: OffsetSpec.latest() for tp in partitions}, request_timeout=REQUEST_SECONDS)
-    waiting = {}
-    for tp, future in ends.items():
-        committed = done.get((tp.topic, tp.partition), 0)
-        here = TopicPartition(tp.topic, tp.partition, committed)
-        waiting[here] = max(0, future.result(REQUEST_SECONDS).offset - committed)
-    return waiting
 
 
 class StallDetector:
