@@ -115,7 +115,7 @@ class Worker:
         for name, record in (("skill", version.skill), ("diff", version.diff), ("slim", version.slim)):
             if record is not None:
                 self.sizes[name] += len(run(f"encode {name}", encode, record))
-        run("metrics: version", count_version, cast("SkillDiff", version.diff), version.skill, self._step.gate)
+        run("metrics: version", count_version, cast("SkillDiff", version.diff), self._step.gate)
         if version.slim is not None:
             run("metrics: version", metrics.SLIM_TOKENS.observe, version.slim.tokens)
 

@@ -50,7 +50,6 @@ EVENTS = Counter("sager_events", "Events that a stage has finished, by outcome."
 REROUTED = Counter("sager_rerouted", "Records on the wrong partition, forwarded to their user's.", ["stage"])
 STALE = Counter("sager_stale", "Events abandoned because their partition moved to another worker.", ["stage"])
 EXPIRED = Counter("sager_rankings_expired", "Rankings that a user's ring dropped without a selection.")
-HELD_BACK = Counter("sager_held_back", "Events that waited for the other topic to catch up, by stage.", ["stage"])
 STAGE_SECONDS = Histogram(
     "sager_stage_seconds", "From an event to the delivery of its results.", ["stage"], buckets=_LATENCY
 )
@@ -92,11 +91,6 @@ PRIVATE = Counter("sager_private", "Values that the privacy filter removed, by k
 UNVOUCHED = Counter("sager_unvouched", "New skill lines that the output policy withholds from models.", ["why"])
 FORGOTTEN = Counter("sager_forgotten", "Erasures carried out, by scope.", ["scope"])
 REFUSED = Counter("sager_proposals_refused", "Proposals that the merge or the validation refused, by reason.", ["why"])
-SKILL_CHARACTERS = Histogram(
-    "sager_skill_characters",
-    "Length of written skills, as people read them.",
-    buckets=(100, 250, 500, 750, 1_000, 1_250, 1_400, 1_500),
-)
 SLIM_TOKENS = Histogram("sager_slim_tokens", "Length of sent slim skills.", buckets=(0, 5, 10, 15, 20, 25, 30, 50))
 SELECTION_RANK = Histogram(
     "sager_selection_rank",
@@ -191,7 +185,6 @@ def start_at_zero() -> None:
             DEAD_LETTERS.labels(stage, reason)
         for by_stage in (REROUTED, STALE, STAGE_SECONDS, IN_FLIGHT, IN_FLIGHT_LIMIT, QUEUED, UNACKED):
             by_stage.labels(stage)
-    HELD_BACK.labels("contrast")
     for outcome in filter(lambda one: one.refused, ContrastOutcome):
         DEAD_LETTERS.labels("contrast", outcome.value)
     for stage in ("evolve", "listen"):

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from operators.language.output_policy import OutputGate
-from operators.learning.fold import document_length, fold, next_diff
+from operators.learning.fold import fold, next_diff
 from operators.redaction import placeholder, redact_skill_log, was_about
 from operators.steps import EvolveStep
 from operators.steps.evolve import EvolveEffects, EvolveOutcome, EvolveState, SkillVersion
@@ -71,7 +71,7 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
             return
         await self.write(event, version.skill, _records(version))
         if version.diff is not None:
-            count(version.diff, version.skill, self._step.gate)
+            count(version.diff, self._step.gate)
 
     async def complete(self, event: Any, state: EvolveState) -> None:
         """Send the newest version's records that a dead worker may have left."""
@@ -122,9 +122,8 @@ def _records(version: SkillVersion) -> list[SkillDiff | SlimSkill]:
     return [record for record in (version.diff, version.slim) if record is not None]
 
 
-def count(diff: SkillDiff, evolved: PolicySkill, gate: OutputGate) -> None:
-    """Count the changes of a version, and its skill's length."""
-    metrics.SKILL_CHARACTERS.observe(document_length(evolved.attributes, evolved.strategy))
+def count(diff: SkillDiff, gate: OutputGate) -> None:
+    """Count the changes of a version."""
     for kind in [*(metrics.SEEDED for _ in diff.seed or ()), *(change.kind for change in diff.changes)]:
         metrics.labelled(metrics.CHANGES, kind).inc()
     new = [*(diff.seed or ()), *(change.discovered for change in diff.changes if change.discovered is not None)]

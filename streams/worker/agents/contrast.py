@@ -88,7 +88,7 @@ class ContrastAgent:
     ) -> str:
         key = compound_key(record.user_id, slot_of(record.ranking_id))
         lock = self._tables.open_rankings.lock(key)
-        give_up, is_waiting = time.monotonic() + CATCH_UP_SECONDS, False
+        give_up = time.monotonic() + CATCH_UP_SECONDS
         while True:
             async with lock:
                 step = take(self._tables.open_rankings.read(key), self._tables.receipt(record.user_id))
@@ -97,9 +97,6 @@ class ContrastAgent:
                 late = step.overflows and self._reader.has_more(self._deps.settings.topic(other), position.partition)
                 if not late or time.monotonic() > give_up:
                     return await self._emit(event, key, step)
-            if not is_waiting:
-                is_waiting = True
-                metrics.HELD_BACK.labels(STAGE).inc()
             await asyncio.sleep(POLL_SECONDS)
 
     async def _emit(self, event: Any, key: bytes, step: ContrastEffects) -> str:
