@@ -9,7 +9,7 @@ from pathlib import Path
 
 from schemas import Correction, Item, Ranking, Selection
 from streams.analytics import MaterializerError, read
-from streams.kafka.producer import EventWriter, envelope
+from streams.kafka.producer import RecordWriter, envelope
 from streams.local.broker import free_port
 from streams.local.demo.scenario import Scenario
 from streams.local.pipeline import LocalPipeline
@@ -68,13 +68,13 @@ def console_world(folder: Path) -> Iterator[World]:
 def _fill(local: LocalPipeline) -> World:
     scenario = Scenario(len(PEOPLE), ROUNDS, SEED)
     names = {person.user_id: name for person, name in zip(scenario.people, PEOPLE, strict=True)}
-    with EventWriter(local.settings) as events:
+    with RecordWriter(local.settings) as events:
         for domain, item in scenario.catalogue():
-            events.send(Item(**envelope(scenario._start), domain=domain, item=item))
+            events.send_event(Item(**envelope(scenario._start), domain=domain, item=item))
         for past in scenario.past():
-            events.send(past.model_copy(update={"user_id": names[past.user_id]}))
+            events.send_event(past.model_copy(update={"user_id": names[past.user_id]}))
     start, versions = scenario._start, dict.fromkeys(PEOPLE, 0)
-    with EventWriter(local.settings) as events:
+    with RecordWriter(local.settings) as events:
         for turn in scenario.rounds():
             for choice in turn:
                 start = choice.at
@@ -82,17 +82,17 @@ def _fill(local: LocalPipeline) -> World:
                 about = {"user_id": user, "domain": choice.domain}
                 shown = tuple(random.Random(choice.choice_id).sample(choice.candidates, len(choice.candidates)))
                 ranking = Ranking(**envelope(choice.at), **about, ranking_id=choice.choice_id, candidates=shown)
-                events.send(ranking)
+                events.send_event(ranking)
                 versions[user] += 1
                 taken = {"ranking_id": choice.choice_id, "item_id": choice.target}
-                events.send(Selection(**envelope(choice.at + timedelta(seconds=40)), **about, **taken))
+                events.send_event(Selection(**envelope(choice.at + timedelta(seconds=40)), **about, **taken))
     domains = {names[person.user_id]: str(person.domain) for person in scenario.people}
     world = World(local)
     _wait(world, versions)
-    with EventWriter(local.settings) as events:
+    with RecordWriter(local.settings) as events:
         for hours, (user, text) in enumerate(SAID):
             at = start + timedelta(days=1, hours=hours)
-            events.send(Correction(**envelope(at), user_id=user, domain=domains[user], text=text))
+            events.send_event(Correction(**envelope(at), user_id=user, domain=domains[user], text=text))
             versions[user] += 1
     _wait(world, versions)
     return world

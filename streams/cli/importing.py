@@ -40,7 +40,7 @@ def import_(
     """
     from streams.importers import dataset, load  # noqa: PLC0415
     from streams.kafka import topics  # noqa: PLC0415
-    from streams.kafka.producer import EventWriter  # noqa: PLC0415
+    from streams.kafka.producer import RecordWriter  # noqa: PLC0415
 
     data = load(path, limit_users, domain=domain, min_rating=min_rating)
     chosen = connected_settings(bootstrap)
@@ -49,14 +49,14 @@ def import_(
     began = time.monotonic()
     known_ids = dataset.existing_event_ids(chosen, "interactions")
     sent, known, total = Counter[str](), Counter[str](), len(data.items) + data.visits
-    with ProgressBars() as progress, EventWriter(chosen) as outbox:
+    with ProgressBars() as progress, RecordWriter(chosen) as outbox:
         # The catalogue keeps the newest record per item, so sending it again changes nothing.
         for number, event in enumerate(chain(dataset.catalogue(data), dataset.interactions(data)), 1):
             if event.event_id in known_ids:
                 known[event.TOPIC] += 1
             else:
                 sent[event.TOPIC] += 1
-                outbox.send(event)
+                outbox.send_event(event)
             if number % _EVERY == 0 or number == total:
                 progress.update("events", number, total)
     counts = {"domain": data.domain, "users": len(data.histories), "sent": dict(sent), "already_there": dict(known)}

@@ -93,7 +93,7 @@ def build(
     one by themselves.
     """
     from streams.kafka import topics  # noqa: PLC0415
-    from streams.kafka.producer import EventWriter  # noqa: PLC0415
+    from streams.kafka.producer import RecordWriter  # noqa: PLC0415
     from streams.operations import global_skills  # noqa: PLC0415
 
     chosen = connected_settings(bootstrap)
@@ -107,9 +107,9 @@ def build(
         skills = global_skills.build(populations, datetime.now(UTC), floor)
     if not dry_run:
         topics.ensure(chosen)
-        with EventWriter(chosen) as outbox:
+        with RecordWriter(chosen) as outbox:
             for skill in skills:
-                outbox.send(skill)
+                outbox.send_event(skill)
     if as_json:
         print_json([skill.model_dump(mode="json") for skill in skills])
     else:

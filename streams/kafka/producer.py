@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -17,11 +17,12 @@ METADATA_SECONDS, FLUSH_SECONDS = 5.0, 30.0
 # Instead of a partition: the partition of the key.
 BY_KEY = -1
 
-EventT = TypeVar("EventT", bound=Event)
-
 
 class RecordWriter:
-    """A producer that remembers refused records; `more` are further settings of librdkafka."""
+    """A producer that remembers refused records; the context manager flushes.
+
+    `more` are further settings of librdkafka.
+    """
 
     def __init__(self, settings: Settings, **more: Any) -> None:
         self._producer = Producer(producer_config(settings, **more))
@@ -53,6 +54,14 @@ class RecordWriter:
             self._producer.poll(0)
             return
 
+    def send_event(self, event: Event) -> None:
+        """Produce an event on its topic."""
+        topic = topic_of(type(event))
+        user_id = getattr(event, "user_id", None)
+        # Explicit: the partition depends on the user alone, also if the key has the domain.
+        partition = BY_KEY if user_id is None else partition_of(user_id, self._settings.partitions)
+        self.send(topic.name(self._settings.prefix), topic.key_of(event), encode(event), partition)
+
     def _check(self, topic: str) -> None:
         """Raise if the topic's number of partitions differs from the settings."""
         # List all topics: a request for one may create it.
@@ -72,12 +81,18 @@ class RecordWriter:
                 f"SAGER_PARTITIONS={found}, or SAGER_PREFIX to the right deployment"
             )
 
-    def flush(self, seconds: float, what: str) -> None:
+    def flush(self, seconds: float = FLUSH_SECONDS, what: str = "events") -> None:
         """Wait until the broker has every record; `what` names them in errors."""
         left = self._producer.flush(seconds)
         if left or self._refused:
             first = f"; the first: {self._refused[0]}" if self._refused else ""
             raise NotProduced(f"{left} {what} unsent after {seconds:.0f} s, {len(self._refused)} refused{first}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.flush()
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
@@ -87,30 +102,3 @@ class RecordWriter:
 def envelope(at: datetime) -> dict[str, Any]:
     """Return the fields that every event has, with a new id."""
     return {"event_id": uuid.uuid4().hex, "occurred_at": at}
-
-
-class EventWriter:
-    """Produces events on their topics; the context manager flushes."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._writer = RecordWriter(settings)
-
-    def send(self, event: EventT) -> EventT:
-        """Produce an event, and return it."""
-        topic = topic_of(type(event))
-        user_id = getattr(event, "user_id", None)
-        # Explicit: the partition depends on the user alone, also if the key has the domain.
-        partition = BY_KEY if user_id is None else partition_of(user_id, self._settings.partitions)
-        self._writer.send(topic.name(self._settings.prefix), topic.key_of(event), encode(event), partition)
-        return event
-
-    def flush(self, seconds: float = FLUSH_SECONDS) -> None:
-        """Wait until the broker has all events."""
-        self._writer.flush(seconds, "events")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.flush()

@@ -16,7 +16,7 @@ from schemas.items import Item
 from schemas.statements import Correction, Directive, Stance
 from streams.analytics import read
 from streams.exceptions import StreamsError
-from streams.kafka.producer import EventWriter, envelope
+from streams.kafka.producer import RecordWriter, envelope
 from streams.local.demo.outputs import PipelineOutputs
 from streams.local.demo.scenario import DemoChoice, Scenario, SkillKey
 from streams.local.pipeline import LocalPipeline
@@ -51,7 +51,7 @@ class Demo:
 
     def __init__(self, scenario: Scenario, local: LocalPipeline, progress: Progress) -> None:
         self._scenario, self._local, self._progress = scenario, local, progress
-        self._events, self._outputs = EventWriter(local.settings), PipelineOutputs(local.settings)
+        self._events, self._outputs = RecordWriter(local.settings), PipelineOutputs(local.settings)
         self._sent = Counter[str]()
 
     def run(self) -> DemoResult:
@@ -96,7 +96,7 @@ class Demo:
         return {(str(user), str(domain)): skill for (user, domain), skill in fold(diffs).items()}
 
     def _send(self, event: Event) -> None:
-        self._events.send(event)
+        self._events.send_event(event)
         self._sent[event.TOPIC] += 1
 
     def _settle(self, stage: str, number: int = 1, total: int = 1) -> None:
