@@ -1,6 +1,5 @@
 """Pages of a card: lines, log, and changes after a preview."""
 
-import uuid
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,8 +11,8 @@ from schemas import Card, CardAction, CardCommand, CardDiff, CardLine
 from schemas.cards import FREE
 from streams.analytics import read
 from streams.console.pages import READERS, PageContext, page
-from streams.http.api import Api
-from streams.http.problems import Problem, checked_fields
+from streams.http.api import Api, new_event
+from streams.http.problems import Problem
 from streams.http.skills import NOTHING, card_of
 from streams.http.tokens import Scope
 from streams.policies import output_gate, privacy_of
@@ -74,9 +73,7 @@ async def change_card(ctx: PageContext) -> Response:
         given |= {"action": CardAction.SET, "line": {**written, "dimension": dimension, "domain": domain}}
     else:
         given |= {"action": CardAction(action), "reason": ""}
-    envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user}
-    with checked_fields():
-        command = CardCommand.model_validate({**given, **envelope, "actor": ctx.token.name}, extra="forbid")
+    command = new_event(CardCommand, {**given, "user_id": user, "actor": ctx.token.name})
     _check_effect(ctx.api, card, command)
     diff = await ctx.api.change(ctx.token, command, CardDiff)
     notice = (PENDING_NOTICE, "wait") if diff is None else (_DONE[action], "good")

@@ -1,7 +1,5 @@
 """Pages that change a user's data: lines, skills, statements, export and erasure."""
 
-import uuid
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -11,7 +9,8 @@ from schemas import Action, Correction, OptOut, SkillChangeKind, SkillDiff, Stat
 from streams.console.cards import PENDING_NOTICE
 from streams.console.pages import PageContext, page
 from streams.console.skill import refusal_text
-from streams.http.problems import Problem, checked_fields
+from streams.http.api import new_event
+from streams.http.problems import Problem
 from streams.http.rights import export_file
 from streams.http.skills import command_of
 from streams.http.tokens import Scope
@@ -64,9 +63,8 @@ async def state_preference(ctx: PageContext) -> Response:
     about = {"user": user, "domain": domain}
     if privacy_of(ctx.api.settings).opt_out(words) is OptOut.NOT_REMEMBERED:
         return ctx.redirect("/person", "You asked not to be remembered, so nothing was sent.", "wait", **about)
-    envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "domain": domain}
-    with checked_fields():
-        correction = Correction.model_validate(envelope | {"text": words, "scope": ctx.fields.get("scope") or None})
+    fields = {"user_id": user, "domain": domain, "text": words, "scope": ctx.fields.get("scope") or None}
+    correction = new_event(Correction, fields)
     diff = await ctx.api.change(ctx.token, correction, SkillDiff)
     return ctx.redirect("/person", *_understood(diff), **about)
 

@@ -2,12 +2,12 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
 from confluent_kafka import KafkaException
 from duckdb import DuckDBPyConnection
@@ -29,6 +29,7 @@ from streams.settings import Settings
 
 QUERY_MS, QUERY_MEMORY = 10_000, "512MB"  # one query's limits
 
+EventT = TypeVar("EventT", bound=Event)
 _Result = TypeVar("_Result")
 
 
@@ -51,6 +52,13 @@ class BoundedThreadPool:
     def close(self) -> None:
         """Cancel queued work; running work is not awaited."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def new_event(kind: type[EventT], fields: Mapping[str, Any]) -> EventT:
+    """Return a new event with these fields; invalid ones are a problem."""
+    envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC)}
+    with checked_fields():
+        return kind.model_validate({**fields, **envelope}, extra="forbid")
 
 
 def query_snapshot(settings: Settings, do: Callable[[DuckDBPyConnection], _Result]) -> _Result:

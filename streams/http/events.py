@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from fastapi import Response
 from pydantic import Field, ValidationError
@@ -22,9 +22,9 @@ from schemas.statements import MAX_DIRECTIVES, Language
 from schemas.topics import APP_TOPICS, TOPICS
 from streams.dry_run import lessons
 from streams.http import metrics
-from streams.http.api import ApiParam
+from streams.http.api import ApiParam, new_event
 from streams.http.limits import BATCH_EVENTS
-from streams.http.problems import Problem, checked_fields, field_errors
+from streams.http.problems import Problem, field_errors
 from streams.http.replies import user_of
 from streams.http.routing import Body, DomainPath, TokenParam, UserPath, json_response, refuse, require, router
 from streams.http.tokens import ALL_USERS, Token, TokenScope
@@ -36,8 +36,6 @@ OVERHEAD_BYTES = 1_024  # the size of a record besides its value: key, times, Ka
 WHOLE_EVENT = "event"  # the field of an error about the whole event
 RANK_SCOPES = (TokenScope.PRODUCE, TokenScope.READ_SLIM)
 NOT_REMEMBERED = "These words ask not to be remembered, so nothing was sent."
-
-EventT = TypeVar("EventT", RankRequest, Correction)
 
 events, rankings, corrections = router("events"), router("rankings"), router("corrections")
 
@@ -220,7 +218,7 @@ async def rank(api: ApiParam, token: TokenParam, body: RankBody) -> Response:
     if not all(token.allows(scope, user) for scope in RANK_SCOPES):
         raise refuse(RANK_SCOPES)
     name = body.request_id or uuid.uuid4().hex
-    request = _event(RankRequest, body, request_id=name)
+    request = new_event(RankRequest, {**dict(body), "request_id": name})
 
     def is_answer(found: Ranking) -> bool:
         is_named = (found.ranking_id, found.user_id) == (name, user)
@@ -248,7 +246,7 @@ async def correct(
     are logged without effect: `why` is the reason, and `explanation` has examples. Words that ask not to be remembered
     are not sent.
     """
-    correction = _event(Correction, body, user_id=user, domain=domain)
+    correction = new_event(Correction, {**dict(body), "user_id": user, "domain": domain})
     name, wish = correction.event_id, OptOut.NOT_REMEMBERED
     if privacy_of(api.settings).opt_out(correction.text) is wish:
         why = {"understood": False, "why": wish.value, "explanation": NOT_REMEMBERED}
@@ -267,13 +265,6 @@ async def correct(
     )
     outcome["diff"] = diff if token.can_read(user) else None
     return json_response(CorrectionOutcome(event_id=name, carried_out=True, version=diff.version, **outcome))
-
-
-def _event(kind: type[EventT], body: Body, **more: str) -> EventT:
-    fields = {name: getattr(body, name) for name in type(body).model_fields}
-    envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC)}
-    with checked_fields():
-        return kind.model_validate({**fields, **envelope, **more})
 
 
 async def _check_batch(token: Token, batch: EventBatch) -> list[CheckedEvent]:

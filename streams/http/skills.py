@@ -1,6 +1,5 @@
 """Routes of skills and cards: read, explain and change them."""
 
-import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import groupby
@@ -17,8 +16,8 @@ from schemas import Action, Card, Model, PolicySkill, RefusedProposal, SkillComm
 from schemas.base import AttributeId, DomainField, Label, Text
 from schemas.commands import AssignableTier
 from streams.analytics import read
-from streams.http.api import Api, ApiParam
-from streams.http.problems import Problem, checked_fields
+from streams.http.api import Api, ApiParam, new_event
+from streams.http.problems import Problem
 from streams.http.routing import (
     Body,
     DomainPath,
@@ -195,8 +194,7 @@ async def command(api: ApiParam, token: TokenParam, user: UserPath, body: Comman
 
 async def command_of(api: Api, token: Token, user: str, given: Mapping[str, Any]) -> SkillCommand:
     """Return the command of a token with these fields."""
-    envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC)}
-    fields = {**given, **envelope, "user_id": user, "actor": token.name}
+    fields = {**given, "user_id": user, "actor": token.name}
     if given.get("action") == Action.ROLL_BACK:
         if given.get("to_version") is None:
             raise Problem(422, "roll-back needs to_version, a whole number")
@@ -206,8 +204,7 @@ async def command_of(api: Api, token: Token, user: str, given: Mapping[str, Any]
         if then is None:
             raise Problem(409, "there is no such version of this skill, or the snapshot does not have it yet")
         fields["lines"] = [line.model_dump() for line in then.attributes]
-    with checked_fields():
-        return SkillCommand.model_validate(fields, extra="forbid")
+    return new_event(SkillCommand, fields)
 
 
 @cards.get(

@@ -41,9 +41,9 @@ EventT = TypeVar("EventT", bound=Event)
 
 @dataclass(frozen=True, slots=True)
 class CachedRecord:
-    """The newest record of a key."""
+    """A record of a topic."""
 
-    value: bytes | None  # None: a tombstone; compressed when stored
+    value: bytes | None  # None: a tombstone
     partition: int
     offset: int
     at_ms: int  # of writing, since 1970
@@ -78,12 +78,12 @@ class TopicCache:
         self._numbering = secrets.token_hex(4) if settings.embedded else "kafka"
         self._step: RankStep | None = None
         self.is_closing = False  # True ends all streams
-        self.slims: dict[bytes, CachedRecord] = {}
+        self.slims: dict[bytes, bytes] = {}  # compressed records by key
         self._lock = threading.Lock()
         self.change_count = 0  # of slim skills, so far
         self._changes = deque[tuple[bytes, CachedRecord]]()
         self._dropped: dict[int, int] = {}
-        self._tables: dict[str, dict[bytes, CachedRecord]] = {
+        self._tables: dict[str, dict[bytes, bytes]] = {
             SlimSkill.TOPIC: self.slims, PolicySkill.TOPIC: {}, Card.TOPIC: {}, GlobalSkill.TOPIC: {}
         }  # fmt: skip
         self.positions: dict[int, int] = {}  # the next offset of each partition of the slim skills
@@ -139,11 +139,11 @@ class TopicCache:
 
     def get(self, kind: type[EventT], key: bytes) -> EventT | None:
         """Return the newest valid record of a key, if any."""
-        record, topic = self._tables[kind.TOPIC].get(key), TOPICS[kind.TOPIC]
-        if record is None or record.value is None:
+        value, topic = self._tables[kind.TOPIC].get(key), TOPICS[kind.TOPIC]
+        if value is None:
             return None
         try:
-            found = decode(kind, decompressed(record.value))
+            found = decode(kind, decompressed(value))
         except BadRecord:  # the materializer writes the dead letter
             return None
         return found if topic.key_of(found) == key else None
@@ -200,10 +200,10 @@ class TopicCache:
             table.pop(key, None)
         else:
             # Bytes are decoded when read: with a million users a start takes seconds, not minutes.
-            table[key] = replace(record, value=compressed(record.value))
+            table[key] = compressed(record.value)
         if is_slim:
             with self._lock:
-                self._changes.append((key, CachedRecord(None, record.partition, record.offset, record.at_ms)))
+                self._changes.append((key, replace(record, value=None)))
                 # No stream resumes after this time, and an erased user's id must not stay in memory.
                 oldest = time.time() * 1000 - CHANGES_MS
                 while len(self._changes) > CHANGES or (self._changes and self._changes[0][1].at_ms < oldest):
