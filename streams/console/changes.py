@@ -11,7 +11,7 @@ from streams.console.pages import PageContext, page
 from streams.console.skill import refusal_text
 from streams.http.api import new_event
 from streams.http.problems import Problem
-from streams.http.rights import export_file
+from streams.http.rights import export_user
 from streams.http.skills import command_of
 from streams.http.tokens import Scope
 from streams.policies import privacy_of
@@ -72,7 +72,7 @@ async def state_preference(ctx: PageContext) -> Response:
 @page("GET", "/export", Scope.READ_USER, under="/people")
 async def export(ctx: PageContext) -> Response:
     """Download all data of a user."""
-    return await export_file(ctx.api, ctx.token, ctx.user(Scope.READ_USER))
+    return await export_user(ctx.api, ctx.token, ctx.user(Scope.READ_USER))
 
 
 @page("GET", "/forget", Scope.FORGET_USER, under="/people")

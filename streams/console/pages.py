@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from schemas.base import AttributeId, DomainField, UserIdField
+from schemas.base import AttributeId, DomainField, UserId, UserIdField
 from streams.console.rendering import address, render
 from streams.console.security import BrowserSession
 from streams.http.api import Api
@@ -21,7 +21,7 @@ READERS = (Scope.READ_ALL, Scope.READ_USER)
 MOST_NOTICES = 8
 ENTRIES = 40  # versions on one page of a log
 _Result = TypeVar("_Result")
-_USER: TypeAdapter[str] = TypeAdapter(UserIdField)
+_USER: TypeAdapter[UserId] = TypeAdapter(UserIdField)
 _DOMAIN: TypeAdapter[str] = TypeAdapter(DomainField)
 _LINE: TypeAdapter[str] = TypeAdapter(AttributeId)
 _NUMBER: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=0, le=1_000_000_000)])
@@ -90,7 +90,7 @@ class PageContext:
         older = number(until[-ENTRIES]) if len(until) > ENTRIES else None
         return until[-ENTRIES:], {"before": before, "older": older}
 
-    def user(self, scope: Scope | None = None) -> str:
+    def user(self, scope: Scope | None = None) -> UserId:
         """Return the user in the fields, if the token has the scope or may read."""
         user = self._field(_USER, "user")
         if not (self.token.can_read(user) if scope is None else self.token.allows(scope, user)):

@@ -16,10 +16,10 @@ from pydantic import BaseModel, Field, model_validator
 from schemas import Receipt
 from schemas.base import DomainField, UserIdField
 from streams.exceptions import NotProduced
-from streams.http.api import Api, ApiParam
+from streams.http.api import ApiParam
 from streams.http.problems import RETRY, Problem, checked_fields
 from streams.http.routing import MAX_ID_CHARS, Body, DomainQuery, TokenParam, UserPath, json_response, require, router
-from streams.http.tokens import Scope, Token
+from streams.http.tokens import Scope
 from streams.rights import exporting, importing
 from streams.rights.previews import SkillImportPreview, StoreErasure, preview_erasure, preview_import
 from streams.settings import Settings
@@ -89,7 +89,12 @@ async def export_user(api: ApiParam, token: TokenParam, user: UserPath) -> Respo
 
     It reads whole topics, which takes minutes in a large deployment.
     """
-    return await export_file(api, token, user)
+    file = await api.search(token, partial(_export_to_file, api.settings, user))
+    if file is None:
+        raise Problem(404, "there is no data of this user")
+    size = file.seek(0, os.SEEK_END)
+    headers = {"Content-Disposition": 'attachment; filename="sager-export.jsonl.gz"', "Content-Length": str(size)}
+    return StreamingResponse(_chunks(file), headers=headers, media_type=GZIP)
 
 
 @routes.post(
@@ -166,16 +171,6 @@ def _import(
     except (KafkaException, NotProduced) as error:
         raise Problem(503, "Kafka did not acknowledge it; it may or may not be carried out", RETRY) from error
     return ImportOutcome(carried_out=done.is_applied, statements=done.statements, skills=done.skills)
-
-
-async def export_file(api: Api, token: Token, user: str) -> StreamingResponse:
-    """Return a response with the export of a user."""
-    file = await api.search(token, partial(_export_to_file, api.settings, user))
-    if file is None:
-        raise Problem(404, "there is no data of this user")
-    size = file.seek(0, os.SEEK_END)
-    headers = {"Content-Disposition": 'attachment; filename="sager-export.jsonl.gz"', "Content-Length": str(size)}
-    return StreamingResponse(_chunks(file), headers=headers, media_type=GZIP)
 
 
 def _export_to_file(settings: Settings, user: str) -> BinaryIO | None:

@@ -147,10 +147,8 @@ async def explain_line(
     gate = output_gate(api.settings)
     try:
         return json_response(await api.query(token, lambda con: explain(con, user, domain, attribute, gate)))
-    except UnknownUser:
-        raise Problem(404, "no skill of this user in this domain is in the snapshot") from None
-    except UnknownLine:
-        raise Problem(404, "no version of this skill has such a line or statement") from None
+    except (UnknownUser, UnknownLine):
+        raise Problem(404, "no version of such a skill with this line or statement is in the snapshot") from None
 
 
 @models.get("/v1/users/{user}/domains/{domain}/model-view", dependencies=[_READS], response_model=SkillForModel)

@@ -23,7 +23,6 @@ from streams.settings import Settings
 from streams.webhooks.messages import RESET, SECONDS, Endpoint, EndpointDown, Notification, body_of, new_session, post
 
 BATCH = 500
-MAX_REFUSALS = 5
 MAX_WAIT_SECONDS = 300.0
 POLL_SECONDS, COMMIT_SECONDS, TURN_SECONDS = 0.2, 1.0, 1.0
 STUCK_SECONDS = 60.0
@@ -114,7 +113,7 @@ class Delivery:
         self._must_reset = False
         self._failures = 0
         self._committed_at = 0.0
-        for outcome in ("delivered", "failed", "refused", "given-up"):  # from 0, so that rates exist before the first
+        for outcome in ("delivered", "failed", "refused"):  # from 0, so that rates exist before the first
             DELIVERIES.labels(endpoint.name, outcome)
         SECONDS.labels(endpoint.name)
         PENDING.labels(endpoint.name)
@@ -181,20 +180,14 @@ class Delivery:
         self.reader.seek(self.offsets)
 
     async def _send(self, note: Notification) -> None:
-        """Send a message until accepted, or refused too often."""
+        """Send a message; drop it if refused, but never an erasure."""
         body = note.body()
         if body is None:
             return
-        for refusals in range(1, MAX_REFUSALS + 1):
-            refusal = await self._post(note.id_for(self.endpoint.name), body)
-            if not refusal:
-                return
-            if refusals < MAX_REFUSALS:
-                await asyncio.sleep(_backoff(refusals))
-        if note.value is None:  # an erasure is never given up
-            raise EndpointDown(f"it refuses an erasure with {refusal}")
-        log.warning("the endpoint %s refuses a message for good (%s)", self.endpoint.name, refusal)
-        DELIVERIES.labels(self.endpoint.name, "given-up").inc()
+        if refusal := await self._post(note.id_for(self.endpoint.name), body):
+            if note.value is None:
+                raise EndpointDown(f"it refuses an erasure with {refusal}")
+            log.warning("the endpoint %s refuses a message for good (%s)", self.endpoint.name, refusal)
 
     async def _post(self, message_id: str, body: bytes) -> str:
         refusal = await post(self._session, self.endpoint, message_id, body)
