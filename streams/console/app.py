@@ -19,7 +19,6 @@ from streams.console.pages import PAGES, Page, PageContext
 from streams.console.rendering import STATIC, address, render
 from streams.console.security import (
     COOKIE,
-    HEADERS,
     Sessions,
     SignInPages,
     check_csrf,
@@ -30,6 +29,7 @@ from streams.console.security import (
 )
 from streams.http import problems
 from streams.http.api import Api
+from streams.http.app import PAGE_HEADERS
 from streams.http.problems import Problem
 from streams.http.routing import refuse
 from streams.settings import Settings
@@ -114,7 +114,7 @@ class _Guard:
             if message["type"] == "http.response.start":
                 started = True
                 headers = MutableHeaders(scope=message)
-                headers.update(HEADERS)
+                headers.update(PAGE_HEADERS)
                 headers.setdefault("Cache-Control", YEAR if "etag" in headers else "no-store")
             await send(message)
 

@@ -31,21 +31,6 @@ IDLE_SECONDS, LONGEST_SECONDS, CODE_SECONDS = 1_800.0, 43_200.0, 3_600.0
 MOST_SESSIONS, MOST_CODES, SECRET_BYTES = 1_000, 16, 32
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf-token"
 FORM_BYTES, FIELDS = 16 * 1024, 64  # a sentence takes a few hundred bytes
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-)
-# On all responses of the console, static files included.
-HEADERS = {
-    "Content-Security-Policy": POLICY,
-    # `no-referrer` would make browsers send `Origin: null` with the console's own forms.
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-    "X-Robots-Tag": "noindex",
-}
 WRONG_TOKEN = "This token is not valid. It starts with sager_; ask your administrator for one."  # noqa: S105
 WRONG_CODE = "This link is not valid: it signs in once, within an hour. Sign in with a token instead."
 

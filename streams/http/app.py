@@ -11,6 +11,7 @@ import orjson
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.telemetry import TelemetryConfig
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, RedirectResponse, Response
@@ -27,17 +28,21 @@ from streams.http.routing import TOKEN
 
 CONSOLE, OPENAPI, PAGE = "/console", "/openapi.json", "/docs"
 STATIC = Path(__file__).parent / "static"
-HEADERS: Final = {b"cache-control": b"no-store", b"x-content-type-options": b"nosniff"}
-# Defaults for every response; the documentation needs its own.
-DOCS_HEADERS: Final = {
-    b"cache-control": b"no-cache",
-    b"x-content-type-options": b"nosniff",
+# Defaults for every response; pages for browsers, the console's too, need more.
+HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+PAGE_HEADERS: Final = {
     # Swagger's arrows are images in its style sheet.
-    b"content-security-policy": b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    b"cross-origin-opener-policy": b"same-origin",
-    b"referrer-policy": b"no-referrer",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    # `no-referrer` would make browsers send `Origin: null` with the console's own forms.
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "X-Robots-Tag": "noindex",
 }
+DOCS_HEADERS: Final = {**PAGE_HEADERS, "Cache-Control": "no-cache"}
 # FastAPI would send spans to wherever OpenTelemetry's variables point, with paths, which name users.
 NOT_TRACED: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 # How much of a too large body is read and dropped: a server that closes at once may lose its 413 response.
@@ -105,10 +110,9 @@ class _Middleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = message.setdefault("headers", [])
-                names = {name for name, _ in headers}
-                more = DOCS_HEADERS if _is_docs(scope["path"]) else HEADERS
-                headers.extend((name, value) for name, value in more.items() if name not in names)
+                headers = MutableHeaders(raw=message.setdefault("headers", []))
+                for name, value in (DOCS_HEADERS if _is_docs(scope["path"]) else HEADERS).items():
+                    headers.setdefault(name, value)
             await send(message)
 
         try:
