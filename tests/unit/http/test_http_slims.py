@@ -144,7 +144,7 @@ def test_unreadable_records_and_foreign_keys_are_no_slim_skills(api, topic, file
     token = file.make("read-slim", user="*")
     live = api.api.cache
     topic.put("bob", "likes: noir")
-    value = live.slims[compound_key("bob", "films")].value
+    value = live.slims[compound_key("bob", "films")]
     for key in (compound_key("ann", "films"), b"no key", b"[1, 2]", b'["ann"]', b"["):
         live.apply(SlimSkill.TOPIC, key, CachedRecord(value, 0, 9, AT_MS))
     live.apply(SlimSkill.TOPIC, compound_key("cleo", "films"), CachedRecord(b"\xff", 0, 10, AT_MS))
