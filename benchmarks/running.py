@@ -14,7 +14,7 @@ from schemas import SkillDiff
 from streams.kafka import topics
 from streams.local.children import start_child
 from streams.local.demo import catalogue
-from streams.local.demo.outputs import PipelineOutputs
+from streams.local.demo.run import PipelineOutputs
 from streams.settings import Settings
 
 END_SECONDS = 60

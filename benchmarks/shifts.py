@@ -114,8 +114,8 @@ class World:
             if turn - 1 == ends_after:
                 person = self.other(number)
                 sure = frozenset(line.attribute_id for line in skill.attributes if line.tier) if skill else sure
-            shown = people.candidates(person, self._items, rng, SLATE)
-            taken = people.choose(person, shown, self._facts_of, rng)
+            shown = tuple(rng.sample(self._items[person.domain], SLATE))
+            taken = person.choose(shown, self._facts_of, rng).item_id
             contrast = Contrast(
                 event_id=f"c{turn}",
                 occurred_at=NOON + timedelta(days=HISTORY + turn),
@@ -148,7 +148,7 @@ class World:
 
 
 def _wants(person: people.Person) -> frozenset[str]:
-    return frozenset(fact_id(want.fact) for want in person.policy.wants)
+    return frozenset(fact_id(want.fact) for want in person.wants)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ from streams.kafka.scanner import Scanner
 from streams.local import batches
 from streams.local.broker import BrokerClient, Partition, free_port
 from streams.local.demo import catalogue
-from streams.local.pipeline import CRASH_WINDOW_SECONDS, RESTART_PAUSES
+from streams.local.pipeline import CRASH_WINDOW_SECONDS, MAX_RESTARTS
 from streams.settings import Settings
 
 KINDS = ("ctrl-c", "worker", "materializer", "console", "broker", "proxy", "up", "everything", "full-disk", "clock")
@@ -232,7 +232,7 @@ class Deployment:
         seconds = time.monotonic() - began
         if kind in WITHOUT:
             self.until(lambda: self.process(kind) != victim, f"another {kind}")
-            time.sleep(CRASH_WINDOW_SECONDS / len(RESTART_PAUSES))
+            time.sleep(CRASH_WINDOW_SECONDS / MAX_RESTARTS)
         return seconds
 
     def wait_until_learned(self, since: float) -> None:

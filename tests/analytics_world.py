@@ -180,7 +180,7 @@ class _Builder:
         person = self._people[number]
         common = {"user_id": str(person.user_id), "domain": str(person.domain)}
         key = (common["user_id"], common["domain"])
-        shown = people.candidates(person, self._items, self._rng, CANDIDATES)
+        shown = tuple(self._rng.sample(self._items[person.domain], CANDIDATES))
         asked = f"something {self._rng.choice(self._facts(shown[0])).value}" if turn % 4 == 3 else ""
         talks, session = number % TALKS[0] == TALKS[1], None
         if talks:
@@ -193,7 +193,7 @@ class _Builder:
             session_id=session, **common,
         )  # fmt: skip
         ranking = self._ranking(request, with_skill=self._rng.random() >= 0.25, by_llm=number % 9 == 4)
-        taken = people.choose(person, shown, self._facts, self._rng)
+        taken = person.choose(shown, self._facts, self._rng).item_id
         later = at + timedelta(seconds=40)
         selection = Selection(
             event_id=f"take-{name}", occurred_at=later, user_id=key[0], ranking_id=name, item_id=taken,
@@ -250,7 +250,7 @@ class _Builder:
     def _nothing_suits(self, person: people.Person, turn: int, at: datetime, session: str) -> None:
         key, name = (str(person.user_id), str(person.domain)), f"{person.user_id}-{turn:02}-none"
         rng = random.Random(name)
-        shown = people.candidates(person, self._items, rng, CANDIDATES)
+        shown = tuple(rng.sample(self._items[person.domain], CANDIDATES))
         request = RankRequest(
             event_id=f"ask-{name}", occurred_at=at, request_id=name, candidates=shown, clarify=True, session_id=session,
             user_id=key[0], domain=key[1],
@@ -281,8 +281,8 @@ class _Builder:
     ) -> None:
         key, name = (str(person.user_id), str(person.domain)), f"{person.user_id}-{turn:02}"
         left = [item for item in ranking.candidates if item.item_id != taken]
-        late = person.policy.only(early=False)
-        wanted = {item.item_id: late.utility(self._facts(item)) for item in ranking.candidates}
+        late = [want for want in person.wants if not want.early]
+        wanted = {item.item_id: people.utility(late, self._facts(item)) for item in ranking.candidates}
         [item] = [item for item in ranking.candidates if item.item_id == taken]
         signals: list[tuple[Candidate, str, float | None]] = []
         if turn % 3 == 1:

@@ -49,7 +49,7 @@ class AssignedTopic:
 
     def start(self, progress: Progress | None) -> int:
         """Return the start offset; the beginning if the topic was recreated."""
-        is_known = progress is not None and progress.topic_id == self.topic_id
+        is_known = progress is not None and progress.is_in(self.topic_id)
         return (progress.next_offset if progress and is_known else 0) or OFFSET_BEGINNING
 
 
@@ -154,7 +154,7 @@ class TopicSource:
 
     def _assign(self, states: dict[str, AssignedTopic], done: Offsets) -> set[str]:
         ids = {name: state.topic_id for name, state in states.items()}
-        recreated = {name for (name, _), each in done.items() if ids.get(name, each.topic_id) != each.topic_id}
+        recreated = {name for (name, _), each in done.items() if not each.is_in(ids.get(name, each.topic_id))}
         for name in recreated:
             log.warning("%s was recreated; it is read from its beginning, and existing rows are kept", name)
             metrics.RECREATED.labels(topic=self.topics[name].base).inc()

@@ -27,6 +27,9 @@ from streams.settings import Settings
 
 log = logging.getLogger(__name__)
 
+# The topic's id of offsets that `sager up` restored: its new broker gives new ids to topics, but keeps their offsets.
+RESTORED_TOPIC = "restored"
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -34,6 +37,10 @@ class Progress:
 
     next_offset: int
     topic_id: str
+
+    def is_in(self, topic_id: str) -> bool:
+        """Return False if the topic was recreated with this id."""
+        return self.topic_id in (topic_id, RESTORED_TOPIC)
 
 
 Offsets = Mapping[tuple[str, int], Progress]  # progress by full topic name and partition

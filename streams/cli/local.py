@@ -149,8 +149,8 @@ def _show(local: "LocalPipeline", *, was_chosen: bool) -> None:
     fields["DuckDB"] = f"{local.settings.duckdb_file}  (a new one every {local.settings.publish_seconds:g} s)"
     fields |= {f"metrics of the {name}": url for name, url in local.metrics.items()}
     fields |= {f"log of the {name}": log for name, log in local.logs.items()}
-    if count := local.loaded.records:
-        waiting = f"; {local.loaded.waiting} of them were not yet processed" if local.loaded.waiting else ""
+    if count := local.restored.get("records"):
+        waiting = f"; {unread} of them were not yet processed" if (unread := local.restored["waiting"]) else ""
         fields["restored"] = f"{count} records{waiting}"
     print_fields(fields)
     if local.port != USUAL_PORT and not was_chosen:

@@ -45,7 +45,7 @@ def split(data: bytes) -> Iterator[bytes]:
     while at + _HEADER <= len(data):
         (length,) = struct.unpack_from(">i", data, at + _LENGTH_AT)
         end = at + _EPOCH_AT + length
-        if end > len(data):
+        if not at + _HEADER <= end <= len(data):
             return
         yield data[at:end]
         at = end
@@ -63,20 +63,16 @@ def without_producer(data: bytes) -> bytes:
 
     Raises ValueError if a batch is cut off, has another format, or fails its checksum.
     """
-    made, at = bytearray(data), 0
-    while at < len(made):
-        if at + _HEADER > len(made):
-            raise ValueError("a record batch is cut off")
-        (length,) = struct.unpack_from(">i", made, at + _LENGTH_AT)
-        end = at + _EPOCH_AT + length
-        if length < _HEADER - _EPOCH_AT or end > len(made) or made[at + _MAGIC_AT] != MAGIC:
-            raise ValueError("a record batch is not of format 2")
-        (checksum,) = struct.unpack_from(">I", made, at + _CRC_AT)
-        if checksum != calc_crc32c(bytes(made[at + _ATTRIBUTES_AT : end])):
-            raise ValueError("the checksum of a record batch is wrong")
-        struct.pack_into(">qhi", made, at + _PRODUCER_AT, -1, -1, -1)
-        struct.pack_into(">I", made, at + _CRC_AT, calc_crc32c(bytes(made[at + _ATTRIBUTES_AT : end])))
-        at = end
+    made = bytearray()
+    for batch in split(data):
+        (checksum,) = struct.unpack_from(">I", batch, _CRC_AT)
+        if batch[_MAGIC_AT] != MAGIC or checksum != calc_crc32c(batch[_ATTRIBUTES_AT:]):
+            raise ValueError("a record batch is damaged, or not of format 2")
+        anonymous = bytearray(batch)
+        struct.pack_into(">qhi", anonymous, _PRODUCER_AT, -1, -1, -1)
+        made += _sealed(anonymous)
+    if len(made) < len(data):
+        raise ValueError("a record batch is cut off")
     return bytes(made)
 
 
@@ -101,48 +97,39 @@ def build_batches(rows: Sequence[BatchRecord], end: int = 0) -> Iterator[bytes]:
 
     `end` is the end offset of the partition, if its last record is not among these.
     """
-    # The embedded broker never finishes an answer whose last batch has fewer records than offsets. So the last offset
-    # gets a batch of its own: without a record, a control batch, which every client skips.
     last = max(end, rows[-1].offset + 1 if rows else 0) - 1
     base, pending, size = 0, list[BatchRecord](), 0
     for record in rows:
         weight = len(record.key or b"") + len(record.value or b"")
-        if pending and (len(pending) == MAX_RECORDS or size + weight > MAX_BYTES or record.offset == last):
+        is_full = len(pending) == MAX_RECORDS or (pending and size + weight > MAX_BYTES)
+        # The embedded broker never finishes an answer whose last batch has fewer records than offsets. So the last
+        # offset gets a batch of its own.
+        if is_full or base < record.offset == last:
             yield _batch(base, record.offset, pending)
             base, pending, size = record.offset, [], 0
-        elif record.offset == last and base < last:
-            yield _control_batch(base, last)
-            base = last
         pending.append(record)
         size += weight
-    if pending and pending[-1].offset < last:
-        yield _batch(base, pending[-1].offset + 1, pending)
-        base, pending = pending[-1].offset + 1, []
     if base < last:
-        yield _control_batch(base, last)
+        yield _batch(base, last, pending)
+        base, pending = last, []
     if last >= 0:
-        yield _batch(last, last + 1, pending) if pending else _control_batch(last, last + 1)
+        yield _batch(last, last + 1, pending)
 
 
 def _batch(base: int, end: int, rows: Sequence[BatchRecord]) -> bytes:
-    return _sealed(_filled(base, rows, DefaultRecordBatch.CODEC_GZIP), base, end)
-
-
-def _control_batch(base: int, end: int) -> bytes:
-    made = _filled(base, [BatchRecord(base, 0, *_COMMIT_MARKER)], codec=0)
-    made[_ATTRIBUTES_AT + 1] |= _CONTROL_BIT
-    return _sealed(made, base, end)
-
-
-def _filled(base: int, rows: Sequence[BatchRecord], codec: int) -> bytearray:
+    """Build a batch that spans these offsets; without records, a control batch, which clients skip."""
+    codec = DefaultRecordBatch.CODEC_GZIP if rows else DefaultRecordBatch.CODEC_NONE
     builder = DefaultRecordBatchBuilder(MAGIC, codec, 0, -1, -1, -1, 1 << 30)
-    for each in rows:
+    for each in rows or [BatchRecord(base, 0, *_COMMIT_MARKER)]:
         builder.append(each.offset - base, each.timestamp_ms, each.key, each.value, list(each.headers))
-    return bytearray(builder.build())
-
-
-def _sealed(batch: bytearray, base: int, end: int) -> bytes:
+    batch = bytearray(builder.build())
+    if not rows:
+        batch[_ATTRIBUTES_AT + 1] |= _CONTROL_BIT
     struct.pack_into(">q", batch, 0, base)
     struct.pack_into(">i", batch, _LAST_DELTA_AT, end - base - 1)
+    return _sealed(batch)
+
+
+def _sealed(batch: bytearray) -> bytes:
     struct.pack_into(">I", batch, _CRC_AT, calc_crc32c(bytes(batch[_ATTRIBUTES_AT:])))
     return bytes(batch)

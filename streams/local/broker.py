@@ -7,7 +7,6 @@ in front of it. It reports the end of a partition too low after a batch. Never r
 import errno
 import random
 import socket
-import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -127,6 +126,7 @@ class BrokerClient:
         self._bootstrap = bootstrap
         try:
             self._socket = socket.create_connection((host, int(port)), seconds)
+            self._answers = self._socket.makefile("rb")
         except OSError as error:
             raise KafkaUnreachable(f"the embedded broker does not answer at {bootstrap}: {error}") from error
 
@@ -187,6 +187,7 @@ class BrokerClient:
 
     def close(self, *error: object) -> None:
         """Close the connection."""
+        self._answers.close()
         self._socket.close()
 
     __exit__ = close
@@ -201,22 +202,16 @@ class BrokerClient:
     def _ask(self, request: RequestStruct) -> Any:
         payload = request.build_request_header(0, "sager-journal").encode() + request.encode()
         try:
-            self._socket.sendall(struct.pack(">i", len(payload)) + payload)
-            (size,) = struct.unpack(">i", self._read(4))
-            return request.RESPONSE_TYPE.decode(self._read(size)[4:])
+            self._socket.sendall(len(payload).to_bytes(4) + payload)
+            size = int.from_bytes(self._answers.read(4))
+            answer = self._answers.read(size)
+            if not size or len(answer) < size:
+                raise ConnectionError("it closed the connection")
         except OSError as error:
             raise KafkaUnreachable(
                 f"lost the connection to the embedded broker at {self._bootstrap}: {error}"
             ) from error
-
-    def _read(self, size: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < size:
-            part = self._socket.recv(min(1 << 20, size - len(parts)))
-            if not part:
-                raise ConnectionError("it closed the connection")
-            parts += part
-        return bytes(parts)
+        return request.RESPONSE_TYPE.decode(answer[4:])
 
 
 def _by_topic(values: Mapping[Partition, Any]) -> Iterable[tuple[str, list[tuple[int, Any]]]]:

@@ -3,7 +3,6 @@
 import ctypes
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -53,21 +52,23 @@ def _as_text(value: Any) -> str:
 
 
 def start_child(
-    args: Sequence[str], settings: Settings, log: Path, inherited_fds: Sequence[int] = ()
+    args: Sequence[str],
+    settings: Settings,
+    log: Path,
+    inherited_fds: Sequence[int] = (),
+    *,
+    module: str = "streams.cli",
+    piped: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """Start `sager ARGS` as a child that writes to a log."""
-    return start_module(["streams.cli", *args], settings, log, inherited_fds, subprocess.DEVNULL)
+    """Start `sager ARGS`, or another module, as a child that ends with us.
 
-
-def start_module(
-    module: Sequence[str], settings: Settings, log: Path, inherited_fds: Sequence[int], stdin: int
-) -> subprocess.Popen[bytes]:
-    """Start a Python module as a child that ends with us."""
+    Its output goes to the log; if `piped`, its stdin and stdout are pipes.
+    """
     with open_log(log) as out:
         return subprocess.Popen(  # noqa: S603 - ourselves, no shell
-            [sys.executable, "-P", "-m", *module],
-            stdin=stdin,
-            stdout=out,
+            [sys.executable, "-P", "-m", module, *args],
+            stdin=subprocess.PIPE if piped else subprocess.DEVNULL,
+            stdout=subprocess.PIPE if piped else out,
             stderr=out,
             env=environment(settings),  # secrets on the command line would show in `ps`
             process_group=0,  # Ctrl-C must reach us alone: we end the children in order
@@ -101,32 +102,23 @@ def end_child(process: subprocess.Popen[bytes] | None, seconds: float) -> None:
     if process.poll() is None:
         process.kill()
     process.wait(5)
-    if process.stdin is not None:
-        process.stdin.close()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
 
 
 @contextmanager
 def open_log(log: Path) -> Iterator[int]:
-    """Open a log for a child's output, readable by its owner alone."""
+    """Open a log for a child's output, readable by its owner alone; rotate a large one."""
     permissions.make_private(log.parent)
+    if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
+        log.replace(log.with_name(f"{log.name}.1"))
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.fchmod(file, 0o600)
         yield file
     finally:
         os.close(file)
-
-
-def rotate_log(log: Path, max_bytes: int = MAX_LOG_BYTES) -> bool:
-    """Move an oversized log to `NAME.log.1`; return True if it was."""
-    if not log.exists() or log.stat().st_size <= max_bytes:
-        return False
-    older = log.with_name(f"{log.name}.1")
-    # The child keeps its file open, so a rename would not help. A line written between copy and truncate is lost.
-    shutil.copyfile(log, older)
-    older.chmod(0o600)
-    os.truncate(log, 0)
-    return True
 
 
 def _get(request: str | urllib.request.Request) -> str:

@@ -1,15 +1,14 @@
 """The whole pipeline on one machine, as child processes."""
 
+import json
 import logging
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from typing import Any, Self
 
 from schemas.topics import CONSUMED_TOPICS, TOPICS, by_name
@@ -18,26 +17,18 @@ from streams.http import tokens
 from streams.kafka import topics
 from streams.local import TOKEN_FILE
 from streams.local.broker import BrokerClient, Partition, free_port
-from streams.local.children import (
-    console_link,
-    end_child,
-    materializer_offsets,
-    rotate_log,
-    start_child,
-    start_module,
-    why_not_ready,
-)
+from streams.local.children import console_link, end_child, materializer_offsets, start_child, why_not_ready
 from streams.local.journal import JournalUnusable, lock, partitions_of, path_of
-from streams.local.restore import Restored, restore, restore_materializer_offsets
 from streams.settings import Settings
 
 BROKER, WORKER, MATERIALIZER, SERVER = "broker", "worker", "materializer", "console"
+PROXY = "streams.local.proxy"
 _VERBS = {WORKER: "worker", MATERIALIZER: "materialize", SERVER: "console"}
-DRAIN_SECONDS, BROKER_SECONDS = 30.0, 20.0
+DRAIN_SECONDS, POLL_SECONDS = 30.0, 0.05
 # Children end themselves within `shutdown_seconds`. A kill at that moment would interrupt a clean end.
 KILL_GRACE_SECONDS = 5.0
-# The pause before each restart within the window. A process that still crashes after these will not recover by itself.
-RESTART_PAUSES, CRASH_WINDOW_SECONDS = (0.0, 1.0, 2.0, 4.0), 30.0
+# A process that crashes once more within the window will not recover by itself.
+MAX_RESTARTS, CRASH_WINDOW_SECONDS = 4, 30.0
 # DuckDB's binding lists objects that a thread still holds at exit: a hundred lines that would hide the cause.
 NOISE = ("nanobind:", " - leaked ", " - ... skipped", "See https://nanobind")
 LAST_LINES = 8
@@ -77,7 +68,8 @@ class LocalPipeline:
 
     def __init__(self, settings: Settings, *, port: int = 0, http_port: int | None = None) -> None:
         given, folder = settings.model_fields_set, settings.data_dir / "logs"
-        self.loaded = Restored()
+        # The records that the last start restored, and those of them that the worker had not processed.
+        self.restored: dict[str, int] = {}
         self._lock: int | None = None
         self._names = (WORKER, MATERIALIZER) if http_port is None else (WORKER, MATERIALIZER, SERVER)
         self.logs = {name: folder / f"{name}.log" for name in (BROKER, *self._names)}
@@ -142,83 +134,62 @@ class LocalPipeline:
             known = self._tokens or self.settings.data_dir / TOKENS_FILE
             metrics = ",".join(self.metrics.values())
             more = {"http_port": self._http_port, "http_tokens": known, "console_metrics": metrics}
-        inherited: list[int] = []
-        if self._proxy is not None and self._proxy.stdin is not None and self._lock is not None and name != SERVER:
+        inherited = []
+        if name != SERVER and self._proxy is not None and self._proxy.stdin is not None and self._lock is not None:
             # They may outlive us and then still need the broker: the proxy ends when the last holder closes its pipe.
             inherited = [self._proxy.stdin.fileno(), self._lock]
-        self._children[name] = start_child(
-            [_VERBS[name]], self.settings.model_copy(update=more), self.logs[name], inherited
-        )
+        settings = self.settings.model_copy(update=more)
+        self._children[name] = start_child([_VERBS[name]], settings, self.logs[name], inherited)
 
     def _start_broker(self) -> None:
-        """Start the broker with its journal; its records come first."""
+        """Start the broker behind its proxy, which restores the journal first."""
         assert self._lock is not None  # noqa: S101 - for the type
-        own, log = free_port(), self.logs[BROKER]
-        command = ["streams.local.proxy", *map(str, (self.port, own, log))]
-        self._proxy = start_module(command, self.settings, log, [self._lock], subprocess.PIPE)
-        self._wait_for(own)
-        try:
-            self.loaded = restore(self.settings, f"127.0.0.1:{own}")
-        except OSError as error:
-            raise self._unwritable() from error
-        assert self._proxy.stdin is not None  # noqa: S101 - for the type
-        os.write(self._proxy.stdin.fileno(), b"\n")
-        self._wait_for(self.port)
-        topics.ensure(self.settings)
-        restore_materializer_offsets(self.settings, self.loaded)
-
-    def _wait_for(self, port: int) -> None:
-        """Wait until the broker's process listens on a port."""
-        give_up = time.monotonic() + BROKER_SECONDS
-        while True:
-            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                return
+        args = [str(self.port), str(self.logs[BROKER])]
+        self._proxy = start_child(args, self.settings, self.logs[BROKER], [self._lock], module=PROXY, piped=True)
+        assert self._proxy.stdout is not None  # noqa: S101 - for the type
+        line = self._proxy.stdout.readline()
+        if not line:
+            self._proxy.wait()
             self._check_broker()
-            if time.monotonic() > give_up:
-                raise StreamsError(f"the embedded broker did not start; see {self.logs[BROKER]}")
-            time.sleep(0.05)
-
-    def _unwritable(self) -> JournalUnusable:
-        return JournalUnusable(
-            f"the journal in {path_of(self.settings).parent} cannot be written: {self.logs[BROKER]} has the reason. "
-            "If the disk is full, free some space and start again. All acknowledged events are kept"
-        )
+        result = json.loads(line)
+        if "error" in result:
+            raise StreamsError(result["error"])
+        self.restored = result
+        topics.ensure(self.settings)
 
     def check(self) -> None:
-        """Restart processes that have ended, once all were ready, and rotate logs.
+        """Restart processes that have ended, once all were ready.
 
         Raises `ChildDied` after too many restarts, and `JournalUnusable` if the journal cannot be written.
         """
-        for log in self.logs.values():
-            rotate_log(log)
         try:
             self._check_broker()
         except ChildDied as error:
             self._count_death(BROKER, error)
             self._kill_all()
             self._start_broker()
-        for name, process in list(self._children.items()):
-            if process.poll() is not None:
-                self._count_death(name, self._died(name, process.returncode))
-                del self._children[name]
         for name in self._names:
-            deaths = self._deaths[name]
-            if name not in self._children and (
-                not deaths or time.monotonic() - deaths[-1] >= RESTART_PAUSES[min(len(deaths), len(RESTART_PAUSES)) - 1]
-            ):
+            process = self._children.get(name)
+            if process is not None and process.poll() is not None:
+                self._count_death(name, self._died(name, process.returncode))
+                process = None
+            if process is None:
                 self._start_child(name)
 
     def _check_broker(self) -> None:
         if self._proxy is not None and self._proxy.poll() is not None:
             if self._proxy.returncode == os.EX_IOERR:
-                raise self._unwritable()
+                raise JournalUnusable(
+                    f"the journal in {path_of(self.settings).parent} cannot be written: {self.logs[BROKER]} has the "
+                    "reason. If the disk is full, free some space and start again. All acknowledged events are kept"
+                )
             raise self._died(BROKER, self._proxy.returncode)
 
     def _count_death(self, name: str, died: ChildDied) -> None:
         """Count an ended process; raise `died` if it must not restart."""
         now = time.monotonic()
         deaths = self._deaths[name] = [at for at in (*self._deaths[name], now) if now - at <= CRASH_WINDOW_SECONDS]
-        if not self._was_ready or len(deaths) > len(RESTART_PAUSES):
+        if not self._was_ready or len(deaths) > MAX_RESTARTS:
             raise died
         logger.warning("%s. It is restarted", str(died).partition(". ")[0])
 
@@ -241,7 +212,7 @@ class LocalPipeline:
                 if time.monotonic() > give_up:
                     log = self.logs[name]
                     raise StreamsError(f"the {name} was not ready within {seconds:.0f} s: {reason}. See its log, {log}")
-                time.sleep(0.1)
+                time.sleep(POLL_SECONDS)
         self._was_ready = True
 
     def finish_work(
@@ -251,9 +222,11 @@ class LocalPipeline:
 
         `seconds` limits the whole wait, or with `per_record` the time without progress. `report` gets the number left.
         """
-        give_up = time.monotonic() + seconds
+        give_up, wanted = time.monotonic() + seconds, dict[Partition, int]()
         for _ in range(ROUNDS):
-            wanted, fewest = self._ends(CONSUMED_TOPICS), sys.maxsize
+            before, wanted, fewest = wanted, self._ends(CONSUMED_TOPICS), sys.maxsize
+            if wanted == before:  # the worker sends outputs before it commits, so there will be no more
+                return 0
             while left := self._left(wanted):
                 if per_record and left < fewest:
                     give_up, fewest = time.monotonic() + seconds, left
@@ -261,7 +234,7 @@ class LocalPipeline:
                     return self._left(self._ends(CONSUMED_TOPICS))
                 report(left)
                 self.check()
-                time.sleep(0.1)
+                time.sleep(POLL_SECONDS)
         return 0
 
     def _left(self, wanted: Mapping[Partition, int]) -> int:
@@ -315,7 +288,7 @@ class LocalPipeline:
             done = materializer_offsets(self._address(MATERIALIZER))
             if done is None or all(at >= wanted[base] for base, at in done.items()):
                 return
-            time.sleep(0.1)
+            time.sleep(POLL_SECONDS)
         logger.warning("the materializer has not read everything; see its log, %s", self.logs[MATERIALIZER])
 
     def __enter__(self) -> Self:

@@ -6,6 +6,7 @@ the journal lacks. If the journal cannot be written, this process ends at once, 
 """
 
 import asyncio
+import json
 import logging
 import os
 import signal
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
@@ -32,6 +34,7 @@ from streams.local.batches import rebased, without_producer
 from streams.local.broker import EmbeddedBroker
 from streams.local.children import signal_on_parent_exit
 from streams.local.journal import ERASURES_PENDING, Journal
+from streams.local.restore import Restored, restore
 from streams.logs import configure
 from streams.settings import Settings
 
@@ -80,9 +83,10 @@ class Proxy:
         self._compact_at, self._recompact_until = float("inf"), 0.0
         self.unjournaled: set[_Future] = set()
 
-    async def serve(self, port: int, end: asyncio.Event) -> None:
+    async def serve(self, port: int, end: asyncio.Event, on_start: Callable[[], None] = lambda: None) -> None:
         """Serve clients until `end` is set, then sync the journal."""
         server = await asyncio.start_server(self._accept, "127.0.0.1", port, limit=BUFFER_BYTES)
+        on_start()
         keeping = asyncio.create_task(self._maintain_journal())
         await end.wait()
         server.close()
@@ -284,38 +288,36 @@ def _compaction(size: int) -> subprocess.Popen[bytes]:
     )
 
 
-async def _until_the_end(settings: Settings, port: int, broker_port: int) -> None:
+async def _serve(settings: Settings, port: int, broker_port: int, restored: Restored) -> None:
     """Serve until SIGTERM, or until the last user closes our stdin."""
     loop, end = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, end.set)
     loop.add_reader(0, end.set)
-    await Proxy(settings, broker_port).serve(port, end)
+    await Proxy(settings, broker_port).serve(port, end, lambda: print(json.dumps(restored._asdict()), flush=True))
 
 
 def main() -> None:
-    """Start a broker; open the public port at stdin's first byte."""
-    # `sager up` writes it once the journal is restored.
-    port, broker_port, log = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+    """Start a broker, restore the journal, and serve; print the result of the start."""
+    port, log = int(sys.argv[1]), Path(sys.argv[2])
     settings = Settings()
     configure(settings.log_level, settings.log_format)
     permissions.set_umask(settings.group)
-    broker = EmbeddedBroker(log, broker_port, public=port).start(signal_on_parent_exit)
+    broker = EmbeddedBroker(log, public=port).start(signal_on_parent_exit)
 
     def end_with_broker() -> None:  # a new broker starts from the journal
         broker.wait()
         os._exit(1)
 
     threading.Thread(target=end_with_broker, daemon=True).start()
-    if os.read(0, 1):
-        asyncio.run(_until_the_end(settings, port, broker_port))
+    asyncio.run(_serve(settings, port, broker.port, restore(settings, broker.bootstrap)))
     os._exit(0)  # the broker is killed with this process
 
 
 if __name__ == "__main__":
     try:
         main()
+    except StreamsError as error:
+        print(json.dumps({"error": str(error)}), flush=True)
+        raise SystemExit(1) from None
     except OSError as error:
         exit_unwritable(error)
-    except StreamsError as error:
-        logger.critical("the broker cannot be used: %s", error)
-        raise SystemExit(1) from None

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 import os
 import resource
 import socket
@@ -86,7 +87,7 @@ def by_aiokafka(settings: Settings, partition: Partition, count: int) -> list[in
 
 def test_restored_records_and_commits_have_their_offsets(settings: Settings) -> None:
     held = {SELECTIONS: rows(3, 4, 9, 700, 701), SKILLS: rows(41), ITEMS: rows(0, 1, 2), INTERACTIONS: rows(0, 5)}
-    ends = {partition: records[-1].offset + 1 for partition, records in held.items()}
+    ends = {partition: records[-1].offset + 1 for partition, records in held.items()} | {ITEMS: 9}
     install(write(settings, JournalContents(held, {SELECTIONS: 9, INTERACTIONS: 6}, ends)))
     # All records are old, and the workers have not processed those behind their offset.
     loaded = restore(settings, settings.bootstrap)
@@ -100,6 +101,8 @@ def test_restored_records_and_commits_have_their_offsets(settings: Settings) -> 
     assert send(Producer(producer_config(settings)), b"new", INTERACTIONS) == 6
     assert by_librdkafka(settings, INTERACTIONS, 0) == [(6, b"new")]
     assert by_librdkafka(settings, ITEMS, 0) == [(0, b"v0"), (1, b"v1"), (2, b"v2")]
+    assert send(Producer(producer_config(settings)), b"new", ITEMS) == 9
+    assert by_aiokafka(settings, ITEMS, 4) == [0, 1, 2, 9]
     with BrokerClient(settings.bootstrap) as wire:
         assert wire.committed(settings.app_id, {SELECTIONS: 0}) == {SELECTIONS: 9}
 
@@ -221,18 +224,16 @@ def allow_small_files() -> None:
 
 @pytest.mark.thorough
 def test_nothing_is_acknowledged_once_the_journal_cannot_be_written(tmp_path: Path) -> None:
-    port, own = free_port(), free_port()
+    port = free_port()
     settings = Settings(bootstrap=f"127.0.0.1:{port}", embedded=True, data_dir=tmp_path)
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "streams.local.proxy", str(port), str(own), str(tmp_path / "broker.log")],
+        [sys.executable, "-P", "-m", "streams.local.proxy", str(port), str(tmp_path / "broker.log")],
         stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         env=environment(settings),
         preexec_fn=allow_small_files,  # noqa: PLW1509 - one system call
     )
-    until(lambda: not socket.socket().connect_ex(("127.0.0.1", own)), "the broker")
-    restore(settings, f"127.0.0.1:{own}")
-    os.write(process.stdin.fileno(), b"\n")
-    until(lambda: not socket.socket().connect_ex(("127.0.0.1", port)), "the proxy")
+    assert json.loads(process.stdout.readline()) == {"records": 0, "waiting": 0}
     acknowledged: list[bytes] = []
     producer = Producer(producer_config(settings, **{"message.timeout.ms": 5_000}))
 

@@ -38,29 +38,30 @@ class Want:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """How a person decides; `temperature` is the noise, in units of weight."""
-
-    wants: tuple[Want, ...]
-    temperature: float
-
-    def utility(self, facts: Iterable[Fact]) -> float:
-        """Sum the weights of the wants among these facts."""
-        present = {fact_id(fact) for fact in facts}
-        return sum(want.weight for want in self.wants if fact_id(want.fact) in present)
-
-    def only(self, *, early: bool) -> "Policy":
-        """Return the policy with only the early or the later wants."""
-        return replace(self, wants=tuple(want for want in self.wants if want.early is early))
-
-
-@dataclass(frozen=True, slots=True)
 class Person:
-    """A simulated user of one domain."""
+    """A simulated user of one domain; `temperature` is the noise, in units of weight."""
 
     user_id: UserId
     domain: Domain
-    policy: Policy
+    wants: tuple[Want, ...]
+    temperature: float
+
+    def choose(self, items: Sequence[Candidate], facts_of: FactsOf, rng: random.Random) -> Candidate:
+        """Take one of these items."""
+        utilities = [utility(self.wants, facts_of(item)) for item in items]
+        best = max(utilities, default=0.0)
+        return rng.choices(items, [math.exp((u - best) / self.temperature) for u in utilities])[0]
+
+    def agreement(self, learned: Mapping[str, Tier]) -> float:
+        """Return the weighted share of wants learned at medium or high."""
+        found = sum(w.weight for w in self.wants if learned.get(fact_id(w.fact), Tier.LOW) >= Tier.MEDIUM)
+        return found / sum(w.weight for w in self.wants)
+
+
+def utility(wants: Iterable[Want], facts: Iterable[Fact]) -> float:
+    """Sum the weights of the wants among these facts."""
+    present = {fact_id(fact) for fact in facts}
+    return sum(want.weight for want in wants if fact_id(want.fact) in present)
 
 
 def items_by_fact(items: Iterable[Candidate], facts_of: FactsOf) -> dict[Fact, frozenset[ItemId]]:
@@ -83,39 +84,18 @@ def simulate(n_people: int, seed: int, catalogue: Catalogue, facts_of: FactsOf) 
     ]
 
 
-def choose(person: Person, candidates: Sequence[Candidate], facts_of: FactsOf, rng: random.Random) -> ItemId:
-    """Return the item that the person takes."""
-    return _choose(person.policy, candidates, facts_of, rng).item_id
-
-
 def history(person: Person, catalogue: Catalogue, facts_of: FactsOf, rng: random.Random, n: int) -> list[Candidate]:
-    """Choose distinct items by the early policy, oldest first."""
-    earlier, later = person.policy.only(early=True), person.policy.only(early=False)
+    """Choose distinct items by the early wants, oldest first."""
+    earlier = replace(person, wants=tuple(want for want in person.wants if want.early))
+    later = [want for want in person.wants if not want.early]
     # An item with a later want could show it to the prior, and nothing would be left to discover.
-    left = [item for item in catalogue[person.domain] if not later.utility(facts_of(item))]
+    left = [item for item in catalogue[person.domain] if not utility(later, facts_of(item))]
     taken = []
     for _ in range(n):
-        item = _choose(earlier, rng.sample(left, min(SLATE, len(left))), facts_of, rng)
+        item = earlier.choose(rng.sample(left, min(SLATE, len(left))), facts_of, rng)
         left.remove(item)
         taken.append(item)
     return taken
-
-
-def candidates(person: Person, catalogue: Catalogue, rng: random.Random, n: int = SLATE) -> tuple[Candidate, ...]:
-    """Draw distinct items of the person's domain at random."""
-    return tuple(rng.sample(list(catalogue[person.domain]), n))
-
-
-def agreement(person: Person, learned: Mapping[str, Tier]) -> float:
-    """Return the weighted share of wants learned at medium or high."""
-    found = sum(w.weight for w in person.policy.wants if learned.get(fact_id(w.fact), Tier.LOW) >= Tier.MEDIUM)
-    return found / sum(w.weight for w in person.policy.wants)
-
-
-def _choose(policy: Policy, items: Sequence[Candidate], facts_of: FactsOf, rng: random.Random) -> Candidate:
-    utilities = [policy.utility(facts_of(item)) for item in items]
-    best = max(utilities, default=0.0)
-    return rng.choices(items, [math.exp((u - best) / policy.temperature) for u in utilities])[0]
 
 
 def _eligible_facts(items: Sequence[Candidate], facts_of: FactsOf) -> dict[Fact, frozenset[ItemId]]:
@@ -128,8 +108,7 @@ def _person(i: int, domain: str, offer: Mapping[Fact, frozenset[ItemId]], n_item
     early = set(rng.sample(facts, len(facts) // 2))
     wants = tuple(Want(fact, weight, fact in early) for fact, weight in zip(facts, WEIGHTS, strict=False))
     rng.randrange(3)  # unused, but without this draw the same seeds would give other people
-    policy = Policy(wants, round(rng.uniform(*TEMPERATURES), 3))
-    return Person(UserId(f"person-{i + 1:03d}"), Domain(domain), policy)
+    return Person(UserId(f"person-{i + 1:03d}"), Domain(domain), wants, round(rng.uniform(*TEMPERATURES), 3))
 
 
 def _pick_wants(

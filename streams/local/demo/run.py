@@ -5,19 +5,33 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any
 
+from confluent_kafka import TopicPartition
+
 from operators.learning.fold import fold
-from schemas import PolicySkill, Ranking, RankRequest, Selection, SkillDiff, SlimSkill, encode
-from schemas.base import Event
-from schemas.codec import DeadLetter
-from schemas.events import Contrast
-from schemas.items import Item
-from schemas.statements import Correction, Directive, Stance
+from schemas import (
+    Contrast,
+    Correction,
+    DeadLetter,
+    Directive,
+    Event,
+    Item,
+    PolicySkill,
+    Ranking,
+    RankRequest,
+    Selection,
+    SkillDiff,
+    SlimSkill,
+    Stance,
+    decode,
+    encode,
+)
 from streams.analytics import read
 from streams.exceptions import StreamsError
 from streams.kafka.producer import RecordWriter, envelope
-from streams.local.demo.outputs import PipelineOutputs
+from streams.kafka.scanner import Scanner, int_of
 from streams.local.demo.scenario import DemoChoice, Scenario, SkillKey
 from streams.local.pipeline import LocalPipeline
 from streams.rights.verify import verify
@@ -27,6 +41,40 @@ from streams.settings import Settings
 CALLS = 10
 
 Progress = Callable[[str, int, int], None]  # receives a stage's name, its progress, and its total
+
+
+# A repeated output replaces the earlier one with the same id.
+_ID_OF: dict[type[Event], Callable[[Any], Any]] = {
+    Ranking: attrgetter("ranking_id"),
+    Contrast: attrgetter("event_id"),
+    SkillDiff: attrgetter("event_id"),
+    SlimSkill: attrgetter("user_id", "domain"),
+    DeadLetter: attrgetter("event_id"),
+}
+
+
+class PipelineOutputs:
+    """The outputs by kind and id, without duplicates."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._scanner = Scanner(settings)
+        self._models = {settings.topic(model.TOPIC): model for model in _ID_OF}
+        self._next = {
+            (each.topic, each.partition): each for model in _ID_OF for each in self._scanner.partitions(model.TOPIC)
+        }
+        self._found: dict[type[Event], dict[Any, Any]] = {model: {} for model in _ID_OF}
+
+    def __getitem__(self, model: type[Event]) -> dict[Any, Any]:
+        return self._found[model]
+
+    def read(self) -> None:
+        """Read all records that the broker has now."""
+        for message in self._scanner.read([*self._next.values()]):
+            topic, partition, value = str(message.topic()), int_of(message.partition()), message.value()
+            self._next[topic, partition] = TopicPartition(topic, partition, int_of(message.offset()) + 1)
+            if value is not None:
+                record: Any = decode(self._models[topic], value)
+                self._found[type(record)][_ID_OF[type(record)](record)] = record
 
 
 @dataclass(frozen=True)

@@ -144,21 +144,19 @@ class Scenario:
     def wants_found(self, skills: Mapping[SkillKey, Sequence[Attribute]]) -> float:
         """Return the mean share of hidden wants in these lines."""
         return mean(
-            people.agreement(
-                each, {line.attribute_id: line.tier for line in skills.get((each.user_id, each.domain), ())}
-            )
+            each.agreement({line.attribute_id: line.tier for line in skills.get((each.user_id, each.domain), ())})
             for each in self.people
         )
 
     def wants(self, user_id: str) -> list[str]:
         """Return the attribute ids of a user's hidden policy, the strongest first."""
         person = next(p for p in self.people if p.user_id == user_id)
-        return [fact_id(want.fact) for want in person.policy.wants]
+        return [fact_id(want.fact) for want in person.wants]
 
     def _rng(self, person: Person, purpose: str) -> random.Random:
         return random.Random(f"{self._seed}:{person.user_id}:{purpose}")  # noqa: S311 - a simulation
 
     def _make_choice(self, person: Person, rng: random.Random, name: str, at: datetime) -> DemoChoice:
-        shown = people.candidates(person, self._items, rng)
-        taken = people.choose(person, shown, self._facts_of, rng)
+        shown = tuple(rng.sample(self._items[person.domain], people.SLATE))
+        taken = person.choose(shown, self._facts_of, rng).item_id
         return DemoChoice(f"{person.user_id}-{name}", person.user_id, person.domain, shown, taken, at)

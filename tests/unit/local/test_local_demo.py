@@ -12,9 +12,7 @@ from streams.local.demo.people import (
     MAX_OVERLAP,
     MIN_ITEMS,
     Person,
-    Policy,
     Want,
-    agreement,
     items_by_fact,
     simulate,
 )
@@ -39,7 +37,7 @@ def item(item_id: str, *genres: str) -> Candidate:
 
 
 def person(*wants: Want, temperature: float = 0.5) -> Person:
-    return Person(UserId("ada"), Domain("films"), Policy(wants, temperature))
+    return Person(UserId("ada"), Domain("films"), wants, temperature)
 
 
 @cache
@@ -56,16 +54,16 @@ class TestSimulate:
         assert people(seed=3) != people(seed=4)
 
     def test_a_person_wants_three_or_four_facts_of_different_dimensions(self) -> None:
-        sizes = Counter(len(p.policy.wants) for p in people())
+        sizes = Counter(len(p.wants) for p in people())
         assert set(sizes) == {3, 4}
         for p in people():
-            assert len({w.fact.dimension for w in p.policy.wants}) == len(p.policy.wants)
-            assert all(a.weight > b.weight > 0 for a, b in pairwise(p.policy.wants))
+            assert len({w.fact.dimension for w in p.wants}) == len(p.wants)
+            assert all(a.weight > b.weight > 0 for a, b in pairwise(p.wants))
 
     def test_wants_have_several_items_and_overlap_little(self) -> None:
         for p in people(150):
             offer = items_by_fact(load()[p.domain], facts_as_given)
-            ids = [offer[w.fact] for w in p.policy.wants]
+            ids = [offer[w.fact] for w in p.wants]
             assert all(len(i) >= MIN_ITEMS for i in ids)
             for a in range(len(ids)):
                 for b in range(a):
@@ -74,7 +72,7 @@ class TestSimulate:
 
 def test_agreement_is_the_weighted_share_of_learned_wants() -> None:
     ada = person(WESTERN, WAR)
-    assert agreement(ada, {}) == 0.0
-    assert agreement(ada, {fact_id(WESTERN.fact): Tier.MEDIUM}) == 0.75
-    assert agreement(ada, {fact_id(WESTERN.fact): Tier.LOW, fact_id(WAR.fact): Tier.HIGH}) == 0.25
-    assert agreement(ada, {fact_id(w.fact): Tier.HIGH for w in (WESTERN, WAR)}) == 1.0
+    assert ada.agreement({}) == 0.0
+    assert ada.agreement({fact_id(WESTERN.fact): Tier.MEDIUM}) == 0.75
+    assert ada.agreement({fact_id(WESTERN.fact): Tier.LOW, fact_id(WAR.fact): Tier.HIGH}) == 0.25
+    assert ada.agreement({fact_id(w.fact): Tier.HIGH for w in (WESTERN, WAR)}) == 1.0
