@@ -4,9 +4,9 @@ Folders are 0700 and files at most 0640. With `SAGER_GROUP`, folders are 2750 of
 belong to it. The umask protects new files, `restrict` existing ones.
 """
 
-import grp
 import logging
 import os
+import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -44,15 +44,11 @@ def make_private(folder: Path, group: str | None = None) -> Path:
 
 
 def give_to_group(path: Path, group: str) -> None:
-    """Give a file or folder to a group."""
+    """Give a file or folder to a group, by name or number."""
     try:
-        number = int(group) if group.isdecimal() else grp.getgrnam(group).gr_gid
-    except KeyError:
+        shutil.chown(path, group=int(group) if group.isdecimal() else group)
+    except LookupError:
         raise StreamsError(f"SAGER_GROUP={group}: there is no such group on this machine") from None
-    if path.lstat().st_gid == number:
-        return
-    try:
-        os.chown(path, -1, number, follow_symlinks=False)
     except PermissionError as error:
         raise StreamsError(
             f"SAGER_GROUP={group}: {path} cannot be given to it. Make this process's user a member of that group"
@@ -66,18 +62,16 @@ def restrict(folder: Path, group: str | None = None, ours: Iterable[str] = ()) -
     `ours` are further name patterns.
     """
     folder = folder.resolve()
-    names = (*OURS, *ours)
     found = sorted(folder.iterdir())
-    foreign = [each.name for each in found if not any(fnmatch(each.name, name) for name in names)]
-    mode = folder.lstat().st_mode
-    is_of_all = bool(mode & stat.S_ISVTX) or folder in (Path("/"), Path.home())
+    foreign = [each for each in found if not any(fnmatch(each.name, name) for name in (*OURS, *ours))]
+    is_of_all = folder.stat().st_mode & stat.S_ISVTX or folder in (Path("/"), Path.home())
     if _is_open(folder, group) and (foreign or is_of_all):
-        found = [each for each in found if each.name not in foreign]
         log.warning(
-            "%s is open to others (%o) and holds other files (%s): only our own files in it are made private. Close it "
-            "with chmod 700, or name a folder of its own with SAGER_DATA_DIR or SAGER_DUCKDB",
-            *(folder, stat.S_IMODE(mode), ", ".join(foreign[:3]) or "of any user"),
+            "%s is open to others and holds other files (%s): only our own files in it are made private. Close it with "
+            "chmod 700, or name a folder of its own with SAGER_DATA_DIR or SAGER_DUCKDB",
+            *(folder, ", ".join(each.name for each in foreign[:3]) or "of any user"),
         )
+        found = [each for each in found if each not in foreign]
     else:
         _close(folder, group, top=True)
     for each in found:

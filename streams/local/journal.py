@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import count
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -93,11 +92,11 @@ def frames(path: Path, size: int | None = None) -> Iterator[tuple[dict[str, Any]
             yield json.loads(head), batch
 
 
-def read(settings: Settings, size: int | None = None) -> JournalContents | None:
-    """Return the contents of the journal's first `size` bytes; None without one."""
+def read(settings: Settings, size: int | None = None) -> JournalContents:
+    """Return the contents of the journal's first `size` bytes; empty without one."""
     log, path = JournalContents(), path_of(settings)
     if not path.exists():
-        return None
+        return log
     for head, batch in frames(path, size):
         if "deployment" in head:
             for setting, value in _deployment(settings).items():
@@ -253,38 +252,41 @@ def _covered_by_receipts(log: JournalContents, settings: Settings) -> Callable[[
     return is_covered
 
 
-def lock(settings: Settings, seconds: float = LOCK_SECONDS) -> int:
+def lock(settings: Settings) -> int:
     """Lock the data folder, and return the lock's file descriptor.
 
     Processes that inherit the descriptor share the lock, until the last one closes it or ends.
     """
     folder = path_of(settings).parent
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file, began = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600), time.monotonic()
-    for attempt in count():
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return file
-        if time.monotonic() - began > seconds:
-            break
-        if not attempt:
-            logger.warning("another `sager up` uses %s: waiting for it to end", settings.data_dir)
+    file, give_up = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600), time.monotonic() + LOCK_SECONDS
+    if not _try_lock(file):
+        logger.warning("another `sager up` uses %s: waiting for it to end", settings.data_dir)
+    while not _try_lock(file):
+        if time.monotonic() > give_up:
+            os.close(file)
+            raise JournalUnusable(
+                f"another `sager up` uses {settings.data_dir}, or is still ending: end it, or choose another folder "
+                "with --data-dir"
+            )
         time.sleep(0.2)
-    os.close(file)
-    raise JournalUnusable(
-        f"another `sager up` uses {settings.data_dir}, or is still ending: end it, or choose another folder "
-        "with --data-dir"
-    )
+    return file
+
+
+def _try_lock(file: int) -> bool:
+    with suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 def main() -> None:
     """Compact the journal's first bytes to a new file, for `switch_to_compacted`."""
+    os.nice(10)
     settings = Settings()
-    log = read(settings, int(sys.argv[1]))
-    if log is not None:
-        rest, waiting = compact(log, settings)
-        write(settings, rest)
-        raise SystemExit(ERASURES_PENDING if waiting else 0)
+    rest, waiting = compact(read(settings, int(sys.argv[1])), settings)
+    write(settings, rest)
+    raise SystemExit(ERASURES_PENDING if waiting else 0)
 
 
 if __name__ == "__main__":

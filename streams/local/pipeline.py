@@ -70,7 +70,7 @@ class LocalPipeline:
         given, folder = settings.model_fields_set, settings.data_dir / "logs"
         # The records that the last start restored, and those of them that the worker had not processed.
         self.restored: dict[str, int] = {}
-        self._lock: int | None = None
+        self._locks: list[int] = []
         self._names = (WORKER, MATERIALIZER) if http_port is None else (WORKER, MATERIALIZER, SERVER)
         self.logs = {name: folder / f"{name}.log" for name in (BROKER, *self._names)}
         self.port = port or free_port()
@@ -117,7 +117,7 @@ class LocalPipeline:
     def start(self) -> Self:
         """Start everything in order; after a failure, end the others."""
         try:
-            self._lock = lock(self.settings)
+            self._locks.append(lock(self.settings))
             self._start_broker()
             for name in self._names:
                 self._start_child(name)
@@ -135,17 +135,16 @@ class LocalPipeline:
             metrics = ",".join(self.metrics.values())
             more = {"http_port": self._http_port, "http_tokens": known, "console_metrics": metrics}
         inherited = []
-        if name != SERVER and self._proxy is not None and self._proxy.stdin is not None and self._lock is not None:
+        if name != SERVER and self._proxy is not None and self._proxy.stdin is not None:
             # They may outlive us and then still need the broker: the proxy ends when the last holder closes its pipe.
-            inherited = [self._proxy.stdin.fileno(), self._lock]
+            inherited = [self._proxy.stdin.fileno(), *self._locks]
         settings = self.settings.model_copy(update=more)
         self._children[name] = start_child([_VERBS[name]], settings, self.logs[name], inherited)
 
     def _start_broker(self) -> None:
         """Start the broker behind its proxy, which restores the journal first."""
-        assert self._lock is not None  # noqa: S101 - for the type
         args = [str(self.port), str(self.logs[BROKER])]
-        self._proxy = start_child(args, self.settings, self.logs[BROKER], [self._lock], module=PROXY, piped=True)
+        self._proxy = start_child(args, self.settings, self.logs[BROKER], self._locks, module=PROXY, piped=True)
         assert self._proxy.stdout is not None  # noqa: S101 - for the type
         line = self._proxy.stdout.readline()
         if not line:
@@ -263,9 +262,8 @@ class LocalPipeline:
         finally:
             # A second Ctrl-C interrupts the waits above and ends up here.
             self._kill_all(KILL_GRACE_SECONDS)
-            if self._lock is not None:
-                os.close(self._lock)
-                self._lock = None
+            while self._locks:
+                os.close(self._locks.pop())
 
     def _kill_all(self, proxy_seconds: float = 0.0) -> None:
         for process in self._children.values():

@@ -276,15 +276,10 @@ def exit_unwritable(error: OSError) -> NoReturn:
 
 
 def _compaction(size: int) -> subprocess.Popen[bytes]:
-    """Start a compaction of the journal's first bytes in a low-priority process."""
-
-    def run_in_background() -> None:
-        signal_on_parent_exit()
-        os.nice(10)
-
+    """Start a compaction of the journal's first bytes."""
     return subprocess.Popen(  # noqa: S603 - our own module, no shell
         [sys.executable, "-P", "-m", "streams.local.journal", str(size)],
-        preexec_fn=run_in_background,  # noqa: PLW1509 - two system calls
+        preexec_fn=signal_on_parent_exit,  # noqa: PLW1509 - one system call
     )
 
 

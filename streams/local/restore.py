@@ -7,7 +7,7 @@ from streams.analytics.store import RESTORED_TOPIC, Progress, live_file, open_st
 from streams.exceptions import StreamsError
 from streams.local.batches import bounds
 from streams.local.broker import BrokerClient
-from streams.local.journal import JournalContents, JournalUnusable, compact, install, read, write
+from streams.local.journal import JournalUnusable, compact, install, path_of, read, write
 from streams.settings import Settings
 
 
@@ -23,13 +23,12 @@ def restore(settings: Settings, broker: str) -> Restored:
 
     Raises OSError if the journal cannot be written.
     """
-    log = read(settings)
-    if log is None and live_file(settings).exists():
+    if live_file(settings).exists() and not path_of(settings).exists():
         raise JournalUnusable(
             f"{settings.data_dir} has a DuckDB file, but no journal with the broker's records: choose another folder "
             "with --data-dir, or empty this one"
         )
-    log, _ = compact(log or JournalContents(), settings)
+    log, _ = compact(read(settings), settings)
     install(write(settings, log))
     with BrokerClient(broker) as wire:
         wire.create_topics(settings)

@@ -44,7 +44,6 @@ def process_tree(pid: int) -> list[int]:
 
 def kept(up: Up, user: str = USER) -> list[str]:
     log = read(Settings(data_dir=up.data))
-    assert log is not None
     return [
         contrast_id(user, decode(Selection, record.value).ranking_id)
         for (name, _), held in log.records.items()
@@ -124,7 +123,6 @@ def test_erased_people_are_removed_from_the_journal(tmp_path: Path) -> None:
 
         def traces() -> list[str]:
             log = read(Settings(data_dir=up.data))
-            assert log is not None
             return [
                 f"{name} {record}"
                 for (name, _), held in log.records.items()

@@ -133,7 +133,6 @@ class Kept:
 
     def kept(self, partition: Partition = ITEMS) -> list[bytes | None]:
         log = read(self.settings)
-        assert log is not None
         return [record.value for record in log.records.get(partition, [])]
 
 
@@ -247,7 +246,6 @@ def test_nothing_is_acknowledged_once_the_journal_cannot_be_written(tmp_path: Pa
     assert process.wait(WAIT_SECONDS) == os.EX_IOERR
     producer.flush(30)
     log = read(settings)
-    assert log is not None
     assert 0 < len(acknowledged) < 20
     assert acknowledged == [record.value for record in log.records[ITEMS]]
 
