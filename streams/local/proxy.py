@@ -79,27 +79,18 @@ class Proxy:
         self._settings, self._broker_port, self._compaction_bytes = settings, broker_port, compaction_bytes
         self._names = {topic.name(settings.prefix) for topic in TOPICS.values()}
         self._journal = Journal(settings)
-        self._connections: set[asyncio.Task[Any]] = set()
         self._compact_at, self._recompact_until = float("inf"), 0.0
         self.unjournaled: set[_Future] = set()
 
     async def serve(self, port: int, end: asyncio.Event, on_start: Callable[[], None] = lambda: None) -> None:
         """Serve clients until `end` is set, then sync the journal."""
-        server = await asyncio.start_server(self._accept, "127.0.0.1", port, limit=BUFFER_BYTES)
+        server = await asyncio.start_server(self._connect, "127.0.0.1", port, limit=BUFFER_BYTES)
         on_start()
-        keeping = asyncio.create_task(self._maintain_journal())
+        maintaining = asyncio.create_task(self._maintain_journal())
         await end.wait()
         server.close()
-        tasks = [keeping, *self._connections]
-        for each in tasks:
-            each.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        maintaining.cancel()
         self._journal.sync()
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._connect(reader, writer))
-        self._connections.add(task)
-        task.add_done_callback(self._connections.discard)
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -106,7 +106,7 @@ def test_a_clean_end_finishes_all_accepted_choices(tmp_path: Path) -> None:
         assert up.ends() == 0, up.told()
         assert "All accepted events are kept" in up.told()
         assert sorted(learned(up)) == sorted(accepted)
-        assert [path.stat().st_mode & 0o777 for path in up.data.glob("journal/*")] == [0o600] * 3
+        assert [path.stat().st_mode & 0o777 for path in up.data.glob("journal/*")] == [0o600] * 2
         assert (up.data / "journal").stat().st_mode & 0o777 == 0o700
 
 

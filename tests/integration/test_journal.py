@@ -118,9 +118,7 @@ class Kept:
         port = int(self.settings.bootstrap.rpartition(":")[2])
         self._broker = EmbeddedBroker(self.settings.data_dir / "broker.log", public=port).start()
         restore(self.settings, self._broker.bootstrap)
-        self._loop, self._end = asyncio.new_event_loop(), asyncio.Event()
-        serving = Proxy(self.settings, self._broker.port, self._compaction_bytes).serve(port, self._end)
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(serving,))
+        self._thread = threading.Thread(target=asyncio.run, args=(self._serve(port),))
         self._thread.start()
         until(lambda: not socket.socket().connect_ex(("127.0.0.1", port)), "the proxy")
         return self
@@ -128,8 +126,11 @@ class Kept:
     def __exit__(self, *error: object) -> None:
         self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join()
-        self._loop.close()
         self._broker.stop()
+
+    async def _serve(self, port: int) -> None:
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        await Proxy(self.settings, self._broker.port, self._compaction_bytes).serve(port, self._end)
 
     def kept(self, partition: Partition = ITEMS) -> list[bytes | None]:
         log = read(self.settings)
