@@ -2,12 +2,8 @@
 
 import struct
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from functools import partial
 from typing import NamedTuple
 
-import aiokafka.record.default_records
-from aiokafka.codec import gzip_encode
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import calc_crc32c
@@ -28,15 +24,6 @@ class BatchRecord(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Sequence[tuple[str, bytes | None]] = ()
-
-
-# aiokafka compresses with level 9, which takes several times as long as level 1.
-_fast_gzip = partial(gzip_encode, compresslevel=1)
-aiokafka.record.default_records.gzip_encode = _fast_gzip
-with suppress(ImportError):  # aiokafka may be installed without its C extension
-    from aiokafka.record._crecords import default_records
-
-    default_records.gzip_encode = _fast_gzip
 
 
 def split(data: bytes) -> Iterator[bytes]:
