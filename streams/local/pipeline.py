@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Self
 
 from schemas.topics import CONSUMED_TOPICS, TOPICS, by_name
@@ -215,22 +215,27 @@ class LocalPipeline:
         self._was_ready = True
 
     def finish_work(
-        self, seconds: float, report: Callable[[int], None] = lambda left: None, *, per_record: bool
+        self,
+        seconds: float,
+        report: Callable[[int], None] = lambda left: None,
+        *,
+        per_record: bool,
+        bases: Collection[str] = CONSUMED_TOPICS,
     ) -> int:
-        """Wait until the worker has processed everything; return the number left.
+        """Wait until the worker has processed these topics; return the number of records left.
 
         `seconds` limits the whole wait, or with `per_record` the time without progress. `report` gets the number left.
         """
         give_up, wanted = time.monotonic() + seconds, dict[Partition, int]()
         for _ in range(ROUNDS):
-            before, wanted, fewest = wanted, self._ends(CONSUMED_TOPICS), sys.maxsize
+            before, wanted, fewest = wanted, self._ends(bases), sys.maxsize
             if wanted == before:  # the worker sends outputs before it commits, so there will be no more
                 return 0
             while left := self._left(wanted):
                 if per_record and left < fewest:
                     give_up, fewest = time.monotonic() + seconds, left
                 if time.monotonic() > give_up:
-                    return self._left(self._ends(CONSUMED_TOPICS))
+                    return self._left(self._ends(bases))
                 report(left)
                 self.check()
                 time.sleep(POLL_SECONDS)

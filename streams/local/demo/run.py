@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
@@ -28,6 +28,7 @@ from schemas import (
     decode,
     encode,
 )
+from schemas.topics import CONSUMED_TOPICS
 from streams.analytics import read
 from streams.exceptions import StreamsError
 from streams.kafka.producer import RecordWriter, envelope
@@ -113,6 +114,7 @@ class Demo:
         before = self._measure("before")
         for turn, choices in enumerate(self._scenario.rounds(), 1):
             self._choose(choices, turn)
+        self._settle("learning from choices")
         after = self._measure("after")
         # The figures are about choices alone, so the statements come after them.
         n_selections, learned = self._sent[Selection.TOPIC], self._skills()
@@ -147,12 +149,12 @@ class Demo:
         self._events.send_event(event)
         self._sent[event.TOPIC] += 1
 
-    def _settle(self, stage: str, number: int = 1, total: int = 1) -> None:
-        """Wait until the worker has processed everything, and read its outputs."""
+    def _settle(self, stage: str, number: int = 1, total: int = 1, bases: Collection[str] = CONSUMED_TOPICS) -> None:
+        """Wait until the worker has processed these topics, and read its outputs."""
         self._progress(stage, number - 1, total)
         self._events.flush()
         seconds = CALLS * self._local.settings.llm_timeout_seconds
-        if left := self._local.finish_work(seconds, per_record=True):
+        if left := self._local.finish_work(seconds, per_record=True, bases=bases):
             raise StreamsError(f"the pipeline stalled: {left} records wait, without progress for {seconds:.0f} s")
         self._outputs.read()
         self._progress(stage, number, total)
@@ -162,7 +164,7 @@ class Demo:
         for name, choice in wanted.items():
             whose = {"user_id": choice.user_id, "domain": choice.domain, "candidates": choice.candidates}
             self._send(RankRequest(**envelope(choice.at), request_id=name, clarify=clarify, **whose))
-        self._settle("ranking")
+        self._settle("ranking", bases=[RankRequest.TOPIC])
         return {name: self._outputs[Ranking][name] for name in wanted}
 
     def _measure(self, when: str) -> dict[int, float]:
@@ -185,7 +187,8 @@ class Demo:
         self._rank(with_skill)
         for choice in choices:
             self._send(Selection(**_after(choice), ranking_id=choice.choice_id, item_id=choice.target))
-        self._settle("choosing", turn, self._scenario.n_rounds)
+        # As in an app, the next choice waits for no memories of items: these come in batches, some seconds later.
+        self._settle("choosing", turn, self._scenario.n_rounds, [Selection.TOPIC, Contrast.TOPIC])
 
     def _send_statements(self, skills: Mapping[SkillKey, PolicySkill]) -> None:
         """Send the users' statements, then last lists: declined, or their question answered."""
