@@ -11,7 +11,7 @@ from operators.language.output_policy import OutputGate
 from operators.learning.fold import MAX_VALUE_CHARS
 from operators.prompts import as_data
 from operators.stated import is_doubtful, lasting_statements, without_avoided
-from schemas import Attribute, AttributeKind, AttributeSource, PolicySkill, Stance, Statement, Tier, derived_id
+from schemas import Attribute, AttributeKind, PolicySkill, Stance, Statement, Tier, derived_id
 
 MAX_NAME_CHARS = 64
 MAX_DESCRIPTION_CHARS = 1_024
@@ -20,12 +20,6 @@ KIND_WORDS = {
     AttributeKind.PREFERENCE: "likes",
     AttributeKind.PATTERN: "habit",
     AttributeKind.CRITERION: "criterion",
-}
-SOURCE_WORDS = {
-    AttributeSource.PRIOR: "from earlier choices",
-    AttributeSource.GLOBAL: "common among other users",
-    AttributeSource.DISCOVERED: "found in choices",
-    AttributeSource.STATED: "stated by a person",
 }
 HOW_TO_USE = (
     "The user's known preferences. Use them to choose among candidates that fit the request equally well, the surest "
@@ -146,4 +140,4 @@ def _line(line: Attribute) -> str:
     against = f", {line.contradictions} against" if line.contradictions else ""
     about = f"{markdown_line(line.dimension, 40)}; {KIND_WORDS[line.kind]}; {line.support} for it{against}"
     pinned = "; pinned" if line.pinned else ""
-    return f"- **{markdown_line(line.value)}** ({about}; {SOURCE_WORDS[line.source]}{pinned})"
+    return f"- **{markdown_line(line.value)}** ({about}{pinned})"

@@ -16,7 +16,7 @@ from evaluation.replies import CachedClient
 from evaluation.simulation import Turn, simulate
 from operators.cards.fold import fold_cards, redact_card_log
 from operators.evolve.proposals import ReasonerUnavailable
-from operators.language.chunks import first_closed, has_user_turn, without_chunk
+from operators.language.chunks import first_closed, has_user_turn, replace_chunk
 from operators.language.extraction_llm import LlmExtractor, combine
 from operators.language.ports import Extraction
 from operators.steps.listen import ListenState, ListenStep, erasing_changes, with_sealed_diff
@@ -129,7 +129,7 @@ class _Listening:
                 played.model_tokens += heard.reasoned_by.prompt_tokens + heard.reasoned_by.completion_tokens
                 if thought.diff is not None:
                     _append(played, thought.diff)
-            self._state = ListenState(without_chunk(listening, chunk), played.card)
+            self._state = ListenState(replace_chunk(listening, chunk), played.card)
 
 
 async def simulate_person(person: Person, listen: Listener = by_rules) -> Conversation:

@@ -18,7 +18,7 @@ MAX_COMMUNITY = 7
 MAX_ANALYSIS_CHARS = 400
 
 _TITLE_CHARS, _FACT_CHARS, _FACET_CHARS, _REQUEST_CHARS = 80, 72, 90, 300
-_NEAR_MISSES, _FEW, _SHORT_REQUEST_CHARS = 3, 12, 100
+_NEAR_MISSES, _FEW = 3, 12
 
 # Returns the quotation of a dimension and a value in prompts and answers.
 Quote = Callable[[str, str], str]
@@ -83,8 +83,6 @@ class PromptDraft:
             self.left.pop(0)
         elif self.community:
             self.community.pop()
-        elif len(self.request) > _SHORT_REQUEST_CHARS:
-            self.request = as_data(self.request, max(_SHORT_REQUEST_CHARS, len(self.request) // 2))
         elif len(self.attributes) > _FEW:
             self.attributes.popitem()
         elif len(self.facts) > _FEW:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Protocol
 
-from operators.attributes import MAX_ID_CHARS, fact_id, fact_ids
+from operators.attributes import fact_id, fact_ids
 from operators.language.privacy import KEEP_ALL, Privacy
 from operators.options import EvolveMode
 from schemas import (
@@ -113,14 +113,11 @@ class CountedContrast:
 
         return sorted(self.facts, key=key)
 
-    def offered(self) -> list[str]:
-        """Return the facts offered to a model, the most informative first."""
-        return self.most_informative()[:MAX_OFFERED]
-
     def new_facts(self, skill: PolicySkill) -> list[str]:
-        """Return the offered facts without a line that most unchosen items lack."""
+        """Return informative facts without a line that most unchosen items lack."""
         known_ids = {attribute.attribute_id for attribute in skill.attributes}
-        return [name for name in self.offered() if name not in known_ids and self.share[name] <= COMMON_SHARE]
+        offered = self.most_informative()[:MAX_OFFERED]
+        return [name for name in offered if name not in known_ids and self.share[name] <= COMMON_SHARE]
 
 
 @dataclass(frozen=True)
@@ -209,11 +206,6 @@ def refused_change(
     return RefusedProposal(attribute_id=encodable(attribute_id)[:200].ljust(3, "?"), proposed=proposed, why=why)
 
 
-def private_kind(attribute_id: str, domain: str, privacy: Privacy) -> str | None:
-    """Return the kind of private data in an invented id, if any."""
-    return privacy.refuses_id(domain, attribute_id[:MAX_ID_CHARS])
-
-
 def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy: Privacy) -> ValidatedProposal:
     """Keep the changes that have evidence in the choice.
 
@@ -227,7 +219,7 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     refused: list[RefusedProposal] = []
 
     def refuse(attribute_id: str, proposed: SkillChangeKind, why: RefusalReason) -> None:
-        refused.append(refused_change(attribute_id, proposed, why, private_kind(attribute_id, domain, privacy)))
+        refused.append(refused_change(attribute_id, proposed, why, privacy.refuses_id(domain, attribute_id)))
 
     reinforced = [name for name in dict.fromkeys(proposal.reinforced) if name in known]
     for name in dict.fromkeys(proposal.reinforced):

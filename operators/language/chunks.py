@@ -4,13 +4,14 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from enum import StrEnum
+from itertools import chain
 from typing import Final
 
 from operators.attributes import fact_id
 from operators.language.ports import Effect, PreferenceFinding
 from operators.language.words import WordSet, all_words, has_word, plain_words
 from operators.tokens import count_tokens
-from schemas.cards import FREE, MAX_OPEN, Chunk, ChunkEffects, PendingConversations, Turn
+from schemas.cards import FREE, MAX_OPEN, Chunk, PendingConversations, Turn
 from schemas.codec import derived_id, line_digest
 from schemas.commands import ForgetRequest
 from schemas.items import Fact
@@ -48,18 +49,11 @@ def has_user_turn(chunk: Chunk) -> bool:
     return any(turn.role is Speaker.USER for turn in chunk.turns)
 
 
-def without_chunk(listening: PendingConversations, chunk: Chunk) -> PendingConversations:
-    """Remove a finished chunk."""
-    return listening.model_copy(update={"chunks": tuple(each for each in listening.chunks if each != chunk)})
-
-
-def with_result(
-    listening: PendingConversations, chunk: Chunk, result: ChunkEffects
-) -> tuple[PendingConversations, Chunk]:
-    """Store a chunk's result in it; return the chunk too."""
-    newer = chunk.model_copy(update={"effects": result})
-    chunks = tuple(newer if each == chunk else each for each in listening.chunks)
-    return listening.model_copy(update={"chunks": chunks}), newer
+def replace_chunk(listening: PendingConversations, chunk: Chunk, *newer: Chunk) -> PendingConversations:
+    """Replace a chunk by a newer one, or remove it."""
+    name = chunk_id(listening.user_id, chunk)
+    chunks = [newer if chunk_id(listening.user_id, each) == name else (each,) for each in listening.chunks]
+    return listening.model_copy(update={"chunks": tuple(chain.from_iterable(chunks))})
 
 
 def replayable_utterances(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Self
 
+from operators.attributes import MAX_ID_CHARS
 from operators.language.ports import KindCounts, RedactedText, Redactor
 from operators.options import Category
 from operators.statinit import Parser, facts_of
@@ -81,7 +82,7 @@ class Privacy:
         """Return the kind of personal data in a model's hyphenated id."""
         if self.redactor is None:
             return None
-        named = attribute_id.replace(":", " ")
+        named = attribute_id[:MAX_ID_CHARS].replace(":", " ")
         words = named.replace("-", " ")
         # A hyphen may also replace the colon of "password: abc123".
         for text in (named, words, named.replace("-", ": ")):

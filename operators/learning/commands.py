@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from operators.attributes import attribute_id
-from operators.evolve.proposals import private_kind, refused_change
+from operators.evolve.proposals import refused_change
 from operators.language.output_policy import OutputGate, drop_item_evidence
 from operators.language.privacy import Privacy
 from operators.learning.evidence import counts_for_tier, counts_of
@@ -94,7 +94,7 @@ def _redact(
     private = None
     line = _line_of(skill, command)
     if command.attribute_id is not None and line is None and not _is_statement(skill, command.attribute_id):
-        private = private_kind(command.attribute_id, domain, privacy)
+        private = privacy.refuses_id(domain, command.attribute_id)
     if private is None and command.action is Action.ADD and command.line is not None:
         private = privacy.refuses(domain, command.line.dimension, command.line.value)
     elif private is None and command.action is Action.REWORD and command.value is not None:

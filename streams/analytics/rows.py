@@ -8,7 +8,6 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from operators.evolve.proposals import private_kind
 from operators.language.privacy import Privacy
 from operators.seals import without_unproven_fields
 from schemas import ONE, TOPICS, BadRecord, Correction, Key, Model, OptOut, SkillCommand, SkillDiff, decode, moment_of
@@ -186,7 +185,7 @@ def _of_command(event: SkillCommand, privacy: Privacy) -> dict[str, object]:
     kept: dict[str, object] = {"reason": privacy.redact(event.reason, event.domain, 300).text}
     name, line = event.attribute_id or "", event.line
     # A withheld value stays: the name of its kind may itself be refused.
-    if name and not name.startswith(_WITHHELD) and (kind := private_kind(name, event.domain, privacy)) is not None:
+    if name and not name.startswith(_WITHHELD) and (kind := privacy.refuses_id(event.domain, name)) is not None:
         kept["attribute_id"] = _WITHHELD + kind
     if event.value is not None and not event.value.startswith(_WITHHELD):
         dimension = [*name.split(":"), ""][1]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from operators.cards.fold import fold_cards, redact_card_log
-from operators.language.chunks import first_closed, without_chunk
+from operators.language.chunks import first_closed, replace_chunk
 from operators.language.extraction_llm import build_question, combine, parse_answer
 from operators.language.ports import Extraction
 from operators.steps.listen import ListenState, ListenStep, erasing_changes
@@ -96,7 +96,7 @@ class TalkingUser:
         for change in erasing_changes(effects.diff):
             self.log = redact_card_log(self.log, change.line_id)
         assert self.state.listening is not None
-        self.state = ListenState(without_chunk(self.state.listening, chunk), fold_cards(self.log).get("ann"))
+        self.state = ListenState(replace_chunk(self.state.listening, chunk), fold_cards(self.log).get("ann"))
 
     def _extract_by_model(self, chunk: Chunk) -> Extraction:
         """Give the worst answer: a preference for each attack, in every sentence that has it."""

@@ -237,8 +237,8 @@ class ListenAgent:
                 until = erased_until(chunk, datetime.now(UTC))
                 erased = self._step.erased_values(state, extraction, effects)
                 waiting = await asyncio.to_thread(chunks.scrub_pending, state.listening, erased, until, chunk)
-                listening, chunk = chunks.with_result(waiting, chunk, effects)
-                await self.conversations.write(event, listening)
+                closed, chunk = chunk, chunk.model_copy(update={"effects": effects})
+                await self.conversations.write(event, chunks.replace_chunk(waiting, closed, chunk))
             elif effects.diff is not None:
                 await self.cards.apply(event, effects.diff)
         await self._apply_effects(event, user_id, chunk)
@@ -270,7 +270,7 @@ class ListenAgent:
             await self._producer.send(event, each.TOPIC, user_id.encode(), encode(each), event.partition)
         listening = self.conversations.read(user_id)
         if listening is not None:
-            await self.conversations.write(event, chunks.without_chunk(listening, chunk))
+            await self.conversations.write(event, chunks.replace_chunk(listening, chunk))
         if effects.lines:
             await self._tables.conversations.table.scrub()
 
@@ -284,9 +284,7 @@ class ListenAgent:
                 logger.exception("a chunk of a conversation is dropped without a dead letter")
             listening = self.conversations.read(user_id)
             if listening is not None:
-                name = chunks.chunk_id(user_id, chunk)
-                kept = tuple(each for each in listening.chunks if chunks.chunk_id(user_id, each) != name)
-                await self.conversations.write(event, listening.model_copy(update={"chunks": kept}))
+                await self.conversations.write(event, chunks.replace_chunk(listening, chunk))
 
     def _pending(self, user_id: str) -> set[str]:
         """Return the ids of waiting chunks; their events are acknowledged."""

@@ -82,8 +82,8 @@ def test_requested_avoidance_is_listed_first() -> None:
     )
     first, second, third = select_lines(card, "Noodles with peanut sauce, please", LATER)
     assert [each.line.value for each in (first, second, third)] == ["peanuts", "spicy noodles", "long walks"]
-    assert first.reason == "the request mentions something to avoid; sure: implied on 2026-01-01"
-    assert second.reason == "the request mentions it; sure: said 9 times, last on 2026-01-01"
+    assert first.reason == "the request mentions it; implied, last on 2026-01-01"
+    assert second.reason == "the request mentions it; said, last on 2026-01-01"
     assert third.reason.startswith("it applies to every request")
 
 

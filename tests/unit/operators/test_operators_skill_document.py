@@ -89,8 +89,8 @@ def test_a_document_has_its_date_and_confidence() -> None:
 
     assert front["metadata"] | {"updated": ""} == {"user": "ann", "domain": "books", "version": 7, "updated": ""}
     assert datetime.fromisoformat(front["metadata"]["updated"]) == datetime(2026, 1, 1, 12, tzinfo=UTC)
-    assert "- **noir** (genre; likes; 4 for it; from earlier choices; pinned)" in body
-    assert "- **1950s** (era; criterion; 0 for it, 1 against; from earlier choices)" in body
+    assert "- **noir** (genre; likes; 4 for it; pinned)" in body
+    assert "- **1950s** (era; criterion; 0 for it, 1 against)" in body
     assert body[-1] == f"Learned from {skill.contrasts} choices."
 
 
