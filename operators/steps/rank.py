@@ -12,8 +12,7 @@ from operators.language.privacy import Privacy
 from operators.language.words import keywords
 from operators.options import RankSkill
 from operators.rank import facet_weights
-from operators.rank.deterministic import NO_CONSTRAINTS, Constraints, instruction_match, rank
-from operators.rank.features import ListFeatures
+from operators.rank.deterministic import NO_CONSTRAINTS, Constraints, ListFeatures, instruction_match, rank
 from operators.slim import relevant_to, slim
 from operators.slim.rules import Shares
 from operators.slim.statements import with_session

@@ -7,9 +7,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operators.graph.domain_rules import RULES, PruneSignals, books
 from operators.graph.neighbours import Neighbourhood
-from operators.graph.prune import MAX_NEIGHBOURS, MIN_ITEMS, Neighbours, UserGraph, domain_prune
+from operators.graph.prune import (
+    MAX_NEIGHBOURS,
+    MIN_ITEMS,
+    RULES,
+    Neighbours,
+    PruneSignals,
+    UserGraph,
+    books,
+    domain_prune,
+)
 from schemas import Memory
 from tests.unit.graph.graph_builders import (
     MEMORIES,
