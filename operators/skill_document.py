@@ -14,7 +14,6 @@ from operators.stated import is_doubtful, lasting_statements, without_avoided
 from schemas import Attribute, AttributeKind, PolicySkill, Stance, Statement, Tier, derived_id
 
 MAX_NAME_CHARS = 64
-MAX_DESCRIPTION_CHARS = 1_024
 TIER_HEADINGS = {Tier.HIGH: "Sure of", Tier.MEDIUM: "Likely", Tier.LOW: "First signs"}
 KIND_WORDS = {
     AttributeKind.PREFERENCE: "likes",
@@ -78,7 +77,7 @@ def _front_matter(skill: PolicySkill) -> list[str]:
     return [
         "---",
         f"name: {skill_name(skill.user_id, domain)}",
-        f"description: {yaml_string(description[:MAX_DESCRIPTION_CHARS])}",
+        f"description: {yaml_string(description)}",
         "metadata:",
         f"  user: {yaml_string(skill.user_id)}",
         f"  domain: {yaml_string(domain)}",

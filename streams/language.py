@@ -15,7 +15,6 @@ from operators.language.ports import (
     ReadDirective,
     RedactedText,
     SentenceAbout,
-    TasteOwner,
     UserSentence,
 )
 from operators.prompts import visible
@@ -105,7 +104,7 @@ class Rules:
             directives=tuple(map(_read, found.reads)),
             acceptable=found.suits,
             language=found.language,
-            about=TasteOwner.ANOTHER if found.why is corrections_rules.Why.FOR_ANOTHER else TasteOwner.THE_PERSON,
+            is_about_another=found.why is corrections_rules.Why.FOR_ANOTHER,
             why=None if found.why is None else NotUnderstood(found.why.value),
             examples=tuple(Fact(dimension=fact.dimension, value=fact.value) for fact in found.named),
         )

@@ -27,10 +27,7 @@ from schemas.statements import MAX_WORDS
 MAX_VALUE: Final = 100
 UNREADABLE: Final = "unreadable"
 _MAX_DIMENSION: Final = 40
-NO_ROOM: Final = "the card is full, and this line is the least certain"
-NOT_CONFIRMED: Final = "it was not confirmed for a long time"
 FORGET_REQUESTED: Final = "the person asked to forget it"
-QUOTATION_ERASED: Final = "its quotation contained a forgotten value"
 FORGOTTEN: Final = "forgotten"
 _MAX_KINDS: Final = 32
 _MAX_TIMES: Final = 10_000
@@ -115,7 +112,9 @@ class CardDraft:
         self.past[line.line_id] = over
         self._note(kind, over, reason)
 
-    def forget(self, lines: Iterable[CardLine], kind: CardChangeKind, reason: str = FORGET_REQUESTED) -> None:
+    def forget(
+        self, lines: Iterable[CardLine], kind: CardChangeKind, reason: str = "the person asked to forget it"
+    ) -> None:
         """Erase lines, and the references and quotations of them in other lines."""
         for erased in lines:
             for known in (self.live, self.past, self._changes):
@@ -132,17 +131,17 @@ class CardDraft:
             for line in list(lines_by_id.values()):
                 if (stripped := without_references(line, value, erased)) is not line:
                     lines_by_id[line.line_id] = stripped
-                    self._note(CardChangeKind.FORGOTTEN, stripped, QUOTATION_ERASED)
+                    self._note(CardChangeKind.FORGOTTEN, stripped, "its quotation contained a forgotten value")
 
     def crowd(self) -> None:
         """Fade old lines and drop the least certain ones beyond the limit."""
         for line in faded_lines(self.live.values(), self.at):
-            self.end(CardChangeKind.FADED, line, NOT_CONFIRMED)
+            self.end(CardChangeKind.FADED, line, "it was not confirmed for a long time")
         while len(self.live) > MAX_CARD_LINES:
             loose = [line for line in self.live.values() if not line.pinned]
             least = min(loose, key=lambda line: (line.strength is Strength.SET, certainty(line, self.at),
                                                  line.line_id in self._held))  # fmt: skip
-            self.end(CardChangeKind.CROWDED_OUT, least, NO_ROOM)
+            self.end(CardChangeKind.CROWDED_OUT, least, "the card is full, and this line is the least certain")
 
     def diff(self, event_id: str, user_id: str, **more: Any) -> CardDiff | None:
         """Return the diff after fading and eviction; None if nothing changed."""

@@ -42,16 +42,13 @@ from schemas.cards import (
 )
 from schemas.statements import Scope, Stance
 
-ABOUT_OTHERS: Final = "other-person"
 CONTRADICTED: Final = "a later statement contradicts it"
+HINT_AGAINST: Final = "a later hint contradicts it"
 SUPERSEDED: Final = "a later statement replaces it"
 WITHDRAWN: Final = "the person withdrew it"
 DUPLICATE: Final = "another line states the same"
-REPLACED_BY_HAND: Final = "replaced by hand"
-REMOVED_BY_HAND: Final = "removed by hand"
 # The command's own reason may contain private text, so it stays in the command.
 BY_COMMAND: Final = "by hand"
-HINT_AGAINST: Final = "a later hint contradicts it"
 
 
 def merge_extraction(
@@ -78,7 +75,7 @@ def merge_extraction(
     merging = _CardMerge(draft, privacy, unquoted_until)
     draft.not_kept.update(redacted or {})
     if heard.of_others:
-        draft.not_kept[ABOUT_OTHERS] += heard.of_others
+        draft.not_kept["other-person"] += heard.of_others
     for finding in sorted(heard.findings[:MAX_FINDINGS], key=lambda each: each.stated_at):
         merging.apply(finding)
     return draft.diff(event_id, user_id, source=source, conversation_id=conversation_id, reasoned_by=heard.reasoned_by)
@@ -191,7 +188,9 @@ class _CardMerge:
 
     def _contradict(self, line: CardLine, finding: PreferenceFinding) -> None:
         against = min(line.against + WEIGHTS[finding.strength], MAX_WEIGHT)
-        self._card.put(CardChangeKind.CONTRADICTED, line.model_copy(update={"against": against}), HINT_AGAINST)
+        self._card.put(
+            CardChangeKind.CONTRADICTED, line.model_copy(update={"against": against}), "a later hint contradicts it"
+        )
 
     def _is_over(self, line: CardLine, finding: PreferenceFinding) -> bool:
         """Return True if the statement was later withdrawn or contradicted."""
@@ -315,7 +314,7 @@ def _set(draft: CardDraft, command: CardCommand, stated: CardLineInput, privacy:
     for each in [other for other in draft.live.values() if other.line_id != name]:
         reaches = same_subject(line, each) and covers_domain(line.domain, each)
         if each is before or (reaches and each.stance is not stance):
-            draft.end(CardChangeKind.OVERTAKEN, each, REPLACED_BY_HAND, by=name)
+            draft.end(CardChangeKind.OVERTAKEN, each, "replaced by hand", by=name)
         elif reaches and not each.pinned:
             draft.end(CardChangeKind.MERGED, each, DUPLICATE, by=name)
 
@@ -329,7 +328,7 @@ def _change_line(draft: CardDraft, command: CardCommand) -> None:
         # Past lines about the same would reveal the removed one.
         others = [each for each in draft.past.values() if each.line_id != name]
         past = [each for each in lines_to_forget(line.value, others) if may_overlap(line.domain, line.dimension, each)]
-        draft.forget([line, *past], CardChangeKind.REMOVED, REMOVED_BY_HAND)
+        draft.forget([line, *past], CardChangeKind.REMOVED, "removed by hand")
     elif name in draft.live and line.pinned is not (command.action is CardAction.PIN):
         is_pinned = command.action is CardAction.PIN
         kind = CardChangeKind.PINNED if is_pinned else CardChangeKind.UNPINNED

@@ -35,7 +35,6 @@ class EvolveQuestion:
     schema: Mapping[str, Any]
     attributes: Mapping[str, Attribute]
     facts: Mapping[str, Fact]
-    new: tuple[str, ...]
 
 
 def build_question(
@@ -67,7 +66,7 @@ def build_question(
     prompt = draft.fit(write, max_tokens)
     if prompt is None:
         return None
-    return EvolveQuestion(prompt, _schema(draft.attributes, draft.facts, new()), draft.attributes, draft.facts, new())
+    return EvolveQuestion(prompt, _schema(draft.attributes, draft.facts, new()), draft.attributes, draft.facts)
 
 
 def _keyed(attributes: Iterable[Attribute], quote: Quote) -> dict[str, Attribute]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from operators.language.corrections import known_facts
 from operators.language.output_policy import OutputGate
-from operators.language.ports import Interpretation, ReadDirective, TasteOwner
+from operators.language.ports import Interpretation, ReadDirective
 from operators.llm import (
     CORRECTION_TOKENS,
     MAX_PROMPT_TOKENS,
@@ -131,13 +131,12 @@ def parse_answer(question: CorrectionQuestion, answer: Mapping[str, Any], correc
     would_do = (question.items.get(entry["thing"]) for entry in own if entry["stance"] == WOULD_DO)
     suits = tuple(dict.fromkeys((*correction.acceptable, *(item for item in would_do if item and item not in wanted))))
     is_about_another = bool(entries) and not own
-    about = TasteOwner.ANOTHER if is_about_another else TasteOwner.THE_PERSON
     why = NotUnderstood.FOR_ANOTHER if is_about_another else None
     kept = without_contradictions(
         ((each.directive.dimension, each.directive.value, each.directive.item_id), each.directive.stance, each)
         for each in directives
     )
-    return Interpretation(kept, suits, correction.language or "", about, why)
+    return Interpretation(kept, suits, correction.language or "", is_about_another, why)
 
 
 def _read(entry: Mapping[str, str], question: CorrectionQuestion, correction: Correction) -> ReadDirective | None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from operators.attributes import normalise
 from operators.habit_directions import is_habit
-from operators.language.ports import CorrectionReader, Interpretation, ReadDirective, TasteOwner
+from operators.language.ports import CorrectionReader, Interpretation, ReadDirective
 from operators.language.privacy import Privacy
 from operators.statinit.generic import dimension_of
 from schemas import Correction, Fact, ItemFacts, NotUnderstood, PolicySkill
@@ -107,16 +107,14 @@ def explanation(understood: Interpretation, not_kept: Sequence[str], domain: str
 
 
 def _by_names(why: NotUnderstood, examples: Sequence[Fact], domain: str) -> str:
-    named = [f"{fact.value} ({fact.dimension.replace('_', ' ')})" for fact in examples]
+    about = ", ".join(f"{fact.value} ({fact.dimension.replace('_', ' ')})" for fact in examples)
+    reasons = {
+        NotUnderstood.NOT_KEPT: "Nothing else was understood; say the wish alone.",
+        NotUnderstood.NO_WISH: f"It is unclear whether {about or 'that item or value'} is wanted.",
+    }
+    reason = reasons.get(why, f"These words name no item and no value that {domain} has.")
     wishes = " or ".join(f"“{each}”" for each in (example_sentences(examples[0]) if examples else ()))
-    say = f"Say {wishes}." if wishes else ""
-    if why is NotUnderstood.NOT_KEPT:
-        return f"Nothing else was understood. Say the wish alone{f', such as {wishes}' if wishes else ''}."
-    if why is NotUnderstood.NO_WISH:
-        about = ", ".join(named) or "that item or value"
-        return f"It is unclear whether {about} is wanted. {say}".strip()
-    name = f"Name one, such as {', '.join(named)}. {say}" if named else "No example is known there."
-    return f"These words name no item and no value that {domain} has. {name}"
+    return f"{reason} Say {wishes}." if wishes else reason
 
 
 def understand(  # noqa: PLR0911 - one return for each kind of correction
@@ -139,7 +137,7 @@ def understand(  # noqa: PLR0911 - one return for each kind of correction
     known = known_facts((), skill, ())
     if correction.directives:
         if reader.is_about_another(correction.text, language):
-            return Interpretation(language=language, about=TasteOwner.ANOTHER, why=NotUnderstood.FOR_ANOTHER)
+            return Interpretation(language=language, is_about_another=True, why=NotUnderstood.FOR_ANOTHER)
         reads = read_form(correction, known_facts(items, skill, vocabulary))
         return Interpretation(reads, tuple(correction.acceptable), language)
     if not correction.text.strip():
@@ -150,14 +148,14 @@ def understand(  # noqa: PLR0911 - one return for each kind of correction
         return _with_form_fields(found, correction)
 
     found = read(correction.text)
-    if found.is_understood or found.about is not TasteOwner.THE_PERSON:
+    if found.is_understood or found.is_about_another:
         return found
     if set(privacy.placeholders(correction.text)) == {_HEALTH}:
         reason = read(as_said)
         if reason.is_understood:
             unquoted = tuple(replace(each, words="") for each in reason.directives)
             return replace(reason, directives=unquoted, unquoted=True)
-        if reason.about is TasteOwner.ANOTHER:
+        if reason.is_about_another:
             return reason
         found = replace(found, why=NotUnderstood.NOT_KEPT)
 
@@ -176,7 +174,7 @@ def needs_model(correction: Correction, read: Interpretation, reader: Correction
 
     It never reads about other people's taste, orders to a machine, or irony.
     """
-    is_open = not read.is_understood and read.about is TasteOwner.THE_PERSON
+    is_open = not read.is_understood and not read.is_about_another
     is_text = not correction.directives and bool(correction.text.strip())
     return is_open and is_text and not reader.is_unread(correction.text)
 

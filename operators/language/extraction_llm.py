@@ -57,7 +57,6 @@ class NumberedSentence:
 
     turn: Turn
     text: str
-    strength: Strength
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def _line(turn: Turn, sentence: UserSentence) -> _PromptLine:
     shown = as_data(sentence.text, _PIECE_CHARS)
     if not taste_words(sentence.text) or sentence.speaks is not SentenceAbout.FOR_THEM:
         return _PromptLine(f"person: {shown}")
-    return _PromptLine(shown, NumberedSentence(turn, sentence.text, sentence.strength))
+    return _PromptLine(shown, NumberedSentence(turn, sentence.text))
 
 
 def _of_assistant(turn: Turn) -> str:
@@ -220,7 +219,7 @@ def _finding(
         return None
     stance, effect = _VERDICTS[verdict]
     domain, about = _about(value, sentence, question)
-    strength = Strength.IMPLIED if verdict in (SEEMS_TO_LIKE, SEEMS_TO_DISLIKE) else sentence.strength
+    strength = Strength.IMPLIED if verdict in (SEEMS_TO_LIKE, SEEMS_TO_DISLIKE) else Strength.SAID
     if not mentions_all(about.value, sentence.text):
         # Words that the user did not use must pass the gate.
         if not mentions_any(about.value, sentence.text) or gate.rejection(about.dimension, about.value) is not None:

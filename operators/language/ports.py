@@ -51,13 +51,6 @@ class Extraction:
     reasoned_by: Provenance = field(default_factory=Provenance)
 
 
-class TasteOwner(StrEnum):
-    """The person whose taste a correction is about."""
-
-    THE_PERSON = "the-person"
-    ANOTHER = "another"
-
-
 @dataclass(frozen=True, slots=True)
 class ReadDirective:
     """One directive, its quotation (none for forms) and its source (`pattern`)."""
@@ -79,7 +72,7 @@ class Interpretation:
     directives: tuple[ReadDirective, ...] = ()
     acceptable: tuple[str, ...] = ()
     language: str = ""
-    about: TasteOwner = TasteOwner.THE_PERSON
+    is_about_another: bool = False
     why: NotUnderstood | None = None
     examples: tuple[Fact, ...] = ()
     unquoted: bool = False
@@ -183,7 +176,6 @@ class UserSentence:
 
     text: str
     speaks: SentenceAbout
-    strength: Strength = Strength.SAID
 
 
 class Extractor(Protocol):

@@ -7,7 +7,7 @@ from operators.attributes import fact_ids
 from operators.evolve.proposals import refused_change
 from operators.fit import update_beliefs
 from operators.language.corrections import COUNTS_AS_CHOICE, LEARNING_STOPPED, SUPERSEDED, explanation
-from operators.language.ports import Interpretation, ReadDirective, TasteOwner
+from operators.language.ports import Interpretation, ReadDirective
 from operators.language.privacy import Privacy
 from operators.learning.evidence import STATED_DRIFT_ROUNDS, ListEvidence, inactivity_decay
 from operators.learning.feedback import PERSON
@@ -79,7 +79,7 @@ def resolve_ignored(
 
     Words about another person are not kept.
     """
-    is_another = understood.about is TasteOwner.ANOTHER
+    is_another = understood.is_about_another
     left_out = () if is_another else tuple(dict.fromkeys(privacy.placeholders(correction.text)))
     return next_diff(
         skill,

@@ -13,7 +13,7 @@ from operators.erasure import restorable, without_erased_directives, without_era
 from operators.evolve.proposals import Proposal, ValidatedProposal, validate
 from operators.graph.items import GraphLimits, MemoryUpdate, remember_choice
 from operators.language.output_policy import OutputGate
-from operators.language.ports import Interpretation, TasteOwner
+from operators.language.ports import Interpretation
 from operators.language.privacy import Privacy
 from operators.learning.commands import resolve_command
 from operators.learning.corrections import resolve_correction, resolve_ignored
@@ -241,9 +241,8 @@ class EvolveStep:
         )
         if remaining is not understood:
             understood, correction = remaining, correction.model_copy(update={"text": ""})
-        is_another = understood.about is TasteOwner.ANOTHER
-        if is_another or not understood.is_understood:
-            outcome = EvolveOutcome.FOR_ANOTHER if is_another else EvolveOutcome.NOT_UNDERSTOOD
+        if understood.is_about_another or not understood.is_understood:
+            outcome = EvolveOutcome.FOR_ANOTHER if understood.is_about_another else EvolveOutcome.NOT_UNDERSTOOD
             diff = resolve_ignored(skill, correction, understood, source, privacy=self.privacy)
             return self.evolved(outcome, state, diff)
         left = _known_items(items, correction, state, source)

@@ -8,7 +8,7 @@ import pytest
 from operators.evolve.proposals import CountsReasoner
 from operators.language.correction_llm import MAX_SAYS, CorrectionQuestion, LlmCorrectionReader, build_question
 from operators.language.corrections import needs_model, understand
-from operators.language.ports import Interpretation, TasteOwner
+from operators.language.ports import Interpretation
 from operators.llm import CORRECTION_TOKENS
 from operators.tokens import count_tokens
 from schemas import ItemFacts, Scope, Stance
@@ -83,7 +83,7 @@ async def test_unquoted_entries_are_dropped(
     found = await read(reader)
 
     assert not found.is_understood
-    assert (found.about is TasteOwner.ANOTHER) is (entry["whose"] == "somebody else")
+    assert found.is_about_another is (entry["whose"] == "somebody else")
 
 
 async def test_items_are_wanted_unwanted_or_acceptable(server: OpenAiServer, reader: LlmCorrectionReader) -> None:

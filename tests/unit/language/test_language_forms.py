@@ -10,7 +10,7 @@ import pytest
 from evaluation.feedback.person import Reply, reply
 from evaluation.feedback.scenarios import ORIGINAL, SHIFTED, Scenario, read
 from operators.language.corrections import understand
-from operators.language.ports import Interpretation, ReadDirective, TasteOwner
+from operators.language.ports import Interpretation, ReadDirective
 from operators.learning.corrections import resolve_correction
 from operators.stated import describe_statement
 from operators.statinit.generic import parse
@@ -78,13 +78,13 @@ def test_form_has_its_scope_and_the_text_beside_it_is_not_read() -> None:
 def test_acceptable_items_are_understood() -> None:
     found = understood("", acceptable=("h2", "h1"))
 
-    assert (found.acceptable, found.is_understood, found.about) == (("h2", "h1"), True, TasteOwner.THE_PERSON)
+    assert (found.acceptable, found.is_understood, found.is_about_another) == (("h2", "h1"), True, False)
 
 
 def test_form_about_another_person_has_no_effect() -> None:
     found = understood("a gift for my mother", directives=(_avoids("colour", "red"),))
 
-    assert (found.directives, found.about) == ((), TasteOwner.ANOTHER)
+    assert (found.directives, found.is_about_another) == ((), True)
 
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -200,7 +200,7 @@ def test_words_and_form_have_the_same_meaning() -> None:
     compared = 0
     for scenario, said in _replies():
         in_words = _read(scenario, text=said.text)
-        assert in_words.about is TasteOwner.THE_PERSON
+        assert not in_words.is_about_another
         if said.is_right:
             assert not in_words.is_understood
             continue

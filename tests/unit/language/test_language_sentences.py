@@ -149,10 +149,10 @@ def test_suggested_examples_are_understood(domain: str, text: str, why: NotUnder
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("I like zyxquill", "These words name no item and no value that films has. No example is known there."),
+        ("I like zyxquill", "These words name no item and no value that films has."),
         (
             "I have diabetes",
-            "Not kept, because it is private: health. Nothing else was understood. Say the wish alone.",
+            "Not kept, because it is private: health. Nothing else was understood; say the wish alone.",
         ),
     ],
 )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from operators.audit import FaultKind, audit_card, audit_skill
 from operators.cards.fold import fold_cards
 from operators.habit_directions import DIRECTIONS
-from operators.language.ports import Interpretation, ReadDirective, TasteOwner
+from operators.language.ports import Interpretation, ReadDirective
 from operators.learning.commands import resolve_command
 from operators.learning.fold import initial_skill, merge
 from operators.seals import seal_diff, seal_log, seal_record
@@ -241,7 +241,7 @@ def stated_log() -> tuple[list[SkillDiff], PolicySkill, SlimSkill]:
         ReadDirective(directive(stance, value), f"the words on {value}", Scope.ALWAYS, "en.no")
         for stance, value in ((Stance.AVOIDS, "saga"), (Stance.PREFERS, "war"))
     )
-    understood = Interpretation(directives=reads, acceptable=(), language="en", about=TasteOwner.THE_PERSON)
+    understood = Interpretation(directives=reads, acceptable=(), language="en")
     for step in (
         lambda now: STEP.apply_signal(EvolveState(now), bought, SHOWN[0]),
         lambda now: STEP.correct(EvolveState(now), said, SHOWN, understood),
