@@ -112,9 +112,7 @@ class CardDraft:
         self.past[line.line_id] = over
         self._note(kind, over, reason)
 
-    def forget(
-        self, lines: Iterable[CardLine], kind: CardChangeKind, reason: str = "the person asked to forget it"
-    ) -> None:
+    def forget(self, lines: Iterable[CardLine], kind: CardChangeKind, reason: str = FORGET_REQUESTED) -> None:
         """Erase lines, and the references and quotations of them in other lines."""
         for erased in lines:
             for known in (self.live, self.past, self._changes):

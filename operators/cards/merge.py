@@ -188,9 +188,7 @@ class _CardMerge:
 
     def _contradict(self, line: CardLine, finding: PreferenceFinding) -> None:
         against = min(line.against + WEIGHTS[finding.strength], MAX_WEIGHT)
-        self._card.put(
-            CardChangeKind.CONTRADICTED, line.model_copy(update={"against": against}), "a later hint contradicts it"
-        )
+        self._card.put(CardChangeKind.CONTRADICTED, line.model_copy(update={"against": against}), HINT_AGAINST)
 
     def _is_over(self, line: CardLine, finding: PreferenceFinding) -> bool:
         """Return True if the statement was later withdrawn or contradicted."""
