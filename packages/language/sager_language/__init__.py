@@ -1,11 +1,11 @@
-"""Rules for the language of people: personal data, words fit for a prompt, corrections, and stated preferences.
+"""Rules for personal data, words in prompts, corrections, and stated preferences.
 
 Four functions, each pure, bounded in time and without a model::
 
     redact("Write to anna@example.org")          # personal data replaced by placeholders
     allow("film noir")                           # may these words enter a prompt?
-    read_correction("no horror, please", ...)    # what a person wants of what they see
-    extract_preferences(turns)                   # what a person says they like in a conversation
+    read_correction("no horror, please", ...)    # a person's wishes about the items on screen
+    extract_preferences(turns)                   # preferences that a person states in a conversation
 """
 
 from sager_language.corrections import Correction, read_correction

@@ -1,4 +1,4 @@
-"""Lists of words and patterns: text files in sections, which people who speak a language can read and correct.
+"""Lists of words and patterns: text files that speakers can edit.
 
 A section begins with `== name`. Lines that begin with `#` are comments.
 """
@@ -11,7 +11,7 @@ HEADER = "== "
 
 @cache
 def sections(folder: str) -> dict[str, tuple[str, ...]]:
-    """Return the lines of each section of all lists in a folder of this package."""
+    """Return the lines of each section of all lists in a folder."""
     found: dict[str, tuple[str, ...]] = {}
     for file in sorted((files("sager_language") / folder / "lists").iterdir(), key=lambda file: file.name):
         found |= _sections_of(file.read_text(encoding="utf-8"))

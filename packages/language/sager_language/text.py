@@ -12,7 +12,7 @@ _BETWEEN_WORDS: Final = re.compile(r"[^\w$+&#]+")
 
 
 def normalise(text: str) -> str:
-    """Return a text in NFKC, casefolded, with words joined by `-`; empty if it has no word.
+    """Return a text in NFKC, casefolded, with words joined by `-`.
 
     Of a longer text the first 2,400 characters count.
 
@@ -34,7 +34,7 @@ def _in_a_word(character: str) -> bool:
 
 
 class Lazy:
-    """A regular expression that is compiled at its first use: a text needs few of the thousand that there are."""
+    """A regular expression, compiled at first use: a text needs few."""
 
     def __init__(self, pattern: str, flags: int = 0) -> None:
         self.pattern = pattern
@@ -92,7 +92,7 @@ _STARTS = tuple(first for first, _ in IGNORABLE)
 
 
 def is_ignorable(character: str) -> bool:
-    r"""Whether a character is one that is invisible by default: a filler, a selector, a joiner, a tag.
+    r"""Return True if a character is invisible by default, as fillers are.
 
     >>> is_ignorable("\u034f"), is_ignorable("\u3164"), is_ignorable("a")
     (True, True, False)

@@ -122,7 +122,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing that a person wants or does not want: a fact, an item or a bound.
+    """A person's wish about a fact, an item or a bound.
 
     Attributes:
         stance: the person's attitude.
@@ -131,7 +131,7 @@ class Statement:
         over: with `INSTEAD`, the value of the same dimension that it replaces.
         item_id: of the item.
         bound: the limit.
-        changed: the person says that they once thought otherwise.
+        changed: the person states a change of taste.
     """
 
     stance: Stance

@@ -1,4 +1,4 @@
-"""More or less of what can be measured: `cheaper`, `newer than the second`, `under 20 euros`."""
+"""Bounds of measures: `cheaper`, `newer than the second`, `under 20 euros`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ _THOUSANDS: Final = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
 
 
 def compared(more: More, measured: Sequence[Item], *, strictly: bool) -> Bound | None:
-    """More or less than these items; None where none of them is measured."""
+    """Return a bound beyond these items; None if none is measured."""
     amounts = [item.measures[more.measure] for item in measured if more.measure in item.measures]
     if not amounts:
         return None
@@ -39,7 +39,7 @@ def compared(more: More, measured: Sequence[Item], *, strictly: bool) -> Bound |
 def bounded(
     meaning: Meaning, amount: str, language: Language, items: Sequence[Item], measure: Measure | None = None
 ) -> Bound | None:
-    """The bound that an amount sets, such as `20 euros`; None if its measure is unclear."""
+    """Return the bound of an amount; None if its measure is unclear."""
     found = _amount(amount, language)
     if found is None:
         return None

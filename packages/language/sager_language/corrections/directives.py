@@ -7,8 +7,8 @@ from sager_language.corrections.language import Meaning
 from sager_language.corrections.names import Named, name_words
 from sager_language.types import Stance, Statement
 
-# What a sentence says, and the items that would do by it.
-Said = tuple[tuple[Statement, ...], tuple[str, ...]]
+# A sentence's statements, and the items that would do.
+Meanings = tuple[tuple[Statement, ...], tuple[str, ...]]
 # What a pattern's slots name.
 Slots = Mapping[str, tuple[Named, ...]]
 
@@ -20,8 +20,8 @@ def of_facts(stance: Stance, named: Named, *, changed: bool = False) -> tuple[St
     )
 
 
-def _stances(stance: Stance, *, changed: bool = False) -> Callable[[Slots], Said]:
-    def says(named: Slots) -> Said:
+def _stances(stance: Stance, *, changed: bool = False) -> Callable[[Slots], Meanings]:
+    def says(named: Slots) -> Meanings:
         found: list[Statement] = []
         for one in named["x"]:
             if one.facts:
@@ -35,12 +35,12 @@ def _stances(stance: Stance, *, changed: bool = False) -> Callable[[Slots], Said
     return says
 
 
-def _suits(named: Slots) -> Said:
+def _suits(named: Slots) -> Meanings:
     items = [one.item for one in named["x"]]
     return (), tuple(item for item in items if item is not None) if None not in items else ()
 
 
-def _instead(named: Slots) -> Said:
+def _instead(named: Slots) -> Meanings:
     wanted, over = named["x"], named["y"]
     if len(wanted) == len(over) == 1 and (one := wanted[0].fact) and (other := over[0].fact):
         if one == other:
@@ -51,7 +51,7 @@ def _instead(named: Slots) -> Said:
     return _stances(Stance.PREFERS)(named)
 
 
-def _contrast(named: Slots) -> Said:
+def _contrast(named: Slots) -> Meanings:
     wanted, over = named["x"], named["y"]
     if len(wanted) == len(over) == 1 and (one := wanted[0].fact) and (other := over[0].fact):
         if one.dimension == other.dimension and one != other:
@@ -68,12 +68,12 @@ _DIETS: Final = frozenset(
 )
 
 
-def _eats(named: Slots) -> Said:
+def _eats(named: Slots) -> Meanings:
     are_diets = all(one.fact and " ".join(name_words(one.fact.value)) in _DIETS for one in named["x"])
     return _stances(Stance.PREFERS)(named) if are_diets else ((), ())
 
 
-SAYS: Final[Mapping[Meaning, Callable[[Slots], Said]]] = {
+SAYS: Final[Mapping[Meaning, Callable[[Slots], Meanings]]] = {
     Meaning.AVOIDS: _stances(Stance.AVOIDS),
     Meaning.PREFERS: _stances(Stance.PREFERS),
     Meaning.NO_LONGER: _stances(Stance.AVOIDS, changed=True),

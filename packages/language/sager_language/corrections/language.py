@@ -1,4 +1,4 @@
-"""A language's patterns, compiled: what its file says, by what it is for."""
+"""A language's patterns, compiled from its file."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -67,9 +67,9 @@ class Pattern:
 
     Attributes:
         name: of the language, the section and the line, such as `en.avoids.dont-want`.
-        meaning: what such a sentence says.
+        meaning: the meaning of such a sentence.
         sentence: matched where a clause begins.
-        scope: for how long it holds, if such sentences tell.
+        scope: the duration that such sentences state, if any.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """A comparison: of which measure, and whether it asks for more or for less."""
+    """A comparison: its measure, and its direction."""
 
     measure: Measure
     is_more: bool
@@ -99,13 +99,13 @@ class Language:
         begins: words behind which a clause begins.
         why: those of them behind which a reason stands.
         ends: what may follow a sentence's pattern.
-        not_then: what may not: it makes of what was said something else.
-        negations: words that turn what was said before them into its opposite, where a sentence ends with them.
+        not_then: phrases that may not follow, because they change the meaning.
+        negations: words at a sentence's end that turn it into its opposite.
         not_why: words before such a word that make it no reason.
         blocks: patterns of sentences that are not read.
         unread: patterns of texts that are not read.
         asks: how questions begin that ask for something.
-        scopes: phrases that tell for how long.
+        scopes: phrases for a duration.
         for_another: that something is for another person.
         of_another: that another person likes it.
         for_person_too: that it is the person's wish nevertheless.
@@ -118,7 +118,7 @@ class Language:
         joins: words between the names of a list.
         ordinals: places by their names; -1 is the last.
         comparisons: what more or less of a measure is called.
-        too: what too much or too little of a measure is called, as what is wanted instead.
+        too: words for too much or too little of a measure, with the bound that is wanted instead.
         units: measure and factor of a unit.
         everything: words for all that is shown.
         endings: of words, with their simple form.

@@ -1,4 +1,4 @@
-"""Names of facts and items in a text: longest first, exact before simple forms."""
+"""Names of facts and items in a text, the longest first."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ class Named:
 
     @property
     def item(self) -> str | None:
-        """The one item that it names, where it names no fact; or None."""
+        """The single item that it names, if it names no fact."""
         return self.items[0] if len(self.items) == 1 and not self.facts else None
 
 
@@ -85,7 +85,7 @@ class Names:
         for words, named in self._exact.items():
             stem = self._stem(words)
             other = self._stems.get(stem, named)
-            # Two names of one stem: only their exact spelling tells which.
+            # Two names share a stem: only the exact spelling decides.
             self._stems[stem] = named if other == named else None
         self._longest: dict[str, int] = {}
         for words in (*self._exact, *self._stems):
@@ -96,14 +96,14 @@ class Names:
         return self._exact.get(words) or self._stems.get(self._stem(words)) if words else None
 
     def part(self, words: Words) -> Fact | None:
-        """The one fact shown whose value these words are a part of, or None."""
+        """Return the single shown fact whose value contains these words."""
         if not words or len("".join(words)) < MIN_PART_CHARS or all(word.isdigit() for word in words):
             return None
         found = {fact for fact in self._shown if _holds(self._stem(name_words(fact.value)), self._stem(words))}
         return found.pop() if len(found) == 1 else None
 
     def find(self, text: Sequence[Token], reserved: frozenset[str]) -> list[Mention]:
-        """The longest names of a text, from its beginning on; none is made of nothing but `reserved` words."""
+        """Return the longest names of a text; none has only `reserved` words."""
         found: list[Mention] = []
         at = 0
         while at < len(text):
@@ -162,7 +162,7 @@ class Names:
 def may_be_named(
     facts: Sequence[Fact], words: Iterable[str], other_names: OtherNames = MappingProxyType({})
 ) -> tuple[Fact, ...]:
-    """The facts that a text with these words may name, by the beginnings of their first words.
+    """Return the facts that a text with these words may name.
 
     A vocabulary has thousands of values, and to read one takes longer than to see that it is not there.
     """
@@ -194,7 +194,7 @@ def name_words(name: str) -> Words:
 
 @lru_cache(maxsize=65_536)
 def stem_of(word: str, endings: Endings) -> str:
-    """A word in a simple form: with the first of the endings that it has replaced, if enough of it is left.
+    """Return a word with its first matching ending replaced, if long enough.
 
     >>> stem_of("comedies", (("ies", "y"), ("s", ""))), stem_of("bus", (("ies", "y"), ("s", "")))
     ('comedy', 'bus')

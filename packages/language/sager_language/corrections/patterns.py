@@ -1,11 +1,11 @@
-"""Patterns of sentences, as the files of languages have them, made into expressions that run in linear time.
+"""Compiles the sentence patterns of language files into linear-time expressions.
 
 | written | means |
 |---|---|
 | `want` | the word |
 | `(like|love)` | one of them |
 | `[really]`, `[very|too]` | one of them, or nothing |
-| `{dont}` | what the section `words` says of that name |
+| `{dont}` | the section `words`' entry for that name |
 | `&(to|than)`, `!(me)` | one of them follows, or none of them does |
 | `{w}` | any word |
 | `{x}`, `{y}` | a name: of a fact or an item, or of several |
@@ -27,7 +27,7 @@ MAX_SLOT_WORDS: Final = 12
 MAX_DEPTH: Final = 8
 FACT: Final = "\ue000"
 ITEM: Final = "\uf000"
-# Stands for a quotation: nobody's statement.
+# Replaces a quotation, which is no statement of the person.
 OPAQUE: Final = "\uf8ff"
 LAST_FACT: Final = "\uefff"
 LAST_ITEM: Final = "\uf8fe"
@@ -46,7 +46,7 @@ class BadPattern(ValueError):
 
 
 def expression(pattern: str, words: Mapping[str, str], depth: int = 0) -> str:
-    """The regular expression of a pattern, over tokens that each have a space or a tab behind them.
+    """Return a pattern's regular expression, over tokens that end with white space.
 
     Raises:
         BadPattern: brackets do not match, or a name is not known or means itself.
@@ -117,7 +117,7 @@ class Sections:
         self._sections = sections
 
     def expand(self) -> None:
-        """Make the expression of each name once, since hundreds of patterns use it."""
+        """Make each name's expression once; hundreds of patterns use it."""
         made = {}
         for name, said in self.words.items():
             try:
@@ -148,7 +148,7 @@ class Sections:
         return f"(?:{'|'.join(made)})" if made else "(?!)"
 
     def anywhere(self, section: str) -> Lazy:
-        """Return the expression that finds a section's line at the start of a word."""
+        """Return the expression that finds a section's lines at word starts."""
         return Lazy(rf"(?<!\S){self.alternatives(section)}")
 
     def plain(self, section: str) -> frozenset[str]:

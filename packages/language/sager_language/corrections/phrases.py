@@ -1,4 +1,4 @@
-"""Targets of a phrase, such as `the red or the blue ones`, read completely or not at all."""
+"""Targets of a phrase, such as `the red or the blue ones`."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -30,7 +30,7 @@ class Phrases:
         self._about = about
 
     def named(self, units: Sequence[Unit]) -> tuple[Named, ...]:
-        """Everything that a phrase names, in its order; empty if any part of it is not understood."""
+        """Return everything that a phrase names; empty if any part is unclear."""
         found: list[Named] = []
         for part in _parts(units, self._language.joins):
             one = self.one(part)
@@ -40,7 +40,7 @@ class Phrases:
         return tuple(found) if len(found) <= MAX_LIST else ()
 
     def one(self, units: Sequence[Unit]) -> Named | None:
-        """The one fact or item that a phrase without `and` names, or None."""
+        """Return the single fact or item of a phrase without `and`."""
         if not units:
             return None
         if len(units) == 1 and units[0].text in self._language.pronouns:
@@ -83,7 +83,7 @@ class Phrases:
         return None if self._empty.issuperset(words) else self._names.of(words)
 
     def _told(self, found: Named, units: Sequence[Unit]) -> Named | None:
-        """One thing; where a name represents facts of several dimensions, the one whose dimension is told.
+        """Return one target; a stated dimension decides between facts of one name.
 
         Or all of them where one shown item has them all, as a person who directs and plays.
         """

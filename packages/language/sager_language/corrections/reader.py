@@ -1,4 +1,4 @@
-"""Reads what a person says about what they see."""
+"""Reads a person's words about the items on screen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class TasteOwner(Enum):
 
     THE_PERSONS = 1
     ANOTHER = 2
-    # Another person's, and perhaps the person's: what says `I` is theirs.
+    # Another person's, and perhaps the person's own: clauses with `I` are theirs.
     BOTH = 3
 
 
@@ -84,7 +84,7 @@ def read_correction(
     about: str | None = None,
     language: str = "",
 ) -> Correction:
-    """Return what a person wants and does not want, by their words, in English and German. Never raises."""
+    """Return a person's wishes, in English and German. Never raises."""
     words = [token.text for token in tokens(text)]
     spoken = _language(words, language)
     of = taste_owner(text, _spelt(words), spoken)
@@ -118,13 +118,13 @@ def is_about_another(text: str, language: str = "") -> bool:
 
 
 def is_unread(text: str) -> bool:
-    """Return True for texts that no pattern reads on purpose: orders to a machine, and irony."""
+    """Return True for orders to a machine and irony, which stay unread."""
     spelt = _spelt([token.text for token in tokens(text)])
     return any(language_of(name).unread.search(spelt) for name in LANGUAGES)
 
 
 def warm() -> None:
-    """Compile the patterns, which takes some tenths of a second; else the first correction waits."""
+    """Compile the patterns, so that the first correction does not wait."""
     for name in LANGUAGES:
         for pattern in language_of(name).patterns:
             pattern.sentence.compiled  # noqa: B018 - compiles

@@ -1,4 +1,4 @@
-"""Reads a text by the patterns of one language, clause by clause. Text without a pattern is ignored."""
+"""Reads a text by the patterns of one language, clause by clause."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,12 +23,12 @@ _SENTENCE_ENDS: Final = frozenset({STOP, ASKS})
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One thing that the person said.
+    """One statement of the person.
 
     Attributes:
         statement: the wish.
         words: the span of the text that states it, at most 200 characters.
-        scope: for how long they mean it; None where they did not say.
+        scope: the duration that they state, if any.
         pattern: the name of the pattern that matched.
     """
 
@@ -43,9 +43,9 @@ class Reading:
     """The directives read so far.
 
     Attributes:
-        says: what the person said.
+        says: the person's statements.
         suits: items that would do.
-        changed: whether the person said that their taste has changed.
+        changed: True if the person states that their taste has changed.
     """
 
     says: list[Read] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class _Sentence:
-    """A sentence without the phrases that tell for how long, which are kept apart with their places."""
+    """A sentence without its phrases for durations, which are kept apart."""
 
     units: tuple[Unit, ...]
     scopes: tuple[tuple[int, Scope], ...]
@@ -77,15 +77,15 @@ class _Clause:
 
 
 class Reader:
-    """Reads texts about what is shown.
+    """Reads texts about the items on screen.
 
     Args:
         text: as the person wrote it.
         language: whose patterns apply.
         phrases: reads what phrases name.
-        items: what is shown.
+        items: the items on screen.
         about: the item in question, if there is one.
-        only_of_me: whether only what says `I` or `me` is read, as where another person's taste is told too.
+        only_of_me: True to read only clauses with `I` or `me`, if another person's taste is mentioned too.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Reader:
         self._clauses = 0
 
     def read(self, units: Sequence[Unit]) -> Reading:
-        """All that the text says."""
+        """Return all statements of the text."""
         reading, self._clauses = Reading(), 0
         if self._language.unread.search(Spelt.of(units).text):
             return reading
@@ -136,7 +136,7 @@ class Reader:
         before: _Clause | None = None
         for clause in self._unnegated(sentence.units, list(self._read_clauses(sentence))):
             if before is not None and clause.reasons and _rejects_items(before) and _names_facts(clause):
-                # "B won't do because I don't want red": what is not wanted is red, and B only for that.
+                # "B won't do because I don't want red": red is unwanted, and B only for that reason.
                 del reading.says[-len(before.says) :]
             self._keep(clause, sentence, reading)
             before = clause
@@ -166,7 +166,7 @@ class Reader:
         for at in range(len(units)):
             begins = at == 0 or units[at - 1].text == PAUSE or units[at - 1].text in self._language.begins
             if units[at - 1].text == COLON and at > 0:
-                # "Tell him: no red" is for him; "honestly: no red" is not.
+                # "Tell him: no red" is for another person; "honestly: no red" is not.
                 begins = self._fill(spelt, 0) >= spelt.starts[at - 1]
             if not begins or at < read_until:
                 continue

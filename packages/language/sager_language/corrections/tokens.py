@@ -1,4 +1,4 @@
-"""A text as words and stops, each with its place: what patterns and names are matched against.
+"""A text as words and stops, with their places.
 
 Texts, patterns and names go through the same function, so that it does not matter how each was spelt.
 """
@@ -51,7 +51,7 @@ class Token:
 
 
 def tokens(text: str) -> list[Token]:
-    """The words and stops of a text, in linear time; lines that begin with `>` quote a person and are left out.
+    """Return a text's words and stops, without lines quoted by `>`.
 
     >>> [token.text for token in tokens("I don\u2019t want \u201cRed\u201d, or 2.4 GHz!")]
     ['i', 'don', 't', 'want', '"', 'red', '"', ',', 'or', '2.4', 'ghz', '.']

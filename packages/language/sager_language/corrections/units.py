@@ -1,4 +1,4 @@
-"""A text as units: words, stops, and the names of facts and items in it, each as one sign that patterns can match."""
+"""A text as units: words, stops, and names, each as one sign."""
 
 import re
 from bisect import bisect_left
@@ -191,7 +191,7 @@ def _meant(
 
 
 def plain(spelt: str) -> str:
-    """A part of a spelt text without tabs: separators between words carry no meaning."""
+    """Return a part of a spelt text, without its tabs."""
     return spelt.replace("\t", " ")
 
 
@@ -202,7 +202,7 @@ def _item(first: Unit, last: Unit, item: str, count: int) -> Unit:
 
 
 def spans(units: Sequence[Unit], stops: frozenset[str]) -> list[tuple[int, int]]:
-    """Return the ranges between stops; the stop is the unit at the end."""
+    """Return the ranges between stops, each with its stop at the end."""
     found, first = [], 0
     for at, unit in enumerate(units):
         if unit.text in stops:

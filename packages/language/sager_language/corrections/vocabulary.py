@@ -1,4 +1,4 @@
-"""The facts that words about a domain can name, without those that would change the meaning of a sentence."""
+"""The facts that words about a domain can name."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -14,7 +14,7 @@ _Fact = TypeVar("_Fact", bound=Fact)
 
 
 def joined(trusted: Sequence[_Fact], *of_others: Sequence[_Fact]) -> tuple[_Fact, ...]:
-    """Return each fact once, and of other people's only those whose names add a name.
+    """Return each fact once; other people's only if they add a name.
 
     A few accounts can make a value common. The longest name in a sentence wins: a value such as "no horror" would turn
     everyone's "no horror, please" into a preference, and a second dimension with "horror" would make it ambiguous. So a

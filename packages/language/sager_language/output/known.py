@@ -1,4 +1,4 @@
-"""Return True if words are known to be a label or a name: one word, a name by its capitals, or a phrase of known words.
+"""Known labels and names: single words, names by their capitals, known phrases.
 
 This is the positive side of the shape: what it does not know waits, whatever its language.
 """
@@ -56,7 +56,7 @@ class Known(StrEnum):
 
 
 def known_as(text: str) -> Known | None:
-    """Return the kind of a known value, whatever its spelling; None if it is unknown.
+    """Return the kind of a value in any spelling; None if unknown.
 
     >>> [known_as(v) for v in ("Krimi", "Agnès Varda", "slow domestic drama", "løft denne til topps", "居酒屋")]
     [<Known.WORD: 'word'>, <Known.NAME: 'name'>, <Known.PHRASE: 'phrase'>, None, <Known.WORD: 'word'>]
@@ -71,7 +71,7 @@ def known_as(text: str) -> Known | None:
 
 
 def may_wait(text: str) -> bool:
-    """Return True if several items may vouch for what is not known: it is short, and no row of numbers."""
+    """Return True if several items may vouch for an unknown, short value."""
     scripts = scripts_of(text)
     if scripts & UNSPACED:
         most = _MAX_IDEOGRAPHS if scripts & {"CJK", "HIRAGANA", "KATAKANA"} else _MAX_LETTERS
@@ -89,7 +89,7 @@ def may_wait(text: str) -> bool:
 
 
 def looks_named(text: str) -> bool:
-    """Return True if all words of a text have a capital, but for particles."""
+    """Return True if all words but particles have a capital."""
     found = [word for word in text.split() if any(map(str.isalnum, word))]
     return scripts_of(text) <= _CASED and len(found) <= MAX_WORDS and all(map(_is_of_a_name, found))
 
@@ -139,7 +139,7 @@ def _is_phrase(text: str) -> bool:
 
 
 def is_anywhere(word: str) -> bool:
-    """Return True if a word is known as English or in the labels of any language."""
+    """Return True if a word is English or in any language's labels."""
     return _is_english(word) or any(word in known for known in _vocabulary().values())
 
 
@@ -183,7 +183,7 @@ def _vocabulary() -> dict[str, frozenset[str]]:
 
 @cache
 def given() -> frozenset[str]:
-    """Given names, of which one may be a word of orders in some language."""
+    """Given names that may also be words of orders in some language."""
     return frozenset(words("given"))
 
 

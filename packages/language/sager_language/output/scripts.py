@@ -1,4 +1,4 @@
-"""Scripts of letters, and scripts that may mix in one word (UTS 39, simplified)."""
+"""Scripts of letters, and their allowed mixtures (UTS 39, simplified)."""
 
 import unicodedata
 from functools import lru_cache
@@ -23,7 +23,7 @@ _CYRILLIC_END = 0x0500
 
 @lru_cache(maxsize=8_192)
 def script_of(character: str) -> str:
-    r"""The script of a letter or mark, as the first word of its name; "" for one that catalogues do not write.
+    r"""Return a letter's script; "" if catalogues do not use it.
 
     Small capitals and letters of phonetics look like others: they are Latin by name only, and count as none.
 
@@ -47,7 +47,7 @@ def script_of(character: str) -> str:
 
 
 def go_together(scripts: frozenset[str]) -> bool:
-    """Return True if one value may be written in these scripts: one, or those that Japanese and Korean mix."""
+    """Return True for one script, or those that Japanese and Korean mix."""
     return len(scripts) <= 1 or any(scripts <= allowed for allowed in _TOGETHER)
 
 

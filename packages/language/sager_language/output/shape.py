@@ -1,8 +1,8 @@
-"""Return True if a value is a short noun phrase by its shape: a positive test, in any script.
+"""A positive test for short noun phrases, in any script.
 
 A value passes if it is one word, a name by its capitals, or a few words that are all known (`known`). What holds the
-signs of machines, mixes scripts, or has a word that orders need is *odd*; what has the words of a whole order (who is
-told, what to do, with what) is *order-like*. Whatever else nobody knows waits.
+signs of machines, mixes scripts, or has a word that orders need is *odd*; a value with the words of a whole order
+(addressee, action, object) is *order-like*. Other unknown values wait.
 """
 
 import re
@@ -42,9 +42,9 @@ class Shape(StrEnum):
     SIGNS = "signs"
     # A word that orders need and that a label seldom has.
     WORDS = "words"
-    # A spelling that labels never have: addresses, codes, signs of machines, look-alikes, what nobody sees.
+    # A spelling that labels never have: addresses, codes, signs of machines, look-alikes, invisible characters.
     DISGUISE = "disguise"
-    # The words of an order: a verb with whom it tells, how often, or what it is about.
+    # The words of an order: a verb with its addressee, frequency or object.
     ORDER = "order"
 
 
@@ -80,7 +80,7 @@ _PLAIN: Final = str.maketrans(
 
 
 class _Sense(NamedTuple):
-    """The role of a word in a command: language, class, weight and place."""
+    """A word's role in a command: language, class, weight and place."""
 
     language: str
     part: str
@@ -122,7 +122,7 @@ def _by_words(text: str) -> Shape:
 
 
 def _odd_name(text: str) -> Shape:
-    """The shape of a text with words of an order: still a name if these are weak, of one class, and tell nobody.
+    """Return the shape of a text with words of orders.
 
     Such a word may lead known words only: "Select Comfort" and "No Doubt", not "Select Zenko".
     """
@@ -164,7 +164,7 @@ def speaks(text: str) -> bool:
 
 
 def urges(text: str) -> bool:
-    """Return True if a sentence begins with a command verb, or has a strong command word."""
+    """Return True if a sentence has a first or strong command word."""
     return any(sense.strong or (sense.part == "V" and sense.place == 0) for sense in _senses(text))
 
 

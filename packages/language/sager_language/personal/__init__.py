@@ -1,4 +1,4 @@
-"""Personal data in text: found, and replaced by placeholders. Pure, bounded in time, without a model."""
+"""Personal data in text: found by rules, and replaced by placeholders."""
 
 from sager_language.personal.opt_out import OptOut, find_opt_out
 from sager_language.personal.persons import USERS, given_names

@@ -1,4 +1,4 @@
-"""Finders of e-mail addresses, names in networks and telephone numbers: each yields spans of a text."""
+"""Finders of e-mail addresses, names in networks and telephone numbers."""
 
 import re
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ _UNSPACED_SIGN: Final = Lazy("アット|艾特|골뱅이")
 _AT_NETWORK: Final = Lazy(
     rf"(?<![\w.])(?P<name>@[\w.]{{3,30}})(?=[^@]{{0,20}}\b(?:{'|'.join(patterns('networks'))})\b)"
     r"|\b(?:handle|username|user name|nickname|screen name|benutzername|nutzername|pseudo|usuario|nome utente|nick|ник)"
-    r"(?:\W{1,3}(?:is|ist|est|es|è|é|это|lautet)\b)?\W{1,4}(?P<told>@?[A-Za-z0-9][\w.]{2,30})"
+    r"(?:\W{1,3}(?:is|ist|est|es|è|é|это|lautet)\b)?\W{1,4}(?P<stated>@?[A-Za-z0-9][\w.]{2,30})"
     r"|(?:微信|qq|line|ライン|카톡|인스타)[号號]?\s?の?(?:id|아이디|アカウント|账号|帳號)?\s?[是は는은:]?\s?(?P<id>[A-Za-z0-9][\w.-]{4,30})",
     re.IGNORECASE,
 )
@@ -121,9 +121,9 @@ def handles(text: str) -> Iterator[Span]:
     """A user name in a network: `insta: @anna.s`."""
     if digits_in(text) or "@" in text or not small_words_of(text).isdisjoint(_NAMED_SO):
         for found in _AT_NETWORK.finditer(text):
-            name = found["name"] or found["told"] or found["id"]
+            name = found["name"] or found["stated"] or found["id"]
             if found["name"] or re.search(r"[\d_@.]", name.rstrip(".")):
-                yield next(found.span(group) for group in ("name", "told", "id") if found[group])
+                yield next(found.span(group) for group in ("name", "stated", "id") if found[group])
     if any(sign in text for sign in ("@", "#", "live:", "/")):
         yield from (found.span() for found in _NUMBERED_NAME.finditer(text))
     yield from (found.span("name") for found in _AT_ME.finditer(text))
@@ -135,7 +135,7 @@ def handles(text: str) -> Iterator[Span]:
     if "@" not in text and ":" not in text:
         return
     for found in _HANDLE.finditer(text):
-        # "instagram of cats" names nobody.
+        # "instagram of cats" names no person.
         if "@" in found["sign"] or (":" in found["sign"] and re.search(r"[\d_.]", found["name"].rstrip("."))):
             yield found.start("sign") + max(0, found["sign"].find("@")), found.end("name")
 
@@ -148,7 +148,7 @@ _GROUP: Final = Lazy(r"\d+(?![^\W_])")
 _TRUNK: Final = Lazy(r"\(0\)")
 _ABROAD: Final = ("+", "00")
 _LENGTHS: Final = range(7, 18)
-# Digits behind a word for calling that are a number whatever any country's plan says.
+# Digits behind a word for calling, which count as a number in any country.
 _SURE_LENGTHS: Final = range(9, 14)
 _LONGEST_DATE: Final = 8
 _REGIONS: Final = (
@@ -185,7 +185,7 @@ def _spelled(text: str) -> Iterator[Span]:
         in_words = "".join(value for value, is_figure in read if not is_figure)
         steps = {int(b) - int(a) for a, b in pairwise(digits)}
         spelled = sum(not is_figure for _, is_figure in read)
-        # A title may say its number twice: "187 (One Eight Seven)".
+        # A title may contain its number twice: "187 (One Eight Seven)".
         repeats = any(is_figure and value == in_words for value, is_figure in read)
         if not repeats and len(digits) >= _FEWEST_SPELLED and spelled > _FEWEST_DIFFERENT and not steps <= {1, -9}:
             yield run[0].start(), run[-1].end()
@@ -193,7 +193,7 @@ def _spelled(text: str) -> Iterator[Span]:
 
 
 def _digits_of(word: str) -> str | None:
-    """Return the decimal digits of a figure or a number word, or None.
+    """Return the decimal digits of a figure or number word, if any.
 
     `str.isdigit` is also true for digits that no decimal system has (a circled or Ethiopic one), which `int` refuses.
     """
@@ -204,7 +204,7 @@ def _digits_of(word: str) -> str | None:
 
 
 def phones(text: str) -> Iterator[Span]:
-    """Telephone numbers: with a country code, in a national form, or any valid one where a word for calling is near."""
+    """Telephone numbers, by country code, national form, or a nearby calling word."""
     yield from _spelled(text)
     if digits_in(text) < min(_LENGTHS):
         return

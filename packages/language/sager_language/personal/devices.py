@@ -39,7 +39,7 @@ _MIN_BITS: Final = 3.8
 
 
 def secrets(text: str) -> Iterator[Span]:
-    """Keys by their makers' prefixes, passwords by their name, and other tokens that look drawn by lot."""
+    """Keys by prefix, passwords by name, and other tokens that look random."""
     yield from (found.span() for found in _KEYS.finditer(text))
     for found in _NAMED.finditer(text):
         value = found["value"]
@@ -76,7 +76,7 @@ _HEX_WORD: Final = Lazy(r"\d")
 
 
 def networks(text: str) -> Iterator[Span]:
-    """Addresses of the internet protocol, of both versions; no version numbers of software."""
+    """Addresses of both internet protocols, but no version numbers of software."""
     if digits_in(text) < _FEWEST_DIGITS and ":" not in text:
         return
     text = plain(text)
@@ -89,9 +89,9 @@ def networks(text: str) -> Iterator[Span]:
             yield found.span()
 
 
-def _is_v6(told: str) -> bool:
+def _is_v6(address: str) -> bool:
     try:
-        ipaddress.IPv6Address(told)
+        ipaddress.IPv6Address(address)
     except ValueError:
         return False
     return True
@@ -118,7 +118,7 @@ _LONG: Final = Lazy(r"[\w-]{25}")
 
 
 def wallets(text: str) -> Iterator[Span]:
-    """Addresses of crypto money: with the checksum of their kind, or of a form that nothing else has.
+    """Addresses of cryptocurrencies, by checksum or by an unmistakable form.
 
     >>> [text[a:b] for text in ["to 1BoatSLRHtKNngkdXEeobR76b53LETtpyT"] for a, b in wallets(text)]
     ['1BoatSLRHtKNngkdXEeobR76b53LETtpyT']
@@ -139,9 +139,9 @@ def _checks(address: str, alphabet: str) -> bool:
         number = number * 58 + digit
     if number.bit_length() > _KEY_BYTES * 8:
         return False
-    told = number.to_bytes(_KEY_BYTES)
+    raw = number.to_bytes(_KEY_BYTES)
     sha = partial(hashlib.new, "sha256", usedforsecurity=False)
-    return sha(sha(told[:-4]).digest()).digest()[:4] == told[-4:]
+    return sha(sha(raw[:-4]).digest()).digest()[:4] == raw[-4:]
 
 
 # --- places on the map
@@ -160,6 +160,6 @@ _POINTS: Final = Lazy(
 
 
 def points(text: str) -> Iterator[Span]:
-    """Coordinates to three places and more, in degrees and minutes, and codes for the same."""
+    """Coordinates to at least three places, in degrees, minutes, or codes."""
     if digits_in(text) >= _FEWEST_DIGITS or "///" in text or "+" in text:
         yield from (found.span() for found in _POINTS.finditer(plain(text)))

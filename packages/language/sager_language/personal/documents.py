@@ -1,7 +1,7 @@
-"""Numbers near the name of a paper or an account, in whatever words they are told: "the passport? Well, C01X00T47".
+"""Numbers near the name of a document: "the passport? Well, C01X00T47".
 
 `ids` finds those that stand right behind the name. Here there may be a sentence between, so only
-what is written as a number of a paper counts, and none that a price, a measure, a date or an order has.
+numbers in the form of documents count, and none of a price, a measure, a date or an order.
 """
 
 import re
@@ -28,7 +28,7 @@ _CODE: Final = Lazy(
     r"(?:(?:[ ./\u2010-\u2013-]|\s/\s)(?=[A-Z]{0,11}\d|[A-Z]{1,2}(?![A-Z0-9]))[A-Z0-9]{1,12}){1,8}))"
     r"(?![A-Za-z0-9\u00c0-\u024f])"
 )
-# Of a Russian passport or a Japanese insurance card, which is told apart from its number.
+# Of a Russian passport or a Japanese insurance card, which is not a part of its number.
 _SERIES: Final = Lazy(r"(?:(?<!\w)сери[яию]:?\s|記号\s?)(?P<series>\d{2}\s?\d{2,6})(?!\d)", re.IGNORECASE)
 # Longer than any number that people speak of.
 _VERY_LONG: Final = Lazy(r"(?<![\w.,-])\d{16,34}(?![\w.,-]?\d)")
@@ -68,8 +68,8 @@ def _names() -> re.Pattern[str]:
 def near_papers(text: str) -> Iterator[Span]:
     """Numbers near the name of a paper.
 
-    >>> said = "My passport, which expires next May, has the number C01X00T47; order 4471998 is a cover for it"
-    >>> [said[a:b] for a, b in near_papers(said)]
+    >>> text = "My passport, which expires next May, has the number C01X00T47; order 4471998 is a cover for it"
+    >>> [text[a:b] for a, b in near_papers(text)]
     ['C01X00T47']
     """
     if digits_in(text) < _FEWEST_DIGITS:
@@ -82,9 +82,9 @@ def near_papers(text: str) -> Iterator[Span]:
         if not numbers_a_thing(text[: code.start()]):
             yield code.span()
     for own in _own().finditer(text):
-        told = _CODE.match(text, own.end())
-        if told is not None and _is_a_number(text, told):
-            yield told.span()
+        behind = _CODE.match(text, own.end())
+        if behind is not None and _is_a_number(text, behind):
+            yield behind.span()
     names = [found.span() for found in _names().finditer(text)][:_MOST_NAMES]
     if not names:
         return
@@ -135,7 +135,7 @@ _PLATE: Final = Lazy(
     r"|[\u4e00-\u9fff][A-Z][ ·]?[A-Z0-9]{5,6})",
     re.IGNORECASE,
 )
-# As Germany, France and Britain write them, and nobody a title.
+# As Germany, France and Britain write them, and no title does.
 _WRITTEN_PLATE: Final = Lazy(
     r"(?<![\w-])(?:[A-ZÄÖÜ]{1,3}-[A-Z]{1,2} \d{1,4}[EH]?|[A-Z]{2}-\d{3}-[A-Z]{2}|[A-Z]{2}\d{2} [A-Z]{3})(?![\w-])"
 )

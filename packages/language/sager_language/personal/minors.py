@@ -1,7 +1,7 @@
 """Children: their names, and what finds them: school, class and age.
 
 All of it only where a text speaks of a child as the writer's own or of a person they know. "Films for children of 8"
-and "Matilda goes to Crunchem Hall" stay; an age stays where nothing else tells who the child is.
+and "Matilda goes to Crunchem Hall" stay; an age stays where nothing else identifies the child.
 """
 
 import re
@@ -29,7 +29,7 @@ _MOST: Final = 16
 _MORE: Final = Lazy(
     rf"(?:\s\([^()]{{1,14}}\))?(?:,|\s(?:and|und|et|y|e|en|i|\u0438|ve|&))\s(?:(?:and|und|et|y|e|en|i|\u0438|ve)\s)?(?P<name>{_CASED})"
 )
-# Whoever belongs to a family, by a first name.
+# Members of a family, by a first name.
 _OURS: Final = Lazy(
     r"(?<![^\W_])(?i:our|unser(?:e|en|em)?|notre|nuestr[oa]|(?:il )?nostro|(?:la )?nostra|noss[oa]|onze|ons|nasz[a]?"
     r"|наш[\u0430]?|vår|bizim)\s"
@@ -167,8 +167,8 @@ def _stems() -> frozenset[str]:
 def minors(text: str) -> Iterator[Span]:
     """Find children's names, schools, classes and ages.
 
-    >>> said = "My daughter Tamsin is 9 and goes to Oakfield Primary, class 4B; she loves horses"
-    >>> [said[a:b] for a, b in minors(said)]
+    >>> text = "My daughter Tamsin is 9 and goes to Oakfield Primary, class 4B; she loves horses"
+    >>> [text[a:b] for a, b in minors(text)]
     ['Tamsin', 'Oakfield Primary', 'class 4B', 'is 9']
     """
     stems = stems_of(text)
@@ -183,9 +183,9 @@ def minors(text: str) -> Iterator[Span]:
     for begins, at in children:
         first, end = max(0, begins - _BACK), min(len(text), at + _WITHIN)
         names = [*_names(text, at), *_before(text, begins, first)]
-        told = [*names, *_schools_in(text, first, at, end), *_classes_in(text, first, end)]
-        yield from told
-        if told or text[at : at + 2].strip().startswith("["):
+        details = [*names, *_schools_in(text, first, at, end), *_classes_in(text, first, end)]
+        yield from details
+        if details or text[at : at + 2].strip().startswith("["):
             yield from _ages_in(text, first, end)
 
 
@@ -194,11 +194,11 @@ def _ours(text: str) -> Iterator[Span]:
         end = min(len(text), found.end() + _WITHIN)
         if not _is_name(found["name"]):
             continue
-        told = [*_schools_in(text, found.end(), found.end(), end), *_classes_in(text, found.end(), end)]
+        details = [*_schools_in(text, found.end(), found.end(), end), *_classes_in(text, found.end(), end)]
         ages = list(_ages_in(text, found.end(), min(end, found.end() + _AGED)))
-        if told or (ages and found["name"] in given_names()):
+        if details or (ages and found["name"] in given_names()):
             yield found.span("name")
-            yield from told
+            yield from details
             yield from ages
 
 
@@ -237,10 +237,10 @@ def _unspaced_name(text: str, at: int) -> Iterator[Span]:
     if child is not None and child["zh"] not in ZH_NOT:
         yield child.span("zh")
         return
-    told = _CJK_NAME.match(text, at)
-    # Without capitals or surnames only the rest of the text says that this is a name, and not a film or a school.
-    if told is not None and (told["ko"] or told["sama"] or _OF_A_CHILD.search(text)):
-        yield told.span("ja" if told["ja"] else "ko")
+    match = _CJK_NAME.match(text, at)
+    # Without capitals or surnames, only the rest of the text shows that this is a name, and not a film or a school.
+    if match is not None and (match["ko"] or match["sama"] or _OF_A_CHILD.search(text)):
+        yield match.span("ja" if match["ja"] else "ko")
 
 
 def _is_name(words: str) -> bool:

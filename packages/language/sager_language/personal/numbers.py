@@ -1,4 +1,4 @@
-"""Cards, accounts and identity numbers: what has the form that an issuer gives it, and the right check digits.
+"""Cards, accounts and identity numbers, by issuers' forms and check digits.
 
 A form that many other numbers have too counts only as its country writes it, or behind its name
 (`papers`).
@@ -38,7 +38,7 @@ _LONGEST_NEIGHBOUR: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Neighbouring groups of digits, and of letters that may belong to a number.
+    """Neighbouring groups of digits, and of letters of a number.
 
     Attributes:
         start, end: where it stands.
@@ -65,12 +65,12 @@ class Number:
 
     @property
     def is_even(self) -> bool:
-        """Return True if the same sign stands between all groups, as in one number and in few lists of several."""
+        """Return True if the same separator is between all groups."""
         return len(set(self.between)) <= 1
 
 
 def plain(text: str) -> str:
-    """The text, of the same length, with the digits of every script as ASCII has them.
+    """Return the text with the digits of every script in ASCII.
 
     >>> plain("٤١١١ १२")
     '4111 12'
@@ -82,7 +82,7 @@ def plain(text: str) -> str:
 
 
 def numbers(text: str, is_known: Callable[[str], bool]) -> Iterator[Number]:
-    """Every run of whole groups with 8 to 34 letters and digits, the longest first at each place.
+    """Runs of whole groups with 8 to 34 characters, the longest first.
 
     >>> [number.compact for number in numbers("call 4111.1111", lambda shape: "A" not in shape)]
     ['41111111']
@@ -130,7 +130,7 @@ def _things() -> re.Pattern[str]:
 
 
 def numbers_a_thing(before: str) -> bool:
-    """Return True if what ends here says that the number behind it is a thing's.
+    """Return True if the text before shows a thing's number.
 
     >>> numbers_a_thing("My order number "), numbers_a_thing("in order to call ")
     (True, False)
@@ -145,7 +145,7 @@ _ORDERED: Final = Lazy(
 
 
 def is_ordered(text: str, end: int) -> bool:
-    """Return True if the number that ends here is a thing's by what follows it.
+    """Return True if the text behind shows a thing's number.
 
     >>> is_ordered("48291 nolu sipariş", 5), is_ordered("48291 nolu pasaport", 5)
     (True, False)
@@ -296,7 +296,7 @@ def _find(text: str) -> Iterator[tuple[str, int, int]]:
             checks = ((IBAN, _iban),)
         for kind, check in checks:
             looks += 1
-            # Where a hostile text holds more numbers than are worth a look, what is left of them counts as found.
+            # A hostile text may have too many numbers to check; the rest of them counts as found.
             if looks > _TOO_MANY * MOST_LOOKS or (check(number) and not _is_of_a_thing(kind, text, number)):
                 yield kind, number.start, number.end
                 taken = number.end
@@ -325,7 +325,7 @@ _DAYS: Final = Lazy(r"(?:\d{4}\W\d\d?\W\d\d?|\d\d?\W\d\d?\W\d{4}|\d{4}|\W|[T:]|\
 
 
 def is_bare(text: str) -> bool:
-    """Return True if a fact is nothing but a long number, which is no taste: no book's, no toll-free one, no dates.
+    """Return True if a fact is only a long number.
 
     >>> is_bare("234123412346"), is_bare("9783161484100"), is_bare("1-800-273-8255"), is_bare("2001-2004-2007")
     (True, False, False, False)

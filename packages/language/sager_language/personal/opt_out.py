@@ -1,7 +1,7 @@
-"""Opt-outs in a request: forget this choice, or it is for another person.
+"""Opt-outs in a request: forget this choice, or it is another person's.
 
-Judged by patterns in fifteen languages; what says it otherwise is not understood. A wish that was heard wrongly costs
-one choice's lesson, one that was not heard brings a line that nobody wanted: the patterns lean to the first.
+Patterns in fifteen languages find them. A wrongly found wish costs one choice's lesson, and a missed one adds an
+unwanted line, so the patterns prefer the first.
 """
 
 import re
@@ -31,8 +31,8 @@ _ALONE: Final = r"(?! and (?:me|i|myself)\b)(?!,? and i\b)"
 
 @cache
 def _pattern(wish: str) -> re.Pattern[str]:
-    told = "|".join(patterns(wish))
-    return re.compile(told.replace("{kin}", _KIN).replace("{alone}", _ALONE))
+    pattern = "|".join(patterns(wish))
+    return re.compile(pattern.replace("{kin}", _KIN).replace("{alone}", _ALONE))
 
 
 @lru_cache(maxsize=4_096)

@@ -1,4 +1,4 @@
-"""Finders of private names and dates of birth: only what a text says of whoever wrote it, or of those around them.
+"""Finders of private names and dates of birth, not of famous people's.
 
 Names of makers and of characters are tastes: "films by Anna Schmidt" stays, "my name is Anna Schmidt" does not.
 """
@@ -156,18 +156,18 @@ def given_names() -> frozenset[str]:
 def names(text: str) -> Iterator[Span]:
     """Private names: of the person and of people around them.
 
-    >>> said = "my name is Anna de Vries and I like Agatha Christie"
-    >>> [said[a:b] for a, b in names(said)]
+    >>> text = "my name is Anna de Vries and I like Agatha Christie"
+    >>> [text[a:b] for a, b in names(text)]
     ['Anna de Vries']
     """
-    called, present, kin, here, told = _patterns()
+    called, present, kin, here, named = _patterns()
     if _LIKELY.search(text):
         for found in called.finditer(text):
             if (end := _end_of_name(text, found)) > found.end():
                 yield found.end(), end
     yield from announced(text)
     if not words_of(text).isdisjoint(USERS):
-        yield from (found.span("name") for found in told.finditer(text))
+        yield from (found.span("name") for found in named.finditer(text))
     for found in here.finditer(text) if not small_words_of(text).isdisjoint(_SAYS) else ():
         yield found.span("name" if found["name"] else "unlisted")
     if words_of(text).isdisjoint(given_names()) and words_of(text).isdisjoint(_CALLED):
@@ -200,14 +200,14 @@ def _end_of_name(text: str, found: re.Match[str]) -> int:
     has_case = words[0][1][0].islower() or is_cased
     end, taken = at, 0
     for word in words:
-        told = word[1].rstrip(".'\u2019")
-        low = told.casefold()
+        bare = word[1].rstrip(".'\u2019")
+        low = bare.casefold()
         is_particle = is_cased and taken > 0 and low in _PARTICLES
-        if not is_particle and (low in _no_names() or (is_cased and not told[:1].isupper())):
+        if not is_particle and (low in _no_names() or (is_cased and not bare[:1].isupper())):
             break
         taken += 1
         if not is_particle:
-            end = word.start(1) + len(told)
+            end = word.start(1) + len(bare)
         if taken >= _MOST_LOWER and not is_cased:
             break
     if _is_title(text, found, taken) or (has_case and not is_cased and end > at and not _plausible(text[at:end])):
@@ -224,8 +224,8 @@ def _plausible(name: str) -> bool:
 
 
 def _is_title(text: str, found: re.Match[str], words: int) -> bool:
-    told = found[0].split()
-    return len(told) > 1 and words <= 1 and not text.isupper() and all(word[:1].isupper() for word in told)
+    parts = found[0].split()
+    return len(parts) > 1 and words <= 1 and not text.isupper() and all(word[:1].isupper() for word in parts)
 
 
 @cache

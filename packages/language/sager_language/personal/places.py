@@ -1,4 +1,4 @@
-"""A finder of streets with a number: it yields spans of a text, in bounded time."""
+"""Finder of streets with a number, in bounded time."""
 
 import re
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ _BESIDE: Final = Lazy(
 
 
 def streets(text: str) -> Iterator[Span]:
-    """Whatever looks like a street with a number: in what is said of a person it is an address."""
+    """Find anything like a street with a number, for texts about people."""
     if digits_in(text):
         yield from (found.span() for found in _STREET.finditer(text))
 
@@ -140,8 +140,8 @@ def _stems() -> frozenset[str]:
 def residents(text: str) -> Iterator[Span]:
     """Find these names.
 
-    >>> said = "Sarah Whitcombe from accounting lives at 9 Marlow Row, we like climbing"
-    >>> [said[a:b] for a, b in residents(said)]
+    >>> text = "Sarah Whitcombe from accounting lives at 9 Marlow Row, we like climbing"
+    >>> [text[a:b] for a, b in residents(text)]
     ['Sarah Whitcombe']
     """
     for found in _people().finditer(text) if not stems_of(text).isdisjoint(_stems()) else ():

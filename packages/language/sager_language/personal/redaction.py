@@ -1,4 +1,4 @@
-"""Texts with placeholders for what is personal: of one line, or of a turn of a conversation."""
+"""Texts with placeholders for personal data: single lines and turns."""
 
 import hashlib
 import re
@@ -40,9 +40,9 @@ _OF_PEOPLE: Final[tuple[tuple[str, Finder], ...]] = (
     ("name", persons.names),
 )
 
-# What is looked for in titles and descriptions: a work may be called "My Name Is Earl" and bear a date.
+# The kinds in titles and descriptions: a work may be called "My Name Is Earl" and have a date.
 IN_WORKS: Final = _OF_ANYTHING
-# In the order in which they have their say: a key may hold what looks like a number.
+# In their order of precedence: a key may contain digits like a number.
 FINDERS: Final = (*_OF_ANYTHING[:3], *_OF_PEOPLE[:2], *_OF_ANYTHING[3:], *_OF_PEOPLE[2:])
 
 
@@ -62,9 +62,9 @@ Places = Callable[[str], list[tuple[int, int, str]]]
 
 
 def by_lines(text: str, redacted: Callable[[str], tuple[str, dict[str, int]]]) -> tuple[str, dict[str, int]] | None:
-    """A text of several lines redacted line by line, so that quoted and pasted lines can still be told.
+    """Redact a text by lines, to keep quotes and pastes recognisable.
 
-    None: what is private runs over several lines, and only the text as a whole can be redacted.
+    None if private data spans several lines, and only the whole text can be redacted.
     """
     found: dict[str, int] = {}
     lines = []
@@ -73,12 +73,12 @@ def by_lines(text: str, redacted: Callable[[str], tuple[str, dict[str, int]]]) -
         lines.append(kept)
         for kind, times in kinds.items():
             found[kind] = found.get(kind, 0) + times
-    told = "\n".join(lines)
-    return (told, found) if not redacted(told)[1] else None
+    joined = "\n".join(lines)
+    return (joined, found) if not redacted(joined)[1] else None
 
 
 def may_answer(before: str, text: str) -> bool:
-    """Return True if what is private in a turn may only show by what was said before it."""
+    """Return True if private data may show only with the turn before."""
     if not before.strip():
         return False
     head = text[:_HEAD]
@@ -86,9 +86,9 @@ def may_answer(before: str, text: str) -> bool:
 
 
 def answers(before: str, text: str, places: Places) -> list[tuple[Span, str]]:
-    """Places in `line(text)` of what is private behind the end of what was said before.
+    """Return places in `line(text)` that are private after the turn before.
 
-    >>> answers("Your passport number?", "It is C01X00T47", lambda said: [(len(said) - 9, len(said), "id-number")])
+    >>> answers("Your passport number?", "It is C01X00T47", lambda text: [(len(text) - 9, len(text), "id-number")])
     [((6, 15), 'id-number')]
     """
     tail = line(before)[-_TAIL:]
@@ -124,7 +124,7 @@ def redact(
     of_a_person: bool = False,
     of_a_work: bool = False,
 ) -> Redacted:
-    """The text with a placeholder for all that tells who a person is, or what of a category that is not allowed."""
+    """Replace personal data and categories that are not allowed by placeholders."""
     if not text:
         return Redacted(text)
     found: Counter[str] = Counter()
@@ -143,10 +143,10 @@ def redact(
 
 
 def _spans(said: str, allowed: frozenset[Category], *, of_a_person: bool) -> list[Place]:
-    told = [(start, end, category.value) for category, start, end in claims(said, of_a_person=of_a_person)
+    sensitive = [(start, end, category.value) for category, start, end in claims(said, of_a_person=of_a_person)
             if category not in allowed]  # fmt: skip
     lives = _personal(said, (("address", places.streets),)) if of_a_person else []
-    return _joined([*_personal(said, FINDERS), *lives, *told])
+    return _joined([*_personal(said, FINDERS), *lives, *sensitive])
 
 
 def _personal(said: str, finders: Sequence[tuple[str, Finder]]) -> list[Place]:
@@ -179,7 +179,7 @@ def _replaced(said: str, spans: list[tuple[int, int, str]]) -> str:
 
 
 def redact_turn(text: str, before: str, allowed: frozenset[Category]) -> Redacted:
-    """A turn of a conversation without what is personal, its lines still lines."""
+    """Redact a turn of a conversation, and keep its lines."""
     kept = _turn(text, allowed)
     return _answered(kept, before, allowed) if may_answer(before, text) else kept
 
@@ -198,18 +198,18 @@ def _pair(redacted: Redacted) -> tuple[str, dict[str, int]]:
 
 def _answered(kept: Redacted, before: str, allowed: frozenset[Category]) -> Redacted:
     first, newline, rest = kept.text.partition("\n")
-    told = answers(before, first, lambda said: _spans(said, allowed, of_a_person=False))
-    if not told:
+    answered = answers(before, first, lambda said: _spans(said, allowed, of_a_person=False))
+    if not answered:
         return kept
     found = Counter(kept.found)
-    found.update(kind for _, kind in told)
-    first = _replaced(line(first), [(*span, kind) for span, kind in told])
+    found.update(kind for _, kind in answered)
+    first = _replaced(line(first), [(*span, kind) for span, kind in answered])
     return Redacted(first + newline + rest, dict(found))
 
 
 @lru_cache(maxsize=65_536)
 def refusal(dimension: str, value: str) -> tuple[str | None, Category | None]:
-    """Return the kind of personal data in a fact, and its category if some domains may learn it.
+    """Return a fact's kind of personal data, and its category if allowable.
 
     >>> refusal("genre", "christian fiction"), refusal("genre", "noir"), refusal("tag", "anna@example.org")
     (('religion', <Category.RELIGION: 'religion'>), (None, None), ('e-mail', None))

@@ -1,6 +1,6 @@
 """Private data in the words of a habit, beyond the privacy filter.
 
-Who says what they do every week tells where they are and with whom. A taste has neither, unless it is one for people.
+A weekly habit reveals the person's place and company. A taste has neither, unless it is one for people.
 """
 
 import re
@@ -34,7 +34,7 @@ _OF_WOMEN: Final = "innen"
 def whom(text: str) -> Iterator[str]:
     """Return the private categories of liking or rejecting a group.
 
-    >>> [list(whom(said)) for said in ("tall men with beards", "Americans", "Mad Men", "working with women")]
+    >>> [list(whom(text)) for text in ("tall men with beards", "Americans", "Mad Men", "working with women")]
     [['sexuality'], ['origin'], [], []]
     """
     said = normalise(text)

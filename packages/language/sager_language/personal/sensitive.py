@@ -1,8 +1,8 @@
-"""Sensitive categories of personal data (compare Articles 9 and 10 of the GDPR).
+"""Sensitive categories of personal data (GDPR, Articles 9 and 10).
 
 Two questions with two answers. A *fact*, once liked, is a line about a person: a word of a category in it counts,
 unless it stands at a kind of work, art, study, dish or sight and so speaks of that. A *text* is about many things: only
-what it says about a person counts, "I am diabetic" and not "a book on diabetes".
+statements about a person count, "I am diabetic" and not "a book on diabetes".
 """
 
 import re
@@ -19,7 +19,7 @@ from sager_language.text import Lazy
 
 
 class Category(StrEnum):
-    """A category of sensitive data that a domain may be allowed to learn."""
+    """A category of sensitive data that a domain may learn."""
 
     HEALTH = "health"
     RELIGION = "religion"
@@ -47,7 +47,7 @@ _LOOK_BACK: Final = 70
 
 
 def _spoken(lists: str, between: str, guard: str = "") -> Lazy:
-    # Words are parted by what is no letter: `\b` fails at the vowel signs of Hindi.
+    # Separate words at non-letters: `\b` fails at the vowel signs of Hindi.
     listed = "|".join(row for name in lists.split() for row in patterns(name))
     return Lazy(
         rf"(?:(?:^|[^\w]){guard}(?:{listed})(?=\s|$)|{'|'.join(patterns('person-unspaced'))})"
@@ -81,7 +81,7 @@ def _wants() -> frozenset[str]:
 
 
 def is_of_a_person(said: str, start: int, end: int, *, only_is: bool, acts: bool) -> bool:
-    """Return True if the word at this place of a folded text is said of a person."""
+    """Return True if a folded text uses this word about a person."""
     clause = _CLAUSE.split(said[max(0, start - _LOOK_BACK) : start])[-1]
     if (_IS if only_is else _HAS).search(clause):
         return True
@@ -97,9 +97,9 @@ def is_of_a_person(said: str, start: int, end: int, *, only_is: bool, acts: bool
 WORDED: Final = tuple(category for category in Category if category is not Category.LOCATION)
 # Dimensions whose values are names: Christian and Gay are two.
 NAMES: Final = frozenset({"actor", "artist", "author", "brand", "city", "country", "director", "publisher", "state"})
-# Dimensions that say where.
+# Dimensions for places.
 PLACES: Final = frozenset({"area", "location", "neighborhood", "neighbourhood", "postal_code", "zip", "zip_code"})
-# Dimensions that say what a work is about.
+# Dimensions for the subject of a work.
 SUBJECTS: Final = frozenset(
     {"category", "categories", "genre", "genres", "keyword", "keywords", "shelf", "shelves", "subject", "subjects",
      "tag", "tags", "theme", "themes", "topic", "topics"}
@@ -122,8 +122,8 @@ class _Entry:
 
     Attributes:
         phrase: folded.
-        category: that it tells of.
-        only_is: whether it could be a thing's too, so that it counts only behind what a person says they are.
+        category: the category that it reveals.
+        only_is: True if it may describe a thing too, and counts only after words like `I am`.
     """
 
     phrase: str
@@ -212,17 +212,17 @@ def _first(word: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def of_fact(dimension: str, value: str) -> Category | None:
-    """The category that a line of this dimension and value would tell of a person, if any.
+    """Return the category that a line would reveal, if any.
 
     >>> of_fact("audience", "gay"), of_fact("genre", "cancer memoir"), of_fact("director", "Christian Petzold")
     (<Category.SEXUALITY: 'sexuality'>, None, None)
     """
     if dimension in PLACES:
         return Category.LOCATION
-    told = next((category for category, _, _ in claims(value)), None)
-    if told is not None or dimension in NAMES:
-        return told
-    # A dimension is the item's own key, and may say it all: `is_pregnant = yes`.
+    claimed = next((category for category, _, _ in claims(value)), None)
+    if claimed is not None or dimension in NAMES:
+        return claimed
+    # A dimension is the item's own key, and may reveal everything: `is_pregnant = yes`.
     said = folded(f"{dimension} {value}".replace("_", " "))
     if _medicines().search(said):
         return Category.HEALTH
@@ -260,7 +260,7 @@ def _speaks_of_a_thing(text: str, start: int, end: int, begins: int) -> bool:
     return not words.isdisjoint((*before, *after))
 
 
-# Of whom a person loves, works tell more than of anything else: these words count at films and books too.
+# Works reveal whom a person loves more than anything else: these words count at films and books too.
 _BOUND: Final = frozenset({"gay", "gays", "lesbian", "lesbians", "erotic", "erotica", "porn", "pornography", "fetish"})
 # What makes a field of history of them, as of "gay rights".
 _CAUSE: Final = Lazy(r" (?:and lesbian )?(?:rights|liberation|history|studies)\b")
@@ -274,21 +274,21 @@ def claims(text: str, *, of_a_person: bool = False) -> list[tuple[Category, int,
     """
     said = folded(text)
     words = frozenset(_ONE_WORD.findall(said))
-    told = [(Category(category), start, end) for category, start, end in statements(said, words)]
-    told += [(Category(category), start, end) for category, start, end in phrases(said, words)]
+    claimed = [(Category(category), start, end) for category, start, end in statements(said, words)]
+    claimed += [(Category(category), start, end) for category, start, end in phrases(said, words)]
     if of_a_person:
-        told += [(Category.HEALTH, *found.span()) for found in _medicines().finditer(said)]
-    told += list(_worded(said, told, of_a_person=of_a_person))
+        claimed += [(Category.HEALTH, *found.span()) for found in _medicines().finditer(said)]
+    claimed += list(_worded(said, claimed, of_a_person=of_a_person))
     shown = line(text)
-    told = [claim for claim in told if not _is_a_name(shown, *claim[1:])]
-    return sorted(told, key=lambda claim: (claim[1], -claim[2]))
+    claimed = [claim for claim in claimed if not _is_a_name(shown, *claim[1:])]
+    return sorted(claimed, key=lambda claim: (claim[1], -claim[2]))
 
 
 def _worded(
-    said: str, told: list[tuple[Category, int, int]], *, of_a_person: bool
+    said: str, claimed: list[tuple[Category, int, int]], *, of_a_person: bool
 ) -> Iterator[tuple[Category, int, int]]:
     others: list[Span] | None = None
-    spoken = [end for _, _, end in told]
+    spoken = [end for _, _, end in claimed]
     for category, start, end, only_is in _listed_in(said):
         if said[max(0, start - 1) : start] == "[":
             continue  # a placeholder

@@ -1,4 +1,4 @@
-"""Plain statements about a person, where no single word tells: "I voted for ...", "I take ...", "I go to church"."""
+"""Revealing statements without a sensitive word, such as "I voted for"."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -53,7 +53,7 @@ def medicine() -> str:
 
 @cache
 def party() -> str:
-    """A pattern of the names of parties and of those who lead them."""
+    """Return a pattern of the names of parties and their leaders."""
     named = {w for row in patterns("politics-said") for w in row.partition(": ")[2].split(", ")}
     listed = "|".join(sorted(map(re.escape, named), key=lambda word: (-len(word), word)))
     return rf"(?:{listed})(?!\w)"
@@ -103,7 +103,7 @@ def _does() -> Mapping[str, str]:
 
 
 def stated(said: str, words: frozenset[str]) -> str | None:
-    """The category of a line that leaves out of whom it speaks: "votes for the Greens"; None for most lines."""
+    """Return the category of a line without a subject: "votes for Greens"."""
     who = _does().get(said.partition(" ")[0])
     if who is None:
         return None
@@ -132,7 +132,7 @@ def _parts(phrase: str, at: str) -> list[str]:
 
 
 def needed(phrase: str) -> frozenset[str]:
-    """Words of which a text has one where it has the phrase; none if that cannot be said.
+    """Return words, one in every text with the phrase; empty if unknown.
 
     >>> sorted(needed("(my|our) ... baby")), sorted(needed("expecting* (a child|twins)"))
     (['baby'], ['child', 'twins'])
@@ -153,9 +153,9 @@ def needed(phrase: str) -> frozenset[str]:
 
 
 def _expression(phrase: str) -> Lazy:
-    told = _ENDING.sub(r"\\w*", phrase.replace("... ", r"(?:\S+ ){0,3}"))
-    told = told.replace("{drug}", medicine()).replace("{party}", party())
-    return Lazy(told if _UNSPACED.search(phrase) else rf"(?<!\w)(?:{told})(?!\w)")
+    pattern = _ENDING.sub(r"\\w*", phrase.replace("... ", r"(?:\S+ ){0,3}"))
+    pattern = pattern.replace("{drug}", medicine()).replace("{party}", party())
+    return Lazy(pattern if _UNSPACED.search(phrase) else rf"(?<!\w)(?:{pattern})(?!\w)")
 
 
 @cache

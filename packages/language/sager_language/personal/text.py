@@ -1,4 +1,4 @@
-"""Text as a reader or a model takes it: nothing unseen in it, compatibility forms folded, one line."""
+"""Text without invisible characters, folded, on one line."""
 
 import re
 import unicodedata
@@ -31,7 +31,7 @@ def line(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    r"""As `line`, casefolded character by character, with plain apostrophes: of the same length, for patterns of words.
+    r"""Return `line`, casefolded at the same length, with plain apostrophes.
 
     >>> folded("Straße  \u2019Eins\u2019")
     "straße 'eins'"
@@ -63,7 +63,7 @@ def small_words_of(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def stems_of(text: str) -> frozenset[str]:
-    """The first four letters of each word, in small letters: cheaper to look up than a pattern is to search for."""
+    """Return each word's first four letters, for cheap look-ups before patterns."""
     return frozenset(word[:4] for word in small_words_of(text))
 
 

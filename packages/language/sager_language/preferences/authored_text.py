@@ -1,4 +1,4 @@
-"""The person's own words in a turn, without quoted, pasted and translated text."""
+"""A person's own words in a turn, without quoted and pasted text."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MAX_REQUEST_CHARS: Final = 800
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of a turn in the person's own words: its text, and where it begins in the turn's text."""
+    """A part of a turn in the person's own words."""
 
     text: str
     start: int
@@ -26,7 +26,7 @@ class Span:
 
 
 def own_words(turn: Turn, before: Sequence[Turn] = ()) -> tuple[Span, ...]:
-    """Return the parts of a turn that are the person's own words; none of the assistant's turns.
+    """Return the parts of a turn in the person's own words.
 
     In doubt, words are not theirs: a text that the assistant asked for is not, and a draft is not.
     """

@@ -1,4 +1,4 @@
-"""The clauses of a sentence in which a person says something of themselves, each by the first pattern that tells it."""
+"""Clauses with statements of a person, each by its first pattern."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -87,7 +87,7 @@ class ClauseReader:
         return next(filter(None, clauses), None)
 
     def read(self) -> Iterator[Clause]:
-        """The clauses in their order, without those that hold only on a condition."""
+        """Return the clauses in their order, without conditional ones."""
         condition = self._language.condition.search(self._spelt.text)
         read_until = 0
         for at in self._starts():
@@ -95,7 +95,7 @@ class ClauseReader:
                 continue
             clause = self._clause(self._units, self._spelt, at, self._groups)
             if clause is None or clause.kind is Kind.INSTEAD:
-                # "Drink coffee" behind "no tea any more" is what is drunk instead; by itself it says the same or less.
+                # "Drink coffee" behind "no tea any more" names the successor; by itself it states the same or less.
                 clause = self._second(at) or self._otherwise(at) or clause
             while clause is not None:
                 read_until = max(clause.end + len(self._units) - len(clause.units), at + 1)
@@ -110,7 +110,7 @@ class ClauseReader:
             begins = at == 0 or units[at - 1].text in (PAUSE, STOP) or units[at - 1].text in self._language.begins
             begins = begins or (at == 1 and units[0].text in _MARKS)
             if at and units[at - 1].text == COLON:
-                # "Tell him: I hate tea" is for him; "honestly: I hate tea" is not.
+                # "Tell him: I hate tea" is for another person; "honestly: I hate tea" is not.
                 begins = begun >= self._spelt.starts[at - 1]
             if begins:
                 count += 1
@@ -132,7 +132,7 @@ class ClauseReader:
                 clause = self._first(group.patterns, units, spelt, at, start)
                 if clause is not None and group.kind is not Kind.INSTEAD:
                     return clause
-                # "Lately I only watch comedies" says so by itself, too.
+                # "Lately I only watch comedies" implies a change by itself.
                 instead = instead or clause
         return instead
 
@@ -213,7 +213,7 @@ class ClauseReader:
         first = self._spelt.unit_at(place)
         units = self._reworded(at, first, place)
         clause = self._clause(units, Spelt.of(units), first, self._groups) if units else None
-        # What several use or do, as a firm does, tells less of one of them than what they like.
+        # The habits of several people, as of a firm, reveal less of one of them than their tastes.
         is_of_us = clause is not None and clause.kind is Kind.USES and self._units[first].text in self._language.us
         if clause is None or is_of_us:
             return None

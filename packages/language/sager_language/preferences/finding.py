@@ -24,7 +24,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a person said of themselves.
+    """One statement of a person about themselves.
 
     Attributes:
         stance: whether they like it (`prefers`) or not (`avoids`).
@@ -83,15 +83,15 @@ _STOPS = ".!?\u2026\u3002\n"
 class SentenceSubject(Enum):
     """The subject of a sentence, seen from its writer."""
 
-    # For all that rules know, it tells of them.
+    # About the person, as far as rules can see.
     FOR_THEM = 1
     OF_OTHERS = 2
-    # It asks, or says what another person says.
+    # A question, or another person's words.
     NOT_FOR_THEM = 3
 
 
 def withdraws(words: str, effect: Effect) -> bool:
-    """Return True if the person has a word for it that something is over: small models find that in plain statements.
+    """Return True if the words end a preference.
 
     Of other languages than English and German none is known: there a model takes nothing away.
     """

@@ -1,4 +1,4 @@
-"""Wishes to forget, in whatever wording: words for forgetting, and what is known, named in the same sentence."""
+"""Wishes to forget a known preference, in any wording."""
 
 import re
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ class ForgetIntent:
     """A request to forget.
 
     Attributes:
-        known: what is known that they name.
-        guess: if that is nothing, what they name; empty where they say `that`.
+        known: the known preferences that they name.
+        guess: without a known one, the words that they use; empty for `that`.
     """
 
     known: tuple[Known, ...] = ()
@@ -32,10 +32,10 @@ class ForgetIntent:
 
 
 def may_forget(sentence: Sentence, knowledge: Knowledge) -> bool:
-    """Return True if a sentence may be the user's request to forget, and no question.
+    """Return True if a sentence may be the user's request to forget.
 
-    What is known may be called by a word that is none in a wish: `delete the code` is about a text, and `forget that I
-    code in Rust` is not.
+    The name of a known preference may be another word of the wish: `delete the code` is about a text, and `forget that
+    I code in Rust` is not.
     """
     language, text = sentence.language, sentence.spelt.text
     if language.not_forgets.search(text) and language.not_forgets.search(_without_names(sentence, knowledge)):
@@ -49,7 +49,7 @@ def _without_names(sentence: Sentence, knowledge: Knowledge) -> str:
 
 
 def forget_intent_in(sentence: Sentence, knowledge: Knowledge) -> ForgetIntent | None:
-    """The wish to forget in a sentence that `may_forget`; None if it has none."""
+    """Return the wish to forget in a sentence, if any."""
     language, text = sentence.language, sentence.spelt.text
     cues = language.forgets_cues.of(text)
     if not cues and not language.forgets_cues.erases.search(text):
@@ -64,7 +64,7 @@ def forget_intent_in(sentence: Sentence, knowledge: Knowledge) -> ForgetIntent |
 
 
 def patterned(units: Sequence[Unit], namings: Sequence[Naming], pattern: Lazy, *, begins: bool = False) -> list[Known]:
-    """Return the values that a pattern names, with `begins` only at the start of a clause."""
+    """Return the values that a pattern names, after `begins` at clause starts."""
     if not namings:
         return []
     signed, meant = with_signs(units, namings)

@@ -45,7 +45,7 @@ class Known:
 
     @classmethod
     def of(cls, held: Line | Finding, *, holds: bool = True) -> Self:
-        """A line, or what was found in the same chunk."""
+        """Return the entry of a line or a finding."""
         # What it is the favourite of is no part of the name: "green tea (drink)".
         bare = held.value.rpartition(" (")[0] if held.value.endswith(")") else held.value
         said = bare or held.value
@@ -54,7 +54,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Naming:
-    """A mention of a known preference: the units from `first` up to `end`."""
+    """A mention of a known preference, from `first` up to `end`."""
 
     known: Known
     first: int
@@ -62,7 +62,7 @@ class Naming:
 
 
 class Knowledge:
-    """All that is known of a person: a card, and what was found in the chunk so far."""
+    """A person's known preferences, from the card and from this chunk."""
 
     def __init__(self, lines: Iterable[Line], past: Iterable[Line]) -> None:
         self._by_key: dict[str, list[Known]] = {}
@@ -73,13 +73,13 @@ class Knowledge:
             self._add(Known.of(line, holds=False))
 
     def learn(self, findings: Iterable[Finding]) -> None:
-        """Add what was found."""
+        """Add findings."""
         for finding in findings:
             if finding.effect in (Effect.STATES, Effect.UPDATES):
                 self._add(Known.of(finding))
 
     def may_name(self, text: str) -> bool:
-        """Return True if a text has a word with which what is known may be named; said quickly."""
+        """Return True if a text may name a known preference."""
         return any(word[:_KEY] in self._by_key for word in _WORDS.findall(text.casefold()))
 
     def named(self, units: Sequence[Unit]) -> list[Naming]:
@@ -155,7 +155,7 @@ class Knowledge:
 
 
 def with_signs(units: Sequence[Unit], namings: Sequence[Naming]) -> tuple[list[Unit], list[Sequence[Known]]]:
-    """The units with one sign, which patterns call `{k}`, for each name; and what each sign represents, in order."""
+    """Replace each mention by the sign `{k}`, and return the mentions too."""
     signed: list[Unit] = []
     meant: list[Sequence[Known]] = []
     at = 0

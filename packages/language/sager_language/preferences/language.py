@@ -1,4 +1,4 @@
-"""A language's patterns of what people say of themselves, compiled from its file."""
+"""A language's patterns of statements, compiled from its file."""
 
 import re
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ class Kind(StrEnum):
     # What people do or use, as `I use Linux`: a hint of what they like and no more.
     USES = "uses"
     WISHES = "wishes"
-    # What says what is liked only behind a clause that says what is not any more, as `blues is`.
+    # States a liking only after a clause about the end of another, as `blues is`.
     INSTEAD = "instead"
 
 
@@ -73,11 +73,11 @@ class Pattern:
 
     Attributes:
         name: of the language, the section and the line, such as `en.avoids.hate`.
-        kind: what such a sentence says.
+        kind: the meaning of such a sentence.
         clause: matched where a clause begins.
         is_open: whether what it is about follows the match, up to where the clause ends.
-        scope: for how long it holds, if such sentences tell.
-        noun: what it is said of, if such sentences tell, as the language of answers; there is one of each.
+        scope: the duration that such sentences state, if any.
+        noun: the subject that such sentences name, as the language of answers; there is one of each.
     """
 
     name: str
@@ -109,8 +109,8 @@ class Cues:
 
     Attributes:
         erases: verbs of forgetting; many of them have other meanings too.
-        memory: what an assistant has of what was said, and that it was said.
-        unremembers: what by itself says that something is not to be known.
+        memory: words for an assistant's knowledge, and for the statement itself.
+        unremembers: words that alone ask for no memory.
     """
 
     erases: Lazy
@@ -118,7 +118,7 @@ class Cues:
     unremembers: Lazy
 
     def of(self, text: str) -> list[re.Match[str]]:
-        """The cues of a wish in a sentence; none where they make no wish together."""
+        """Return a sentence's cues of a wish; empty if they make none."""
         unremembers = list(self.unremembers.finditer(text))
         erases = list(self.erases.finditer(text))
         memory = list(self.memory.finditer(text)) if erases or unremembers else []
@@ -134,7 +134,7 @@ class Language:
         statements: patterns of clauses, in the order in which they are tried.
         forgets: patterns of clauses that want something forgotten.
         fill: words that may begin a clause and carry no meaning.
-        leads_now: words among it by which what follows takes the place of what was before.
+        leads_now: words among it that let the following value replace the earlier one.
         me: how a person calls themselves, as clauses without a subject leave out.
         begins: words behind which a clause begins.
         lets: verbs by which a person has others do something.
@@ -156,28 +156,28 @@ class Language:
         never_in_values: nor phrases.
         not_alone: words that name nothing by themselves.
         empty_verbs: what one does with a thing, which alone has no content of it.
-        not_never: clauses that say what a person does not do, without dislike.
+        not_never: clauses about things that a person does not do, without dislike.
         to: the word before a verb.
         verbs: how a verb is called as a thing that one does.
         liked: what a person likes who is called so, as `vegetarian`.
         bare: how a sentence begins that leaves out who speaks, as `hate crowds`.
         am: the words of `I am`.
-        plainly: long ways to say `I am`, as `I consider myself`.
+        plainly: long forms of `I am`, as `I consider myself`.
         inverted: verbs behind which a person may name themselves, as in `neuerdings mag ich`.
-        us: how several call themselves of whom the person is one, and what each word would be of the person alone.
-        reminds: questions that ask for something to be kept in mind, and say it.
+        us: words of a group with the person, each with its form for the person alone.
+        reminds: questions that ask the assistant to keep the contained statement in mind.
         others: that another person likes something.
         blocks: sentences that are not read.
         takes_back: that the previous statement was a joke.
-        forgets_last: that what was said last is to be forgotten.
+        forgets_last: that the last statement is to be forgotten.
         forgets_cues: words for forgetting in its many forms, for what a person knows, and for both at once.
         forgets_named: that what the card has, which the sentence names, is to be forgotten.
         asks_to: questions that ask for something to be done.
         not_forgets: sentences with such words that ask for nothing of the kind.
         turned: that what the card has, which the sentence names, is not so any more.
         ends_diets: that who lived by a diet, as `vegetarian`, does so no more.
-        reconciled: that what it says is not liked is liked now.
-        not_turned: sentences that say that it still is.
+        reconciled: that an earlier dislike is now liked.
+        not_turned: sentences that it still holds.
         turning: all words that these patterns have, and verbs: they may stand before a name and have no content of it.
         asking: words with which a question begins.
         unsaying: words of a wish that name nothing that is to be forgotten.
@@ -268,7 +268,7 @@ class _Loader(Sections):
         # The longest first: "shop at" before "shop".
         verb = expression("|".join(sorted(self.words["v"].split("|"), key=len, reverse=True)), self.words)
         for end in self.lines("dropped-endings"):
-            # "ich les" is "ich lese": what is dropped in speech is dropped in writing.
+            # "ich les" is "ich lese": letters dropped in speech are dropped in writing.
             short = {full.removesuffix(end): said for full, said in self._verbs.items() if full.endswith(end)}
             verb += "".join(f"|{re.escape(word)}{BETWEEN}" for word in short)
             self._verbs = short | self._verbs

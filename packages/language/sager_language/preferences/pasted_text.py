@@ -1,4 +1,4 @@
-"""Pasted text in a turn, by its shape or announcement; in doubt, text counts as pasted."""
+"""Pasted text in a turn, by its shape or announcement."""
 
 import re
 from collections.abc import Iterator

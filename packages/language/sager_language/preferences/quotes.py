@@ -1,4 +1,4 @@
-"""Quotations in any script's marks: the text between them may be another person's words."""
+"""Quotations in any script's marks, which may be another person's words."""
 
 import re
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ _SPEAKS: Final = Lazy(
 
 
 def quotations(text: str) -> list[tuple[int, int]]:
-    """Return the ranges of outermost quotations with their marks; unclosed ones reach the end.
+    """Return the ranges of outermost quotations; unclosed ones reach the end.
 
     >>> quotations('He said "no", and \u201eja\u201c.')
     [(8, 12), (18, 22)]
@@ -59,7 +59,7 @@ def quotations(text: str) -> list[tuple[int, int]]:
 
 
 def is_title(quoted: str) -> bool:
-    """Return True if a quotation only names something: short, of one piece, and without a speaker."""
+    """Return True if a quotation is only a short name."""
     inner = quoted[1:-1]
     is_short = len(inner) <= MAX_TITLE_CHARS and len(inner.split()) <= MAX_TITLE_WORDS
     return is_short and "\n" not in inner and _SPEAKS.search(inner) is None

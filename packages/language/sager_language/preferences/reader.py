@@ -28,12 +28,12 @@ def extract_preferences(
     known: Sequence[Line] = (),
     past: Sequence[Line] = (),
 ) -> Extraction:
-    """Return the preferences that plain statements of a conversation contain, in English and German."""
+    """Return the preferences that a conversation states, in English and German."""
     return _Reader((*known, *past), Knowledge(known, past), Vocabularies(vocabulary)).read(turns)
 
 
 def warm() -> None:
-    """Compile the patterns, so that the first conversation does not wait for it."""
+    """Compile the patterns, so that the first conversation does not wait."""
     for name in LANGUAGES:
         language = language_of(name)
         for group in (*language.statements, *language.forgets):

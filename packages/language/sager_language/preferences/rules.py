@@ -1,4 +1,4 @@
-"""Reads what people say of themselves by the patterns of their language. What no pattern tells has no content."""
+"""Reads people's statements about themselves by the patterns of their language."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -35,10 +35,10 @@ _EFFECT: Final = {
     Kind.GIVEN_UP: Effect.UPDATES,
     Kind.SWITCHES: Effect.UPDATES,
 }
-# Words of what one uses: more tell what comes of it, as `React and the page is blank`.
+# Words for tools: further words describe an outcome, as `React and the page is blank`.
 MOST_USED: Final = 3
 _CUT_BEFORE: Final = re.compile(rf"{PLACEHOLDER.pattern}\s*$")
-# Where the privacy filter took something out: what is left beside it is a part, as `going to` of a doctor's.
+# The privacy filter's placeholders: the words beside them are a part, as `going to` of a doctor's.
 _CUT_BEHIND: Final = re.compile(rf"\s*{PLACEHOLDER.pattern}")
 _OPPOSITE: Final = {Stance.PREFERS: Stance.AVOIDS, Stance.AVOIDS: Stance.PREFERS}
 _LISTS: Final = frozenset({Kind.PREFERS, Kind.AVOIDS, Kind.FAVOURITE, Kind.HABITS, Kind.NEVER, Kind.USES})
@@ -51,8 +51,8 @@ class SentenceReader:
 
     Args:
         turn: in which they stand.
-        lines: what is known of the person.
-        knowledge: the same, and what was found in the chunk, as sentences name it.
+        lines: the person's known lines.
+        knowledge: the same and the chunk's findings, by name.
         vocabularies: what words name in a domain.
     """
 
@@ -93,7 +93,7 @@ class SentenceReader:
         return [*found, *self.forgotten(known, sentence), *self._guessed(wish, sentence)]
 
     def forgotten(self, known: Sequence[Known], sentence: Sentence) -> list[Finding]:
-        """Wishes of a sentence to forget what is known."""
+        """Return a sentence's wishes to forget known preferences."""
         return [self._about(each, sentence, Effect.FORGETS) for each in known]
 
     def _guessed(self, wish: ForgetIntent, sentence: Sentence) -> list[Finding]:
@@ -120,10 +120,10 @@ class SentenceReader:
         if not over:
             over = _over(units, self._knowledge.named_in_short(units, language.turning), language)
         back = [each for each in patterned(units, namings, language.reconciled) if each.stance is Stance.AVOIDS]
-        told = [self._about(replace(each, stance=Stance.PREFERS), sentence, Effect.STATES) for each in back]
+        stated = [self._about(replace(each, stance=Stance.PREFERS), sentence, Effect.STATES) for each in back]
         if language.ends_diets.search(Spelt.of(units).text):
             over += [each for each in self._knowledge.those(language.liked.values()) if each not in over]
-        return [*told, *(self._about(each, sentence, Effect.WITHDRAWS) for each in over)]
+        return [*stated, *(self._about(each, sentence, Effect.WITHDRAWS) for each in over)]
 
     def _statements(self, sentence: Sentence, units: Sequence[Unit], scope: Scope) -> list[Finding]:
         text, language = sentence.text, sentence.language
@@ -134,19 +134,19 @@ class SentenceReader:
         over = {_subject(each) for each in found}
         self._before = None
         for clause in ClauseReader(units, language).read():
-            told = list(self._found(clause, text, language, scope, before.value if before else ""))
-            told = [each for each in told if not (is_so and each.effect is Effect.WITHDRAWS)]
+            stated = list(self._found(clause, text, language, scope, before.value if before else ""))
+            stated = [each for each in stated if not (is_so and each.effect is Effect.WITHDRAWS)]
             if clause.kind is Kind.INSTEAD:
-                told = [each for each in told if _subject(each) not in over]
-            if before and told and told[0].effect is Effect.STATES and _is_instead(clause, told[0]):
+                stated = [each for each in stated if _subject(each) not in over]
+            if before and stated and stated[0].effect is Effect.STATES and _is_instead(clause, stated[0]):
                 # "I used to like tea, but now I like coffee": this one in the place of that one.
-                told[0] = replace(told[0], effect=Effect.UPDATES, replaces=before.value, scope=Scope.ALWAYS)
+                stated[0] = replace(stated[0], effect=Effect.UPDATES, replaces=before.value, scope=Scope.ALWAYS)
             elif clause.kind is Kind.INSTEAD:
                 continue
-            found += [each for each in told if each.effect is Effect.UPDATES or _subject(each) not in over]
-            if told and told[-1].effect is Effect.WITHDRAWS:
-                before = told[-1]
-            elif told and told[-1].stance is Stance.PREFERS:
+            found += [each for each in stated if each.effect is Effect.UPDATES or _subject(each) not in over]
+            if stated and stated[-1].effect is Effect.WITHDRAWS:
+                before = stated[-1]
+            elif stated and stated[-1].stance is Stance.PREFERS:
                 before = None
         self._before = before
         return found
@@ -192,7 +192,7 @@ class SentenceReader:
         if Tail.NOT_GONE in tails:
             return stance, Effect.WITHDRAWS
         if Tail.GONE in tails:
-            # "I don't eat meat any more" says what is not liked; "I don't like jazz any more", what was.
+            # "I don't eat meat any more" is a dislike; "I don't like jazz any more" ends a liking.
             is_habit = clause.verb and stance is Stance.AVOIDS
             return (stance, Effect.UPDATES) if is_habit else (_OPPOSITE[stance], Effect.WITHDRAWS)
         return stance, effect
@@ -275,7 +275,7 @@ def _before_question(units: Sequence[Unit], spelt: Spelt, language: Language) ->
 
 def _scoped(units: Sequence[Unit], language: Language) -> tuple[Sequence[Unit], Scope]:
     spelt = Spelt.of(units)
-    told = language.session.search(spelt.text)
-    if told is None:
+    stated = language.session.search(spelt.text)
+    if stated is None:
         return units, Scope.ALWAYS
-    return [*units[: spelt.unit_at(told.start())], *units[spelt.unit_at(told.end()) :]], Scope.SESSION
+    return [*units[: spelt.unit_at(stated.start())], *units[spelt.unit_at(stated.end()) :]], Scope.SESSION

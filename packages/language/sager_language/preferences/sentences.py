@@ -1,4 +1,4 @@
-"""The sentences of a text that may tell something of the person who wrote it, each with its places."""
+"""A text's sentences that may be about its writer."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _OF_ONESELF: Final = {
         r"|^\W*(?:\w+,? )?(?:love|adore|hate|(?:big|huge|massive|lifelong|proud) fan|obsessed|hooked"
         r"|addicted|in love|count)\b"
         r"|all the way\b|you (?:\w+ )?can['\u2019]?t beat\b|hard pass|\b(?:is|are) (?:out|history|over)\b"
-        # What is asked of an assistant for good.
+        # Lasting requests to an assistant.
         r"|\bplease\b|\b(?:from (?:now|here)|going forward|in future|your (?:answers?|repl(?:y|ies)|responses?))\b"
         r"|^\W*(?:\w+,? )?(?:always|only|never|answer|reply|respond|write|speak|talk|been)\b|\b(?:fan|person|here)\W*$",
         re.IGNORECASE,
@@ -49,7 +49,7 @@ _OF_ONESELF: Final = {
         re.IGNORECASE,
     ),
 }
-# They tell languages apart where a sentence has cues of several: English `im` is `I am`, German `im` is `in the`.
+# They distinguish languages if a sentence has cues of several: English `im` is `I am`, German `im` is `in the`.
 _FUNCTION_WORDS: Final = {
     "en": Lazy(
         r"\b(?:i|i['\u2019]\w+|my|the|an?|is|are|of|to|and|for|with|on|it|that|this|you|your|not|do|don['\u2019]?t|at)\b",
@@ -108,17 +108,17 @@ class Sentence:
 
 
 def sentences(text: str, budget: int, known: Callable[[str], bool] = lambda _: False) -> Iterator[Sentence]:
-    """The sentences that may tell something, in their order."""
+    """Return the sentences that may contain a statement, in order."""
     return _told(text, budget, (_OF_ONESELF, _OF_OTHERS), known)
 
 
 def sentences_of_play(text: str, budget: int) -> Iterator[Sentence]:
-    """The sentences that may begin or end a game of roles, in their order; arguments as of `sentences`."""
+    """Return the sentences that may begin or end a role play."""
     return _told(text, budget, (_OF_PLAY,))
 
 
 def units_before(text: str, start: int) -> tuple[Unit, ...]:
-    """The units of the sentence before this place in a text; none where none is."""
+    """Return the units of the sentence before this place, if any."""
     before = [match[0] for match in _SENTENCE.finditer(text[max(0, start - MAX_SENTENCE_CHARS) : start])]
     said = [each for each in before if any(map(str.isalnum, each))]
     return tuple(Unit(token.text, token.start, token.end) for token in tokens(said[-1])) if said else ()
@@ -163,10 +163,10 @@ _PAUSE: Final = re.compile(r"[,;:\u2013\u2014](?=\s)")
 
 
 def pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a text's sentences; long ones are cut at pauses.
+    """Yield the ranges of sentences; long ones are cut at pauses.
 
-    >>> said = "Well. I run at 6.30 every day!"
-    >>> [said[start:end] for start, end in pieces(said)]
+    >>> text = "Well. I run at 6.30 every day!"
+    >>> [text[start:end] for start, end in pieces(text)]
     ['Well.', 'I run at 6.30 every day!']
     """
     for match in _PIECE.finditer(text):

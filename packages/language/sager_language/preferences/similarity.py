@@ -1,4 +1,4 @@
-"""The words of a text in a simple form, by which names of the same thing are found."""
+"""Stems of words, to find other names of the same thing."""
 
 import re
 from functools import cache, lru_cache
@@ -44,7 +44,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def words_of(text: str) -> Words:
-    """Return the stems of a text's content words; of one that has only light words, all of them.
+    """Return the stems of a text's content words, or else of all.
 
     >>> sorted(words_of("really spicy food")), sorted(words_of("long runs in the morning"))
     (['spici'], ['long', 'morn', 'run'])

@@ -1,4 +1,4 @@
-"""The phrase of a value: its end, without words that only colour it."""
+"""The phrase of a value, without words that only colour it."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ _SHORT: Final = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
 
 
 def doing(verb: str, language: Language) -> str:
-    """The verb of a habit as a thing that one does: `bringing` of `bring`, German `holen` of `hole`."""
+    """Return a habit's verb as a noun, such as `bringing`."""
     if verb in language.verbs:
         return language.verbs[verb]
     return _infinitive(verb) if language.name == "de" else _gerund(verb)
@@ -53,7 +53,7 @@ MAX_LIST: Final = 6
 MIN_LIST: Final = 3
 MAX_TAIL_WORDS: Final = 6
 MAX_ADJECTIVES: Final = 3
-# Of a part of a list; what is longer is a clause of its own.
+# Of a part of a list; longer parts are clauses of their own.
 MAX_PART_WORDS: Final = 3
 _EMPTY: Final = frozenset({"for", "to", "on"})
 _DOING: Final = "ing"
@@ -66,14 +66,14 @@ _AROUND: Final = (
 
 @dataclass
 class Phrase:
-    """The phrase of a value in a sentence: the units from `first` up to `end`.
+    """The phrase of a value, from unit `first` up to `end`.
 
     Attributes:
         first: where it begins.
         end: where it ends, without tails.
         until: where it ends, with them.
         tails: what its tails mean.
-        scope: for how long it holds, if they tell.
+        scope: the duration that they state, if any.
     """
 
     first: int
@@ -86,7 +86,7 @@ class Phrase:
 def phrase_from(
     units: Sequence[Unit], spelt: Spelt, first: int, language: Language, *, over_commas: bool = False
 ) -> Phrase:
-    """The phrase that begins there; with `over_commas` also what follows a comma and is no clause."""
+    """Return the phrase from there on; `over_commas` adds what follows commas."""
     end = first
     while end < len(units) and end - first < MAX_VALUE_WORDS:
         is_stop = units[end].text in STOPS and units[end].text not in _MARKS
@@ -120,7 +120,7 @@ def _goes_on(units: Sequence[Unit], comma: int, language: Language) -> bool:
 
 
 def trimmed(units: Sequence[Unit], first: int, until: int, language: Language) -> Phrase:
-    """These units as a phrase, without what stands around it and only colours it."""
+    """Return these units as a phrase, without words that only colour it."""
     found = Phrase(first, until, until)
     for size in range(min(MAX_TAIL_WORDS, until - first - 1), 0, -1):
         if language.tails.get(_words(units[first : first + size])) is Tail.NOW:
@@ -149,7 +149,7 @@ def _words(units: Sequence[Unit]) -> tuple[str, ...]:
 
 
 def listed(units: Sequence[Unit], spelt: Spelt, phrase: Phrase, language: Language) -> list[tuple[int, int]]:
-    """The parts of a list, `a, b and c`, of which the phrase is the first; only the phrase if it is no list."""
+    """Return the parts of a list that begins with the phrase."""
     alone = [(phrase.first, phrase.end)]
     joins = language.corrections.joins
     comma = next((at for at in range(phrase.first, len(units)) if units[at].text in STOPS), len(units))
@@ -176,7 +176,7 @@ def listed(units: Sequence[Unit], spelt: Spelt, phrase: Phrase, language: Langua
 
 
 def in_words(text: str, units: Sequence[Unit], first: int, end: int) -> str:
-    """These units as the person wrote them, on one line, at most 100 characters."""
+    """Return these units as written, on one line, at most 100 characters."""
     if first >= end:
         return ""
     written = " ".join(text[units[first].start : units[end - 1].end].split()).strip(_AROUND)
@@ -186,10 +186,10 @@ def in_words(text: str, units: Sequence[Unit], first: int, end: int) -> str:
 
 
 def spoken(text: str, units: Sequence[Unit], first: int, end: int, verb: str, language: Language) -> str | None:
-    """Return a phrase's value in the person's words; None without a general preference."""
+    """Return a phrase's value; None without a general preference."""
     said = "".join(f"{unit.text} " for unit in units[first:end])
     is_where = verb and end - first > 1 and units[first].text in listed_words("prepositions")
-    # Who reads in bed says so; who reads in this has no content.
+    # "I read in bed" has a value; "I read in this" has none.
     is_nothing = language.not_values.match(said) and not (
         is_where and language.not_values.match(said.partition(" ")[2]) is None
     )
@@ -211,7 +211,7 @@ def spoken(text: str, units: Sequence[Unit], first: int, end: int, verb: str, la
 
 def _is_empty(words: tuple[str, ...], verb: str, language: Language) -> bool:
     if verb:
-        # "opting for activities", but also "cooking", of which nothing is said.
+        # "opting for activities", but also "cooking", without a verb of its own.
         called = doing(verb, language).partition(" ")[0]
         return bool(words) and called in language.empty_verbs and _EMPTY.union(language.not_alone).issuperset(words)
     begins = 1 if len(words) > 1 and words[0] in language.empty_verbs else 0
@@ -238,7 +238,7 @@ class Vocabularies:
         self._facts: dict[str, Sequence[Fact]] = {}
 
     def fact(self, value: str, domain: str | None, language: Language) -> Fact | None:
-        """The one fact that all of these words name, without words that have no content around it; or None."""
+        """Return the single fact that these words name without light words."""
         if domain is None:
             return None
         if domain not in self._facts:
