@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Query, Response
 from pydantic import Field
 
-from operators.cards.views import card_text
+from operators.cards.lines import card_text
 from operators.history import at_version
 from operators.skill_document import skill_document
 from schemas import Action, Card, Model, PolicySkill, RefusedProposal, SkillCommand, SkillDiff, SkillLineInput

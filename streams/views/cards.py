@@ -7,8 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from operators.cards.lines import certainty, describe, describe_rejection
-from operators.cards.views import is_safe_for_prompt, select_lines
+from operators.cards.lines import certainty, describe, describe_rejection, is_safe_for_prompt, select_lines
 from operators.language.output_policy import OutputGate
 from schemas import Card, CardChange, CardDiff, CardLine, Model
 from schemas.base import UtcDatetime

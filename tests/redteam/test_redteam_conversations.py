@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from operators.cards.views import card_text
+from operators.cards.lines import card_text
 from operators.steps.listen import ListenState
 from schemas import Card, Position, Speaker, Utterance, encode
 from schemas.cards import MAX_OPEN, CardLine

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operators.evolve.llm import EvolveQuestion, LlmReasoner, build_question, parse_answer
-from operators.evolve.prompt import MAX_COMMUNITY, MAX_LEFT
+from operators.evolve.llm import MAX_COMMUNITY, MAX_LEFT, EvolveQuestion, LlmReasoner, build_question, parse_answer
 from operators.evolve.proposals import CountedContrast, Proposal
 from operators.llm import CORRECTION_TOKENS
 from operators.tokens import count_tokens

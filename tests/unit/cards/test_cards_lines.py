@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.cards.fold import apply_diff, fold_cards, redact_card_log
-from operators.cards.lines import certainty, describe, faded_lines
+from operators.cards.lines import card_text, certainty, describe, faded_lines, is_safe_for_prompt, select_lines
 from operators.cards.merge import merge_extraction
-from operators.cards.views import card_text, is_safe_for_prompt, select_lines
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.redaction import is_placeholder
 from operators.tokens import count_tokens
