@@ -10,11 +10,7 @@ FORGOTTEN = "forgotten"
 
 
 def placeholder(line: str) -> str:
-    """Return the attribute id that replaces an erased line's.
-
-    >>> placeholder("0f" * 32)
-    'forgotten:line:0f0f0f0f0f0f0f0f'
-    """
+    """Return the attribute id that replaces an erased line's."""
     return f"{FORGOTTEN}:line:{line[:16]}"
 
 

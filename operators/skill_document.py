@@ -10,10 +10,11 @@ from operators.attributes import normalise
 from operators.language.output_policy import OutputGate
 from operators.learning.fold import MAX_VALUE_CHARS
 from operators.prompts import as_data
-from operators.stated import is_doubtful, lasting_statements, without_avoided
-from schemas import Attribute, AttributeKind, PolicySkill, Stance, Statement, Tier, derived_id
+from operators.stated import describe_statement, is_doubtful, lasting_statements, without_avoided
+from schemas import Attribute, AttributeKind, PolicySkill, Statement, Tier, derived_id
 
 MAX_NAME_CHARS = 64
+MAX_STATEMENT_CHARS = 160
 TIER_HEADINGS = {Tier.HIGH: "Sure of", Tier.MEDIUM: "Likely", Tier.LOW: "First signs"}
 KIND_WORDS = {
     AttributeKind.PREFERENCE: "likes",
@@ -33,7 +34,16 @@ def skill_document(skill: PolicySkill, gate: OutputGate) -> str:
     """Return the document, with the lines that the gate allows."""
     lines = gate.allowed_lines(without_avoided(skill.attributes, lasting_statements(skill.stated)))
     shown = skill.model_copy(update={"attributes": tuple(lines)})
-    return "\n".join([*_front_matter(shown), "", *_body(shown, _safe_statements(skill, gate))]) + "\n"
+    return (
+        "\n".join(
+            [
+                *_front_matter(shown),
+                "",
+                *_body(shown, _safe_statements(skill, gate)),
+            ]
+        )
+        + "\n"
+    )
 
 
 def skill_name(user_id: str, domain: str) -> str:
@@ -106,20 +116,14 @@ def _replaced_value(statement: Statement) -> str:
     return (statement.over or "").split(":", 2)[-1]
 
 
-def _statement_line(statement: Statement) -> str:
-    wants = "does not want" if statement.stance is Stance.AVOIDS else "wants"
-    replaced = _replaced_value(statement)
-    instead = f" rather than **{markdown_line(replaced)}**" if replaced else ""
-    return f"- {wants} **{markdown_line(statement.value)}**{instead} ({markdown_line(statement.dimension, 40)})"
-
-
 def _body(skill: PolicySkill, stated: list[Statement]) -> list[str]:
+    lines = [f"- {markdown_line(describe_statement(each), MAX_STATEMENT_CHARS)}" for each in stated]
     return [
         f"# How {markdown_line(skill.user_id, 80)} decides: {skill.domain}",
         "",
         HOW_TO_USE,
         "",
-        *(["## Stated by the person", *map(_statement_line, stated), ""] if stated else []),
+        *(["## Stated by the person", *lines, ""] if lines else []),
         *_by_tier(skill),
         f"Learned from {skill.contrasts} choices{', and frozen since' if skill.frozen else ''}.",
     ]

@@ -70,11 +70,7 @@ def describe(line: CardLine) -> str:
 
 
 def describe_rejection(kind: str) -> str:
-    """Return the reason not to keep a statement, as text.
-
-    >>> describe_rejection("other-person"), describe_rejection("id-number")
-    ('about another person', 'id number')
-    """
+    """Return the reason not to keep a statement, such as `id number`."""
     return _WHY_NOT.get(kind, kind.replace("-", " "))
 
 

@@ -111,7 +111,7 @@ class _CardMerge:
         self._forgotten.append(finding)
         # Lines stated after the request stay.
         lines = (*self._card.live.values(), *self._card.past.values())
-        known = [line for line in lines if line.since <= finding.stated_at and _may_concern(finding, line)]
+        known = [line for line in lines if line.since <= finding.stated_at and may_overlap(finding.domain, FREE, line)]
         erased = lines_to_forget(finding.value, known)
         if not erased:
             self._card.not_kept[FORGOTTEN if clean_value(finding.value) else UNREADABLE] += 1
@@ -225,16 +225,12 @@ class _CardMerge:
         )
 
     def _live(self, finding: PreferenceFinding) -> list[CardLine]:
-        return [line for line in self._card.live.values() if _may_concern(finding, line)]
+        return [line for line in self._card.live.values() if may_overlap(finding.domain, FREE, line)]
 
 
 def _stance(finding: PreferenceFinding) -> Stance:
     # `instead` prefers this value; `replaces` has the other one.
     return Stance.AVOIDS if finding.stance is Stance.AVOIDS else Stance.PREFERS
-
-
-def _may_concern(finding: PreferenceFinding, line: CardLine) -> bool:
-    return may_overlap(finding.domain, FREE, line)
 
 
 def _may_replace(line: CardLine, other: CardLine) -> bool:

@@ -146,7 +146,7 @@ def make_quote(contrast: Contrast, lines: Iterable[Attribute], gate: OutputGate)
         name = named(dimension, value)
         if gate.rejection(dimension, value, having[name]) is None:
             return quote_fact(dimension, value)
-        about = dimension if gate.allows_dimension(dimension) else "fact"
+        about = dimension if gate.policy.is_phrase(dimension.replace("_", " ")) else "fact"
         return quote_fact(about, f"no. {numbers.setdefault(name, len(numbers) + 1)}")
 
     return quote

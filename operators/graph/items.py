@@ -129,15 +129,11 @@ def touch_items(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits(
     chosen = [taken for taken in memory.taken if taken.item_id == item_id]
     rest = [taken for taken in reversed(memory.taken) if taken.item_id != item_id]
     others = [rest[2**step - 1] for step in range(limits.fan_out) if 2**step <= len(rest)]
-    return _touch(memory, [*chosen, *others], limits)
+    return touch_taken(memory, [*chosen, *others], limits)
 
 
-def touch_all_items(memory: Memory, limits: GraphLimits = GraphLimits()) -> ItemUpdate:
-    """Touch every item in memory, the newest first, after a partial erasure."""
-    return _touch(memory, list(reversed(memory.taken)), limits)
-
-
-def _touch(memory: Memory, hearing: Sequence[TakenItem], limits: GraphLimits) -> ItemUpdate:
+def touch_taken(memory: Memory, touched: Sequence[TakenItem], limits: GraphLimits) -> ItemUpdate:
+    """Touch these items of a memory."""
     return ItemUpdate.trusted(
         domain=memory.domain,
         taker=neighbour_of(memory.user_id, limits.secret),
@@ -146,7 +142,7 @@ def _touch(memory: Memory, hearing: Sequence[TakenItem], limits: GraphLimits) ->
         days=min(memory.days, MAX_DAYS),
         newest=tuple(taken.item_id for taken in reversed(memory.taken))[:MAX_NEWEST],
         tastes=tastes(memory.taken),
-        items=tuple(TouchedItem.trusted(item_id=taken.item_id, at=taken.at, times=taken.times) for taken in hearing),
+        items=tuple(TouchedItem.trusted(item_id=taken.item_id, at=taken.at, times=taken.times) for taken in touched),
     )
 
 

@@ -276,10 +276,6 @@ def domain_prune(memory: Memory, neighbourhood: Neighbourhood, domain: str, now:
 
 
 def cite_item(item_id: str) -> str:
-    """Return the name by which facets cite an item, or its digest.
-
-    >>> cite_item("b1"), len(cite_item("b" * 256))
-    ('item:b1', 21)
-    """
+    """Return the name by which facets cite an item, or its digest."""
     name = f"item:{item_id}"
     return name if len(name) <= MAX_CITATION else f"item:{derived_id(item_id)}"

@@ -6,7 +6,6 @@ are left out.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import dropwhile
 from typing import Any, Final
 
 from operators.attributes import normalise
@@ -107,22 +106,19 @@ def build_question(
 
 
 def _lines(turns: Sequence[Turn], extractor: Extractor) -> tuple[list[_PromptLine], int]:
-    newest: list[_PromptLine] = []
-    count = of_others = 0
-    for place, turn in reversed(list(enumerate(turns))):
-        if count == MAX_ASKED:
-            break
+    lines: list[_PromptLine] = []
+    of_others = 0
+    for place, turn in enumerate(turns):
         if turn.role is Speaker.ASSISTANT:
-            newest.append(_PromptLine(_of_assistant(turn)))
-        for sentence in reversed(extractor.sentences(turn, turns[:place], _LONGEST_TURN_CHARS)):
-            line = _line(turn, sentence)
-            newest.append(line)
+            lines.append(_PromptLine(_of_assistant(turn)))
+        for sentence in extractor.sentences(turn, turns[:place], _LONGEST_TURN_CHARS):
+            lines.append(line := _line(turn, sentence))
             of_others += line.sentence is None and sentence.speaks is SentenceAbout.OF_OTHERS
-            count += line.sentence is not None
-            if count == MAX_ASKED:
-                break
-    shown = list(dropwhile(lambda line: line.sentence is None, newest))
-    return shown[::-1], of_others
+    asked = [number for number, line in enumerate(lines) if line.sentence is not None]
+    if not asked:
+        return [], of_others
+    oldest = asked[-MAX_ASKED] if len(asked) > MAX_ASKED else 0
+    return lines[oldest : asked[-1] + 1], of_others
 
 
 def _line(turn: Turn, sentence: UserSentence) -> _PromptLine:
@@ -134,10 +130,8 @@ def _line(turn: Turn, sentence: UserSentence) -> _PromptLine:
 
 def _of_assistant(turn: Turn) -> str:
     # Users answer to the last words.
-    text = turn.text[-2 * _ASSISTANT_CHARS :]
-    shown = as_data(text, 2 * _ASSISTANT_CHARS)
-    is_whole = text == turn.text and len(shown) <= _ASSISTANT_CHARS
-    return f"assistant: {shown}" if is_whole else f"assistant: … {shown[-_ASSISTANT_CHARS:].partition(' ')[2]}"
+    text = as_data(turn.text[-_ASSISTANT_CHARS:], _ASSISTANT_CHARS)
+    return f"assistant: {text}" if len(turn.text) <= _ASSISTANT_CHARS else f"assistant: … {text.partition(' ')[2]}"
 
 
 def _numbered(lines: Iterable[_PromptLine]) -> Iterator[str]:

@@ -126,10 +126,6 @@ class OutputGate:
         """Return the number of different items in a line's evidence."""
         return len({one.item_id for one in line.evidence} - {None})
 
-    def allows_dimension(self, dimension: str) -> bool:
-        """Return True if a prompt may name a dimension."""
-        return self.policy.is_phrase(dimension.replace("_", " "))
-
     def allowed_lines(self, lines: Iterable[Attribute]) -> list[Attribute]:
         """Return the lines with a tier that the gate allows."""
         return [line for line in lines if line.tier and self.line_rejection(line) is None]

@@ -177,11 +177,7 @@ _DETAILS = (
 
 
 def candidate_keys(number: int) -> list[str]:
-    """Return one short opaque name per candidate, in the order of presentation.
-
-    >>> candidate_keys(3), candidate_keys(21)[-1]
-    (['A', 'B', 'C'], 'c21')
-    """
+    """Return a short opaque name per candidate: A, B, or c1, c2."""
     return list(_LETTERS[:number]) if number <= len(_LETTERS) else [f"c{n}" for n in range(1, number + 1)]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from operators import erasure
 from operators.admission import kafka_time, median_clock
 from operators.contrast import SLOTS
-from operators.graph.items import forgotten_touch, neighbour_of, touch_all_items
+from operators.graph.items import forgotten_touch, neighbour_of, touch_taken
 from operators.seals import reseal_receipt
 from operators.steps.listen import erasing_diff
 from schemas.base import Position, moment_of
@@ -185,7 +185,9 @@ class ErasureHandler:
                 scrubbed = erasure.scrub_memory(memory, line)
                 # Items hold the user's tastes: remove the user, then send the remaining tastes.
                 await self._erase_from_items(event, request)
-                await send_touches(self._producer, event, touch_all_items(scrubbed, self._deps.graph_limits))
+                await send_touches(
+                    self._producer, event, touch_taken(scrubbed, scrubbed.taken[::-1], self._deps.graph_limits)
+                )
                 await self._tables.memories.write(event, key, scrubbed)
         await self._erase_conversations(event, request)
 
