@@ -1,5 +1,5 @@
 """Retrieve (paper 2.2, Algorithm 1 lines 4-5): neighbours and shared facets."""
 
-from operators.graph.facets import FacetDropReason, Retrieved, retrieve
+from operators.graph.facets import Retrieved, retrieve
 
-__all__ = ["FacetDropReason", "Retrieved", "retrieve"]
+__all__ = ["Retrieved", "retrieve"]

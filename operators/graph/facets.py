@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 
 from operators.attributes import fact_id, normalise
 from operators.graph.neighbours import ItemSignal, Neighbourhood
@@ -30,16 +29,6 @@ SHRINKAGE = 5
 _DIGITS = 4
 
 
-class FacetDropReason(StrEnum):
-    """The reason to drop a facet (QualityFilter, Algorithm 1 line 5)."""
-
-    # The gate rejects its value.
-    UNVOUCHED = "unvouched"
-    # A facet with more confidence has the same words.
-    REPEATED = "repeated"
-    TOO_MANY = "too-many"
-
-
 @dataclass(frozen=True)
 class Retrieved:
     """The graph's contribution to a ranking, the surest facets first.
@@ -52,7 +41,6 @@ class Retrieved:
     companions: Mapping[str, float] = field(default_factory=dict)
     memory_version: int = 0
     graph_epoch: int = 0
-    dropped: Mapping[FacetDropReason, int] = field(default_factory=dict)
 
 
 def retrieve(
@@ -69,10 +57,10 @@ def retrieve(
     if memory is None or not memory.taken:
         return Retrieved(memory_version=memory.version if memory else 0, graph_epoch=neighbourhood.epoch)
     signals = neighbourhood.signals
-    facets, dropped = _filtered(propose_facets(domain_prune(memory, neighbourhood, domain, now), signals), gate)
+    facets = _filtered(propose_facets(domain_prune(memory, neighbourhood, domain, now), signals), gate)
     taken: set[str] = {one.item_id for one in memory.taken} | {signal.item_id for signal in signals}
     companions = co_taken(signals, taken, popularity or {})
-    return Retrieved(facets, companions, memory.version, neighbourhood.epoch, dropped)
+    return Retrieved(facets, companions, memory.version, neighbourhood.epoch)
 
 
 def propose_facets(neighbours: Neighbours, signals: Sequence[ItemSignal]) -> Iterable[Facet]:
@@ -101,20 +89,14 @@ def propose_facets(neighbours: Neighbours, signals: Sequence[ItemSignal]) -> Ite
             )
 
 
-def _filtered(proposed: Iterable[Facet], gate: OutputGate) -> tuple[tuple[Facet, ...], Mapping[FacetDropReason, int]]:
+def _filtered(proposed: Iterable[Facet], gate: OutputGate) -> tuple[Facet, ...]:
+    """Keep the surest facets with allowed, different words (QualityFilter, Algorithm 1 line 5)."""
     kept: dict[str, Facet] = {}
-    dropped: Counter[FacetDropReason] = Counter()
     for facet in sorted(proposed, key=lambda one: -one.confidence):
         words = trusted_facet_words(facet, gate)
-        if words is None:
-            dropped[FacetDropReason.UNVOUCHED] += 1
-        elif normalise(words) in kept:
-            dropped[FacetDropReason.REPEATED] += 1
-        elif len(kept) >= MAX_SHOWN:
-            dropped[FacetDropReason.TOO_MANY] += 1
-        else:
-            kept[normalise(words)] = facet.model_copy(update={"facet": words})
-    return tuple(kept.values()), dict(dropped)
+        if words is not None:
+            kept.setdefault(normalise(words), facet.model_copy(update={"facet": words}))
+    return tuple(kept.values())[:MAX_SHOWN]
 
 
 def _names_of(neighbours: Neighbours) -> dict[str, str]:

@@ -8,7 +8,6 @@ from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.metrics import MetricWrapperBase
 
 from operators.contrast import Arm, ContrastOutcome
-from operators.graph import FacetDropReason
 from operators.language.chunks import CloseReason
 from operators.language.output_policy import Rejection
 from operators.language.privacy import UNREADABLE as UNREADABLE_ITEM
@@ -111,7 +110,6 @@ CARD_CHANGES = Counter("sager_card_changes", "Changes of card lines, by kind.", 
 NOT_KEPT = Counter("sager_card_not_kept", "Statements in conversations that no card stores, by reason.", ["kind"])
 QUESTIONS = Counter("sager_questions", "Rankings with a clarifying question, by domain.", ["domain"])
 NOTHING_SUITS = Counter("sager_nothing_suits", "Rankings whose items probably all fit the user badly.", ["domain"])
-FACETS_DROPPED = Counter("sager_facets_dropped", "Facets that the quality filter refused, by reason.", ["why"])
 RANK_FALLBACKS = Counter("sager_rank_fallbacks", "Parts of rankings without an answer of the LLM.", ["part"])
 RANK_REPAIRS = Counter("sager_rank_repairs", "Item ids that a model omitted from a ranking, invented or repeated.")
 
@@ -159,7 +157,6 @@ _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
     CARD_CHANGES: [kind.value for kind in CardChangeKind],
     CHANGES: [SEEDED, *(kind.value for kind in SkillChangeKind)],
     REFUSED: [refusal.value for refusal in RefusalReason],
-    FACETS_DROPPED: [reason.value for reason in FacetDropReason],
     RANK_FALLBACKS: ("slim", "rank"),
     REASONER_FAILURES: [action.value for action in OnLlmFailure],
 }

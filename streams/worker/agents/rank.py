@@ -134,8 +134,6 @@ class RankingPipeline:
         found = self._step.retrieve(
             replace(state, neighbourhood=items.neighbourhood(memory)), rules, request.occurred_at
         )
-        for why, count in found.dropped.items():
-            metrics.FACETS_DROPPED.labels(why.value).inc(count)
         self._retrieved.put(name, found)
         return found
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operators.graph import FacetDropReason, Retrieved, facets, retrieve
+from operators.graph import Retrieved, facets, retrieve
 from operators.graph.neighbours import Neighbourhood
 from operators.graph.prune import cite_item
 from schemas import Facet, Memory
@@ -77,12 +77,11 @@ def test_confidence_is_the_weighted_share_with_shrinkage(
     assert proposed(*ones)[NOIR].confidence == pytest.approx(confidence, abs=1e-4)
 
 
-def test_rejected_facets_are_dropped_and_counted() -> None:
+def test_rejected_facets_are_dropped() -> None:
     held = memory(taken("b1", "mood: never again", "mood: wry"), taken("b2", "mood: wry"))
     found = retrieve(held, None, "books", NOW, gate=OUTPUT_GATE)
 
     assert [f.attribute_id for f in found.facets] == [WRY]
-    assert found.dropped == {FacetDropReason.UNVOUCHED: 1}
 
 
 def companions(
