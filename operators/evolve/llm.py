@@ -249,13 +249,12 @@ class LlmReasoner:
 
     client: ModelClient
     gate: OutputGate
-    name: str = "llm"
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """Propose changes by at most one call, or raise ReasonerUnavailable."""
         question = build_question(contrast, skill, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
         if question is None:
-            return Proposal(reasoned_by=Provenance(reasoner=self.name))
+            return Proposal(reasoned_by=Provenance(reasoner="llm"))
         reply = await ask(self.client, PROMPT, question.prompt, question.schema)
         return parse_answer(question, reply.answer, reply.reasoned_by(PROMPT))
 

@@ -59,10 +59,6 @@ class ReasonerUnavailable(Exception):
 class Reasoner(Protocol):
     """Turns a contrast into a proposal."""
 
-    @property
-    def name(self) -> str:
-        """Its name in diffs and metrics."""
-
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """Propose changes to the skill, or raise ReasonerUnavailable."""
 
