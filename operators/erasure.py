@@ -180,8 +180,8 @@ def without_erased_directives(
         return understood
 
     def is_forgotten(read: ReadDirective) -> bool:
-        told = StatementSubject.of(read.directive, {})
-        names = (told.attribute_id, told.over, statement_id(read.directive.stance, told.attribute_id))
+        subject = StatementSubject.of(read.directive, {})
+        names = (subject.attribute_id, subject.over, statement_id(read.directive.stance, subject.attribute_id))
         return any(receipt.covers_line(line_digest(user_id, domain, name), at) for name in names if name is not None)
 
     kept = tuple(replace(read, words="") for read in understood.directives if not is_forgotten(read))
@@ -214,8 +214,8 @@ def line_digests(user_id: str, line: CardLine) -> tuple[str, ...]:
     if line.domain is None:
         return (own,)
     fact = fact_id(Fact(dimension=line.dimension, value=line.value))
-    told = (line.line_id, fact, statement_id(line.stance, fact))
-    return (own, *(line_digest(user_id, line.domain, name) for name in told))
+    names = (line.line_id, fact, statement_id(line.stance, fact))
+    return (own, *(line_digest(user_id, line.domain, name) for name in names))
 
 
 def lines_in_scope(card: Card, domain: str | None, line: str | None) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ BY_COMMAND: Final = "by hand"
 def merge_extraction(
     card: Card | None,
     user_id: str,
-    heard: Extraction,
+    extraction: Extraction,
     event_id: str,
     occurred_at: datetime,
     conversation_id: str | None,
@@ -74,11 +74,12 @@ def merge_extraction(
     draft = CardDraft(card, occurred_at)
     merging = _CardMerge(draft, privacy, unquoted_until)
     draft.not_kept.update(redacted or {})
-    if heard.of_others:
-        draft.not_kept["other-person"] += heard.of_others
-    for finding in sorted(heard.findings[:MAX_FINDINGS], key=lambda each: each.stated_at):
+    if extraction.of_others:
+        draft.not_kept["other-person"] += extraction.of_others
+    for finding in sorted(extraction.findings[:MAX_FINDINGS], key=lambda each: each.stated_at):
         merging.apply(finding)
-    return draft.diff(event_id, user_id, source=source, conversation_id=conversation_id, reasoned_by=heard.reasoned_by)
+    by = extraction.reasoned_by
+    return draft.diff(event_id, user_id, source=source, conversation_id=conversation_id, reasoned_by=by)
 
 
 class _CardMerge:
@@ -98,14 +99,14 @@ class _CardMerge:
             # A withdrawal only removes lines, so it needs no privacy check.
             self._withdraw(finding)
             return
-        tidy = replace(finding, value=clean_value(finding.value), dimension=clean_dimension(finding.dimension))
-        if (kind := reject_reason(tidy.dimension, tidy.value, tidy.words, self._privacy)) is not None:
+        cleaned = replace(finding, value=clean_value(finding.value), dimension=clean_dimension(finding.dimension))
+        if (kind := reject_reason(cleaned.dimension, cleaned.value, cleaned.words, self._privacy)) is not None:
             self._card.not_kept[kind] += 1
             self._replace(finding, None)
-        elif self._is_forgotten(tidy):
+        elif self._is_forgotten(cleaned):
             self._card.not_kept[FORGOTTEN] += 1
         else:
-            self._state(tidy)
+            self._state(cleaned)
 
     def _forget(self, finding: PreferenceFinding) -> None:
         self._forgotten.append(finding)
@@ -157,7 +158,7 @@ class _CardMerge:
         covering = [each for each in alike if covers_domain(each.domain, line)]
         target = known or max((*covering, line), key=_precedence)
         if target is not line and line.evidence[-1] in target.evidence:
-            return target  # the same utterance, heard again
+            return target  # the same utterance again
         result = line if target is line else merged_line(target, line)
         loose = [each for each in alike if each.line_id != target.line_id and not _is_protected(each)]
         others = [each for each in loose if _may_replace(result, each)]

@@ -78,7 +78,7 @@ def replayable_utterances(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:
     )
 
 
-def waiting_turn(utterance: Utterance, text: str, heard_at: datetime | None = None) -> Turn:
+def waiting_turn(utterance: Utterance, text: str, logged_at: datetime | None = None) -> Turn:
     """Return an utterance as a waiting turn, dated by Kafka at most.
 
     A turn that an app's clock dates ahead would outlive a request to forget.
@@ -92,16 +92,16 @@ def waiting_turn(utterance: Utterance, text: str, heard_at: datetime | None = No
         language=utterance.language,
         domain=utterance.domain,
         ranking_id=utterance.ranking_id,
-        stated_at=utterance.occurred_at if heard_at is None else min(utterance.occurred_at, heard_at),
+        stated_at=utterance.occurred_at if logged_at is None else min(utterance.occurred_at, logged_at),
     )
 
 
-def with_turn(chunk: Chunk, turn: Turn, heard_ms: int) -> Chunk:
+def with_turn(chunk: Chunk, turn: Turn, logged_ms: int) -> Chunk:
     """Insert a turn by its number."""
     turns = sorted((*chunk.turns, turn), key=lambda each: each.turn)
     tokens = chunk.tokens + count_tokens(turn.text)
     return chunk.model_copy(
-        update={"turns": tuple(turns), "tokens": tokens, "last_turn_ms": max(chunk.last_turn_ms, heard_ms)}
+        update={"turns": tuple(turns), "tokens": tokens, "last_turn_ms": max(chunk.last_turn_ms, logged_ms)}
     )
 
 

@@ -21,7 +21,7 @@ from schemas import Correction, Directive, Fact, ItemFacts, NotUnderstood, Polic
 
 PROMPT: Final = "understand.v1"
 MAX_SAYS: Final = 4
-MAX_SAID_CHARS: Final = 600
+MAX_TEXT_CHARS: Final = 600
 MAX_QUOTE_CHARS: Final = 200
 MAX_KNOWN: Final = 60
 MAX_SHOWN: Final = 12
@@ -39,7 +39,7 @@ class CorrectionQuestion:
 
     prompt: str
     schema: Mapping[str, Any]
-    said: str
+    text: str
     facts: Mapping[str, Fact]
     items: Mapping[str, str]
 
@@ -48,19 +48,19 @@ def build_question(
     correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill, *, max_tokens: int, gate: OutputGate
 ) -> CorrectionQuestion | None:
     """Return the question about a correction; None without anything to name."""
-    said = as_data(correction.text, MAX_SAID_CHARS)
+    text = as_data(correction.text, MAX_TEXT_CHARS)
     shown = list(gate.filter_items(items[:MAX_SHOWN]))
     facts = _worded(shown, skill, gate)
     named = {f"item {place}": item.item_id for place, item in enumerate(shown, 1)}
     while facts or named:
         prompt = template(PROMPT).substitute(
             most=MAX_SAYS,
-            said=said,
+            said=text,
             known="\n".join(f"- {words}" for words in facts) or "(nothing)",
             shown="\n".join(_shown_lines(named, shown, facts, correction.item_id)) or "(nothing)",
         )
         if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
-            return CorrectionQuestion(prompt, _schema([*facts, *named]), said, facts, named)
+            return CorrectionQuestion(prompt, _schema([*facts, *named]), text, facts, named)
         # Drop facts of items that are not shown first, then the last items.
         (facts if len(facts) > len(named) else named).popitem()
     return None
@@ -123,7 +123,7 @@ def parse_answer(question: CorrectionQuestion, answer: Mapping[str, Any], correc
     entries = [
         entry
         for entry in answer["says"]
-        if len(entry["words"].strip()) >= MIN_QUOTE_CHARS and entry["words"] in question.said
+        if len(entry["words"].strip()) >= MIN_QUOTE_CHARS and entry["words"] in question.text
     ]
     own = [entry for entry in entries if entry["whose"] == THE_PERSON]
     directives = [read for entry in own if (read := _read(entry, question, correction)) is not None]

@@ -178,8 +178,8 @@ def facet_words(facet: Facet, gate: OutputGate, items: int = 0) -> str | None:
     template words the attribute that the facet names.
     """
     for template in _TEMPLATES:
-        said = template.fullmatch(facet.facet)
-        if said and gate.rejection(said["dimension"].replace(" ", "_"), said["value"], items) is None:
+        match = template.fullmatch(facet.facet)
+        if match and gate.rejection(match["dimension"].replace(" ", "_"), match["value"], items) is None:
             return facet.facet
     # Facets of own items keep their capitals, so their id adds nothing.
     if facet.attribute_id is None or (facet.facet.startswith(OWN) and _TEMPLATES[0].fullmatch(facet.facet)):
@@ -189,7 +189,7 @@ def facet_words(facet: Facet, gate: OutputGate, items: int = 0) -> str | None:
     words = value.replace("-", " ")
     # An id has lost the capitals of names.
     if not normalise(words) or all(
-        gate.rejection(dimension, said, items) is not None for said in (words, words.title())
+        gate.rejection(dimension, spelling, items) is not None for spelling in (words, words.title())
     ):
         return None
     return f"{NEAR if facet.facet.startswith(NEAR) else OWN}{fact_words(dimension, words)}"
