@@ -131,5 +131,5 @@ def test_a_statement_is_always_one_line(value: str) -> None:
     _, body = parts(skill_document(skill, EVERYTHING))
 
     at = body.index("## Stated by the person")
-    assert body[at + 1].startswith("- does not want **")
+    assert body[at + 1].startswith("- avoids ")
     assert body[at + 2] == ""
