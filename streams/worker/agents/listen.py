@@ -39,8 +39,7 @@ from schemas.statements import Utterance
 from streams.language import RULES
 from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics
-from streams.worker.cards import CardWriter
-from streams.worker.conversations import Conversations
+from streams.worker.cards import CardWriter, Conversations
 from streams.worker.deps import Worker
 from streams.worker.reasoning.reasoner import ReasonerFailed
 from streams.worker.runtime.batches import Batches, ConsumedRecord, PartitionProgress, batches_of

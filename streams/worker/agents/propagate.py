@@ -6,7 +6,6 @@ applying them twice changes nothing.
 
 import asyncio
 import logging
-import time
 from collections import deque
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -139,10 +138,7 @@ class PropagateAgent:
 
     async def _flush(self) -> None:
         while any(owner.events for owner in self._owners.values()):
-            # Wait for more, but not while a rebalance or shutdown waits for unacknowledged events.
-            until = time.monotonic() + self._deps.settings.graph_flush_seconds
-            while (remaining := until - time.monotonic()) > 0 and self._reader.flows:  # noqa: ASYNC110 - it has no event
-                await asyncio.sleep(min(remaining, POLL_SECONDS))
+            await self._reader.pause(self._deps.settings.graph_flush_seconds)
             await asyncio.sleep(0)
             await asyncio.gather(*map(self._flush_one, list(self._owners.values())))
             self._unacked.set(sum(len(owner.events) for owner in self._owners.values()))

@@ -6,7 +6,6 @@ and the fence in the weights rejects repeats.
 """
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +23,6 @@ from streams.worker.tables import StateTable
 
 # Limit of outcomes that wait for a write; half of them start one.
 MAX_WAITING = 512
-POLL_SECONDS = 0.1
 
 
 def define(worker: Worker) -> None:
@@ -86,7 +84,7 @@ class DomainLearner:
         self.is_closed = False
         self._reader, self._table, self._settings = reader, table, settings
         self._weights = self._written = weights
-        self._waiting, self._full = 0, asyncio.Event()
+        self._waiting = 0
         self._writing: asyncio.Task[None] | None = None
         self._is_stale = False
 
@@ -104,8 +102,6 @@ class DomainLearner:
         # A repeat waits too, as the first one may not be on the log yet.
         if self._weights is not self._written:
             self._waiting += 1
-            if self._waiting >= MAX_WAITING // 2:
-                self._full.set()
             if self._writing is None or self._waiting == 1:
                 # Created here, so that the task inherits Faust's current event, which has the partition.
                 self._writing = asyncio.create_task(self._write_after(self._writing, event))
@@ -116,9 +112,8 @@ class DomainLearner:
     async def _write_after(self, previous: "asyncio.Task[None] | None", event: Any) -> None:
         if previous is not None:
             await previous
-        await self._pause()
+        await self._reader.pause(self._settings.weights_flush_seconds, lambda: self._waiting >= MAX_WAITING // 2)
         self._waiting = 0
-        self._full.clear()
         weights = self._weights
         try:
             if weights is not self._written:
@@ -130,16 +125,6 @@ class DomainLearner:
             raise
         self._written = weights
         count(weights)
-
-    async def _pause(self) -> None:
-        # Collect more outcomes, but not while a rebalance or shutdown waits for unacknowledged events.
-        until = time.monotonic() + self._settings.weights_flush_seconds
-        while (left := until - time.monotonic()) > 0 and self._reader.flows and not self._full.is_set():
-            try:
-                async with asyncio.timeout(min(left, POLL_SECONDS)):
-                    await self._full.wait()
-            except TimeoutError:
-                continue
 
 
 def count(weights: Weights) -> None:

@@ -8,7 +8,7 @@ the group, the assignment, the fetching, the tables and the commits.
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from streams.worker import metrics
 
 # A partition with so many waiting events is paused. Fewer would leave the worker idle until the next fetch.
 MAX_WAITING = 256
+POLL_SECONDS = 0.1
 
 
 class PartitionProgress:
@@ -244,6 +245,15 @@ class BatchReader:
                 with suppress(IndexError):
                     found.append(progress.pending[0].position.timestamp_ms / 1_000)
         return min(found)
+
+    async def pause(self, seconds: float, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Collect more events before a write, until `is_over`.
+
+        It ends early if a rebalance or shutdown waits for unacknowledged events.
+        """
+        until = time.monotonic() + seconds
+        while (remaining := until - time.monotonic()) > 0 and self.flows and not is_over():  # noqa: ASYNC110 - no event
+            await asyncio.sleep(min(remaining, POLL_SECONDS))
 
     async def wait_empty(self) -> None:
         """Wait until no event is running."""
