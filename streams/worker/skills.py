@@ -25,10 +25,10 @@ from streams.worker.tables import Tables
 from streams.worker.writer import VersionedWriter
 
 # Events that lead to a version of a skill, besides erasures.
-Answered = Contrast | Interaction | Feedback | Correction | Abstention | SkillCommand
+SkillEvent = Contrast | Interaction | Feedback | Correction | Abstention | SkillCommand
 
 
-def current_skill(tables: Tables, deps: Deps, record: Answered | RankRequest) -> PolicySkill:
+def current_skill(tables: Tables, deps: Deps, record: SkillEvent | RankRequest) -> PolicySkill:
     """Return a user's skill in a domain; at first version 0."""
     user_id, domain = record.user_id, record.domain
     key = compound_key(user_id, domain)
@@ -46,14 +46,14 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
         super().__init__(reader, tables.skills, producer, deps.settings, SkillDiff, fold)
         self._tables, self._deps, self._step = tables, deps, step
 
-    def read(self, record: Answered, receipt: Receipt | None = None, memory: Memory | None = None) -> EvolveState:
+    def read(self, record: SkillEvent, receipt: Receipt | None = None, memory: Memory | None = None) -> EvolveState:
         """Return a step's input: the newest skill, and the domain's population."""
         population = self._deps.global_skills.of(record.domain)
         known = current_skill(self._tables, self._deps, record), receipt, memory
         return EvolveState(*known, population.shares, population.usual, population.popularity)
 
     async def apply_step(
-        self, event: Any, record: Answered, act: Callable[[EvolveState], EvolveEffects]
+        self, event: Any, record: SkillEvent, act: Callable[[EvolveState], EvolveEffects]
     ) -> EvolveOutcome:
         """Apply an event by the pure step `act`, under the user's lock."""
         async with self._tables.user_lock(record.user_id):
@@ -95,24 +95,24 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
         """
         line = request.line or ""
         log = await self._log(event, key_prefix(skill.user_id, skill.domain), skill.version)
-        again, _ = await self._rewrite(event, log, redact_skill_log(log, line), skill.version)
-        name = placeholder(line)
-        held = next((each for each in again.attributes if each.attribute_id == name), None)
+        rewritten, _ = await self._rewrite(event, log, redact_skill_log(log, line), skill.version)
         gone = (
-            () if held is None else (SkillChange(kind=SkillChangeKind.FORGOTTEN, attribute_id=name, before=held.tier),)
+            SkillChange(kind=SkillChangeKind.FORGOTTEN, attribute_id=each.attribute_id, before=each.tier)
+            for each in rewritten.attributes
+            if each.attribute_id == placeholder(line)
         )
-        unsaid = (each.statement_id for each in again.stated if was_about(each, line))
+        unsaid = (each.statement_id for each in rewritten.stated if was_about(each, line))
         diff = next_diff(
-            again,
+            rewritten,
             request,
-            changes=gone,
+            changes=tuple(gone),
             stated=tuple(StatementChange(kind=StatementChangeKind.FORGOTTEN, statement_id=each) for each in unsaid),
             evidence=Evidence(event_id=request.event_id),
             is_contrast=False,
             reasoned_by=Provenance(reasoner=f"command by {request.actor}"),
             source=position,
         )
-        state = EvolveState(again, shares=self._deps.global_skills.of(skill.domain).shares)
+        state = EvolveState(rewritten, shares=self._deps.global_skills.of(skill.domain).shares)
         await self.apply(event, self._step.version(state, diff, always=True))
 
 

@@ -31,8 +31,6 @@ SESSION_SHARE, POLL_SECONDS = 0.7, 0.002
 # At most the smallest limit of a topic: the broker refuses a batch with all its records.
 BATCH_BYTES = 256 * 1024
 QUEUE_KIBIBYTES = 64 * 1024
-# gzip's default level takes five times the CPU of its fastest.
-FASTEST_LEVEL, DEFAULT_LEVEL = 1, -1
 # After these errors a producer delivers nothing more. The embedded broker answers PRODUCER_FENCED after any dropped
 # record.
 FATAL_CODES = frozenset(
@@ -98,8 +96,8 @@ class KafkaProducer:
         """Return the librdkafka producer for this topic's codec."""
         codec = self._codecs.get(topic, self._settings.compression)
         if codec not in self._producers:
-            level = FASTEST_LEVEL if codec == "gzip" else DEFAULT_LEVEL
-            compression = {"compression.type": codec, "compression.level": level}
+            # gzip's default level takes five times the CPU of its fastest; -1 is the default of a codec.
+            compression = {"compression.type": codec, "compression.level": 1 if codec == "gzip" else -1}
             config = producer_config(self._settings, **self._own, **compression)
             self._producers[codec] = confluent_kafka.Producer(config)
         return self._producers[codec]
