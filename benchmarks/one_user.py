@@ -19,9 +19,7 @@ from operators.graph.items import GraphLimits
 from operators.statinit import BUILT_IN, facts_of
 from operators.steps import EvolveState, EvolveStep, SkillStart
 from operators.steps import prior as past
-from schemas import Candidate, Memory, Model, OpenRankings, Position, Profile, compound_key, encode
-from schemas.codec import ModelT
-from schemas.diffs import PolicySkill
+from schemas import Candidate, Memory, Model, ModelT, OpenRankings, PolicySkill, Position, Profile, compound_key, encode
 from schemas.events import Interaction, Ranking, Selection
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

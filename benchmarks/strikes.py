@@ -38,8 +38,7 @@ from confluent_kafka import Producer
 
 from benchmarks.surroundings import children_of, end_in_order
 from operators.admission import contrast_id
-from schemas import DeadLetter, Ranking, Selection, SkillDiff, decode, encode
-from schemas.topics import TOPICS
+from schemas import TOPICS, DeadLetter, Ranking, Selection, SkillDiff, decode, encode
 from streams.exceptions import KafkaUnreachable
 from streams.kafka.clients import PARTITIONER
 from streams.kafka.scanner import Scanner

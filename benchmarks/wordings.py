@@ -25,8 +25,7 @@ from typing import Any, Final
 
 from evaluation.conversations.layout import Person, PreferenceKind, SpokenTurn, Talk
 from evaluation.conversations.listening import Conversation, simulate_person
-from schemas import Speaker
-from schemas.cards import CardLine
+from schemas import CardLine, Speaker
 
 _DATA: Final = Path(__file__).parent.parent / "packages" / "language" / "tests" / "data"
 SENTENCES: Final = _DATA / "wordings.jsonl"

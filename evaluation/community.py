@@ -24,9 +24,8 @@ from operators.learning.prior import observe
 from operators.statinit import facts_of, parser_for
 from operators.steps import SkillStart
 from operators.steps import rank as ranking
-from schemas import Candidate, Contrast, GlobalSkill, Interaction, ItemFacts, Profile, derived_id
-from schemas.base import Domain, UserId
-from schemas.state import ItemMemory, Memory, Taker
+from schemas import Candidate, Contrast, Domain, GlobalSkill, Interaction, ItemFacts, UserId, derived_id
+from schemas.state import ItemMemory, Memory, Profile, Taker
 from streams.importers.dataset import BEGINNING, Visit
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

@@ -19,8 +19,7 @@ from operators.steps import EvolveState, EvolveStep, Reason, SkillStart, learn
 from operators.steps import prior as interactions
 from operators.steps import rank as ranking
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
-from schemas import Contrast, Features, Interaction, PolicySkill, Position, Profile, Weights, derived_id
-from schemas.base import Domain, UserId
+from schemas import Contrast, Domain, Features, Interaction, PolicySkill, Position, Profile, UserId, Weights, derived_id
 from streams.importers import Visit
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

@@ -12,8 +12,7 @@ from evaluation.conversations.listening import Conversation, Listener, by_rules,
 from evaluation.conversations.truth import Truth, Verdict, matches, truths_of, verdict_on
 from evaluation.exceptions import QualityError
 from evaluation.simulation import side_by_side
-from schemas import encode
-from schemas.cards import CardLine
+from schemas import CardLine, encode
 
 _Judged: TypeAlias = Sequence[tuple[CardLine, Verdict, Truth | None]]
 _WORD: Final = re.compile(r"[^\W_]+")

@@ -20,9 +20,7 @@ from typing import Final
 
 from evaluation.conversations.layout import Person, PreferenceKind, Talk
 from operators.attributes import normalise
-from schemas import Speaker
-from schemas.cards import FREE, CardLine
-from schemas.statements import Stance
+from schemas import FREE, CardLine, Speaker, Stance
 
 MIN_SHARE: Final = 0.6
 MIN_DICE: Final = 0.3

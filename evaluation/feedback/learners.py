@@ -21,9 +21,8 @@ from operators.stated import live_statements, statement_id
 from operators.statinit import facts_of, parser_for
 from operators.steps import EvolveState, EvolveStep, SkillStart, learn
 from operators.steps import rank as ranking
-from schemas import Abstention, Candidate, ClarifyingQuestion, Contrast, Fit, ItemFacts, PolicySkill, Stance, derived_id
-from schemas.base import Domain, UserId
-from schemas.statements import Correction, Directive
+from schemas import Candidate, Correction, Directive, Domain, ItemFacts, PolicySkill, Stance, UserId, derived_id
+from schemas.events import Abstention, ClarifyingQuestion, Contrast, Fit
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY

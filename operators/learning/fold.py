@@ -302,6 +302,8 @@ def _fields(held: dict[str, Attribute], fields: dict[str, dict[str, Any]], name:
 
 
 def _change(update: dict[str, Any], change: SkillChange, evidence: Evidence, now: int) -> None:
+    if change.counts is not None:  # of a changed taste, or of a tier that a person sets
+        update["taken"], update["expected"] = change.counts
     match change.kind:
         case SkillChangeKind.REINFORCED:
             update |= {
@@ -317,12 +319,9 @@ def _change(update: dict[str, Any], change: SkillChange, evidence: Evidence, now
             update |= {"tier": change.after, "contradictions": 0, "weakened_at": now}
         case SkillChangeKind.SHIFTED:
             update |= {"tier": change.after, "contradictions": 0, "weakened_at": now, "drift": 0, "pinned": False}
-            if change.counts is not None:
-                update |= {"taken": change.counts[0], "expected": change.counts[1]}
         case SkillChangeKind.SET:
             update |= {"tier": change.after, "contradictions": 0}
             if change.counts is not None:
-                update |= {"taken": change.counts[0], "expected": change.counts[1]}
                 update["support"] = max(update["support"], change.after or 0)
         case SkillChangeKind.PINNED | SkillChangeKind.UNPINNED:
             update["pinned"] = change.kind is SkillChangeKind.PINNED
