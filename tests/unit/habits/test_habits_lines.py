@@ -77,6 +77,14 @@ def test_habit_lines_have_hysteresis() -> None:
     ) + [None] * (len(told) - gone)
 
 
+def test_only_the_strongest_deciding_dimension_is_a_habit() -> None:
+    weak, strong = HabitCounts(20 * ONE, 8 * ONE, 20 * ONE), HabitCounts(20 * ONE, 5 * ONE, 20 * ONE)
+
+    found = proven_habits({"by_genre": weak, "by_mood": strong}, {})
+
+    assert [sure.direction.axis for sure in found.values()] == ["by_mood"]
+
+
 def a_habit(value: str, tier: Tier = Tier.MEDIUM) -> Attribute:
     pole = next(pole for pole in DIRECTIONS if pole.value == value)
     return Attribute(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.attributes import from_fact
-from operators.learning.fold import OutOfOrder, fold, has_learned, initial_skill, merge
+from operators.learning.fold import OutOfOrder, document_length, fold, has_learned, initial_skill, merge, strategy_of
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, fit_seed
 from schemas import (
     MAX_RECENT,
@@ -74,6 +74,16 @@ def test_pinned_and_protected_lines_are_never_evicted() -> None:
     assert set(texts(skill.attributes)) == {"genre: p0", "genre: p1", "genre: q0", "genre: q1"}
     assert refusals(diff) == [(id_of("genre: fresh"), "full")]
     assert not diff.changes
+
+
+def test_a_seed_leaves_room_for_higher_tiers() -> None:
+    seed = [an_attribute(f"genre: g{n}", LOW) for n in range(20)]
+
+    kept = fit_seed(seed, MergeLimits(seed_characters=300))
+
+    raised = [each.model_copy(update={"tier": MEDIUM}) for each in kept]
+    assert len(kept) > 10
+    assert document_length(raised, strategy_of(())) <= 300
 
 
 def test_a_gap_in_versions_is_out_of_order() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from operators.global_skill import MAX_SHARES, Population, global_skill
 from operators.learning.prior import observe, statinit
-from schemas import GlobalSkill, Profile, Tier, decode, encode
+from schemas import GlobalSkill, Memory, Profile, Tier, decode, encode
 from tests.builders import NOW, an_interaction, facts, texts
 
 
@@ -48,6 +48,17 @@ class TestTemplate:
 
         assert texts(skill.attributes) == ["category: bars"]
         assert "preference:city:reno" in skill.shares
+
+
+def test_a_population_without_a_user_counts_the_others() -> None:
+    users = crowd(noir=6, saga=5)
+    memory = Memory(user_id=users[-1].user_id, domain=users[-1].domain)
+
+    others, expected = a_population(*users).without(users[-1], memory), a_population(*users[:-1])
+
+    assert (others.users, others.usual(5), others.common_attributes(5)) == (
+        expected.users, expected.usual(5), expected.common_attributes(5),
+    )  # fmt: skip
 
 
 def test_common_attributes_survive_a_small_memory() -> None:

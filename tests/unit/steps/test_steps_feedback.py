@@ -38,6 +38,7 @@ from tests.builders import (
     id_of,
     item_facts,
     line,
+    texts,
 )
 
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
@@ -118,6 +119,12 @@ class TestSignals:
 
         assert hear(signal("liked"), disliked).skill.stated == ()
 
+    def test_a_short_look_discovers_no_line(self) -> None:
+        both = item_facts("a", NOIR, SAGA)
+
+        assert texts(hear(signal("dwelled", value=30), item=both).skill.attributes) == [NOIR]
+        assert texts(hear(signal("purchased"), item=both).skill.attributes) == [NOIR, SAGA]
+
     def test_a_signal_counts_once(self) -> None:
         liked = signal("liked")
 
@@ -139,6 +146,18 @@ class TestWords:
         assert effects.version is not None
         assert effects.version.slim is not None
         assert effects.version.slim.text == "avoids: noir"
+
+    def test_a_new_avoidance_outlasts_a_suitable_item_that_has_it(self) -> None:
+        skill = correct(words(avoids(NOIR), suits=("a",))).skill
+
+        assert [(each.stance, each.attribute_id) for each in skill.stated] == [(Stance.AVOIDS, id_of(NOIR))]
+
+    def test_the_second_suitable_item_counts_half_as_much(self) -> None:
+        diff = correct(words(suits=("a", "b"))).diff
+
+        assert diff is not None
+        assert diff.count_delta is not None
+        assert diff.count_delta.lines[id_of(NOIR)][0] == round(ONE / 1.5)
 
     def test_an_avoidance_for_now_ends_with_the_next_choice(self) -> None:
         liked, other = a_contrast([NOIR], [[SAGA], [WAR], [WAR]]), a_contrast([SAGA], [[WAR]])
