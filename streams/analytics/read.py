@@ -83,6 +83,18 @@ def stray_logs(path: Path) -> list[Path]:
     return [each for each in found if os.path.lexists(each)]
 
 
+# The macros, views and tables of a snapshot: name, kind and comment.
+NAMES = """
+    SELECT table_name AS name, 'table' AS kind, comment FROM duckdb_tables() WHERE database_name = 'snapshot'
+    UNION ALL
+    SELECT view_name, 'view', comment FROM duckdb_views() WHERE database_name = 'snapshot' AND NOT internal
+    UNION ALL
+    SELECT function_name || '(' || list_aggregate(parameters, 'string_agg', ', ') || ')', 'macro', comment
+    FROM duckdb_functions() WHERE database_name = 'snapshot' AND NOT internal
+    ORDER BY kind = 'table', kind = 'view', name
+"""
+
+
 def restrict(con: duckdb.DuckDBPyConnection, seconds: float, memory_bytes: int) -> None:
     """Restrict a connection further, for statements of users.
 

@@ -31,17 +31,6 @@ MOST_COLUMNS = 10  # of a table: more would leave too few characters for each
 
 Rows = Iterator[Sequence[Any]]
 
-LISTED = """
-    SELECT table_name AS name, 'table' AS kind, comment FROM duckdb_tables() WHERE database_name = 'snapshot'
-    UNION ALL
-    SELECT view_name, 'view', comment FROM duckdb_views() WHERE database_name = 'snapshot' AND NOT internal
-    UNION ALL
-    SELECT function_name || '(' || list_aggregate(parameters, 'string_agg', ', ') || ')', 'macro', comment
-    FROM duckdb_functions() WHERE database_name = 'snapshot' AND NOT internal
-    ORDER BY kind = 'table', kind = 'view', name
-"""
-
-
 app = typer.Typer()
 
 
@@ -65,10 +54,12 @@ def sql(
     one value per line, and cut to 1,000 rows and the beginning of long values; --json and --csv print everything. For
     an interactive shell use `duckdb -readonly FILE`.
     """
+    from streams.analytics import read  # noqa: PLC0415
+
     if (query is not None) is list_all:
         raise typer.BadParameter("give a QUERY or --list; for a shell use duckdb -readonly FILE")
     if list_all:
-        query = LISTED
+        query = read.NAMES
     elif query == "-":
         query = sys.stdin.read()
     if query and any("\ud800" <= sign <= "\udfff" for sign in query):
@@ -76,8 +67,6 @@ def sql(
     if not query or not query.strip():
         raise StreamsError("the query is empty; `sager sql --list` lists tables, views and macros")
     from duckdb import Error  # noqa: PLC0415
-
-    from streams.analytics import read  # noqa: PLC0415
 
     most_bytes = int(memory * GIB)
     with read.connect(settings(duckdb=duckdb)) as con, _limited(most_bytes):

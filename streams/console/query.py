@@ -14,6 +14,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from streams.analytics import read
 from streams.console.pages import PageContext, page
 from streams.console.rendering import cut
 from streams.exceptions import StreamsError
@@ -25,23 +26,6 @@ FIRST = "FROM learning_curve ORDER BY domain, nth"
 SECONDS, START_SECONDS, MEMORY_GIB, MOST_AT_ONCE = 20, 20, 0.5, 2
 ROWS, COLUMNS, LETTERS, READ_BYTES = 1_000, 60, 300, 400_000
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
-_NAMES = """
-    WITH named AS (
-        SELECT 1 AS place, 'Views' AS kind, view_name AS name, comment, [] AS parameters FROM duckdb_views()
-        WHERE database_name = 'snapshot' AND NOT internal
-        UNION ALL
-        SELECT 2, 'Macros', function_name, comment, parameters FROM duckdb_functions()
-        WHERE database_name = 'snapshot' AND NOT internal
-        UNION ALL
-        SELECT 3, 'Tables', table_name, comment, [] FROM duckdb_tables() WHERE database_name = 'snapshot'
-    ), columns AS (
-        SELECT table_name AS name,
-               list([column_name || ' ' || lower(data_type), comment] ORDER BY column_index) AS every
-        FROM duckdb_columns() WHERE database_name = 'snapshot' GROUP BY table_name
-    )
-    SELECT kind, name, comment, parameters, coalesce(every, []) FROM named LEFT JOIN columns USING (name)
-    ORDER BY place, name
-"""
 _SLOTS = Limiter(MOST_AT_ONCE)  # a token has one of them at most
 csv.field_size_limit(READ_BYTES)
 
@@ -71,8 +55,8 @@ async def run_query(ctx: PageContext) -> Response:
 
 async def _page(ctx: PageContext, query: str, status: int = 200, **values: Any) -> Response:
     named: dict[str, list[Any]] = {}
-    for kind, *rest in await ctx.read(lambda con: con.execute(_NAMES).fetchall()):
-        named.setdefault(kind, []).append(rest)
+    for name, kind, comment in await ctx.read(lambda con: con.execute(read.NAMES).fetchall()):
+        named.setdefault(f"{kind.capitalize()}s", []).append((name, comment))
     shown = {"error": "", "headings": None, "named": named, "seconds": SECONDS, "most": ROWS} | values
     return ctx.render("query.html", status, query=query, **shown)
 
