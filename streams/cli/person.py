@@ -1,6 +1,5 @@
 """`sager card` and `sager slim`: a person's statements and slim skills."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +7,7 @@ import typer
 
 from streams.cli.options import AsJson, Bootstrap, Domain, User, connected_settings, examples
 from streams.cli.output import print_json, print_rows, printable
-from streams.cli.policy.common import nearest_sentence, output_policy, snapshot
+from streams.cli.policy.common import output_policy, snapshot
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
@@ -72,16 +71,20 @@ def slim(user: User, domain: Domain = None, as_json: AsJson = False, bootstrap: 
     With a domain: the text alone, for scripts. With --json: a list, one slim skill per domain.
     """
     from schemas import SlimSkill  # noqa: PLC0415
+    from streams.kafka.clients import partition_of  # noqa: PLC0415
     from streams.kafka.scanner import Scanner  # noqa: PLC0415
 
     skills: dict[bytes, SlimSkill] = {}
     with Scanner(connected_settings(bootstrap)) as scanner:
-        for message in scanner.read(scanner.partitions(SlimSkill.TOPIC)):
+        where = scanner.partitions(SlimSkill.TOPIC)
+        for message in scanner.read([where[partition_of(user, len(where))]]):
             _apply(skills, message.key() or b"", message.value())
-    found = [skill for skill in skills.values() if skill.user_id == user and domain in (None, skill.domain)]
-    found.sort(key=lambda skill: skill.domain)
+    known = {skill.domain: skill for skill in skills.values() if skill.user_id == user}
+    found = [known[name] for name in sorted(known) if domain in (None, name)]
+    if not found and known:
+        raise StreamsError(f"{user!r} has no slim skill in the domain {domain!r}, but in {', '.join(sorted(known))}")
     if not found:
-        raise StreamsError(_why_none(user, domain, skills.values()))
+        raise StreamsError(f"{user!r} has no slim skill: no line is certain enough, or there is no such user")
     if as_json:
         print_json([skill.model_dump(mode="json") for skill in found])
         return
@@ -105,12 +108,3 @@ def _apply(skills: "dict[bytes, SlimSkill]", key: bytes, value: bytes | None) ->
     before = skills.get(key)
     if key == compound_key(skill.user_id, skill.domain) and not (before and before.skill_version > skill.skill_version):
         skills[key] = skill
-
-
-def _why_none(user: str, domain: str | None, skills: "Iterable[SlimSkill]") -> str:
-    names = {skill.user_id for skill in skills}
-    if user in names:
-        domains = sorted(skill.domain for skill in skills if skill.user_id == user)
-        return f"{user!r} has no slim skill in the domain {domain!r}, but in {', '.join(domains)}"
-    nearest = nearest_sentence(user, sorted(names))
-    return f"{user!r} has no slim skill: no line is certain enough, or there is no such user.{nearest}"

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Annotated, Any, BinaryIO, Literal
 
 import duckdb
@@ -42,10 +43,11 @@ class DataSubject:
     # Erased records stay on topics until their retention has passed, so they are filtered out here.
     barrier: ErasureFilter | None = None
     neighbour: str = ""
-    quoted: tuple[bytes, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "quoted", (orjson.dumps(self.user_id), json.dumps(self.user_id).encode()))
+    @cached_property
+    def quoted(self) -> tuple[bytes, ...]:
+        """The id in JSON, with and without characters beyond ASCII."""
+        return orjson.dumps(self.user_id), json.dumps(self.user_id).encode()
 
     def owns(self, topic: Topic, key: bytes | None, value: bytes | None) -> bool:
         """Return True for this person's record, by content or else by key."""
@@ -230,16 +232,22 @@ def export_tables(
                 yield table, to_json(line, bytes_mode="base64", inf_nan_mode="null")
 
 
+def personal_tables(con: duckdb.DuckDBPyConnection) -> list[tuple[str, list[str]]]:
+    """Return the snapshot's tables about people, with their columns of a user, a digest or a domain."""
+    query = (
+        "SELECT table_name, list(column_name) FROM duckdb_columns() "
+        "JOIN duckdb_tables() USING (database_name, table_oid, table_name) "
+        "WHERE database_name = 'snapshot' AND column_name IN ('user_id', 'subject', 'domain') GROUP BY ALL ORDER BY ALL"
+    )
+    return con.execute(query).fetchall()
+
+
 def _conditions(con: duckdb.DuckDBPyConnection, subject: DataSubject) -> Iterator[tuple[str, str]]:
     """Yield tables with a condition for a person's rows."""
     names = {"user_id": subject.user_id, "subject": subject_digest(subject.user_id)}
-    query = (
-        "SELECT table_name, column_name FROM duckdb_columns() "
-        "JOIN duckdb_tables() USING (database_name, table_oid, table_name) "
-        "WHERE database_name = 'snapshot' AND column_name IN ('user_id', 'subject') ORDER BY ALL"
-    )
-    for table, column in con.execute(query).fetchall():
-        yield table.replace('"', '""'), f"{column} = {sql_literal(names[column])}"
+    for table, columns in personal_tables(con):
+        for column in names.keys() & columns:
+            yield table, f"{column} = {sql_literal(names[column])}"
     letters = []
     result = con.execute("SELECT event_id, kafka_offset, key, value FROM dead_letters")
     while rows := result.fetchmany(_ROWS):

@@ -15,7 +15,7 @@ from schemas.codec import line_digest
 from streams.analytics import MaterializerError, read
 from streams.analytics.erasure import erasure_filter_of
 from streams.kafka.scanner import NoSuchTopic, Scanner
-from streams.rights.exporting import NAMING_USERS, DataSubject, data_subject, export_topic
+from streams.rights.exporting import NAMING_USERS, DataSubject, data_subject, export_topic, personal_tables
 from streams.rights.importing import Bundle, lasting_statements
 from streams.settings import Settings
 from streams.views.sentences import count_noun
@@ -127,13 +127,10 @@ def _read_snapshot(settings: Settings, inventory: DataInventory) -> None:
     with con:
         [(published_at,)] = con.execute("SELECT max(published_at) FROM snapshot_info").fetchall()
         inventory.snapshot_at = published_at and published_at.replace(tzinfo=UTC)
-        tables = (
-            "SELECT table_name, bool_or(column_name = 'domain') FROM duckdb_columns() "
-            "JOIN duckdb_tables() USING (database_name, table_oid, table_name) WHERE database_name = 'snapshot' "
-            "GROUP BY table_name HAVING bool_or(column_name = 'user_id') ORDER BY table_name"
-        )
-        for table, has_domain in con.execute(tables).fetchall():
-            column = "domain" if has_domain else "NULL"
+        for table, columns in personal_tables(con):
+            if "user_id" not in columns:
+                continue
+            column = "domain" if "domain" in columns else "NULL"
             query = f'SELECT {column}, count(*) FROM "{table}" WHERE user_id = $1 GROUP BY ALL'  # noqa: S608 - our own names; values are bound  # nosec B608
             if rows := con.execute(query, [inventory.user_id]).fetchall():
                 inventory.stores[f"table {table}"] = Counter(dict(rows))

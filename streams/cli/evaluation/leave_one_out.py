@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streams.cli.evaluation.common import EXTRA, FOLDER, Budget, Domain, Seed, choices_of, print_lines
-from streams.cli.evaluation.dialogues import conversations, feedback
-from streams.cli.evaluation.simulations import model, stream
+from streams.cli.evaluation.simulations import conversations, feedback, model, stream
 from streams.cli.options import AsJson, examples, require_extra
 from streams.cli.output import ProgressBars, note
 

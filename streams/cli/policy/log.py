@@ -143,9 +143,7 @@ def effects_of(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tupl
     effects = effects or [("no change", "")]
     if diff.analysis:
         effects.append(("analysis", diff.analysis))
-    unrelated = [name for name, each in verdicts.items() if each.verdict.value == "unrelated"]
-    effects += [(f"? {name}", verdict_of(each)) for name, each in verdicts.items() if name not in unrelated]
-    return effects + ([(f"unrelated {len(unrelated)}", ", ".join(unrelated))] if unrelated else [])
+    return effects + [(f"? {name}", verdict_of(each)) for name, each in verdicts.items()]
 
 
 def _reasoner(diff: "SkillDiff") -> str:
