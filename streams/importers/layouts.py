@@ -27,7 +27,6 @@ csv.field_size_limit(2**24)
 _WRONG = (AttributeError, KeyError, TypeError, ValueError, OverflowError, OSError)
 
 Row: TypeAlias = Mapping[str, Any]
-Column: TypeAlias = str | Callable[[Row], Any]  # the name of a column, or a function of a row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +42,7 @@ class Layout:
     domain: str | Callable[[str], str] | None
     items: str
     item_id: str
-    title: Column = "title"
-    metadata: Mapping[str, Column] | Callable[[Row], dict[str, Any]]
+    metadata: Callable[[Row], dict[str, Any]]
     visits: str
     user: str = ""
     item: str
@@ -52,7 +50,7 @@ class Layout:
     order: str = ""
 
     def fits(self, folder: Path) -> bool:
-        """True if the folder has files of items and of visits."""
+        """Return True if the folder has files of items and of visits."""
         return bool(_files(folder, self.items) and _files(folder, self.visits))
 
     def read(self, folder: Path, limit_users: int | None, domain: str | None, min_rating: float | None) -> Dataset:
@@ -103,13 +101,10 @@ class Layout:
         return kept, skipped, domains
 
     def _item(self, item_id: str, row: Row) -> dict[str, Any]:
-        if callable(self.metadata):
-            facts = self.metadata(row)
-        else:
-            facts = {name: value for name, column in self.metadata.items() if (value := _cell(row, column))}
-        given = ("title", _cell(row, self.title), MAX_TITLE), ("description", row.get("description"), MAX_DESCRIPTION)
-        texts = {name: text[:most] if isinstance(text, str) else "" for name, text, most in given}  # some are null
-        return {"item_id": item_id, **texts, "metadata": facts}
+        limits = {"title": MAX_TITLE, "description": MAX_DESCRIPTION}
+        # Some texts are null.
+        texts = {name: text.strip()[:most] for name, most in limits.items() if isinstance(text := row.get(name), str)}
+        return {"item_id": item_id, **texts, "metadata": {k: v for k, v in self.metadata(row).items() if v is not None}}
 
 
 def _id_of(value: Any) -> str:
@@ -117,10 +112,6 @@ def _id_of(value: Any) -> str:
     if not isinstance(value, str | int) or isinstance(value, bool):
         raise TypeError(f"{value!r} is not an id")
     return str(value)
-
-
-def _cell(row: Row, column: Column) -> Any:
-    return column(row) if callable(column) else row.get(column)
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:
@@ -171,12 +162,13 @@ _INSTRUCTREC_DOMAINS = {"books": "books", "movietv": "movietv", "reads": "goodre
 
 def _sager_metadata(row: Row) -> dict[str, Any]:
     own = ("item_id", "title", "description", "domain")
-    return {name: value for name, value in row.items() if name not in own and value is not None}
+    return {name: value for name, value in row.items() if name not in own}
 
 
-def _title_year(row: Row) -> int | None:
-    found = re.search(r"\((\d{4})\)\s*$", row["title"])
-    return int(found[1]) if found else None
+def _movielens_metadata(row: Row) -> dict[str, Any]:
+    year = re.search(r"\((\d{4})\)\s*$", row["title"])
+    genres = None if row["genres"] == "(no genres listed)" else row["genres"]
+    return {"genres": genres, "year": year and int(year[1])}
 
 
 # In the order of their detection. Totals such as stars and review counts are left out: they date from the collection of
@@ -200,8 +192,7 @@ LAYOUTS = (
         items="movies.csv",
         visits="ratings.csv",
         item_id="movieId",
-        title=lambda row: row["title"].strip(),
-        metadata={"genres": lambda row: row["genres"].replace("(no genres listed)", ""), "year": _title_year},
+        metadata=_movielens_metadata,
         user="userId",
         item="movieId",
         time="timestamp",
@@ -214,7 +205,7 @@ LAYOUTS = (
         items="combined_*_asin_mapping.csv",
         visits="*All_recagent*",
         item_id="index",
-        metadata={"asin": "asin"},
+        metadata=lambda row: {"asin": row.get("asin")},
         item="asin",
     ),
 )

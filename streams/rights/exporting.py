@@ -5,7 +5,7 @@
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -25,7 +25,7 @@ from streams.analytics import read
 from streams.analytics.erasure import ErasureFilter, erasure_filter_of
 from streams.analytics.schema import sql_literal
 from streams.kafka.clients import partition_of
-from streams.kafka.scanner import Scanner, sent_at_ms
+from streams.kafka.scanner import OnStageProgress, Scanner, sent_at_ms
 from streams.pseudonyms import SecretUnusable, find_secret
 from streams.settings import Settings
 
@@ -124,7 +124,6 @@ def _user_in(value: bytes) -> str | None:
     return user if isinstance(user, str) else None
 
 
-Progress = Callable[[str, int, int], None]  # stage, amount done, approximate total
 _ROWS = 200
 
 
@@ -146,7 +145,7 @@ class ExportCounts:
     snapshot_at: datetime | None = None
 
 
-def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = lambda *_: None) -> ExportCounts:
+def export(settings: Settings, user: str, out: BinaryIO, progress: OnStageProgress = lambda *_: None) -> ExportCounts:
     """Write a header, a line per record and row, and the counts.
 
     Raises `MaterializerError` if the snapshot is unreadable or of another deployment.
@@ -173,7 +172,7 @@ def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = la
 
 
 def export_topic(
-    scanner: Scanner, topic: Topic, subject: DataSubject, progress: Progress = lambda *_: None
+    scanner: Scanner, topic: Topic, subject: DataSubject, progress: OnStageProgress = lambda *_: None
 ) -> Iterator[tuple[Message, bytes]]:
     """Yield a person's records as JSON, without superseded and erased ones."""
     where = scanner.partitions(topic.base)
@@ -218,7 +217,7 @@ def _line(topic: Topic, subject: DataSubject, message: Message, value: bytes) ->
 
 
 def export_tables(
-    con: duckdb.DuckDBPyConnection, subject: DataSubject, progress: Progress = lambda *_: None
+    con: duckdb.DuckDBPyConnection, subject: DataSubject, progress: OnStageProgress = lambda *_: None
 ) -> Iterator[tuple[str, bytes]]:
     """Yield a person's rows of all tables, each with the table's name."""
     conditions = list(_conditions(con, subject))

@@ -1,7 +1,6 @@
 """The stored data about a person; previews of erasures and imports."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -14,7 +13,7 @@ from schemas import TOPICS, BadRecord, CardDiff, ForgetRequest, PolicySkill, Rec
 from schemas.codec import line_digest
 from streams.analytics import MaterializerError, read
 from streams.analytics.erasure import erasure_filter_of
-from streams.kafka.scanner import NoSuchTopic, Scanner
+from streams.kafka.scanner import NoSuchTopic, OnProgress, Scanner
 from streams.rights.exporting import NAMING_USERS, DataSubject, data_subject, export_topic, personal_tables
 from streams.rights.importing import Bundle, lasting_statements
 from streams.settings import Settings
@@ -22,7 +21,6 @@ from streams.views.sentences import count_noun
 
 # The topics that name a new user before a snapshot does. Commands and corrections are followed by a diff at once.
 _FIRST_SEEN = (SkillDiff.TOPIC, CardDiff.TOPIC, "interactions", "rankings", "selections", "feedback", "utterances")
-Progress = Callable[[int, int], None]
 Counts = Counter[str | None]  # records by domain; None: records without a domain
 
 
@@ -99,7 +97,7 @@ def skills(settings: Settings, user: str) -> DataInventory:
     return inventory
 
 
-def count_records(settings: Settings, user: str, progress: Progress = lambda *_: None) -> DataInventory:
+def count_records(settings: Settings, user: str, progress: OnProgress = lambda *_: None) -> DataInventory:
     """Count the data in all stores, without erased records."""
     inventory = DataInventory(user)
     _read_snapshot(settings, inventory)
@@ -193,7 +191,7 @@ _IN_SENTENCE = (
 
 
 def preview_erasure(
-    settings: Settings, user: str, domain: str | None, line: str | None, progress: Progress = lambda *_: None
+    settings: Settings, user: str, domain: str | None, line: str | None, progress: OnProgress = lambda *_: None
 ) -> ErasureReach:
     """Count the records that an erasure would affect in each store."""
     inventory = count_records(settings, user, progress)

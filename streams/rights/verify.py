@@ -4,7 +4,7 @@ It checks the seals, then the fold of each log, partition by partition. Workers 
 erased records. Memory: about 1.5 kB per version in the log of the largest partition.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -12,11 +12,10 @@ from operators.audit import FaultKind, audit_card, audit_skill
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill
 from streams.exceptions import TopicsDiffer
 from streams.kafka.clients import partition_of
-from streams.kafka.scanner import Scanner
+from streams.kafka.scanner import OnStageProgress, Scanner
 from streams.rights.sealed_topics import AuditFinding, PartitionReader, ReceiptIndex, SealedPartition, SkillKey
 from streams.settings import Settings
 
-Progress = Callable[[str, int, int], None]  # stage, amount done, total
 CLOCKS = timedelta(minutes=5)  # the largest difference between a worker's clock and the verifier's
 MOST_FINDINGS = 1_000
 _TOPICS = (SlimSkill.TOPIC, PolicySkill.TOPIC, SkillDiff.TOPIC, Card.TOPIC, CardDiff.TOPIC)
@@ -43,7 +42,7 @@ class VerifyReport:
 
 
 def verify(
-    settings: Settings, user: str | None = None, domain: str | None = None, progress: Progress = lambda *_: None
+    settings: Settings, user: str | None = None, domain: str | None = None, progress: OnStageProgress = lambda *_: None
 ) -> VerifyReport:
     """Verify the skills of all users, or of this user or domain."""
     with Scanner(settings) as scanner:
@@ -52,7 +51,7 @@ def verify(
 
 class _Verification:
     def __init__(
-        self, settings: Settings, scanner: Scanner, user: str | None, domain: str | None, progress: Progress
+        self, settings: Settings, scanner: Scanner, user: str | None, domain: str | None, progress: OnStageProgress
     ) -> None:
         self._scanner, self._progress = scanner, progress
         self._user, self._domain = user, domain

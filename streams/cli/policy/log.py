@@ -1,6 +1,6 @@
 """`sager policy log` and `verify`: a skill's history and its integrity."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -55,7 +55,8 @@ def log(
         )
         return
     for name, log in shown.items():
-        known = statements_by_id(diff for diff in diffs if diff.domain == name)
+        changes = [change for diff in diffs if diff.domain == name for change in diff.stated]
+        known = {change.statement_id: change.statement for change in changes if change.statement is not None}
         print(printable(f"{user} · {name}"))
         for diff in log:
             dollars = f"${cost(diff):.6f}" if cost(diff) else ""
@@ -164,12 +165,6 @@ def statement_change(change: "StatementChange", known: "Mapping[str, Statement]"
     times = f", stated {statement.times} times" if statement is not None and statement.times > 1 else ""
     scope = "" if statement is None or statement.scope.value == "always" else f", scope: {statement.scope.value}"
     return f"{sign} {words}{scope}{times}"
-
-
-def statements_by_id(diffs: "Iterable[SkillDiff]") -> "dict[str, Statement]":
-    """Return the statements of a log by id, in their newest wording."""
-    changes = (change for diff in diffs for change in diff.stated)
-    return {change.statement_id: change.statement for change in changes if change.statement is not None}
 
 
 def describe_feedback(diff: "SkillDiff") -> list[tuple[str, str]]:

@@ -147,10 +147,8 @@ def forget(
 
     if line is not None and domain is None:
         raise typer.BadParameter("--line needs its --domain")
-    if domain is None and not everything:
-        raise typer.BadParameter("give --everything to erase the whole person, or a --domain")
-    if domain is not None and everything:
-        raise typer.BadParameter("--everything includes every domain: give only one of --everything and --domain")
+    if (domain is None) is not everything:
+        raise typer.BadParameter("give either --everything, to erase the whole person, or a --domain")
     chosen = connected_settings(bootstrap)
     request = forget_request(user, domain, line, actor or current_user(), uuid.uuid4().hex, datetime.now(UTC))
     if dry_run:
