@@ -232,13 +232,14 @@ def export_tables(
 
 
 def personal_tables(con: duckdb.DuckDBPyConnection) -> list[tuple[str, list[str]]]:
-    """Return the snapshot's tables about people, with their columns of a user, a digest or a domain."""
+    """Return the snapshot's tables about people, quoted for SQL, with their columns."""
     query = (
         "SELECT table_name, list(column_name) FROM duckdb_columns() "
         "JOIN duckdb_tables() USING (database_name, table_oid, table_name) "
         "WHERE database_name = 'snapshot' AND column_name IN ('user_id', 'subject', 'domain') GROUP BY ALL ORDER BY ALL"
     )
-    return con.execute(query).fetchall()
+    # A forged snapshot may have any name.
+    return [(table.replace('"', '""'), columns) for table, columns in con.execute(query).fetchall()]
 
 
 def _conditions(con: duckdb.DuckDBPyConnection, subject: DataSubject) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import orjson
-from duckdb import DuckDBPyConnection
 from pydantic import BaseModel
 
 from operators.history import at_version
@@ -18,6 +17,7 @@ from streams.rights.exporting import NAMING_USERS, DataSubject, data_subject, ex
 from streams.rights.importing import Bundle, lasting_statements
 from streams.settings import Settings
 from streams.views.sentences import count_noun
+from streams.views.skills import nearest_users
 
 # The topics that name a new user before a snapshot does. Commands and corrections are followed by a diff at once.
 _FIRST_SEEN = (SkillDiff.TOPIC, CardDiff.TOPIC, "interactions", "rankings", "selections", "feedback", "utterances")
@@ -31,6 +31,7 @@ class DataInventory:
     user_id: str
     snapshot_at: datetime | None = None
     stores: dict[str, Counts] = field(default_factory=dict)
+    nearest: list[str] = field(default_factory=list)  # users with a similar id, if this one is unknown
     unread: list[str] = field(default_factory=list)  # topics that are missing or forbidden for these credentials
     diffs: dict[str, list[SkillDiff]] = field(default_factory=dict)  # the newest log of each domain
 
@@ -97,7 +98,7 @@ def skills(settings: Settings, user: str) -> DataInventory:
     return inventory
 
 
-def count_records(settings: Settings, user: str, progress: OnProgress = lambda *_: None) -> DataInventory:
+def count_data(settings: Settings, user: str, progress: OnProgress = lambda *_: None) -> DataInventory:
     """Count the data in all stores, without erased records."""
     inventory = DataInventory(user)
     _read_snapshot(settings, inventory)
@@ -110,17 +111,10 @@ def count_records(settings: Settings, user: str, progress: OnProgress = lambda *
     return inventory
 
 
-def open_snapshot(settings: Settings) -> DuckDBPyConnection | None:
-    """Connect to the snapshot; None if missing or of another deployment."""
-    try:
-        return read.connect(settings)
-    except MaterializerError:
-        return None
-
-
 def _read_snapshot(settings: Settings, inventory: DataInventory) -> None:
-    con = open_snapshot(settings)
-    if con is None:
+    try:
+        con = read.connect(settings)
+    except MaterializerError:  # missing, or of another deployment
         return
     with con:
         [(published_at,)] = con.execute("SELECT max(published_at) FROM snapshot_info").fetchall()
@@ -132,6 +126,8 @@ def _read_snapshot(settings: Settings, inventory: DataInventory) -> None:
             query = f'SELECT {column}, count(*) FROM "{table}" WHERE user_id = $1 GROUP BY ALL'  # noqa: S608 - our own names; values are bound  # nosec B608
             if rows := con.execute(query, [inventory.user_id]).fetchall():
                 inventory.stores[f"table {table}"] = Counter(dict(rows))
+        if not inventory.is_known:
+            inventory.nearest = nearest_users(con, inventory.user_id)
         for diff in read.diffs(con, inventory.user_id):
             inventory.diffs.setdefault(diff.domain, []).append(diff)
 
@@ -194,7 +190,7 @@ def preview_erasure(
     settings: Settings, user: str, domain: str | None, line: str | None, progress: OnProgress = lambda *_: None
 ) -> ErasureReach:
     """Count the records that an erasure would affect in each store."""
-    inventory = count_records(settings, user, progress)
+    inventory = count_data(settings, user, progress)
     where = describe_scope(user, domain, line)
     if line is not None and domain is not None:
         naming = "versions of the skill that name the line"

@@ -68,7 +68,7 @@ class ChangeOptions:
         event = kind.model_validate(fields)
         chosen = connected_settings(self.bootstrap)
         inventory = find_data(chosen, self.user, self.domain)
-        if warning := name_warning(inventory, chosen, self.domain):
+        if warning := name_warning(inventory, self.domain):
             question = f"{warning} This would start a new skill. Continue?"
         if question:
             confirm(question, yes=self.yes)

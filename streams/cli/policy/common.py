@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from operators.language.output_policy import OutputGate
     from schemas import Attribute, SkillDiff
     from streams.rights.previews import DataInventory
-    from streams.settings import Settings
 
 WAIT_SECONDS = 30.0
 
@@ -126,23 +125,14 @@ def with_shared_options(options: type[Any], act: Callable[..., None]) -> Callabl
     return command
 
 
-def name_warning(
-    inventory: "DataInventory", settings: "Settings", domain: str | None = None, line: str | None = None
-) -> str:
+def name_warning(inventory: "DataInventory", domain: str | None = None, line: str | None = None) -> str:
     """Return a warning about an unknown user, domain or line; else ""."""
-    source = (
-        f"the snapshot of {inventory.snapshot_at:%Y-%m-%d %H:%M:%S} UTC" if inventory.snapshot_at else "no snapshot"
-    )
+    at = inventory.snapshot_at
+    source = f"the snapshot of {at:%Y-%m-%d %H:%M:%S} UTC" if at else "no snapshot"
     unread = f", without {', '.join(inventory.unread)}" if inventory.unread else ""
     looked = f"(searched: {source}, and the topics of skills and of apps{unread})"
     if not inventory.is_known:
-        from streams.rights.previews import open_snapshot  # noqa: PLC0415
-        from streams.views.skills import nearest_users  # noqa: PLC0415
-
-        con = open_snapshot(settings)
-        with con or nullcontext():
-            names = nearest_users(con, inventory.user_id) if con else []
-        return f"there is no data about a user {inventory.user_id!r} {looked}.{_nearest(names)}"
+        return f"there is no data about a user {inventory.user_id!r} {looked}.{_nearest(inventory.nearest)}"
     if domain is not None and domain not in inventory.domains:
         others = ", ".join(inventory.domains) or "no domain"
         return f"there is no data about {inventory.user_id!r} in the domain {domain!r} {looked}; there is {others}."

@@ -154,7 +154,7 @@ def forget(
     if dry_run:
         _preview(chosen, user, domain, line, as_json)
         return
-    warning = name_warning(find_data(chosen, user, domain, line), chosen, domain, line)
+    warning = name_warning(find_data(chosen, user, domain, line), domain, line)
     if warning and yes:
         note(warning)
     confirm(f"{warning} Erase {describe_scope(user, domain, line)}? This cannot be undone.".strip(), yes=yes)
@@ -177,7 +177,7 @@ def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None
     with ProgressBars() as progress:
         found = preview_erasure(chosen, user, domain, line, lambda done, total: progress.update("topics", done, total))
     inventory = found.inventory
-    if warning := name_warning(inventory, chosen, domain, line):
+    if warning := name_warning(inventory, domain, line):
         note(warning)
     if as_json:
         counts = {each.store: each.records for each in found.stores}

@@ -30,7 +30,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> DataInventory:
             "table statements": Counter({"films": 3}),
         },
     )
-    monkeypatch.setattr(preview, "count_records", lambda *_: found)
+    monkeypatch.setattr(preview, "count_data", lambda *_: found)
     return found
 
 
