@@ -49,10 +49,6 @@ class Layout:
     time: str = ""
     order: str = ""
 
-    def fits(self, folder: Path) -> bool:
-        """Return True if the folder has files of items and of visits."""
-        return bool(_files(folder, self.items) and _files(folder, self.visits))
-
     def read(self, folder: Path, limit_users: int | None, domain: str | None, min_rating: float | None) -> Dataset:
         """Read the data set in a folder; see `layouts.load`."""
         items_file = _only(folder, self.items)
@@ -67,7 +63,7 @@ class Layout:
             try:
                 self._add(histories, number, row)
             except _WRONG as error:
-                raise _broken(file, number, (self.user, self.item, self.time), error) from error
+                raise _broken(file, number, error) from error
         named = self.domain(items_file.name) if callable(self.domain) else self.domain
         return Dataset(domain or named or domains.pop(), items, histories.take(), skipped + histories.skipped)
 
@@ -88,23 +84,23 @@ class Layout:
         kept, skipped, domains = dict[str, Candidate](), Counter[str](), set[str]()
         for number, row in _rows(file):
             try:
-                item_id = _id_of(row[self.item_id])
-                item = self._item(item_id, row)
+                item = self._item(row)
             except _WRONG as error:
-                raise _broken(file, number, (self.item_id,), error) from error
+                raise _broken(file, number, error) from error
             if row.get("domain"):
                 domains.add(str(row["domain"]))
             try:
-                kept[item_id] = Candidate.model_validate(item)
+                kept[item["item_id"]] = Candidate.model_validate(item)
             except ValidationError:
                 skipped["items that are larger than the schema allows"] += 1
         return kept, skipped, domains
 
-    def _item(self, item_id: str, row: Row) -> dict[str, Any]:
+    def _item(self, row: Row) -> dict[str, Any]:
         limits = {"title": MAX_TITLE, "description": MAX_DESCRIPTION}
         # Some texts are null.
         texts = {name: text.strip()[:most] for name, most in limits.items() if isinstance(text := row.get(name), str)}
-        return {"item_id": item_id, **texts, "metadata": {k: v for k, v in self.metadata(row).items() if v is not None}}
+        facts = {name: value for name, value in self.metadata(row).items() if value is not None}
+        return {"item_id": _id_of(row[self.item_id]), **texts, "metadata": facts}
 
 
 def _id_of(value: Any) -> str:
@@ -121,17 +117,14 @@ def _files(folder: Path, pattern: str) -> list[Path]:
 
 def _only(folder: Path, pattern: str) -> Path:
     files = _files(folder, pattern)
-    if not files:
-        raise DataSetError(f"{folder} has no {pattern}")
     if len(files) > 1:
         names = ", ".join(file.name for file in files)
         raise DataSetError(f"{folder} has {len(files)} files {pattern} ({names}): leave one in the folder")
     return files[0]
 
 
-def _broken(file: Path, number: int, needs: tuple[str, ...], error: Exception) -> DataSetError:
-    needed = ", ".join(filter(None, needs))
-    return DataSetError(f"{file}, line {number}: needs {needed} ({type(error).__name__}: {error})")
+def _broken(file: Path, number: int, error: Exception) -> DataSetError:
+    return DataSetError(f"{file}, line {number}: a field is missing or wrong ({type(error).__name__}: {error})")
 
 
 def _rows(file: Path) -> Iterator[tuple[int, Row]]:
@@ -231,7 +224,7 @@ def load(
             raise DataSetError(
                 f"{domain!r} is not a domain: lower-case letters, digits, `_`, `.` and `-`, at most 64"
             ) from None
-    layout = next((each for each in LAYOUTS if each.fits(folder)), None)
+    layout = next((each for each in LAYOUTS if _files(folder, each.items) and _files(folder, each.visits)), None)
     if layout is None:
         raise DataSetError(f"{folder} holds no supported data set: {'; '.join(each.words for each in LAYOUTS)}")
     return layout.read(folder, limit_users, domain, min_rating)
