@@ -205,9 +205,9 @@ def test_lint_lists_the_lessons_of_a_batch(world: World) -> None:
     )
 
     assert choice["teaches"] == [
-        "+ preference:genre:sci-fi new → low",
-        "+ criterion:era:2010s new → low",
-        "+ criterion:year:2016-releases new → low",
+        "+ preference:genre:sci-fi low, discovered",
+        "+ criterion:era:2010s low, discovered",
+        "+ criterion:year:2016-releases low, discovered",
     ]
     assert ranking["teaches"] == ["waits for its selection"]
     assert any("its words: e-mail" in each for each in ranking["warnings"])
