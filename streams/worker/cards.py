@@ -57,7 +57,8 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         await self.write(event, card, [diff])
         if forgets:
             await self._tables.cards.table.scrub()
-        count(diff)
+        for change in diff.changes:
+            metrics.labelled(metrics.CARD_CHANGES, change.kind.value).inc()
 
     async def complete(self, event: Any, user_id: str, pending: Collection[str] = ()) -> None:
         """Send the newest version that a dead worker may have left.
@@ -97,14 +98,6 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         for line_id in erased:
             changed = redact_card_log(changed, line_id)
         return await self._rewrite(event, log, changed, diff.version)
-
-
-def count(diff: CardDiff) -> None:
-    """Count the changes and the omitted private data of a version."""
-    for change in diff.changes:
-        metrics.labelled(metrics.CARD_CHANGES, change.kind.value).inc()
-    for each in diff.not_kept:
-        metrics.labelled(metrics.NOT_KEPT, metrics.NOT_KEPT_KINDS[each.kind]).inc(each.times)
 
 
 def _latest(known: ErasedScope | None, scope: ErasedScope) -> ErasedScope:

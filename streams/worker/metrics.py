@@ -98,7 +98,6 @@ SELECTION_RANK = Histogram(
     buckets=(1, 2, 3, 4, 5, 10, 20, 50),
 )
 NDCG = Counter("sager_selection_ndcg", "Sum of NDCG@3 and NDCG@5 over selections.", ["domain", "arm", "at"])
-SEVERAL_TAKEN = Counter("sager_several_taken", "Selections of more than one item of a list.", ["domain", "arm"])
 ABSTENTIONS = Counter("sager_abstentions", "Lists that apps report without a selection.", ["domain", "arm"])
 SIGNALS = Counter("sager_signals", "Signals about items, by domain, kind and outcome.", ["domain", "signal", "outcome"])
 CORRECTIONS = Counter("sager_corrections", "Corrections of rankings or items.", ["domain", "outcome"])
@@ -107,7 +106,6 @@ SHIFTS = Counter("sager_shifts", "Changes of taste: stated, observed, overtaken 
 CHUNKS = Counter("sager_chunks", "Closed chunks of conversations, by reason.", ["reason"])
 WAITING_TURNS = Gauge("sager_waiting_turns", "Conversation turns that wait for processing.")
 CARD_CHANGES = Counter("sager_card_changes", "Changes of card lines, by kind.", ["kind"])
-NOT_KEPT = Counter("sager_card_not_kept", "Statements in conversations that no card stores, by reason.", ["kind"])
 QUESTIONS = Counter("sager_questions", "Rankings with a clarifying question, by domain.", ["domain"])
 NOTHING_SUITS = Counter("sager_nothing_suits", "Rankings whose items probably all fit the user badly.", ["domain"])
 RANK_FALLBACKS = Counter("sager_rank_fallbacks", "Parts of rankings without an answer of the LLM.", ["part"])
@@ -144,16 +142,12 @@ class BoundedLabels(dict[str, str]):
 
 DOMAINS = BoundedLabels()
 ARMS = BoundedLabels(arm.value for arm in Arm)
-_PRIVATE_KINDS = (*KINDS, UNREADABLE_ITEM)
-NOT_KEPT_KINDS = BoundedLabels(_PRIVATE_KINDS)
-
 
 _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
-    PRIVATE: _PRIVATE_KINDS,
+    PRIVATE: (*KINDS, UNREADABLE_ITEM),
     UNVOUCHED: [reason.value for reason in Rejection],
     FORGOTTEN: ("person", "domain", "line"),
     CHUNKS: [why.value for why in CloseReason],
-    NOT_KEPT: _PRIVATE_KINDS,
     CARD_CHANGES: [kind.value for kind in CardChangeKind],
     CHANGES: [SEEDED, *(kind.value for kind in SkillChangeKind)],
     REFUSED: [refusal.value for refusal in RefusalReason],

@@ -123,8 +123,6 @@ def count(answer: Contrast | Abstention) -> None:
     if isinstance(answer, Abstention):
         metrics.labelled(metrics.ABSTENTIONS, domain, arm).inc()
         return
-    if answer.also:
-        metrics.labelled(metrics.SEVERAL_TAKEN, domain, arm).inc()
     metrics.labelled(metrics.SELECTION_RANK, domain, arm).observe(answer.chosen_rank)
     for at in metrics.NDCG_DEPTHS:
         metrics.labelled(metrics.NDCG, domain, arm, at).inc(ndcg_gain(answer.chosen_rank, at))
