@@ -122,7 +122,7 @@ def fits(page: Page) -> None:
     assert page.evaluate(WIDER) <= 0, page.url
 
 
-def screenshot(page: Page, name: str, *, whole: bool = False) -> None:
+def screenshot(page: Page, name: str) -> None:
     """A picture for the docs, where they are to be made anew (SAGER_TEST_WRITE_SCREENSHOTS=1)."""
     if os.environ.get("SAGER_TEST_WRITE_SCREENSHOTS"):
         from PIL import Image  # noqa: PLC0415 - comes with matplotlib, and no test needs it
@@ -130,6 +130,6 @@ def screenshot(page: Page, name: str, *, whole: bool = False) -> None:
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         # Without a caret by itself: Playwright would hide one by a style, which the page's policy forbids.
         page.evaluate("document.activeElement?.blur(); scrollTo(0, 0)")
-        taken = page.screenshot(full_page=whole, animations="disabled", caret="initial")
+        taken = page.screenshot(animations="disabled", caret="initial")
         # Pages have few colours: a palette takes a third of the bytes.
         Image.open(io.BytesIO(taken)).convert("RGB").quantize(COLOURS).save(SCREENSHOTS / f"{name}.png", optimize=True)

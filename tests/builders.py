@@ -106,9 +106,9 @@ def an_attribute(
     return Attribute(attribute_id=name, kind=kind, dimension=dimension, value=value, tier=tier, source=source, **more)
 
 
-def id_of(text: str, kind: AttributeKind = AttributeKind.PREFERENCE) -> str:
+def id_of(text: str) -> str:
     """The id of the attribute `genre: noir`."""
-    return attribute_id(kind, *text.split(": ", 1))
+    return attribute_id(AttributeKind.PREFERENCE, *text.split(": ", 1))
 
 
 def a_skill(*attributes: Attribute, version: int = 1, contrasts: int | None = None, **more: Any) -> PolicySkill:

@@ -49,24 +49,17 @@ class Prometheus:
         folder: for its configuration, data and log.
         jobs: where to scrape, by job: `host:port`.
         rules: a folder of rule files.
-        interval: seconds between scrapes, and between evaluations of the rules.
-        token: what it shows to whom it scrapes.
     """
 
-    def __init__(
-        self, folder: Path, jobs: Mapping[str, Sequence[str]], rules: Path, interval: int = 1, token: str = ""
-    ) -> None:
+    def __init__(self, folder: Path, jobs: Mapping[str, Sequence[str]], rules: Path) -> None:
         self._program = programs() / "prometheus"
         self._folder = folder
         self._port = free_port()
         self.log = folder / "prometheus.log"
         folder.mkdir(parents=True, exist_ok=True)
-        shown = {"authorization": {"credentials": token}} if token else {}
-        scrapes = [
-            {"job_name": job, "static_configs": [{"targets": list(hosts)}], **shown} for job, hosts in jobs.items()
-        ]
+        scrapes = [{"job_name": job, "static_configs": [{"targets": list(hosts)}]} for job, hosts in jobs.items()]
         told = {
-            "global": {"scrape_interval": f"{interval}s", "evaluation_interval": f"{interval}s"},
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
             "rule_files": [f"{rules}/*.yml"],
             "scrape_configs": scrapes,
         }
@@ -127,7 +120,7 @@ class Prometheus:
         result = self.ask("query", query=expr)["result"]
         return [(series["metric"], float(series["value"][1])) for series in result]
 
-    def over(self, expr: str, since: float, step: int = 1) -> list[tuple[dict[str, str], list[float]]]:
+    def over(self, expr: str, since: float) -> list[tuple[dict[str, str], list[float]]]:
         """The series of an expression since then, as a panel draws them."""
-        told = self.ask("query_range", query=expr, start=since, end=time.time(), step=step)["result"]
+        told = self.ask("query_range", query=expr, start=since, end=time.time(), step=1)["result"]
         return [(series["metric"], [float(value) for _, value in series["values"]]) for series in told]

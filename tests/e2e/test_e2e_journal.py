@@ -57,8 +57,8 @@ def codecs(up: Up) -> set[int]:
     return {int.from_bytes(batch[21:23]) & 7 for _, batch in frames(up.data / "journal" / "log") if batch}
 
 
-def learned(up: Up, user: str = USER) -> list[str]:
-    diffs = stored(up.data, user)[1]
+def learned(up: Up) -> list[str]:
+    diffs = stored(up.data, USER)[1]
     assert [diff.version for diff in diffs] == list(range(1, len(diffs) + 1))
     return [diff.evidence.event_id for diff in diffs]
 

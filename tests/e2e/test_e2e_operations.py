@@ -120,25 +120,23 @@ def test_replay_compares_both_sides_and_writes_rows(replay_env: dict[str, str], 
     assert "5 choices of 1 users" in shown.stdout
 
 
-def written_by_workers(settings, domain="films", users=8, keep=None):
+def written_by_workers(settings):
     topics.ensure(settings)
     producer = Producer(producer_config(settings))
-    for number in range(users):
+    for number in range(8):
         user, profile = f"u{number}", None
         # Everybody took horror first, which for half of them was a passing fancy.
         for value in ["horror"] * 3 + ["comedy" if number % 2 else "drama"] * 12:
-            event = an_interaction(user_id=user, domain=domain)
+            event = an_interaction(user_id=user, domain="films")
             profile = observe(profile, event, facts(f"genre: {value}"))
-            record(producer, settings, user, domain, encode(profile))
-        if keep is not None and number >= keep:
-            record(producer, settings, user, domain, None)
+            record(producer, settings, user, encode(profile))
     assert producer.flush(30) == 0
 
 
-def record(producer, settings, user, domain, value):
+def record(producer, settings, user, value):
     producer.produce(
         settings.topic(Profile.TOPIC),
-        key=compound_key(user, domain),
+        key=compound_key(user, "films"),
         value=value,
         partition=partition_of(user, settings.partitions),
     )

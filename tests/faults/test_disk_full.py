@@ -38,8 +38,8 @@ ROOM_BYTES, SPARE_BYTES = 512 * 1024 * 1024, 128 * 1024
 class SmallDisk:
     path: Path
 
-    def fill_up(self, spare: int = SPARE_BYTES) -> None:
-        self._resize(shutil.disk_usage(self.path).used + spare)
+    def fill_up(self) -> None:
+        self._resize(shutil.disk_usage(self.path).used + SPARE_BYTES)
 
     def make_room(self) -> None:
         self._resize(ROOM_BYTES)

@@ -36,8 +36,8 @@ def an_event(model: type[Event], event_id: str, at: datetime, **fields: Any) -> 
     return model.model_validate({"event_id": event_id, "occurred_at": at, **fields})
 
 
-def a_choice(user: str, number: int, at: datetime, of: list[dict[str, Any]] | None = None) -> tuple[Ranking, Selection]:
-    shown = of or slate(number)
+def a_choice(user: str, number: int, at: datetime) -> tuple[Ranking, Selection]:
+    shown = slate(number)
     name = f"{user}-{number}"
     about = {"user_id": user, "ranking_id": name}
     ranking = an_event(Ranking, f"r-{name}", at, domain="films", candidates=shown, **about)

@@ -43,8 +43,8 @@ def values(out: Outputs, user: str = "ann") -> set[tuple[Stance, str]]:
     return {(line.stance, line.value) for line in lines(out, user)}
 
 
-def is_told(out: Outputs, word: str, user: str = "ann") -> bool:
-    return any(word in value for _, value in values(out, user))
+def is_told(out: Outputs, word: str) -> bool:
+    return any(word in value for _, value in values(out))
 
 
 def assert_the_log_folds_to_the_card(out: Outputs) -> None:

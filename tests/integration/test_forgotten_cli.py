@@ -31,9 +31,9 @@ def put(harness: Harness, base: str, key: bytes, value: Model | None) -> None:
     assert harness.raw.flush(20) == 0
 
 
-def slim_skill(user: str, version: int = 1) -> SlimSkill:
+def slim_skill(user: str) -> SlimSkill:
     return SlimSkill(
-        event_id=f"{user}-{version}", occurred_at=NOW, user_id=user, domain="films", skill_version=version,
+        event_id=f"{user}-1", occurred_at=NOW, user_id=user, domain="films", skill_version=1,
         text=f"likes: what {user} likes", likes=(f"what {user} likes",), style="", tokens=6,
     )  # fmt: skip
 

@@ -61,8 +61,9 @@ def put(harness: Harness, base: str, value: bytes | None, key: bytes | None, par
     return offsets[0]
 
 
-def refuse(harness: Harness, base: str, value: bytes | None, key: bytes | None = b"ann", **more: Any) -> DeadLetter:
+def refuse(harness: Harness, base: str, value: bytes | None, **more: Any) -> DeadLetter:
     """Produce a record, and its dead letter, as a stage would."""
+    key = b"ann"
     offset = put(harness, base, value, key)
     source = Position(topic=harness.settings.topic(base), partition=0, offset=offset, timestamp_ms=0)
     fields = {"event_id": f"letter-{base}-{offset}", "occurred_at": NOW, "stage": "test", "reason": "invalid"}

@@ -19,19 +19,19 @@ def titled(name: str, *genres: str) -> dict[str, Any]:
     return {"item_id": name, "title": name.title(), "metadata": {"genres": list(genres)}}
 
 
-def cohort(harness: Harness, users: int = 5) -> None:
-    """So many users who took the same two noir films; the last of them has not seen the second."""
-    for number in range(users - 1):
+def cohort(harness: Harness) -> None:
+    """Five users who took the same two noir films; the last of them has not seen the second."""
+    for number in range(4):
         harness.events.interaction(f"user-{number}", "films", titled("laura", "mystery"))
         harness.events.interaction(f"user-{number}", "films", titled("vertigo", "mystery", "thriller"))
     harness.events.flush()
 
     def knows_all(out: Outputs) -> bool:
         lauras = [item for item in out.values(ItemMemory) if item.item_id == "laura"]
-        return bool(lauras) and sum("vertigo" in taker.others for taker in lauras[-1].takers) == users - 1
+        return bool(lauras) and sum("vertigo" in taker.others for taker in lauras[-1].takers) == 4
 
     harness.until(knows_all, "the items to hear of all others")
-    harness.events.interaction(f"user-{users - 1}", "films", titled("laura", "mystery"))
+    harness.events.interaction("user-4", "films", titled("laura", "mystery"))
     harness.events.flush()
 
 

@@ -25,10 +25,9 @@ def member(name: str, degree: int = 10, days: float = 0) -> Crowd:
     return Crowd(neighbour=f"user:{name}", degree=degree, at=NOW - timedelta(days=days))
 
 
-def taste(attribute_id: str, *names: str, supporters: int | None = None) -> Taste:
+def taste(attribute_id: str, *names: str) -> Taste:
     neighbours = tuple(f"user:{name}" for name in names)
-    count = len(names) if supporters is None else supporters
-    return Taste(attribute_id=attribute_id, supporters=count, neighbours=neighbours)
+    return Taste(attribute_id=attribute_id, supporters=len(names), neighbours=neighbours)
 
 
 def signal(item_id: str, *crowd: Crowd, takers: int | None = None, epoch: int = 1, **more: Any) -> ItemSignal:

@@ -33,15 +33,11 @@ class User:
         lines = () if self.skill is None else self.skill.attributes
         return {line.attribute_id: line for line in lines if line.attribute_id in DIRECTION_OF}
 
-    def sides(
-        self, items: Sequence[ItemFacts], instruction: str = "", popularity: Mapping[str, int] | None = None
-    ) -> Sides:
+    def sides(self, items: Sequence[ItemFacts]) -> Sides:
         lines = () if self.skill is None else self.skill.attributes
-        return sides_of_items(items, TasteHistory.of(lines), instruction, popularity)
+        return sides_of_items(items, TasteHistory.of(lines), INSTRUCTION)
 
-    def takes(
-        self, items: Sequence[ItemFacts], place: int, instruction: str = "", popularity: Mapping[str, int] | None = None
-    ) -> None:
+    def takes(self, items: Sequence[ItemFacts], place: int) -> None:
         version = 0 if self.skill is None else self.skill.version
         contrast = Contrast(
             event_id=f"choice-{version}",
@@ -49,14 +45,14 @@ class User:
             user_id="user",
             domain=self._domain,
             ranking_id=f"ranking-{version}",
-            instruction=instruction,
+            instruction=INSTRUCTION,
             chosen=items[place],
             chosen_rank=place + 1,
             unchosen=tuple(item for n, item in reversed(list(enumerate(items))) if n != place),
         )
         skill = self.skill or _START.skill("user", self._domain, contrast, None)
         answer = _REASONER.propose(contrast, skill)
-        self.skill = _STEP.finish(EvolveState(skill, popularity=popularity), contrast, answer).skill
+        self.skill = _STEP.finish(EvolveState(skill), contrast, answer).skill
 
 
 SHOWN = 10
@@ -86,7 +82,7 @@ def set_of(pole: Direction) -> str:
 
 
 @cache
-def _catalogue(name: str, size: int = 400) -> Mapping[str, ItemFacts]:
+def _catalogue(name: str) -> Mapping[str, ItemFacts]:
     rng = random.Random(name)
     values = {
         dimension: _GENRES if dimension == "genre" else [f"{dimension} {n}" for n in range(many)]
@@ -109,7 +105,7 @@ def _catalogue(name: str, size: int = 400) -> Mapping[str, ItemFacts]:
                 "length": float(rng.randint(60, 200)),
             },
         )
-        for n in range(size)
+        for n in range(400)
     )
     return {item.item_id: item for item in items}
 
@@ -132,32 +128,32 @@ def blindly(rng: random.Random, _sides: Sides, size: int) -> int:
     return rng.randrange(size)
 
 
-def by_habit(pole: Direction, noise: float = NOISE) -> Choose:
+def by_habit(pole: Direction) -> Choose:
     """Any item on one side of an axis; a share of the times, and where the list has none, any item at all."""
 
     def choose(rng: random.Random, sides: Sides, size: int) -> int:
         row = sides.get(pole.axis, ())
         fitting = [place for place, side in enumerate(row) if side is pole.up]
-        if not fitting or rng.random() < noise:
+        if not fitting or rng.random() < NOISE:
             return rng.randrange(size)
         return rng.choice(fitting)
 
     return choose
 
 
-def play(choose: Choose, name: str, choices: int, seed: int, instruction: str = INSTRUCTION) -> Iterator[User]:
+def play(choose: Choose, name: str, choices: int, seed: int) -> Iterator[User]:
     rng, user, taken = random.Random(f"{name}/{seed}"), User("planted"), list[str]()
     for _ in range(choices):
         items = shown(rng, name, taken[-20:])
-        place = choose(rng, user.sides(items, instruction), len(items))
-        user.takes(items, place, instruction)
+        place = choose(rng, user.sides(items), len(items))
+        user.takes(items, place)
         taken.append(items[place].item_id)
         yield user
 
 
-def found_after(pole: Direction, seed: int, most: int = MOST) -> int | None:
-    """How many choices a user with this habit makes until it is a line; None: more than `most`."""
-    users = play(by_habit(pole), set_of(pole), most, seed)
+def found_after(pole: Direction, seed: int) -> int | None:
+    """How many choices a user with this habit makes until it is a line; None: more than `MOST`."""
+    users = play(by_habit(pole), set_of(pole), MOST, seed)
     return next((number for number, user in enumerate(users, 1) if pole.attribute_id in user.habits), None)
 
 

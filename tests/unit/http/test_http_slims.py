@@ -48,8 +48,8 @@ class Topic:
         )  # fmt: skip
         self._take(user, domain, encode(slim))
 
-    def remove(self, user, domain="films"):
-        self._take(user, domain, None)
+    def remove(self, user):
+        self._take(user, "films", None)
 
     def _take(self, user, domain, value):
         self.cache.apply(SlimSkill.TOPIC, compound_key(user, domain), CachedRecord(value, 0, self.offset, AT_MS))

@@ -119,9 +119,9 @@ def write_mapping(folder, name="books", items=5):
     return folder
 
 
-def write_instructrec(folder, *users, name="books", items=5):
-    write_lines(folder / f"{name}All_recagent.jsonl", *users)
-    return write_mapping(folder, name, items)
+def write_instructrec(folder, *users):
+    write_lines(folder / "booksAll_recagent.jsonl", *users)
+    return write_mapping(folder)
 
 
 def test_instructrec_users_are_numbered_and_keep_the_order_of_their_items(tmp_path):
@@ -179,13 +179,11 @@ def test_an_unknown_folder_gets_a_list_of_layouts(tmp_path):
 START = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-def dataset(items=40, users=5, visits=6):
-    catalogue_ = {f"i{n}": Candidate(item_id=f"i{n}", title=f"Item {n}") for n in range(items)}
+def dataset():
+    catalogue_ = {f"i{n}": Candidate(item_id=f"i{n}", title=f"Item {n}") for n in range(40)}
     histories = {
-        f"u{user}": [
-            Visit(f"i{(user * visits + n) % items}", START + n * timedelta(hours=1)) for n in range(visits - user % 2)
-        ]
-        for user in range(users)
+        f"u{user}": [Visit(f"i{user * 6 + n}", START + n * timedelta(hours=1)) for n in range(6 - user % 2)]
+        for user in range(5)
     }
     return Dataset("films", catalogue_, histories)
 

@@ -16,9 +16,9 @@ def a_turn(text: str, number: int = 0, role: Speaker = Speaker.USER) -> Turn:
     return Turn(event_id=f"e{number}", turn=number, role=role, text=text, stated_at=stated_at)
 
 
-def waits(*turns: Turn, conversation: str = "c", **more: object) -> PendingConversations:
+def waits(*turns: Turn, **more: object) -> PendingConversations:
     tokens = sum(count_tokens(turn.text) for turn in turns)
-    chunk = Chunk.model_validate({"conversation_id": conversation, "turns": turns, "tokens": tokens, **more})
+    chunk = Chunk.model_validate({"conversation_id": "c", "turns": turns, "tokens": tokens, **more})
     return PendingConversations(user_id="ann", chunks=(chunk,))
 
 

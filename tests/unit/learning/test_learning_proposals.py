@@ -64,18 +64,14 @@ class TestDiscover:
         assert proposal.discovered == facts("genre: rare", "genre: common")
 
 
-class TestWeaken:
-    def weakens(self, *unchosen: list[str], chosen: tuple[str, ...] = (NOIR,), tier: Tier = Tier.MEDIUM) -> bool:
-        proposal = propose(a_contrast(chosen, unchosen), a_skill(an_attribute(SAGA, tier)))
-        return id_of(SAGA) in proposal.weakened
+def test_passed_over_near_misses_contradict_a_line() -> None:
+    assert propose(a_contrast([NOIR], [[SAGA], [SAGA]]), a_skill(an_attribute(SAGA))).weakened == (id_of(SAGA),)
 
-    def test_passed_over_near_misses_contradict_a_line(self) -> None:
-        assert self.weakens([SAGA], [SAGA])
 
-    def test_a_choice_within_known_tastes_contradicts_none(self) -> None:
-        skill = a_skill(an_attribute(SAGA), an_attribute(NOIR))
+def test_a_choice_within_known_tastes_contradicts_none() -> None:
+    skill = a_skill(an_attribute(SAGA), an_attribute(NOIR))
 
-        assert propose(a_contrast([NOIR], [[SAGA], [SAGA]]), skill).weakened == ()
+    assert propose(a_contrast([NOIR], [[SAGA], [SAGA]]), skill).weakened == ()
 
 
 def test_reasons_have_counts() -> None:

@@ -27,8 +27,8 @@ def asked(event: Contrast, held: PolicySkill, budget: int = BUDGET) -> EvolveQue
     return build_question(event, held, max_tokens=budget, gate=EVERYTHING)
 
 
-def must_ask(event: Contrast, held: PolicySkill, budget: int = BUDGET) -> EvolveQuestion:
-    found = asked(event, held, budget)
+def must_ask(event: Contrast, held: PolicySkill) -> EvolveQuestion:
+    found = asked(event, held)
     assert found is not None
     return found
 

@@ -4,11 +4,12 @@ import gzip
 import json
 import random
 
+FILMS = 48
 GENRES = ("Comedy", "Drama", "Horror", "Western")
 CANDIDATES = {"uniform": "eval_candidates.jsonl.gz", "popular": "eval_candidates_pop.jsonl.gz"}
 
 
-def films(count=48):
+def films():
     return [
         {
             "item_id": f"f{number:02}",
@@ -17,18 +18,18 @@ def films(count=48):
             "directors": f"Director {number % 6}",
             "year": 1970 + number,
         }
-        for number in range(count)
+        for number in range(FILMS)
     ]
 
 
-def tastes(users=40, visits=7, count=48):
-    """Each user's films, three in four of one genre."""
+def tastes(users=40):
+    """Each user's seven films, five of one genre."""
     histories = {}
     for number in range(users):
         chance = random.Random(number)
-        liked = [f"f{film:02}" for film in range(number % 4, count, 4)]
-        all_films = [f"f{film:02}" for film in range(count)]
-        chosen = chance.sample(liked, visits - 2) + chance.sample([f for f in all_films if f not in liked], 2)
+        liked = [f"f{film:02}" for film in range(number % 4, FILMS, 4)]
+        all_films = [f"f{film:02}" for film in range(FILMS)]
+        chosen = chance.sample(liked, 5) + chance.sample([f for f in all_films if f not in liked], 2)
         chance.shuffle(chosen)
         histories[f"u{number:02}"] = chosen
     return histories
@@ -39,10 +40,10 @@ def lines(file, rows):
         out.writelines(json.dumps(row) + "\n" for row in rows)
 
 
-def data_set(folder, histories=None, items=None, domain="films"):
+def data_set(folder, histories=None):
     folder.mkdir(exist_ok=True)
     histories = tastes() if histories is None else histories
-    lines(folder / "items.jsonl.gz", [{"domain": domain, **item} for item in items or films()])
+    lines(folder / "items.jsonl.gz", [{"domain": "films", **item} for item in films()])
     rows = [
         {"user_id": user, "item_id": item, "order": order}
         for user, visits in histories.items()

@@ -60,8 +60,9 @@ def known_of(folder, user_id, visits):
     return population, list(everybody.contexts(user_id, population, 0, visits - 1))
 
 
-def two_futures(tmp_path, user_id="u03", after=4):
+def two_futures(tmp_path):
     """All that is known of a player before their first choices, in two worlds that differ in what they take then."""
+    user_id, after = "u03", 4
     histories = tastes()
     met = histories[user_id]
     others = [f"f{number:02}" for number in range(48) if f"f{number:02}" not in met]

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.weights import RankWeights
-from schemas import Attribute, ItemFacts, Tier
+from schemas import Attribute, Tier
 from tests.builders import an_attribute, id_of, item_facts, rank_items
 
 A, B, C = (item_facts(name, f"genre: {name}") for name in "abc")
 LIKES_B = an_attribute("genre: b", Tier.HIGH)
 
 
-def order(*attributes: Attribute, items: tuple[ItemFacts, ...] = (A, B, C), **more: object) -> str:
-    return "".join(item.item_id for item, _ in rank_items(items, attributes, **more))
+def order(*attributes: Attribute, **more: object) -> str:
+    return "".join(item.item_id for item, _ in rank_items((A, B, C), attributes, **more))
 
 
 def weights(**each: float) -> dict[str, float]:

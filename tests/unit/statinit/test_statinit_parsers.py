@@ -96,10 +96,6 @@ def test_identifiers_and_unusable_keys_are_left_out(read: Read, key: str) -> Non
     assert read(generic.parse, **{key: "value"}) in ({}, {"gr_e": ["value"]})
 
 
-def measured(**metadata: Any) -> dict[str, float]:
-    return measures_of(Candidate(item_id="i1", metadata=metadata))
-
-
 @pytest.mark.parametrize(
     "genres",
     [
@@ -143,6 +139,13 @@ def test_all_four_spellings_of_attributes_are_equal(read: Read, attributes: dict
 @pytest.mark.parametrize("categories", ["Restaurants, Ramen, Bars, Food", ["Restaurants", "Ramen", "Bars", "Food"]])
 def test_categories_of_all_places_are_dropped(read: Read, categories: object) -> None:
     assert read(yelp.parse, categories=categories) == {"category": ["ramen", "bars"]}
+
+
+def test_a_place_has_its_area_price_and_rating(read: Read) -> None:
+    found = read(yelp.parse, postal_code=89109, latitude="36.1147", longitude=-115.1728, stars="4.5", price=2)
+
+    assert found == {"area": ["89109", "around 36.10 -115.15"], "price": ["$$"], "rating": ["highly rated"]}
+    assert read(yelp.parse, latitude=91, longitude=0, stars=3.5) == {}
 
 
 @pytest.mark.parametrize(
@@ -271,6 +274,21 @@ def test_no_parser_raises_or_exceeds_its_bounds(parser: str, candidate: Candidat
         assert 1 <= len(fact.value) <= text.MAX_LABEL
         assert fact.value == fact.value.strip()
         assert fact.value.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({"distance_m": 800}, {"distance": 0.8}),
+        ({"distance": "2 mi"}, {"distance": 3.218}),
+        ({"duration": "1h 30m"}, {"length": 90.0}),
+        ({"attributes": {"RestaurantsPriceRange2": "3"}}, {"price": 3.0}),
+        ({"cost": "1,250"}, {"price": 1250.0}),
+        ({"rating": True, "votes": -5, "pages": "-20", "distance": "far"}, {}),
+    ],
+)
+def test_a_measure_is_read_in_one_unit(metadata: dict[str, Any], expected: dict[str, float]) -> None:
+    assert measures_of(Candidate(item_id="i1", metadata=metadata)) == expected
 
 
 @settings(max_examples=150, deadline=None)

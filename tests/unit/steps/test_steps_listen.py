@@ -38,8 +38,8 @@ def said(turn: int, text: str = "", **more: object) -> Utterance:
     return Utterance(**{**known, "occurred_at": a_time() + timedelta(seconds=turn), **more})  # type: ignore[arg-type]
 
 
-def at(offset: int, seconds: float = 0) -> Position:
-    return Position(topic="t", partition=0, offset=offset, timestamp_ms=1_000 + round(seconds * 1_000))
+def at(offset: int) -> Position:
+    return Position(topic="t", partition=0, offset=offset, timestamp_ms=1_000)
 
 
 def heard(*turns: Utterance, step: ListenStep = STEP) -> PendingConversations:

@@ -65,8 +65,8 @@ class Planted:
         chances = [math.exp(total) for total in totals]
         return some_features(mix, **within), self._rng.choices(range(candidates), chances)[0]
 
-    def teach(self, choices: int, weights: Weights | None = None) -> Weights:
-        weights = no_weights() if weights is None else weights
+    def teach(self, choices: int) -> Weights:
+        weights = no_weights()
         for number in range(choices):
             said = told(*self.choice(), weights=weights, event_id=f"o{number}")
             assert said is not None

@@ -499,10 +499,10 @@ def said(name: str = "said", at: datetime | None = None) -> Correction:
     )
 
 
-def hidden(name: str = "hidden", at: datetime | None = None) -> Feedback:
-    when = at or a_time() + timedelta(seconds=301)
+def hidden() -> Feedback:
+    when = a_time() + timedelta(seconds=301)
     whose = {"user_id": ANN, "domain": "films"}
-    return Feedback(event_id=name, occurred_at=when, item=ITEM, signal="hidden", session_id="s1", **whose)
+    return Feedback(event_id="hidden", occurred_at=when, item=ITEM, signal="hidden", session_id="s1", **whose)
 
 
 @pytest_asyncio.fixture

@@ -92,11 +92,11 @@ TOLD = {
 }
 
 
-def assert_each_told_once(log: FakeLog, events: set[str] = TOLD) -> None:
+def assert_each_told_once(log: FakeLog) -> None:
     """Every effect is in the log once; the log is whole, and folds to the skill."""
     newest = sorted(log.newest(SkillDiff).values(), key=lambda diff: diff.version)
     assert max(Counter(diff.version for diff in log.diffs).values()) == 1
-    assert Counter(diff.event_id for diff in newest) == Counter(events)
+    assert Counter(diff.event_id for diff in newest) == Counter(TOLD)
     assert chain_breaks(newest) == []
     skill = log.newest(PolicySkill)[KEY]
     assert encode(fold(newest)[ANN, "films"]) == encode(skill)
