@@ -9,7 +9,7 @@ import random
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -135,10 +135,9 @@ class BrokerClient:
         wanted = [(name, [(number, at, PARTITION_BYTES) for number, at in rows]) for name, rows in _by_topic(positions)]
         answer = self._ask(FetchRequest(wait_ms, int(wait_ms > 0), FETCH_BYTES, 0, wanted).build(FetchRequest_v4))
         found = {}
-        for name, partitions in answer.topics:
-            for number, code, end, _, _, batches in partitions:
-                self._check(code, f"reading {name}[{number}]")
-                found[name, number] = bytes(batches or b""), end
+        for partition, code, end, _, _, batches in _rows(answer):
+            self._check(code, "reading", partition)
+            found[partition] = bytes(batches or b""), end
         return found
 
     def ends(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
@@ -151,8 +150,8 @@ class BrokerClient:
         name, number = partition
         topics = [(name, [(number, batch)])]
         request = ProduceRequest(None, -1, int(REQUEST_SECONDS * 1_000), topics).build(ProduceRequest_v7)
-        [(_, [(_, code, offset, *_)])] = self._ask(request).topics
-        self._check(code, f"writing to {name}[{number}]")
+        [(_, code, offset, *_)] = _rows(self._ask(request))
+        self._check(code, "writing", partition)
         return int(offset)
 
     def committed(self, group: str, partitions: Mapping[Partition, Any]) -> dict[Partition, int]:
@@ -160,20 +159,18 @@ class BrokerClient:
         wanted = [(name, [number for number, _ in rows]) for name, rows in _by_topic(partitions)]
         answer = self._ask(OffsetFetchRequest_v2(group, wanted))
         found = {}
-        for name, rows in answer.topics:
-            for number, offset, _, code in rows:
-                self._check(code, f"reading the offset of {group} on {name}[{number}]")
-                if offset >= 0:
-                    found[name, number] = int(offset)
+        for partition, offset, _, code in _rows(answer):
+            self._check(code, f"reading the offset of {group}", partition)
+            if offset >= 0:
+                found[partition] = int(offset)
         return found
 
     def commit(self, group: str, offsets: Mapping[Partition, int]) -> None:
         """Commit these offsets for a group without members."""
         topics = [(name, [(number, at, "") for number, at in rows]) for name, rows in _by_topic(offsets)]
         answer = self._ask(OffsetCommitRequest(group, -1, "", -1, topics).build(OffsetCommitRequest_v2))
-        for name, rows in answer.topics:
-            for number, code in rows:
-                self._check(code, f"committing {name}[{number}]")
+        for partition, code in _rows(answer):
+            self._check(code, "committing", partition)
 
     def create_topics(self, settings: Settings) -> None:
         """Create the deployment's topics, as `streams.kafka.topics.ensure` does on a public address."""
@@ -183,7 +180,7 @@ class BrokerClient:
         ]
         for name, code in self._ask(CreateTopicsRequest_v0(wanted, int(REQUEST_SECONDS * 1_000))).topic_errors:
             if code != _EXISTS:
-                self._check(code, f"creating {name}")
+                self._check(code, "creating", name)
 
     def close(self, *error: object) -> None:
         """Close the connection."""
@@ -195,9 +192,11 @@ class BrokerClient:
     def __enter__(self) -> Self:
         return self
 
-    def _check(self, code: int, request: str) -> None:
+    def _check(self, code: int, request: str, subject: object) -> None:
         if code:
-            raise KafkaUnreachable(f"the embedded broker at {self._bootstrap} refuses {request}: error {code}")
+            raise KafkaUnreachable(
+                f"the embedded broker at {self._bootstrap} refuses {request} {subject}: error {code}"
+            )
 
     def _ask(self, request: RequestStruct) -> Any:
         payload = request.build_request_header(0, "sager-journal").encode() + request.encode()
@@ -212,6 +211,11 @@ class BrokerClient:
                 f"lost the connection to the embedded broker at {self._bootstrap}: {error}"
             ) from error
         return request.RESPONSE_TYPE.decode(answer[4:])
+
+
+def _rows(answer: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield each partition of an answer, followed by its fields."""
+    return (((name, number), *fields) for name, rows in answer.topics for number, *fields in rows)
 
 
 def _by_topic(values: Mapping[Partition, Any]) -> Iterable[tuple[str, list[tuple[int, Any]]]]:

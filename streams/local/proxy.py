@@ -34,7 +34,7 @@ from streams.local.batches import rebased, without_producer
 from streams.local.broker import EmbeddedBroker
 from streams.local.children import signal_on_parent_exit
 from streams.local.journal import ERASURES_PENDING, Journal
-from streams.local.restore import Restored, restore
+from streams.local.restore import restore
 from streams.logs import configure
 from streams.settings import Settings
 
@@ -274,12 +274,12 @@ def _compaction(size: int) -> subprocess.Popen[bytes]:
     )
 
 
-async def _serve(settings: Settings, port: int, broker_port: int, restored: Restored) -> None:
+async def _serve(settings: Settings, port: int, broker_port: int, restored: dict[str, int]) -> None:
     """Serve until SIGTERM, or until the last user closes our stdin."""
     loop, end = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, end.set)
     loop.add_reader(0, end.set)
-    await Proxy(settings, broker_port).serve(port, end, lambda: print(json.dumps(restored._asdict()), flush=True))
+    await Proxy(settings, broker_port).serve(port, end, lambda: print(json.dumps(restored), flush=True))
 
 
 def main() -> None:

@@ -1,7 +1,5 @@
 """Restores the journal's records and commits into a new broker."""
 
-from typing import NamedTuple
-
 from schemas.topics import by_name
 from streams.analytics.store import RESTORED_TOPIC, Progress, live_file, open_store
 from streams.exceptions import StreamsError
@@ -11,17 +9,11 @@ from streams.local.journal import JournalUnusable, compact, install, path_of, re
 from streams.settings import Settings
 
 
-class Restored(NamedTuple):
-    """The numbers of restored records and of unprocessed ones."""
-
-    records: int = 0
-    waiting: int = 0
-
-
-def restore(settings: Settings, broker: str) -> Restored:
+def restore(settings: Settings, broker: str) -> dict[str, int]:
     """Compact or create the journal, and send its records to `broker`.
 
-    Raises OSError if the journal cannot be written.
+    Returns the numbers of restored `records` and of those `waiting` for the worker. Raises OSError if the journal
+    cannot be written.
     """
     if live_file(settings).exists() and not path_of(settings).exists():
         raise JournalUnusable(
@@ -49,12 +41,10 @@ def restore(settings: Settings, broker: str) -> Restored:
                     for partition, progress in store.offsets().items()
                 }
             )
-    return Restored(
-        records=sum(map(len, log.records.values())),
-        waiting=sum(
-            record.offset >= log.commits.get(partition, 0)
-            for partition, rows in log.records.items()
-            if by_name(partition[0], settings.prefix).is_consumed
-            for record in rows
-        ),
+    waiting = sum(
+        record.offset >= log.commits.get(partition, 0)
+        for partition, rows in log.records.items()
+        if by_name(partition[0], settings.prefix).is_consumed
+        for record in rows
     )
+    return {"records": sum(map(len, log.records.values())), "waiting": waiting}

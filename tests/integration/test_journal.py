@@ -92,7 +92,7 @@ def test_restored_records_and_commits_have_their_offsets(settings: Settings) -> 
     # All records are old, and the workers have not processed those behind their offset.
     loaded = restore(settings, settings.bootstrap)
 
-    assert loaded.waiting == 3
+    assert loaded["waiting"] == 3
     assert by_librdkafka(settings, SELECTIONS, 5) == [(9, b"v9"), (700, b"v700"), (701, b"v701")]
     assert by_aiokafka(settings, SELECTIONS, 3)[-3:] == [9, 700, 701]
     assert by_librdkafka(settings, SKILLS, 0) == [(41, b"v41")], "the only one of its partition"
