@@ -17,6 +17,7 @@ import aiokafka
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
+from streams.analytics.store import Progress, open_store
 from streams.exceptions import KafkaUnreachable
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
@@ -89,6 +90,8 @@ def test_restored_records_and_commits_have_their_offsets(settings: Settings) -> 
     held = {SELECTIONS: rows(3, 4, 9, 700, 701), SKILLS: rows(41), ITEMS: rows(0, 1, 2), INTERACTIONS: rows(0, 5)}
     ends = {partition: records[-1].offset + 1 for partition, records in held.items()} | {SELECTIONS: 709}
     install(write(settings, JournalContents(held, {SELECTIONS: 9, INTERACTIONS: 6}, ends)))
+    with open_store(settings) as store:
+        store.move_offsets({SELECTIONS: Progress(9, "an id"), ITEMS: Progress(99, "an id")})
     # All records are old, and the workers have not processed those behind their offset.
     loaded = restore(settings, settings.bootstrap)
 
@@ -105,6 +108,10 @@ def test_restored_records_and_commits_have_their_offsets(settings: Settings) -> 
     assert by_aiokafka(settings, SELECTIONS, 4) == [9, 700, 701, 709]
     with BrokerClient(settings.bootstrap) as wire:
         assert wire.committed(settings.app_id, {SELECTIONS: 0}) == {SELECTIONS: 9}
+    with open_store(settings) as store:
+        kept = store.offsets()
+    assert (kept[SELECTIONS].next_offset, kept[ITEMS].next_offset) == (9, 3), "not after the end of a compacted topic"
+    assert all(each.is_in("another id") for each in kept.values())
 
 
 class Kept:
