@@ -155,7 +155,7 @@ def test_movielens_films_keep_raw_genres_and_get_their_year(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("userId,rating\n1,2\n", "movieId"),
+        ("userId,rating,timestamp\n1,2,5\n", "movieId"),
         ("userId,movieId,rating,timestamp\n1,1\n", "line 2"),
         ("userId,movieId,rating,timestamp\n1,1,good,5\n", "line 2"),
     ],
