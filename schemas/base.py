@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from math import isfinite
 from operator import is_, not_
-from typing import Annotated, Any, ClassVar, NewType, Self, cast, get_type_hints
+from typing import Annotated, Any, ClassVar, NewType, Self, TypeVar, cast, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -23,6 +23,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 UserId = NewType("UserId", str)
 ItemId = NewType("ItemId", str)
 Domain = NewType("Domain", str)
+NamedTupleT = TypeVar("NamedTupleT", bound=tuple[Any, ...])
 
 MAX_METADATA_NODES = 2_000
 MAX_METADATA_CHARS = 32_768
@@ -145,14 +146,19 @@ _set_values, _set_known = _slots["__dict__"].__set__, _slots["__pydantic_fields_
 _set_extra, _set_private = _slots["__pydantic_extra__"].__set__, _slots["__pydantic_private__"].__set__
 
 
-def array_schema(cls: type[Any], source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-    """Return the schema of a named tuple written as a JSON array."""
+def as_array(cls: type[NamedTupleT]) -> type[NamedTupleT]:
+    """Have a named tuple read and written as a JSON array."""
     # An object takes twice the bytes. pydantic's own schema also accepts objects and reports every surplus entry.
-    fields = get_type_hints(cls, include_extras=True).values()
-    entries = core_schema.tuple_schema([handler.generate_schema(each) for each in fields])
-    known = core_schema.is_instance_schema(cls)
-    made = core_schema.no_info_after_validator_function(cls._make, entries)
-    return core_schema.json_or_python_schema(made, core_schema.union_schema([known, made], mode="left_to_right"))
+
+    def schema(_: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        fields = get_type_hints(cls, include_extras=True).values()
+        entries = core_schema.tuple_schema([handler.generate_schema(each) for each in fields])
+        known = core_schema.is_instance_schema(cls)
+        made = core_schema.no_info_after_validator_function(cls._make, entries)  # type: ignore[attr-defined]
+        return core_schema.json_or_python_schema(made, core_schema.union_schema([known, made], mode="left_to_right"))
+
+    cls.__get_pydantic_core_schema__ = staticmethod(schema)  # type: ignore[attr-defined]
+    return cls
 
 
 def _is_known(version: int) -> int:

@@ -3,8 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Any, NamedTuple, Self
 
-from pydantic import Field, GetCoreSchemaHandler
-from pydantic_core import CoreSchema
+from pydantic import Field
 
 from .base import (
     AttributeId,
@@ -17,7 +16,7 @@ from .base import (
     Text,
     UserDomainEvent,
     UtcDatetime,
-    array_schema,
+    as_array,
     is_empty,
     is_none,
 )
@@ -44,6 +43,7 @@ HabitName = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,39}$")]
 _Parts = Annotated[int, Field(ge=0, lt=2**31)]
 
 
+@as_array
 class HabitCounts(NamedTuple):
     """The evidence on one question, in 1/1024 of a choice, fading.
 
@@ -54,10 +54,6 @@ class HabitCounts(NamedTuple):
     taken: _Parts = 0
     expected: _Parts = 0
     asked: _Parts = 0
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return array_schema(cls, source, handler)
 
 
 # The addition of a choice to `taken` and `expected`, in 1/1024; to `asked` it adds 1,024.

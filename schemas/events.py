@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from .base import (
@@ -81,10 +81,14 @@ class Fit(Model):
     question: ClarifyingQuestion | None = Field(None, exclude_if=is_empty, description="Only with `clarify`.")
 
 
-def check_distinct(candidates: tuple[Candidate, ...]) -> None:
-    """Raise if two candidates have the same id."""
-    if len({c.item_id for c in candidates}) != len(candidates):
+def _distinct(candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    if len({each.item_id for each in candidates}) != len(candidates):
         raise PydanticCustomError("repeated_item", "the candidates must have distinct item_ids")
+    return candidates
+
+
+# A list of items, each once.
+Candidates = Annotated[tuple[Candidate, ...], Field(max_length=MAX_CANDIDATES), AfterValidator(_distinct)]
 
 
 class Interaction(UserDomainEvent, topic="interactions"):
@@ -100,14 +104,9 @@ class RankRequest(Event, topic="rank-requests"):
     user_id: UserIdField
     domain: DomainField
     instruction: Instruction = Field("", description="The user's request, in their own words.")
-    candidates: tuple[Candidate, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)
+    candidates: Candidates = Field(min_length=1)
     clarify: bool = Field(False, exclude_if=is_empty, description="True if the ranking may have a question.")
     session_id: Identifier | None = Field(None, exclude_if=is_empty)
-
-    @model_validator(mode="after")
-    def _check_candidates(self) -> Self:
-        check_distinct(self.candidates)
-        return self
 
 
 class RankedBy(StrEnum):
@@ -147,16 +146,11 @@ class Ranking(Event, topic="rankings"):
     user_id: UserIdField
     domain: DomainField
     instruction: Instruction = ""
-    candidates: tuple[Candidate, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)
+    candidates: Candidates = Field(min_length=1)
     ranked_by: RankedBy = RankedBy.APP
     injected: Injected = Injected()
     session_id: Identifier | None = Field(None, exclude_if=is_empty)
     seal: Digest | None = Field(None, exclude_if=is_empty, description="Our ranker's proof.")
-
-    @model_validator(mode="after")
-    def _check_candidates(self) -> Self:
-        check_distinct(self.candidates)
-        return self
 
 
 class Selection(UserEvent, topic="selections"):

@@ -1,12 +1,11 @@
 """Items as apps send them, and their facts."""
 
 from enum import StrEnum
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-from pydantic import Field, GetCoreSchemaHandler
-from pydantic_core import CoreSchema
+from pydantic import Field
 
-from .base import DomainField, Event, ItemIdField, Label, Metadata, Model, Text, Title, array_schema, is_empty
+from .base import DomainField, Event, ItemIdField, Label, Metadata, Model, Text, Title, as_array, is_empty
 
 MAX_FACTS = 32
 # Larger numbers are no measure of an item; parsers leave them out.
@@ -40,15 +39,12 @@ class Item(Event, topic="items"):
     item: Candidate
 
 
+@as_array
 class Fact(NamedTuple):
     """A fact of an item, such as `["genre", "science fiction"]`."""
 
     dimension: Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[a-z][a-z0-9_]*$")]
     value: Label
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return array_schema(cls, source, handler)
 
 
 # A measured number, in the unit of the app's items.

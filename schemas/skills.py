@@ -22,7 +22,7 @@ from .base import (
     Text,
     UserDomainEvent,
     UtcDatetime,
-    array_schema,
+    as_array,
     is_empty,
 )
 
@@ -102,15 +102,12 @@ Count = Annotated[int, Field(ge=0, le=1_024 * ONE)]
 Gained = Annotated[int, Field(ge=-1_024 * ONE, le=1_024 * ONE)]
 
 
+@as_array
 class Evidence(NamedTuple):
     """The event and the item behind an attribute, such as `["c1", "dune"]`."""
 
     event_id: Identifier
     item_id: ItemIdField | None = None
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return array_schema(cls, source, handler)
 
 
 class Attribute(Model):

@@ -19,8 +19,8 @@ from .base import (
     UtcDatetime,
     is_empty,
 )
-from .events import MAX_CANDIDATES, check_distinct
-from .items import Amount, Candidate, Measure
+from .events import MAX_CANDIDATES, Candidates
+from .items import Amount, Measure
 from .skills import Evidence
 
 MAX_STATEMENTS = 48
@@ -133,7 +133,7 @@ class Correction(UserDomainEvent, topic="corrections"):
 
     text: Instruction = Field("", description="The person's own words.")
     language: Language | None = Field(None, description="BCP 47, such as `de`; none: recognised by the words.")
-    items: tuple[Candidate, ...] = Field((), max_length=MAX_CANDIDATES)
+    items: Candidates = ()
     item_id: ItemIdField | None = Field(None, description="The item that it is about, if it is about one.")
     directives: tuple[Directive, ...] = Field((), max_length=MAX_DIRECTIVES)
     acceptable: tuple[ItemIdField, ...] = Field((), max_length=MAX_CANDIDATES, description="Items that would also do.")
@@ -144,7 +144,6 @@ class Correction(UserDomainEvent, topic="corrections"):
 
     @model_validator(mode="after")
     def _check_content(self) -> Self:
-        check_distinct(self.items)
         if not (self.text.strip() or self.directives or self.acceptable):
             raise PydanticCustomError("says_nothing", "a correction needs text, directives or acceptable items")
         shown = {item.item_id for item in self.items}

@@ -43,15 +43,11 @@ class MaterializerHealth:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._turned_at = clock()
-        self._is_ending = False
+        self.is_ending = False
         # The current step of the start; empty once records are read.
         self.step = "opening the DuckDB file"
         self.broker_answers = True
         self.can_publish = True
-
-    def set_ending(self) -> None:
-        """Record that shutdown has begun."""
-        self._is_ending = True
 
     def turn(self) -> None:
         """Record a turn of the loop."""
@@ -66,7 +62,7 @@ class MaterializerHealth:
         """Return reasons why rows do not reach DuckDB or the snapshot."""
         still = self._clock() - self._turned_at
         reasons = {
-            "shutting down": self._is_ending,
+            "shutting down": self.is_ending,
             self.step: self.step,
             f"no poll for {still:.0f} s": still > IDLE_SECONDS,
             "no broker answers": not self.broker_answers,

@@ -64,7 +64,7 @@ def materialize(bootstrap: Bootstrap = None) -> None:
 
     def end(*_: object) -> None:
         shutdown.start(chosen.shutdown_seconds)
-        health.set_ending()
+        health.is_ending = True
         stop.set()
 
     for name in (signal.SIGTERM, signal.SIGINT):

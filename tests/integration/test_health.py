@@ -42,7 +42,7 @@ def test_a_process_is_alive_before_it_is_ready_and_while_it_ends(served) -> None
     assert ask(port, "/ready") == (200, {"ready": True, "reasons": []})
     assert metric(port, "sager_ready") == 1
 
-    health.set_ending()
+    health.is_ending = True
     assert ask(port, "/ready") == (503, {"ready": False, "reasons": ["shutting down"]})
     assert ask(port, "/live")[0] == 200
 
