@@ -144,7 +144,7 @@ def replay_all(
     """Replay choices with other settings; `write` receives a row per choice."""
     run = _Run(settings, variant, on_progress, write)
     with Scanner(settings) as scanner:
-        asyncio.run(run.all(_Histories(scanner, chosen)))
+        asyncio.run(run.all(_histories(scanner, chosen)))
     if not run.report.choices:
         raise NothingToReplay(
             "no choice matches: is there anything on the topic contrasts, which keeps 30 days, and is SAGER_PREFIX "
@@ -234,63 +234,65 @@ class _History:
     commands: dict[str, SkillCommand] = field(default_factory=dict)
 
 
-class _Histories:
-    """The selected histories, one partition in memory at a time."""
+def _histories(scanner: Scanner, chosen: ReplayFilter) -> Iterator[list[_History]]:
+    """Yield the selected histories, one partition in memory at a time."""
+    topics = (Contrast.TOPIC, SkillDiff.TOPIC, SkillCommand.TOPIC)
+    contrasts, diffs, commands = map(scanner.partitions, topics)
+    count, left = len(contrasts), chosen.limit
+    if not count == len(diffs) == len(commands):
+        raise TopicsDiffer(f"{', '.join(topics)} have different numbers of partitions: run `sager topics`")
+    # Erased users are skipped: their choices stay on the topic until its retention ends.
+    erased = {receipt.subject for receipt in _records(scanner, Receipt, *scanner.partitions(Receipt.TOPIC))}
+    for number in range(count) if chosen.user is None else [partition_of(chosen.user, count)]:
+        found = _choices(scanner, chosen, contrasts[number], count, erased)
+        if left is not None:
+            found = _sample(found, left)
+            left -= sum(len(history.choices) for history in found.values())
+        if not found:
+            continue
+        for diff in _records(scanner, SkillDiff, diffs[number]):
+            if history := found.get(compound_key(diff.user_id, diff.domain)):
+                history.diffs.append(diff)
+        for command in _records(scanner, SkillCommand, commands[number]):
+            if history := found.get(compound_key(command.user_id, command.domain)):
+                history.commands.setdefault(command.event_id, command)
+        yield list(found.values())
 
-    def __init__(self, scanner: Scanner, chosen: ReplayFilter) -> None:
-        self._scanner, self._chosen, self._left = scanner, chosen, chosen.limit
-        topics = (Contrast.TOPIC, SkillDiff.TOPIC, SkillCommand.TOPIC)
-        self._topics = [scanner.partitions(base) for base in topics]
-        self._count = len(self._topics[0])
-        if any(len(where) != self._count for where in self._topics):
-            raise TopicsDiffer(f"{', '.join(topics)} have different numbers of partitions: run `sager topics`")
-        # Erased users are skipped: their choices stay on the topic until its retention ends.
-        self._erased = {receipt.subject for receipt in self._records(Receipt, *scanner.partitions(Receipt.TOPIC))}
 
-    def __iter__(self) -> Iterator[list[_History]]:
-        user = self._chosen.user
-        for number in range(self._count) if user is None else [partition_of(user, self._count)]:
-            contrasts, diffs, commands = (where[number] for where in self._topics)
-            chosen = self._limited(self._read_histories(contrasts))
-            for diff in self._records(SkillDiff, diffs) if chosen else ():
-                if history := chosen.get(compound_key(diff.user_id, diff.domain)):
-                    history.diffs.append(diff)
-            for command in self._records(SkillCommand, commands) if chosen else ():
-                if history := chosen.get(compound_key(command.user_id, command.domain)):
-                    history.commands.setdefault(command.event_id, command)
-            if chosen:
-                yield list(chosen.values())
+def _choices(
+    scanner: Scanner, chosen: ReplayFilter, where: TopicPartition, partitions: int, erased: set[str]
+) -> dict[bytes, _History]:
+    """Read the selected choices of a partition, by user and domain."""
+    found: dict[bytes, _History] = {}
+    since, begun = chosen.since_ms, False
+    for message in scanner.read(scanner.from_time([where], since) if since else [where]):
+        # All choices after the first recent one, because a gap cannot be replayed.
+        begun = begun or sent_at_ms(message) >= since
+        raw = message.value() or b""
+        try:
+            head = orjson.loads(raw)
+            user_id, domain, event_id = head["user_id"], head["domain"], head["event_id"]
+            key, is_here = compound_key(user_id, domain), partition_of(user_id, partitions) == where.partition
+        except (ValueError, TypeError, KeyError, AttributeError):  # the worker has dead-lettered it
+            continue
+        wanted = chosen.user in (None, user_id) and chosen.domain in (None, domain)
+        if begun and is_here and wanted and subject_digest(user_id) not in erased:
+            found.setdefault(key, _History()).choices.setdefault(event_id, raw)
+    return found
 
-    def _read_histories(self, where: TopicPartition) -> dict[bytes, _History]:
-        found: dict[bytes, _History] = {}
-        since, begun = self._chosen.since_ms, False
-        for message in self._scanner.read(self._scanner.from_time([where], since) if since else [where]):
-            # All choices after the first recent one, because a gap cannot be replayed.
-            begun = begun or sent_at_ms(message) >= since
-            raw = message.value() or b""
-            try:
-                head = orjson.loads(raw)
-                user_id, domain, event_id = head["user_id"], head["domain"], head["event_id"]
-                key, is_here = compound_key(user_id, domain), partition_of(user_id, self._count) == where.partition
-            except (ValueError, TypeError, KeyError, AttributeError):  # the worker has dead-lettered it
-                continue
-            wanted = self._chosen.user in (None, user_id) and self._chosen.domain in (None, domain)
-            if begun and is_here and wanted and subject_digest(user_id) not in self._erased:
-                found.setdefault(key, _History()).choices.setdefault(event_id, raw)
-        return found
 
-    def _limited(self, found: dict[bytes, _History]) -> dict[bytes, _History]:
-        # By a hash of the key, so that each run replays the same sample.
-        if self._left is None:
-            return found
-        drawn: dict[bytes, _History] = {}
-        for key in sorted(found, key=lambda key: blake2b(key, digest_size=8).digest()):
-            if self._left > 0:
-                drawn[key] = found[key]
-                self._left -= len(found[key].choices)
-        return drawn
+def _sample(found: dict[bytes, _History], choices: int) -> dict[bytes, _History]:
+    """Draw whole histories until they have this many choices."""
+    drawn: dict[bytes, _History] = {}
+    # By a hash of the key, so that each run replays the same sample.
+    for key in sorted(found, key=lambda key: blake2b(key, digest_size=8).digest()):
+        if choices > 0:
+            drawn[key] = found[key]
+            choices -= len(found[key].choices)
+    return drawn
 
-    def _records(self, model: type[ModelT], *where: TopicPartition) -> Iterator[ModelT]:
-        for message in self._scanner.read(list(where)):
-            with suppress(BadRecord):  # the materializer and `sager rebuild` report it
-                yield decode(model, message.value())
+
+def _records(scanner: Scanner, model: type[ModelT], *where: TopicPartition) -> Iterator[ModelT]:
+    for message in scanner.read(list(where)):
+        with suppress(BadRecord):  # the materializer and `sager rebuild` report it
+            yield decode(model, message.value())
