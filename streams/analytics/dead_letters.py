@@ -8,12 +8,11 @@ import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
-
 from schemas import MAX_ORIGINAL_BYTES, TOPICS, BadRecord, DeadLetter, Position, encode
 from streams.analytics import MaterializerError
 from streams.analytics.records import KafkaRecord
-from streams.kafka.clients import producer_config
+from streams.exceptions import NotProduced
+from streams.kafka.producer import RecordWriter
 from streams.metrics import DEAD_LETTERS
 from streams.settings import Settings
 
@@ -25,6 +24,7 @@ OWN_TOPICS = frozenset(
 )
 
 STAGE = "materialize"
+CLIPPED_BYTES = 4_096
 _FLUSH_SECONDS = 60
 
 
@@ -38,47 +38,35 @@ class DeadLetterSender:
             "message.max.bytes": TOPICS[DeadLetter.TOPIC].max_message_bytes,
             "message.timeout.ms": (_FLUSH_SECONDS - 10) * 1000,
         }
-        self._producer = Producer(producer_config(settings, **config), logger=logging.getLogger("sager.kafka"))
+        self._writer = RecordWriter(settings, **config)
 
     def send(self, refused: Sequence[tuple[KafkaRecord, BadRecord]]) -> None:
         """Send dead letters; after an error the batch must not be committed."""
         if not refused:
             return
-        failed = self._deliver(refused)
-        if any(error.code() == KafkaError.MSG_SIZE_TOO_LARGE for error in failed):
-            # The broker's limit is below ours. A clipped letter is better than a stop at this record for ever.
-            log.warning("%s refuses large records; dead letters are clipped", self._topic)
-            failed = self._deliver(refused, limit=4_096)
-        if failed:
-            raise MaterializerError(
-                f"{self._topic} refuses dead letters ({failed[0].str()}); nothing of this batch is committed. "
-                "Check the broker and start again"
-            )
+        try:
+            self._deliver(refused, MAX_ORIGINAL_BYTES)
+        except NotProduced as error:
+            # The broker's limit may be below ours. A clipped letter is better than a stop at this record for ever.
+            log.warning("%s; they are sent again, clipped", error)
+            self._deliver_clipped(refused)
         for _, why in refused:
             DEAD_LETTERS.labels(stage=STAGE, reason=why.reason).inc()
 
-    def _deliver(
-        self, refused: Sequence[tuple[KafkaRecord, BadRecord]], limit: int = MAX_ORIGINAL_BYTES
-    ) -> list[KafkaError]:
-        failed: list[KafkaError] = []
-
-        def on_delivery(error: KafkaError | None, _: Message) -> None:
-            failed.extend([error] if error is not None else [])
-
+    def _deliver(self, refused: Sequence[tuple[KafkaRecord, BadRecord]], limit: int) -> None:
         now = datetime.now(UTC)
         for record, why in refused:
             letter = dead_letter(record, why, self._prefix, now, limit)
-            try:
-                self._producer.produce(self._topic, encode(letter), letter.key, on_delivery=on_delivery)
-            except KafkaException as error:
-                # The producer raises for its own size limit, without calling the callback.
-                failed.append(error.args[0])
-        if left := self._producer.flush(_FLUSH_SECONDS):
+            self._writer.send(self._topic, letter.key, encode(letter))
+        self._writer.flush(_FLUSH_SECONDS, "dead letters")
+
+    def _deliver_clipped(self, refused: Sequence[tuple[KafkaRecord, BadRecord]]) -> None:
+        try:
+            self._deliver(refused, CLIPPED_BYTES)
+        except NotProduced as error:
             raise MaterializerError(
-                f"{left} dead letters were not delivered within {_FLUSH_SECONDS} s; this batch is not committed. "
-                "Is the broker up? Start again"
-            )
-        return failed
+                f"{error}; nothing of this batch is committed. Check the broker and start again"
+            ) from error
 
 
 def dead_letter(

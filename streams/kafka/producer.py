@@ -84,9 +84,10 @@ class RecordWriter:
     def flush(self, seconds: float = FLUSH_SECONDS, what: str = "events") -> None:
         """Wait until the broker has every record; `what` names them in errors."""
         left = self._producer.flush(seconds)
-        if left or self._refused:
-            first = f"; the first: {self._refused[0]}" if self._refused else ""
-            raise NotProduced(f"{left} {what} unsent after {seconds:.0f} s, {len(self._refused)} refused{first}")
+        refused, self._refused = self._refused, []
+        if left or refused:
+            first = f"; the first: {refused[0]}" if refused else ""
+            raise NotProduced(f"{left} {what} unsent after {seconds:.0f} s, {len(refused)} refused{first}")
 
     def __enter__(self) -> Self:
         return self

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import nullcontext
+from unittest.mock import MagicMock
 
 import duckdb
 import pytest
@@ -104,14 +105,17 @@ def test_a_refused_dead_letter_is_clipped_and_then_stops_the_batch(monkeypatch, 
         def __init__(self, *_, **__):
             pass
 
-        def produce(self, topic, value, key, on_delivery):
+        def produce(self, topic, value, *_, on_delivery, **__):
             sizes.append(len(value))
-            on_delivery(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE) if len(value) > largest else None, None)
+            on_delivery(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE) if len(value) > largest else None, MagicMock())
+
+        def poll(self, seconds):
+            return 0
 
         def flush(self, seconds):
             return 0
 
-    monkeypatch.setattr("streams.analytics.dead_letters.Producer", Broker)
+    monkeypatch.setattr("streams.kafka.producer.Producer", Broker)
     refused = [(raw("skills", b"x" * 100_000), BadRecord("invalid", "x"))]
     with pytest.raises(MaterializerError, match="nothing of this batch") if largest == 0 else nullcontext():
         DeadLetterSender(Settings()).send(refused)
