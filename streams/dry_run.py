@@ -30,7 +30,7 @@ MAX_CHARS = 10_000  # words of people that a batch may have: a second's work at 
 
 @dataclass
 class Lesson:
-    """The lines that one event changes, and ways to make it teach more."""
+    """The lines that an event changes, and warnings."""
 
     teaches: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -108,7 +108,7 @@ class _DryRun:
         return [each.facts for each in read]
 
     def _read_words(self, event: Any, lesson: Lesson) -> bool:
-        """Warn of private details; return False if the batch has too many words."""
+        """Warn of private details; return False for too many words."""
         text = getattr(event, "instruction", "") or getattr(event, "text", "")
         self._chars -= len(text)
         if self._chars < 0:
@@ -139,7 +139,7 @@ class _DryRun:
             lesson.warnings.append(f"{fate}: {done.outcome}")
 
     def _listen(self, event: Utterance, at: Position, lesson: Lesson) -> None:
-        """List the lines that a turn, as a chunk of its own, adds to a new card."""
+        """List the lines that a turn alone adds to a new card."""
         listen = ListenStep(privacy=self._privacy, extractor=RULES)
         pending = listen.add_turn(ListenState(), event, at).listening
         for chunk in pending.chunks if pending else ():
@@ -153,7 +153,7 @@ class _DryRun:
             lesson.teaches.append("no lasting preference by rules")
 
     def _learn(self, event: Any, effects: EvolveEffects, lesson: Lesson) -> None:
-        """Keep the new skill, and list its changes as `sager policy log` does."""
+        """Keep the new skill, and list its changes."""
         self._skills[event.user_id, event.domain] = effects.skill
         if (diff := effects.diff) is None:
             lesson.warnings.append(f"changes nothing: {effects.outcome}")

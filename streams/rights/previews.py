@@ -26,11 +26,11 @@ Counts = Counter[str | None]  # records by domain; None: records without a domai
 
 @dataclass
 class DataInventory:
-    """The stored data about a person; `stores` are such as `topic skills` and `table skills`."""
+    """The stored data about a person."""
 
     user_id: str
     snapshot_at: datetime | None = None
-    stores: dict[str, Counts] = field(default_factory=dict)
+    stores: dict[str, Counts] = field(default_factory=dict)  # such as `topic skills` and `table skills`
     nearest: list[str] = field(default_factory=list)  # users with a similar id, if this one is unknown
     unread: list[str] = field(default_factory=list)  # topics that are missing or forbidden for these credentials
     diffs: dict[str, list[SkillDiff]] = field(default_factory=dict)  # the newest log of each domain
@@ -46,7 +46,7 @@ class DataInventory:
         return sorted({name for counts in self.stores.values() for name in counts if name is not None})
 
     def count_records(self, base: str, domain: str | None) -> int:
-        """Count the records of a topic and its table in a domain or all."""
+        """Count a topic's records in a domain or all."""
         # Both have the same events for different times: the larger number is closer to the truth.
         found = [self.stores.get(f"{kind} {base}", Counts()) for kind in ("topic", "table")]
         return max(counts[domain] if domain else counts.total() for counts in found)

@@ -109,7 +109,7 @@ class PartitionReader:
             yield record, message.value() or b""
 
     def _decoded(self, message: Message, model: type[Any], found: SealedPartition) -> Any:
-        """Return the record; None if it is a tombstone, unreadable, misplaced or not selected."""
+        """Return the record; None if removed, unreadable, misplaced or not selected."""
         raw, named = message.value(), _named_in_key(message.key(), model)
         if raw is None:
             return None
