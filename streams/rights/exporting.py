@@ -45,7 +45,7 @@ class DataSubject:
     neighbour: str = ""
 
     @cached_property
-    def quoted(self) -> tuple[bytes, ...]:
+    def json_ids(self) -> tuple[bytes, ...]:
         """The id in JSON, with and without characters beyond ASCII."""
         return orjson.dumps(self.user_id), json.dumps(self.user_id).encode()
 
@@ -58,7 +58,7 @@ class DataSubject:
         if topic.key in (Key.ITEM_AND_DOMAIN, Key.TAKER):
             return bool(value and self.neighbour and self.neighbour.encode() in value)
         is_keyed = self._is_key(topic, key)
-        if value is None or not (is_keyed or any(each in value for each in self.quoted)):
+        if value is None or not (is_keyed or any(each in value for each in self.json_ids)):
             return value is None and is_keyed  # parsing the records of all users would take minutes
         user = _user_in(value)
         return user == self.user_id if user is not None else is_keyed
@@ -69,7 +69,7 @@ class DataSubject:
         if user is not None:
             return user == self.user_id
         named = (part for part in (key, value) if part is not None)
-        return key == self.user_id.encode() or any(each in part for part in named for each in self.quoted)
+        return key == self.user_id.encode() or any(each in part for part in named for each in self.json_ids)
 
     def is_erased(self, event: Model | None, logged_at: datetime | None) -> bool:
         """Return True for an erased record; raise `BadRecord` for a future one."""
