@@ -110,11 +110,11 @@ class Demo:
             self._send(Item(**envelope(datetime.now(UTC)), domain=domain, item=item))
         for visit in self._scenario.past():
             self._send(visit)
-        self._settle("learning the past")
+        self._wait_for_worker("learning the past")
         before = self._measure("before")
         for turn, choices in enumerate(self._scenario.rounds(), 1):
             self._choose(choices, turn)
-        self._settle("learning from choices")
+        self._wait_for_worker("learning from choices")
         after = self._measure("after")
         # The figures are about choices alone, so the statements come after them.
         n_selections, learned = self._sent[Selection.TOPIC], self._skills()
@@ -149,7 +149,9 @@ class Demo:
         self._events.send_event(event)
         self._sent[event.TOPIC] += 1
 
-    def _settle(self, stage: str, number: int = 1, total: int = 1, bases: Collection[str] = CONSUMED_TOPICS) -> None:
+    def _wait_for_worker(
+        self, stage: str, number: int = 1, total: int = 1, bases: Collection[str] = CONSUMED_TOPICS
+    ) -> None:
         """Wait until the worker has processed these topics, and read its outputs."""
         self._progress(stage, number - 1, total)
         self._events.flush()
@@ -164,7 +166,7 @@ class Demo:
         for name, choice in wanted.items():
             whose = {"user_id": choice.user_id, "domain": choice.domain, "candidates": choice.candidates}
             self._send(RankRequest(**envelope(choice.at), request_id=name, clarify=clarify, **whose))
-        self._settle("ranking", bases=[RankRequest.TOPIC])
+        self._wait_for_worker("ranking", bases=[RankRequest.TOPIC])
         return {name: self._outputs[Ranking][name] for name in wanted}
 
     def _measure(self, when: str) -> dict[int, float]:
@@ -188,7 +190,7 @@ class Demo:
         for choice in choices:
             self._send(Selection(**_after(choice), ranking_id=choice.choice_id, item_id=choice.target))
         # As in an app, the next choice waits for no memories of items: these come in batches, some seconds later.
-        self._settle("choosing", turn, self._scenario.n_rounds, [Selection.TOPIC, Contrast.TOPIC])
+        self._wait_for_worker("choosing", turn, self._scenario.n_rounds, [Selection.TOPIC, Contrast.TOPIC])
 
     def _send_statements(self, skills: Mapping[SkillKey, PolicySkill]) -> None:
         """Send the users' statements, then last lists: declined, or their question answered."""
@@ -205,7 +207,7 @@ class Demo:
                 answer = Directive(stance=Stance.PREFERS, dimension=question.dimension, value=question.options[0].value)
                 about = {"domain": choice.domain, "ranking_id": name, "answers": question.question_id}
                 self._send(Correction(**_after(choice), **about, directives=(answer,)))
-        self._settle("learning from statements")
+        self._wait_for_worker("learning from statements")
 
 
 def _after(choice: DemoChoice) -> dict[str, Any]:
