@@ -174,7 +174,7 @@ def restorable(command: SkillCommand, skill: PolicySkill, receipt: Receipt | Non
 def without_erased_directives(
     understood: Interpretation, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
 ) -> Interpretation:
-    """Drop directives about lines erased later, and then all quotations."""
+    """Drop directives about later erased lines; if any exist, also all quotations."""
     at = min(moments)
     if receipt is None or all(scope.until < at for scope in receipt.lines.values()):
         return understood

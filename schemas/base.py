@@ -311,7 +311,7 @@ class Position(Model):
 
 
 def moment_of(timestamp_ms: int) -> datetime:
-    """Return a Kafka timestamp in UTC, clipped to the years 1970 to 9999.
+    """Return a Kafka timestamp in UTC, within the years 1970 to 9999.
 
     >>> moment_of(1_000).isoformat(), moment_of(-1).year, moment_of(2**62).year
     ('1970-01-01T00:00:01+00:00', 1970, 9999)

@@ -157,7 +157,7 @@ class RefusedProposal(Model):
 
 
 class Verdict(StrEnum):
-    """A model's judgement of a line by the chosen item."""
+    """A model's verdict: does the chosen item support a line?"""
 
     SUPPORTS = "supports"
     UNRELATED = "unrelated"

@@ -181,7 +181,7 @@ class Settings(BaseSettings):
     http_key: FilePath | None = Field(None, validate_default=True, description="PEM file of its private key.")
     http_rate: float = Field(20.0, gt=0, description="Per-token rate limit, requests a second.")
     http_burst: int = Field(40, ge=1, description="Burst of that rate limit.")
-    http_failures: float = Field(30.0, gt=0, description="Requests a minute without a good token; then 429.")
+    http_failures: float = Field(30.0, gt=0, description="Failed attempts a minute per address; then 429.")
     http_request_seconds: float = Field(10.0, gt=0, description="Time to send a request; then 408.")
     http_idle_seconds: float = Field(30.0, gt=0, description="A connection idle for this long is closed.")
     http_connections: int = Field(512, ge=1, description="Connections at once, an address half; then 503.")

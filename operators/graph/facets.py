@@ -90,7 +90,7 @@ def propose_facets(neighbours: Neighbours, signals: Sequence[ItemSignal]) -> Ite
 
 
 def _filtered(proposed: Iterable[Facet], gate: OutputGate) -> tuple[Facet, ...]:
-    """Keep the surest facets with allowed, different words (QualityFilter, Algorithm 1 line 5)."""
+    """Keep the surest facets with allowed, different words (QualityFilter, Algorithm 1)."""
     kept: dict[str, Facet] = {}
     for facet in sorted(proposed, key=lambda one: -one.confidence):
         words = trusted_facet_words(facet, gate)

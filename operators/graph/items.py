@@ -200,9 +200,9 @@ def _with_takers(item: ItemMemory, kept: tuple[Taker, ...]) -> ItemMemory | None
 def add_touch(
     item: ItemMemory | None, domain: str, item_id: str, arrived: Taker, now: datetime | None = None
 ) -> ItemMemory | None:
-    """Add a taker to an item; None without a newer state.
+    """Return the item with a taker added; None if unchanged.
 
-    A touch from after `now` counts as one of now: a fast clock must not displace all others for years.
+    A touch dated after `now` is dated `now`: a fast clock must not displace all others for years.
     """
     if item is None:
         item = ItemMemory(domain=domain, item_id=item_id)

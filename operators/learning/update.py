@@ -1,6 +1,7 @@
-"""Updates of counts and tiers by choices and visits (paper 2.5).
+"""Updates of counts and tiers from choices and visits (paper 2.5).
 
-Taken items count as taken, shown ones as expected; every line forgets a little. A model's verdicts add to the counts.
+Facts of taken items raise `taken`, facts of shown items raise `expected`; both counts decay. A model's
+verdicts add to the counts.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

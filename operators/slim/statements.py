@@ -75,7 +75,7 @@ def stated_avoidances(skill: PolicySkill, gate: OutputGate) -> dict[str, Stateme
 def temporary_words(
     skill: PolicySkill, likes: Collection[str], gate: OutputGate
 ) -> tuple[dict[str, SlimFact], str | None, datetime | None]:
-    """Return the words for now, else the newest session's; their session and their end.
+    """Return the words for now, else the newest session's; session; end.
 
     Without a session they hold for every host. There is no clock here: a reader compares the end with its own.
     """

@@ -42,7 +42,7 @@ _REFUSED_CODES = (
 
 @dataclass(frozen=True, slots=True)
 class AssignedTopic:
-    """A topic's id (the cluster's if there is none) and partition count."""
+    """A topic's partition count, and its id or else the cluster's."""
 
     topic_id: str
     partitions: int

@@ -95,7 +95,7 @@ def _target(ctx: PageContext, card: Card | None) -> tuple[str, CardLine | None]:
 
 
 def _check_effect(api: Api, card: Card | None, command: CardCommand) -> None:
-    """Refuse a command without effect on the current card, which no worker would answer."""
+    """Refuse a command without effect; no worker would answer it."""
     diff = apply_command(card, command, None, privacy_of(api.settings))
     if diff is None or not diff.changes:
         private = ", ".join(describe_rejection(each.kind) for each in diff.not_kept) if diff else ""

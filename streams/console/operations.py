@@ -239,7 +239,7 @@ async def _kafka(ctx: PageContext, do: Callable[[], _Result]) -> _Result:
 
 
 def readable(value: bytes | None) -> str:
-    r"""Return the beginning of a value as inert text; invalid bytes are escaped.
+    r"""Return the beginning of a value as inert text, invalid bytes escaped.
 
     >>> readable("<b>\u202e".encode()), readable(b"\xff<b>")
     ('<b>\\u202e', '\\xff<b>')

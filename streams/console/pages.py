@@ -91,7 +91,10 @@ class PageContext:
         return until[-ENTRIES:], {"before": before, "older": older}
 
     def user(self, scope: Scope | None = None) -> UserId:
-        """Return the user in the fields, if the token has the scope or may read."""
+        """Return the user in the fields if the token covers them.
+
+        The token needs the scope; without one, it must be allowed to read.
+        """
         user = self._field(_USER, "user")
         if not (self.token.can_read(user) if scope is None else self.token.allows(scope, user)):
             raise refuse(READERS if scope is None else (scope,))

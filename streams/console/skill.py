@@ -177,7 +177,7 @@ _REFUSED = {
 
 @page("GET", "/log", *READERS, under="/people")
 async def log(ctx: PageContext) -> Response:
-    """Show the versions of a skill, newest first, each with a way back to it."""
+    """Show a skill's versions, newest first, each with a way back."""
     user, domain = ctx.user(), ctx.domain()
 
     def reading(con: DuckDBPyConnection) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def new_event(kind: type[EventT], fields: Mapping[str, Any]) -> EventT:
 
 
 def query_snapshot(settings: Settings, do: Callable[[DuckDBPyConnection], _Result]) -> _Result:
-    """Run a query of the newest snapshot; raise `MaterializerError` without a usable one."""
+    """Query the newest snapshot; raise `MaterializerError` if it is unusable."""
     # Opened for each query, within some milliseconds: an open file would outlive its replacement, with erased users.
     with read.connect(settings) as con:
         con.execute(f"SET memory_limit = '{QUERY_MEMORY}'")  # nothing is spilled to disk
@@ -131,7 +131,7 @@ class Api:
     async def change(
         self, token: Token, command: SkillCommand | Correction | CardCommand, kind: type[ReplyT]
     ) -> ReplyT | None:
-        """Send a change of a skill or a card; return its diff, as `send_and_wait` does."""
+        """Send a change of a skill or card; return its diff."""
 
         def target(event: Event) -> tuple[str, str | None, str | None]:
             return event.event_id, user_of(event), getattr(event, "domain", None)

@@ -32,7 +32,7 @@ BUCKETS = 10_000  # one or two megabytes; beyond that the least recently used bu
 
 
 class Refusal(StreamsError):
-    """A request that the server refuses to handle; the message is for its client."""
+    """The server refuses a request; the message is for the client."""
 
     def __init__(self, status: int, detail: str, headers: dict[str, str]) -> None:
         super().__init__(detail)

@@ -102,7 +102,7 @@ class ReplyWaiter:
     def expect(
         self, kind: type[ReplyT], user: str, is_answer: Callable[[ReplyT], bool], hint: str
     ) -> Iterator[Future[ReplyT]]:
-        """Wait for a reply inside the context, which sends the request.
+        """Yield a reply's future; the `with` body sends the request.
 
         `is_answer` runs in the reading thread. Only records that contain the id `hint` are decoded.
         """

@@ -153,7 +153,7 @@ async def explain_line(
 
 @models.get("/v1/users/{user}/domains/{domain}/model-view", dependencies=[_READS], response_model=SkillForModel)
 async def model_skill(api: ApiParam, user: UserPath, domain: DomainPath) -> Response:
-    """Return a skill as a SKILL.md with the values that pass the output gate.
+    """Return a skill as SKILL.md, with values that pass the output gate.
 
     Withheld lines are counted; `/v1/users/{user}/skills` shows them to people.
     """

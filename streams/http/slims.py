@@ -172,7 +172,7 @@ def _event_of(api: Api, key: bytes) -> bytes:
 
 
 def _position(position: StreamPosition) -> bytes:
-    """Return an event without data, whose id is the position to resume from."""
+    """Return an empty event whose id is the position to resume from."""
     return f"id: {position}\n".encode() + sse_event("position", {})
 
 

@@ -100,7 +100,7 @@ class Scanner:
                 )
 
     def newest(self, where: Sequence[TopicPartition]) -> dict[bytes, bytes]:
-        """Return the newest value of each key, without keys that end in a tombstone."""
+        """Return each key's newest value, without keys that end in a tombstone."""
         newest = {message.key() or b"": message.value() for message in self.read(where)}
         return {key: value for key, value in newest.items() if value is not None}
 

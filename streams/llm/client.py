@@ -56,9 +56,10 @@ class _Question:
 
 
 class LlmClient:
-    """Requests JSON that fits a schema from the endpoint of the settings, on one event loop.
+    """Requests JSON that fits a schema from the configured endpoint.
 
-    Besides the configured attempts there may be a corrective retry, and a call after the schema was refused.
+    A client belongs to one event loop. Besides the configured attempts there may be a corrective retry, and a call
+    after the schema was refused.
 
     Args:
         on_call: receives the record of every completed HTTP call.

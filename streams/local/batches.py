@@ -1,4 +1,4 @@
-"""Kafka's record batches as bytes: split, anonymized, and built at given offsets."""
+"""Kafka's record batches: split, stripped of producer ids, built at given offsets."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -104,7 +104,10 @@ def build_batches(rows: Sequence[BatchRecord], end: int = 0) -> Iterator[bytes]:
 
 
 def _batch(base: int, end: int, rows: Sequence[BatchRecord]) -> bytes:
-    """Build a batch that spans these offsets; without records, a control batch, which clients skip."""
+    """Build a batch that spans these offsets.
+
+    Without records it is a control batch, which clients skip.
+    """
     codec = DefaultRecordBatch.CODEC_GZIP if rows else DefaultRecordBatch.CODEC_NONE
     builder = DefaultRecordBatchBuilder(MAGIC, codec, 0, -1, -1, -1, 1 << 30)
     for each in rows or [BatchRecord(base, 0, *_COMMIT_MARKER)]:

@@ -60,9 +60,9 @@ def start_child(
     module: str = "streams.cli",
     piped: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """Start `sager ARGS`, or another module, as a child that ends with us.
+    """Start `sager ARGS`, or another module, as a child process.
 
-    Its output goes to the log; if `piped`, its stdin and stdout are pipes.
+    The child ends with this process. Its output goes to the log; if `piped`, its stdin and stdout are pipes.
     """
     with open_log(log) as out:
         return subprocess.Popen(  # noqa: S603 - ourselves, no shell
@@ -109,7 +109,7 @@ def end_child(process: subprocess.Popen[bytes] | None, seconds: float) -> None:
 
 @contextmanager
 def open_log(log: Path) -> Iterator[int]:
-    """Open a log for a child's output, readable by its owner alone; rotate a large one."""
+    """Open a private log for a child's output; rotate a large one."""
     permissions.make_private(log.parent)
     if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
         log.replace(log.with_name(f"{log.name}.1"))

@@ -222,7 +222,7 @@ class LocalPipeline:
         per_record: bool,
         bases: Collection[str] = CONSUMED_TOPICS,
     ) -> int:
-        """Wait until the worker has processed these topics; return the number of records left.
+        """Wait until the worker has processed these topics; return the records left.
 
         `seconds` limits the whole wait, or with `per_record` the time without progress. `report` gets the number left.
         """

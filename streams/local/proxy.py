@@ -283,7 +283,7 @@ async def _serve(settings: Settings, port: int, broker_port: int, restored: dict
 
 
 def main() -> None:
-    """Start a broker, restore the journal, and serve; print the result of the start."""
+    """Start a broker, restore the journal, print the result, and serve."""
     port, log = int(sys.argv[1]), Path(sys.argv[2])
     settings = Settings()
     configure(settings.log_level, settings.log_format)

@@ -23,7 +23,7 @@ class NotDone(ToolError):
 
 @dataclass(frozen=True)
 class ApiClient:
-    """The HTTP API, and the person and domain that this server acts for."""
+    """The HTTP API, and the server's fixed user and domain, if any."""
 
     http: httpx2.AsyncClient  # sends the token
     where: str

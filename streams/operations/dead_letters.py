@@ -1,8 +1,9 @@
-"""Dead letters: read them from their topic, the only store, and replay their originals exactly once.
+"""Dead letters: read them from their topic, and replay originals exactly once.
 
-A replayed record carries the id of its dead letter in a header. A replay first searches the source partitions for such
-headers, so that an interrupted or repeated one sends nothing twice. Then it copies the dead letter to its topic with a
-mark, which outlives the record on the source topic. Concurrent replays do not see each other.
+The topic is their only store. A replayed record carries the id of its dead letter in a header. A replay first
+searches the source partitions for such headers, so that an interrupted or repeated one sends nothing twice. Then it
+copies the dead letter to its topic with a mark, which outlives the record on the source topic. Concurrent replays do
+not see each other.
 """
 
 import heapq

@@ -145,7 +145,7 @@ def snapshot(settings: Settings) -> Iterator[DoctorFinding]:
 
 
 def endpoint(settings: Settings) -> Iterator[DoctorFinding]:
-    """Check the LLM endpoint, its key and its model, if it is used."""
+    """Check the LLM's endpoint, key and model, if one is configured."""
     if (settings.reasoner, settings.ranker, settings.extract_by) == ("rules", "deterministic", "rules"):
         yield ok("LLM", "none is configured: rules handle everything")
         return

@@ -105,7 +105,10 @@ class ReplayReport:
 
 
 def variant_of(settings: Settings, changes: list[str]) -> tuple[Settings, dict[str, str]]:
-    """Return the settings with `NAME=VALUE` applied, and the changes; `none` is None."""
+    """Return the changed settings, and the changes by name.
+
+    Each change is `NAME=VALUE`; the value `none` means None.
+    """
     changed = {name: value for name, _, value in (word.partition("=") for word in changes)}
     if unknown := sorted(changed.keys() - set(SETTINGS)):
         names = ", ".join(SETTINGS)

@@ -51,7 +51,7 @@ def shift_phrase(diff: "SkillDiff") -> str:
 
 
 def change_line(change: "SkillChange") -> str:
-    """Format a change as a line with its id, its tiers and its kind."""
+    """Format a change as one line: its id, tiers and kind."""
     before, after = change.before, change.after
     sign = "~" if (before is None) == (after is None) else "+" if before is None else "-"
     tiers = " → ".join(dict.fromkeys(str(tier) for tier in (before, after) if tier is not None))

@@ -1,4 +1,4 @@
-"""One step in the history of a line or a statement, and its sentence."""
+"""Steps in the history of a line or statement, with sentences."""
 
 import re
 from datetime import datetime
@@ -57,7 +57,7 @@ _STATED = {
 
 
 class LineStep(BaseModel):
-    """A line's seed, a change of a line or statement, or a model's judgement."""
+    """A line's seed, a change, or a model's verdict."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

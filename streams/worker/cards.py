@@ -1,4 +1,4 @@
-"""Cards, and the waiting conversations that they come from: all reads and writes."""
+"""Reads and writes of cards, and of conversations that wait."""
 
 import asyncio
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""Creates and runs a worker: its Faust app, tables, agents and background tasks."""
+"""Creates and runs a worker: Faust app, tables, agents, background tasks."""
 
 import asyncio
 import gc

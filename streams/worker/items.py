@@ -49,7 +49,7 @@ class ItemStore:
         self._lock = threading.Lock()
 
     def get(self, partition: int, key: bytes) -> bytes | None:
-        """Return a value."""
+        """Return a key's decompressed value, if any."""
         value = self._shares[partition].get(key)
         return None if value is None else decompressed(value)
 

@@ -20,7 +20,7 @@ CandidateLike: TypeAlias = Candidate | Mapping[str, Any]
 
 
 class Envelope(TypedDict, total=False):
-    """Keywords of every method: `at` (now) and `event_id` (a new one).
+    """Keyword arguments of every method: `at` (now) and `event_id` (a new one).
 
     Events with the same `event_id` count once.
     """
@@ -29,15 +29,15 @@ class Envelope(TypedDict, total=False):
     event_id: str | None
 
 
-class Context(Envelope, total=False):
-    """Keywords of methods about a list: its id and the session."""
+class RankingKeywords(Envelope, total=False):
+    """Keyword arguments of methods about a ranking: its id and session."""
 
     ranking_id: str | None
     session_id: str | None
 
 
 class RequestFields(Envelope, total=False):
-    """Keywords of requests for a ranking.
+    """Keyword arguments of requests for a ranking.
 
     `request_id` becomes the ranking's id, by default a new one. With `clarify`, the ranking may have a question, see
     `answer`.
@@ -48,8 +48,8 @@ class RequestFields(Envelope, total=False):
     session_id: str | None
 
 
-class SelectionFields(Context, total=False):
-    """Keywords of selections; `user_id` and `ranking_id` replace the ranking itself.
+class SelectionFields(RankingKeywords, total=False):
+    """Keyword arguments of selections; `user_id` and `ranking_id` replace the ranking itself.
 
     `skill_version` is the slim skill's version that the app had, used or not.
     """
@@ -103,7 +103,7 @@ class EventMethods:
         *,
         skill: SlimSkill | None = None,
         arm: str | None = None,
-        **context: Unpack[Context],
+        **context: Unpack[RankingKeywords],
     ) -> Ranking:
         """Send the shown list, best first, if the app ranks by itself.
 
@@ -162,7 +162,7 @@ class EventMethods:
         value: float | None = None,
         *,
         scale: Sequence[float] | None = None,
-        **context: Unpack[Context],
+        **context: Unpack[RankingKeywords],
     ) -> Feedback:
         """Send a signal on an item, shown in a ranking or not.
 
@@ -232,7 +232,7 @@ class EventMethods:
         scope: Scope | str | None = None,
         language: str | None = None,
         answers: str | None = None,
-        **context: Unpack[Context],
+        **context: Unpack[RankingKeywords],
     ) -> Correction:
         """Send the user's own words about their taste.
 

@@ -100,7 +100,7 @@ class EventProducer(EventMethods):
         seconds: float = RANK_SECONDS,
         **request: Unpack[RequestFields],
     ) -> Ranking:
-        """Request a ranking, and wait for it without blocking the event loop; see `rank`."""
+        """Like `rank`, without blocking the event loop."""
         event = EventMethods().rank_request(user_id, domain, candidates, instruction, **request)
         await asyncio.to_thread(self._rankings.follow, seconds)
         with self._rankings.expect(event) as ranking:
@@ -116,7 +116,7 @@ class EventProducer(EventMethods):
         return NoAnswer(f"the RankRequest was not answered within {seconds:g} s: {why}")
 
     def send(self, event: EventT) -> EventT:
-        """Send any event of an app; wait only if the queue is full.
+        """Send an app's event; wait only if the queue is full.
 
         Events that teach nothing are sent too; a warning is logged once per kind.
 

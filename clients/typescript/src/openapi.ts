@@ -361,7 +361,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return a skill as a SKILL.md with the values that pass the output gate
+         * Return a skill as SKILL.md, with values that pass the output gate
          * @description Withheld lines are counted; `/v1/users/{user}/skills` shows them to people.
          *
          *     Needs the scope `read-user` or `read-all`.
@@ -951,7 +951,7 @@ export interface components {
             withheld_reason?: string | null;
             steps: components["schemas"]["LineStep"][];
         };
-        /** @description A line's seed, a change of a line or statement, or a model's judgement. */
+        /** @description A line's seed, a change, or a model's verdict. */
         LineStep: {
             kind: string;
             version: number;
@@ -1523,7 +1523,7 @@ export interface components {
             scope: components["schemas"]["Scope"];
         };
         /**
-         * @description A model's judgement of a line by the chosen item.
+         * @description A model's verdict: does the chosen item support a line?
          * @enum {string}
          */
         Verdict: "supports" | "unrelated" | "contradicts";

@@ -39,7 +39,7 @@ class Want:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A simulated user of one domain; `temperature` is the noise, in units of weight."""
+    """A simulated user of one domain; `temperature` is noise in weight units."""
 
     user_id: UserId
     domain: Domain

@@ -47,7 +47,7 @@ ValueT = TypeVar("ValueT")
 
 
 class DomainFollower(Follower, Generic[ValueT]):
-    """The newest value of each domain, read from its records; empty until `start`."""
+    """The newest value of each domain's records; empty until `start`."""
 
     def __init__(
         self, settings: Settings, base: str, read: Callable[[bytes], tuple[str, ValueT] | None], default: ValueT
