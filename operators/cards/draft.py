@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from operators.attributes import normalise
-from operators.cards.lines import MAX_WEIGHT, certainty, faded_lines, reveals
+from operators.cards.lines import MAX_WEIGHT, certainty, faded_lines, is_protected, reveals
 from operators.language.privacy import Privacy
 from operators.prompts import visible
 from schemas.base import UserId
@@ -127,7 +127,7 @@ class CardDraft:
         """Remove quotations of a value from all lines."""
         for lines_by_id in (self.live, self.past):
             for line in list(lines_by_id.values()):
-                if (stripped := without_references(line, value, erased)) is not line:
+                if (stripped := without_references(line, value, erased)) != line:
                     lines_by_id[line.line_id] = stripped
                     self._note(CardChangeKind.FORGOTTEN, stripped, "its quotation contained a forgotten value")
 
@@ -137,8 +137,8 @@ class CardDraft:
             self.end(CardChangeKind.FADED, line, "it was not confirmed for a long time")
         while len(self.live) > MAX_CARD_LINES:
             loose = [line for line in self.live.values() if not line.pinned]
-            least = min(loose, key=lambda line: (line.strength is Strength.SET, certainty(line, self.at),
-                                                 line.line_id in self._held))  # fmt: skip
+            # Of equally certain lines, a new one.
+            least = min(loose, key=lambda one: (is_protected(one), certainty(one, self.at), one.line_id in self._held))
             self.end(CardChangeKind.CROWDED_OUT, least, "the card is full, and this line is the least certain")
 
     def diff(self, event_id: str, user_id: str, **more: Any) -> CardDiff | None:
@@ -168,12 +168,9 @@ class CardDraft:
 
 def without_references(line: CardLine, value: str, erased: CardLine | None = None) -> CardLine:
     """Return a line without quotations of a value and erased successors."""
-    update: dict[str, object] = {}
-    if erased is not None and line.overtaken_by == erased.line_id:
-        update["overtaken_by"] = None
-    if line.words and (reveals(line.words, value) or (erased is not None and line.words == erased.words)):
-        update["words"] = ""
-    return line.model_copy(update=update) if update else line
+    by = None if erased is not None and line.overtaken_by == erased.line_id else line.overtaken_by
+    is_quoted = reveals(line.words, value) or (erased is not None and line.words == erased.words)
+    return line.model_copy(update={"overtaken_by": by, "words": "" if is_quoted else line.words})
 
 
 def merged_line(line: CardLine, other: CardLine) -> CardLine:

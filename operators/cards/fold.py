@@ -34,12 +34,11 @@ def apply_diff(card: Card | None, diff: CardDiff) -> Card:
     past: dict[str, CardLine] = {} if card is None else {line.line_id: line for line in card.past}
     for change in diff.changes:
         past.pop(change.line_id, None)
-        if change.line is not None and change.line.overtaken_at is None:
-            lines[change.line_id] = change.line
-            continue
-        lines.pop(change.line_id, None)
+        if change.line is None or change.line.overtaken_at is not None:
+            lines.pop(change.line_id, None)
         if change.line is not None:
-            past[change.line_id] = change.line  # the newest is last
+            # The newest past line is last.
+            (lines if change.line.overtaken_at is None else past)[change.line_id] = change.line
     return Card(
         event_id=diff.event_id,
         occurred_at=diff.occurred_at,
@@ -96,14 +95,9 @@ def drop_stale_quotations(diffs: Sequence[CardDiff]) -> list[CardDiff]:
         return change.model_copy(update={"line": change.line.model_copy(update={"words": ""})})
 
     for diff in reversed(diffs):
-        rewritten.append(_with_changes(diff, map(unquoted, diff.changes)))
+        rewritten.append(diff.model_copy(update={"changes": tuple(map(unquoted, diff.changes))}))
         stripped |= {each.line_id for each in diff.changes if each.line is not None and not each.line.words}
     return rewritten[::-1]
-
-
-def _with_changes(diff: CardDiff, changes: Iterable[CardChange]) -> CardDiff:
-    kept = tuple(changes)
-    return diff if kept == diff.changes else diff.model_copy(update={"changes": kept})
 
 
 def _erased_line(changes: Sequence[CardChange], user_id: str, line_id: str) -> _ErasedLine:
@@ -121,27 +115,22 @@ def _erased_line(changes: Sequence[CardChange], user_id: str, line_id: str) -> _
 
 def _without(diff: CardDiff, erased: _ErasedLine) -> CardDiff:
     is_named = any(each.line_id == erased.line_id for each in diff.changes)
-    return _with_changes(diff, (_change(each, erased, is_named=is_named) for each in diff.changes))
+    changes = tuple(_change(each, erased, is_named=is_named) for each in diff.changes)
+    return diff.model_copy(update={"changes": changes})
 
 
 def _change(change: CardChange, erased: _ErasedLine, *, is_named: bool) -> CardChange:
     if change.line_id == erased.line_id:
         return CardChange(kind=change.kind, line_id=erased.instead)
-    update: dict[str, object] = {}
-    if change.line is not None and (line := _line(change.line, erased)) is not change.line:
-        update["line"] = line
-    if change.reason and (erased.is_revealed_by(change.reason) or (is_named and change.kind in _BY_PEOPLE)):
-        update["reason"] = ""
-    return change.model_copy(update=update) if update else change
+    is_private = erased.is_revealed_by(change.reason) or (is_named and change.kind in _BY_PEOPLE)
+    line = change.line and _line(change.line, erased)
+    return change.model_copy(update={"line": line, "reason": "" if is_private else change.reason})
 
 
 def _line(line: CardLine, erased: _ErasedLine) -> CardLine:
-    update: dict[str, object] = {}
-    if line.overtaken_by == erased.line_id:
-        update["overtaken_by"] = erased.instead
-    if erased.is_revealed_by(line.words):
-        update["words"] = ""
-    return line.model_copy(update=update) if update else line
+    successor = erased.instead if line.overtaken_by == erased.line_id else line.overtaken_by
+    words = "" if erased.is_revealed_by(line.words) else line.words
+    return line.model_copy(update={"overtaken_by": successor, "words": words})
 
 
 def _as_crowded(diffs: Sequence[CardDiff], without: list[CardDiff]) -> list[CardDiff]:

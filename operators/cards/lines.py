@@ -12,7 +12,7 @@ from operators.language.words import WordSet, all_words, has_word, keywords, pla
 from operators.prompts import as_data
 from operators.tokens import count_tokens
 from schemas import ONE, derived_id
-from schemas.cards import FREE, MAX_CARD_LINES, Card, CardLine, Strength
+from schemas.cards import FREE, Card, CardLine, Strength
 from schemas.statements import Stance
 
 MAX_LINE_CHARS: Final = 120
@@ -27,7 +27,7 @@ WEIGHTS: Final = {Strength.SAID: ONE, Strength.IMPLIED: ONE // 2, Strength.SET: 
 # Four plain statements: more would take too long to contradict.
 MAX_WEIGHT: Final = 4 * ONE
 # Days in which an unconfirmed line loses half of its certainty.
-HALF_LIVES: Final = {Strength.SAID: 365.0, Strength.IMPLIED: 120.0, Strength.SET: None}
+HALF_LIVES: Final = {Strength.SAID: 365.0, Strength.IMPLIED: 120.0}
 # Weight against every new line, so that one statement is never certain.
 DOUBT: Final = ONE // 4
 # The certainty at which a line fades.
@@ -80,13 +80,13 @@ def certainty(line: CardLine, at: datetime) -> float:
     Avoidances last twice as long, because forgetting one costs more. Each doubling of the repetitions lengthens the
     half-life. Pinned and set lines do not fade.
     """
-    share: float = line.weight / ((line.weight + line.against + DOUBT) or 1)
-    days = HALF_LIVES[line.strength]
-    if line.pinned or days is None:
+    share = line.weight / (line.weight + line.against + DOUBT)
+    if is_protected(line):
         return share
-    age = age_days(line, at)
-    repeats = min(line.times, _MOST_REPEATS).bit_length()
-    return float(share * 0.5 ** (age / (days * repeats * (2 if line.stance is Stance.AVOIDS else 1))))
+    half_life = HALF_LIVES[line.strength] * min(line.times, _MOST_REPEATS).bit_length()
+    if line.stance is Stance.AVOIDS:
+        half_life *= 2
+    return float(share * 0.5 ** (age_days(line, at) / half_life))
 
 
 def age_days(line: CardLine, at: datetime) -> float:
@@ -96,9 +96,12 @@ def age_days(line: CardLine, at: datetime) -> float:
 
 def faded_lines(lines: Iterable[CardLine], at: datetime) -> list[CardLine]:
     """Return the lines that have become too uncertain."""
-    return [
-        line for line in lines if not (line.pinned or line.strength is Strength.SET) and certainty(line, at) < FLOOR
-    ]
+    return [line for line in lines if not is_protected(line) and certainty(line, at) < FLOOR]
+
+
+def is_protected(line: CardLine) -> bool:
+    """Return True for a pinned line or one set by hand, which does not fade."""
+    return line.pinned or line.strength is Strength.SET
 
 
 def may_overlap(domain: str | None, dimension: str, line: CardLine) -> bool:
@@ -183,9 +186,7 @@ class CardMatch:
     reason: str
 
 
-def select_lines(
-    card: Card, request: str, at: datetime, *, domain: str | None = None, most: int = 12
-) -> tuple[CardMatch, ...]:
+def select_lines(card: Card, request: str, at: datetime, domain: str | None = None) -> tuple[CardMatch, ...]:
     """Return the lines for a request, its avoidances first, then by score.
 
     The score adds up shared words, certainty, recency, and whether the line is pinned, set or avoided.
@@ -196,10 +197,11 @@ def select_lines(
         if (domain is None or line.domain in (None, domain)) and certainty(line, at) >= FLOOR:
             overlap = _overlap(line, request_words)
             why = "the request mentions it" if overlap else "it applies to every request"
-            last = f"{line.strength.value}, last on {line.confirmed_at.date().isoformat()}"
-            match = CardMatch(line, _score(line, overlap, at), f"{why}; {last}")
+            match = CardMatch(
+                line, _score(line, overlap, at), f"{why}; {line.strength.value}, last on {line.confirmed_at.date()}"
+            )
             found.append((line.stance is not Stance.AVOIDS or not overlap, -match.score, line.line_id, match))
-    return tuple(match for *_, match in sorted(found, key=lambda each: each[:3])[: max(most, 0)])
+    return tuple(match for *_, match in sorted(found))
 
 
 def _overlap(line: CardLine, request_words: WordSet) -> float:
@@ -214,7 +216,7 @@ def _overlap(line: CardLine, request_words: WordSet) -> float:
 
 def _score(line: CardLine, overlap: float, at: datetime) -> float:
     days = age_days(line, at)
-    kind = 1.0 if line.pinned or line.strength is Strength.SET else 0.5 if line.stance is Stance.AVOIDS else 0.0
+    kind = 1.0 if is_protected(line) else 0.5 if line.stance is Stance.AVOIDS else 0.0
     score = RELEVANCE * overlap + CERTAINTY * certainty(line, at) + RECENCY / (1.0 + days / RECENT_DAYS) + KIND * kind
     return round(score, 6)
 
@@ -235,7 +237,7 @@ def card_text(
     if card is None:
         return ""
     shown = TEXT_HEADING
-    for each in select_lines(card, request, at, domain=domain, most=MAX_CARD_LINES):
+    for each in select_lines(card, request, at, domain):
         longer = f"{shown}\n- {as_data(describe(each.line), MAX_LINE_CHARS)}"
         if (gate is None or is_safe_for_prompt(each.line, gate)) and count_tokens(longer) <= budget_tokens:
             shown = longer

@@ -19,6 +19,7 @@ from operators.cards.lines import (
     MAX_WEIGHT,
     WEIGHTS,
     covers_domain,
+    is_protected,
     line_id,
     lines_to_forget,
     match_lines,
@@ -160,7 +161,7 @@ class _CardMerge:
         if target is not line and line.evidence[-1] in target.evidence:
             return target  # the same utterance again
         result = line if target is line else merged_line(target, line)
-        loose = [each for each in alike if each.line_id != target.line_id and not _is_protected(each)]
+        loose = [each for each in alike if each.line_id != target.line_id and not is_protected(each)]
         others = [each for each in loose if _may_replace(result, each)]
         for each in others:
             result = merged_line(result, each)
@@ -229,7 +230,7 @@ class _CardMerge:
         return [line for line in self._card.live.values() if may_overlap(finding.domain, FREE, line)]
 
 
-def _stance(finding: PreferenceFinding) -> Stance:
+def _stance(finding: PreferenceFinding | CardLineInput) -> Stance:
     # `instead` prefers this value; `replaces` has the other one.
     return Stance.AVOIDS if finding.stance is Stance.AVOIDS else Stance.PREFERS
 
@@ -240,12 +241,8 @@ def _may_replace(line: CardLine, other: CardLine) -> bool:
     return covers_domain(line.domain, other) and _precedence(line) >= _precedence(other)
 
 
-def _is_protected(line: CardLine) -> bool:
-    return line.pinned or line.strength is Strength.SET
-
-
 def _outranks(line: CardLine, finding: PreferenceFinding) -> bool:
-    return _is_protected(line) and finding.strength is Strength.IMPLIED
+    return is_protected(line) and finding.strength is Strength.IMPLIED
 
 
 def _yields(line: CardLine, finding: PreferenceFinding) -> bool:
@@ -259,7 +256,7 @@ def _yields(line: CardLine, finding: PreferenceFinding) -> bool:
 
 def _precedence(line: CardLine) -> tuple[bool, bool]:
     """Prefer set or pinned lines, then those of a vocabulary."""
-    return _is_protected(line), line.dimension != FREE
+    return is_protected(line), line.dimension != FREE
 
 
 def apply_command(
@@ -286,7 +283,7 @@ def _set(draft: CardDraft, command: CardCommand, stated: CardLineInput, privacy:
     if kind is not None:
         draft.not_kept[kind] += 1
         return
-    stance = Stance.AVOIDS if stated.stance is Stance.AVOIDS else Stance.PREFERS
+    stance = _stance(stated)
     name = line_id(stance, dimension, value, stated.domain)
     known = draft.live.get(name)
     before = None if command.line_id is None else draft.live.get(command.line_id)

@@ -54,42 +54,15 @@ class PromptDraft:
     left: list[str]
     keep: list[str]
 
-    @classmethod
-    def of(
-        cls, contrast: Contrast, attributes: Mapping[str, Attribute], keep: list[str], gate: OutputGate, quote: Quote
-    ) -> "PromptDraft":
-        """Collect all parts of a contrast and these lines of the skill."""
-        facts: dict[str, Fact] = {}
-        for fact in contrast.chosen.facts:
-            facts.setdefault(quote(fact.dimension, fact.value), fact)
-        return cls(
-            title=as_data(contrast.chosen.title, _TITLE_CHARS),
-            request=as_data(contrast.instruction, _REQUEST_CHARS),
-            community=_community(contrast.facets, gate),
-            attributes=dict(attributes),
-            facts=facts,
-            # The last are the near-misses, which teach most (paper 2.5, Contrastive Input Construction).
-            left=[_left_line(item, quote) for item in contrast.unchosen[-MAX_LEFT:]],
-            keep=keep,
-        )
-
     @property
     def blocks(self) -> dict[str, str]:
         """The parts by their tags."""
         return {
             "request": self.request or "(none)",
-            "community": block_of(self.community),
-            "left": block_of(self.left),
+            "community": _block(self.community),
+            "left": _block(self.left),
             "chosen": "\n".join([f"title: {self.title or '(none)'}", *(f"- {quoted}" for quoted in self.facts)]),
         }
-
-    def fit(self, write: Callable[[], str], max_tokens: int) -> str | None:
-        """Cut parts until the prompt fits; None without anything to ask."""
-        while prompt := write():
-            if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
-                return prompt
-            self.shrink()
-        return None
 
     def shrink(self) -> None:
         """Remove the least informative part."""
@@ -152,8 +125,7 @@ def make_quote(contrast: Contrast, lines: Iterable[Attribute], gate: OutputGate)
     return quote
 
 
-def block_of(lines: Iterable[str]) -> str:
-    """Join the lines between two tags."""
+def _block(lines: Iterable[str]) -> str:
     return "\n".join(lines) or "(nothing)"
 
 
@@ -193,22 +165,31 @@ def build_question(
     relevant = [line for line in tiered if line.dimension in dimensions]
     relevant.sort(key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
     news = CountedContrast.of(contrast).new_facts(skill)
-    draft = PromptDraft.of(contrast, _keyed(relevant[:MAX_JUDGED], quote), news, gate, quote)
-
-    def new() -> tuple[str, ...]:
-        return tuple(quoted for quoted, fact in draft.facts.items() if fact_id(fact) in news)
-
-    def write() -> str:
-        if not draft.facts or not (draft.attributes or new()):
-            return ""
-        known = (f"- {key} | {quote(a.dimension, a.value)} | {a.tier}" for key, a in draft.attributes.items())
-        offered = (f"- {quoted}" for quoted in new())
-        return template(PROMPT).substitute(draft.blocks, profile=block_of(known), new=block_of(offered))
-
-    prompt = draft.fit(write, max_tokens)
-    if prompt is None:
-        return None
-    return EvolveQuestion(prompt, _schema(draft.attributes, draft.facts, new()), draft.attributes, draft.facts)
+    facts: dict[str, Fact] = {}
+    for fact in contrast.chosen.facts:
+        facts.setdefault(quote(fact.dimension, fact.value), fact)
+    draft = PromptDraft(
+        title=as_data(contrast.chosen.title, _TITLE_CHARS),
+        request=as_data(contrast.instruction, _REQUEST_CHARS),
+        community=_community(contrast.facets, gate),
+        attributes=_keyed(relevant[:MAX_JUDGED], quote),
+        facts=facts,
+        # The last are the near-misses, which teach most (paper 2.5, Contrastive Input Construction).
+        left=[_left_line(item, quote) for item in contrast.unchosen[-MAX_LEFT:]],
+        keep=news,
+    )
+    while draft.facts:
+        new = [quoted for quoted, fact in draft.facts.items() if fact_id(fact) in news]
+        if not (draft.attributes or new):
+            break
+        profile = _block(f"- {key} | {quote(a.dimension, a.value)} | {a.tier}" for key, a in draft.attributes.items())
+        offered = _block(f"- {quoted}" for quoted in new)
+        prompt = template(PROMPT).substitute(draft.blocks, profile=profile, new=offered)
+        if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
+            schema = _schema(draft.attributes, draft.facts, new)
+            return EvolveQuestion(prompt, schema, draft.attributes, draft.facts)
+        draft.shrink()
+    return None
 
 
 def _keyed(attributes: Iterable[Attribute], quote: Quote) -> dict[str, Attribute]:

@@ -217,9 +217,11 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     def refuse(attribute_id: str, proposed: SkillChangeKind, why: RefusalReason) -> None:
         refused.append(refused_change(attribute_id, proposed, why, privacy.refuses_id(domain, attribute_id)))
 
-    reinforced = [name for name in dict.fromkeys(proposal.reinforced) if name in known]
+    reinforced: list[str] = []
     for name in dict.fromkeys(proposal.reinforced):
-        if name not in known:
+        if name in known:
+            reinforced.append(name)
+        else:
             refuse(name, SkillChangeKind.REINFORCED, RefusalReason.UNKNOWN)
     discovered: dict[str, Fact] = {}
     for fact in proposal.discovered:

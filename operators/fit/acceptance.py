@@ -63,11 +63,8 @@ class KnownFacts:
         liked = {each.attribute_id for each in statements if each.stance is not Stance.AVOIDS and each.bound is None}
         taken = {line.attribute_id for line in skill.attributes if line.support}
         rest = tuple(each for each in statements if each.item_id is not None or each.bound is not None)
-        avoided = {
-            each.attribute_id: each
-            for each in statements
-            if each.stance is Stance.AVOIDS and each.item_id is None and each.bound is None
-        }
+        of_facts = (each for each in statements if each.item_id is None and each.bound is None)
+        avoided = {each.attribute_id: each for each in of_facts if each.stance is Stance.AVOIDS}
         newer = Counter(each.dimension for each in avoided.values() if each.since >= skill.shifted)
         older = Counter(each.dimension for each in avoided.values() if each.since < skill.shifted)
         usual = max((*newer.values(), *older.values()), default=0)

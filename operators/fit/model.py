@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 
 from operators.attributes import fact_id, fact_ids
 from operators.fit.acceptance import (
@@ -89,7 +89,7 @@ def best_question(
     known = KnownFacts.of(skill, statements)
     power = acceptance_curve(skill.beliefs)
     listed = sorted(fit_candidates(items, known), key=lambda each: -acceptance(each, power))[:MAX_CANDIDATES]
-    asked = _dimensions([each.item for each in listed], known, privacy)
+    asked = islice(_dimensions([each.item for each in listed], known, privacy), MAX_DIMENSIONS)
     gains = [(_gain(listed, power, options, known, statements), options) for options in asked]
     gain, facts = min(gains, key=lambda each: (-each[0], each[1][0].dimension), default=(0.0, ()))
     if gain < MIN_GAIN:
@@ -124,13 +124,10 @@ def _dimensions(items: Sequence[ItemFacts], known: KnownFacts, privacy: Privacy)
     unknown = {
         dimension: sum(having[name] for name in values if known.is_unknown(name)) for dimension, values in facts.items()
     }
-    found = 0
     for dimension, values in sorted(facts.items(), key=lambda each: (-unknown[each[0]], each[0])):
         open_to = [name for name in values if name not in known.avoided]
         if len(open_to) < MIN_OPTIONS or any(privacy.refuses("", dimension, each.value) for each in values.values()):
             continue
-        if (found := found + 1) > MAX_DIMENSIONS:
-            return
         named = sorted(open_to, key=lambda name: (not known.is_unknown(name), -having[name], name))[:MAX_OPTIONS]
         yield tuple(values[name] for name in named)
 

@@ -226,19 +226,16 @@ def sample_takers(item_id: str, takers: Sequence[Taker]) -> tuple[Taker, ...]:
     could return.
     """
     if len(takers) > MAX_TAKERS:
-        takers = sorted(takers, key=lambda taker: _priority(item_id, taker))[-MAX_TAKERS:]
+        takers = sorted(takers, key=lambda taker: _priority(item_id, taker.neighbour, taker.days))[-MAX_TAKERS:]
     return tuple(sorted(takers, key=lambda taker: (taker.at, taker.neighbour)))
 
 
-def _priority(item_id: str, taker: Taker) -> tuple[int, str]:
-    return _draw(item_id, taker.neighbour, max(1, min(taker.days, TRUSTED_DAYS))), taker.neighbour
-
-
 @lru_cache(maxsize=65_536)
-def _draw(item_id: str, neighbour: str, draws: int) -> int:
+def _priority(item_id: str, neighbour: str, days: int) -> tuple[int, str]:
     # Cached because a popular item compares the same takers at each touch.
+    draws = max(1, min(days, TRUSTED_DAYS))
     digest = blake2b(f"{neighbour} {item_id}".encode(), digest_size=8 * TRUSTED_DAYS).digest()
-    return int(max(struct.unpack_from(f">{draws}Q", digest)))
+    return max(struct.unpack_from(f">{draws}Q", digest)), neighbour
 
 
 def merge_taker(held: Taker | None, arrived: Taker) -> Taker:

@@ -142,16 +142,11 @@ class UserGraph:
     """A user's part of the graph, with shared values computed once."""
 
     def __init__(self, memory: Memory, neighbourhood: Neighbourhood, now: datetime) -> None:
-        newest: dict[str, TakenItem] = {}
-        for one in memory.taken:
-            newest.pop(one.item_id, None)
-            newest[one.item_id] = one
-        self.taken = taken = tuple(newest.values())
-        by_item = {signal.item_id: signal for signal in sorted(neighbourhood.signals, key=lambda one: one.epoch)}
-        self._takers = Counter({item_id: signal.takers for item_id, signal in by_item.items()})
+        self.taken = taken = memory.taken
+        self._takers = Counter({signal.item_id: signal.takers for signal in neighbourhood.signals})
         self._now = now
         self.facts = {one.item_id: frozenset(fact_id(fact) for fact in one.facts) for one in taken}
-        self.members = _members(by_item.values())
+        self.members = _members(neighbourhood.signals)
         self._most = frozenset(tastes(taken))
         self._counts = Counter(name for names in self.facts.values() for name in names)
         self._words = [frozenset(normalise(one.title).split("-")) - _LITTLE_WORDS - {""} for one in taken]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from operators.attributes import normalise
 from operators.language.output_policy import OutputGate
-from operators.language.ports import Effect, Extraction, Extractor, PreferenceFinding, SentenceAbout, UserSentence
+from operators.language.ports import Effect, Extraction, Extractor, PreferenceFinding, SentenceAbout
 from operators.language.words import keywords, mentions_all, mentions_any, taste_words
 from operators.llm import CORRECTION_TOKENS, ModelClient, ask, strict_object, without_contradictions
 from operators.prompts import as_data, template
@@ -51,11 +51,12 @@ Vocabulary = Callable[[str], Sequence[Fact]]
 
 
 @dataclass(frozen=True)
-class NumberedSentence:
-    """A sentence of the user, or a part of a long one."""
+class PromptLine:
+    """A line of the prompt; with a `text` (a user's sentence) it is a question."""
 
+    shown: str
     turn: Turn
-    text: str
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,15 +68,9 @@ class ExtractionQuestion:
 
     prompt: str
     schema: Mapping[str, Any]
-    sentences: Mapping[str, NumberedSentence]
+    sentences: Mapping[str, PromptLine]
     facts: Mapping[str, Sequence[Fact]]
     of_others: int
-
-
-@dataclass(frozen=True)
-class _PromptLine:
-    text: str
-    sentence: NumberedSentence | None = None
 
 
 def build_question(
@@ -83,21 +78,21 @@ def build_question(
 ) -> ExtractionQuestion | None:
     """Return the question about a chunk; None without a usable sentence."""
     lines, of_others = _lines(turns, extractor)
-    text = " ".join(line.sentence.text for line in lines if line.sentence is not None)
+    text = " ".join(line.text for line in lines if line.text)
     if len(text.split()) < MIN_WORDS:
         return None
     domains = dict.fromkeys(turn.domain for turn in turns if turn.role is Speaker.USER and turn.domain)
     facts: dict[str, list[Fact]] = {domain: _named(vocabulary(domain), text, gate) for domain in domains}
     while lines:
-        numbered = [line.sentence for line in lines if line.sentence is not None]
-        sentences = {str(number): sentence for number, sentence in enumerate(numbered, 1)}
+        asked = [line for line in lines if line.text]
+        sentences = {str(number): line for number, line in enumerate(asked, 1)}
         prompt = template(PROMPT).substitute(vocabulary=_shown(facts), conversation="\n".join(_numbered(lines)))
         if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
             answers = {key: {"type": "string", "maxLength": _MAX_ANSWER_CHARS} for key in sentences}
             return ExtractionQuestion(prompt, strict_object(answers), sentences, facts, of_others)
         # Cut the context first, then half of the vocabulary, then the oldest sentences.
-        if any(line.sentence is None for line in lines):
-            lines = [line for line in lines if line.sentence is not None]
+        if len(asked) < len(lines):
+            lines = asked
         elif any(len(named) > 1 for named in facts.values()):
             facts = {domain: named[: len(named) // 2] for domain, named in facts.items()}
         else:
@@ -105,40 +100,37 @@ def build_question(
     return None
 
 
-def _lines(turns: Sequence[Turn], extractor: Extractor) -> tuple[list[_PromptLine], int]:
-    lines: list[_PromptLine] = []
+def _lines(turns: Sequence[Turn], extractor: Extractor) -> tuple[list[PromptLine], int]:
+    lines: list[PromptLine] = []
     of_others = 0
     for place, turn in enumerate(turns):
         if turn.role is Speaker.ASSISTANT:
-            lines.append(_PromptLine(_of_assistant(turn)))
+            lines.append(PromptLine(f"assistant: {_ending(turn.text)}", turn))
         for sentence in extractor.sentences(turn, turns[:place], _LONGEST_TURN_CHARS):
-            lines.append(line := _line(turn, sentence))
-            of_others += line.sentence is None and sentence.speaks is SentenceAbout.OF_OTHERS
-    asked = [number for number, line in enumerate(lines) if line.sentence is not None]
+            shown = as_data(sentence.text, _PIECE_CHARS)
+            if sentence.speaks is SentenceAbout.FOR_THEM and taste_words(sentence.text):
+                lines.append(PromptLine(shown, turn, sentence.text))
+            else:
+                lines.append(PromptLine(f"person: {shown}", turn))
+                of_others += sentence.speaks is SentenceAbout.OF_OTHERS
+    asked = [number for number, line in enumerate(lines) if line.text]
     if not asked:
         return [], of_others
     oldest = asked[-MAX_ASKED] if len(asked) > MAX_ASKED else 0
     return lines[oldest : asked[-1] + 1], of_others
 
 
-def _line(turn: Turn, sentence: UserSentence) -> _PromptLine:
-    shown = as_data(sentence.text, _PIECE_CHARS)
-    if not taste_words(sentence.text) or sentence.speaks is not SentenceAbout.FOR_THEM:
-        return _PromptLine(f"person: {shown}")
-    return _PromptLine(shown, NumberedSentence(turn, sentence.text))
-
-
-def _of_assistant(turn: Turn) -> str:
+def _ending(text: str) -> str:
     # Users answer to the last words.
-    text = as_data(turn.text[-_ASSISTANT_CHARS:], _ASSISTANT_CHARS)
-    return f"assistant: {text}" if len(turn.text) <= _ASSISTANT_CHARS else f"assistant: … {text.partition(' ')[2]}"
+    shown = as_data(text[-_ASSISTANT_CHARS:], _ASSISTANT_CHARS)
+    return shown if len(text) <= _ASSISTANT_CHARS else f"… {shown.partition(' ')[2]}"
 
 
-def _numbered(lines: Iterable[_PromptLine]) -> Iterator[str]:
+def _numbered(lines: Iterable[PromptLine]) -> Iterator[str]:
     number = 0
     for line in lines:
-        number += line.sentence is not None
-        yield line.text if line.sentence is None else f"{number}. {line.text}"
+        number += bool(line.text)
+        yield f"{number}. {line.shown}" if line.text else line.shown
 
 
 def _shown(facts: Mapping[str, Sequence[Fact]]) -> str:
@@ -203,7 +195,7 @@ def parse_answer(
 def _finding(
     verdict: str,
     value: str,
-    sentence: NumberedSentence,
+    sentence: PromptLine,
     question: ExtractionQuestion,
     card: Card | None,
     extractor: Extractor,
@@ -238,7 +230,7 @@ def _finding(
     )
 
 
-def _about(value: str, sentence: NumberedSentence, question: ExtractionQuestion) -> tuple[str | None, Fact]:
+def _about(value: str, sentence: PromptLine, question: ExtractionQuestion) -> tuple[str | None, Fact]:
     domain = sentence.turn.domain
     named = [
         fact
@@ -248,7 +240,7 @@ def _about(value: str, sentence: NumberedSentence, question: ExtractionQuestion)
     return (domain, named[0]) if len(named) == 1 else (None, Fact(dimension=FREE, value=value))
 
 
-def _replaced(value: str, sentence: NumberedSentence, card: Card | None) -> str | None:
+def _replaced(value: str, sentence: PromptLine, card: Card | None) -> str | None:
     """Return the value of the single card line in a sentence."""
     found = [
         line.value

@@ -105,11 +105,8 @@ def _is_among(word: str, spoken: frozenset[str]) -> bool:
 
 
 def _same_stem(one: str, other: str) -> bool:
-    shared = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        shared += 1
+    alike = enumerate(zip(one, other, strict=False))
+    shared = next((at for at, (left, right) in alike if left != right), min(len(one), len(other)))
     ends = one[shared:], other[shared:]
     if min(len(one), len(other)) <= SHORT_WORD_CHARS:
         # Short words share a stem only if they differ in a grammatical ending.

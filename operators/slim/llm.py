@@ -93,10 +93,10 @@ def slim_question(
     return None
 
 
-def _named(said: Mapping[str, Attribute]) -> dict[str, tuple[str, Attribute]]:
+def _named(lines: Mapping[str, Attribute]) -> dict[str, tuple[str, Attribute]]:
     # Keys are the words themselves, not numbers: small models follow words best.
     named: dict[str, tuple[str, Attribute]] = {}
-    for phrase, line in said.items():
+    for phrase, line in lines.items():
         if words := as_data(phrase, _PHRASE_CHARS):
             named.setdefault(words, (phrase, line))
     return named

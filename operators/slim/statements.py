@@ -69,7 +69,7 @@ def stated_avoidances(skill: PolicySkill, gate: OutputGate) -> dict[str, Stateme
     found: dict[str, Statement] = {}
     for each in allowed(avoided, gate):
         found.setdefault(phrase(each.dimension, each.value), each)
-    return _first(found, MAX_AVOIDS)
+    return dict(islice(found.items(), MAX_AVOIDS))
 
 
 def temporary_words(
@@ -79,9 +79,9 @@ def temporary_words(
 
     Without a session they hold for every host. There is no clock here: a reader compares the end with its own.
     """
-    words = _first(_stated_words(skill, Scope.NOW, None, gate), MAX_NOW)
+    words = dict(islice(_stated_words(skill, Scope.NOW, None, gate).items(), MAX_NOW))
     if ends := [each.until for each in words.values() if each.until is not None]:
-        return dict(words), None, min(ends)
+        return {**words}, None, min(ends)
     if not skill.sessions:
         return {}, None, None
     session = skill.sessions[-1]
@@ -94,7 +94,7 @@ def temporary_words(
     for line in allowed(clear, gate):
         if (text := phrase(line.dimension, line.value)) not in likes:
             found.setdefault(text, line)
-    return _first(found, MAX_NOW), session.session_id, session.until
+    return dict(islice(found.items(), MAX_NOW)), session.session_id, session.until
 
 
 def _stated_words(skill: PolicySkill, scope: Scope, session_id: str | None, gate: OutputGate) -> dict[str, Statement]:
@@ -113,10 +113,6 @@ def allowed(facts: Iterable[FactT], gate: OutputGate) -> Iterator[FactT]:
         is_ours = isinstance(each, Statement) and each.bound is not None
         if (is_ours or gate.rejection(each.dimension, each.value) is None) and phrase(each.dimension, each.value):
             yield each
-
-
-def _first(found: dict[str, FactT], most: int) -> dict[str, FactT]:
-    return dict(islice(found.items(), most))
 
 
 def typed_line(fact: Attribute | SlimFact) -> SlimLine:

@@ -4,7 +4,6 @@ A price of `$$` is 2, a distance is in kilometres where its unit is given, and a
 compared within a list and never across domains, so that only their order counts. Below 0 and above 1e9 none counts.
 """
 
-import math
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -46,10 +45,8 @@ def measures_of(candidate: Candidate) -> dict[str, float]:
     {'price': 2.0, 'distance': 0.8}
     """
     folded = text.fold_keys(candidate.metadata)
-    traits = folded.get("attributes")
-    if isinstance(traits, Mapping):
-        inner = text.fold_keys({key: value for key, value in traits.items() if isinstance(key, str)})
-        folded = {key: inner[key] for key in _KEYS[Measure.PRICE] if key in inner} | folded
+    traits = text.traits_of(folded)
+    folded = {key: traits[key] for key in _KEYS[Measure.PRICE] if key in traits} | folded
     found: dict[str, float] = {}
     for measure, keys in _KEYS.items():
         amounts = (_amount(measure, key, folded[key]) for key in keys if key in folded)
@@ -61,19 +58,14 @@ def measures_of(candidate: Candidate) -> dict[str, float]:
 
 
 def _amount(measure: Measure, key: str, value: Any) -> float | None:
-    if isinstance(value, bool):
+    if isinstance(value, str):
+        value = _read(measure, value[:_MAX_CHARS].strip("u'\" ").lower())
+    # The comparison also leaves out NaN, and integers too large for a float.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_MEASURE:
         return None
-    if isinstance(value, int):
-        number = float(value) if 0 <= value <= MAX_MEASURE else None
-    elif isinstance(value, float):
-        number = value
-    else:
-        number = _read(measure, value[:_MAX_CHARS].strip("u'\" ").lower()) if isinstance(value, str) else None
-    if number is not None and measure is Measure.DISTANCE:
-        number *= 0.001 if key.lower().endswith("_m") else 1.609 if key.lower().endswith("_miles") else 1.0
-    if number is None or not math.isfinite(number) or not 0 <= number <= MAX_MEASURE:
-        return None
-    return round(number, 3)
+    if measure is Measure.DISTANCE:
+        value *= 0.001 if key.endswith("_m") else 1.609 if key.endswith("_miles") else 1.0
+    return round(min(float(value), MAX_MEASURE), 3)
 
 
 @lru_cache(maxsize=4_096)

@@ -172,6 +172,16 @@ def values_of(folded: Mapping[str, Any], concept: str) -> list[str]:
     return []
 
 
+def traits_of(folded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the nested `attributes`, a dict or its text, with folded keys."""
+    raw = folded.get("attributes")
+    if isinstance(raw, str):
+        raw = literal(raw)
+    if not isinstance(raw, Mapping):
+        return {}
+    return fold_keys({key: value for key, value in raw.items() if isinstance(key, str)})
+
+
 def name(text: str) -> str:
     """Clean a name, keeping its case, to one line of 60 characters.
 

@@ -38,7 +38,7 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
     ['category=thai', 'city=Reno', 'ambience=casual']
     """
     folded = text.fold_keys(candidate.metadata)
-    traits = _traits(folded)
+    traits = text.traits_of(folded)
     return text.facts(
         ("category", _categories(folded), 10),
         ("price", _price(folded, traits), 1),
@@ -48,15 +48,6 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
         ("meal", _chosen("meal", folded, traits), 4),
         ("rating", ("highly rated",) if _stars(folded) >= HIGHLY_RATED else (), 1),
     )
-
-
-def _traits(folded: Mapping[str, Any]) -> Mapping[str, Any]:
-    raw = folded.get("attributes")
-    if isinstance(raw, str):
-        raw = text.literal(raw)
-    if not isinstance(raw, Mapping):
-        return {}
-    return {key.lower(): value for key, value in raw.items() if isinstance(key, str)}
 
 
 def _categories(folded: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,6 @@ from operators.cards.lines import certainty, describe, describe_rejection, is_sa
 from operators.language.output_policy import OutputGate
 from schemas import Card, CardChange, CardDiff, CardLine, Model
 from schemas.base import UtcDatetime
-from schemas.cards import MAX_CARD_LINES
 
 DIGITS = 3
 ERASED_LINE = "an erased line"
@@ -42,7 +41,7 @@ def card_view(card: Card, at: datetime, gate: OutputGate, request: str = "", dom
 
     `domain`: only lines of this domain or of all.
     """
-    found = select_lines(card, request, at, domain=domain, most=MAX_CARD_LINES)
+    found = select_lines(card, request, at, domain)
     return CardView(
         user_id=card.user_id,
         version=card.version,

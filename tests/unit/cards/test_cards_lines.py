@@ -90,7 +90,6 @@ def test_lines_of_other_domains_are_not_selected() -> None:
     card = a_card(a_line("noir", domain="films"), a_line("tea", domain="food"), a_line("quiet"))
     assert {each.line.value for each in select_lines(card, "", NOW, domain="films")} == {"noir", "quiet"}
     assert len(select_lines(card, "", NOW)) == 3
-    assert len(select_lines(card, "", NOW, most=1)) == 1
 
 
 def test_description_has_at_most_120_characters() -> None:

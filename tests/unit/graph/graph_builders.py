@@ -101,5 +101,7 @@ SIGNAL = st.builds(
     companions=st.dictionaries(ITEM_ID, st.integers(0, 99), max_size=MAX_COMPANIONS),
     tastes=st.lists(TASTE, max_size=MAX_TASTES).map(tuple),
 )
-MEMORIES = st.lists(TAKEN, max_size=MAX_TAKEN).map(lambda items: memory(*items))
-NEIGHBOURHOODS = st.lists(SIGNAL, max_size=MAX_TAKEN).map(lambda signals: neighbourhood(*signals))
+MEMORIES = st.lists(TAKEN, max_size=MAX_TAKEN, unique_by=lambda one: one.item_id).map(lambda items: memory(*items))
+NEIGHBOURHOODS = st.lists(SIGNAL, max_size=MAX_TAKEN, unique_by=lambda one: one.item_id).map(
+    lambda signals: neighbourhood(*signals)
+)
