@@ -64,8 +64,8 @@ def restrict(folder: Path, group: str | None = None, ours: Iterable[str] = ()) -
     folder = folder.resolve()
     found = sorted(folder.iterdir())
     foreign = [each for each in found if not any(fnmatch(each.name, name) for name in (*OURS, *ours))]
-    is_of_all = folder.stat().st_mode & stat.S_ISVTX or folder in (Path("/"), Path.home())
-    if _is_open(folder, group) and (foreign or is_of_all):
+    is_shared_folder = folder.stat().st_mode & stat.S_ISVTX or folder in (Path("/"), Path.home())
+    if _is_exposed(folder, group) and (foreign or is_shared_folder):
         log.warning(
             "%s is open to others and holds other files (%s): only our own files in it are made private. Close it with "
             "chmod 700, or name a folder of its own with SAGER_DATA_DIR or SAGER_DUCKDB",
@@ -73,42 +73,42 @@ def restrict(folder: Path, group: str | None = None, ours: Iterable[str] = ()) -
         )
         found = [each for each in found if each not in foreign]
     else:
-        _close(folder, group, top=True)
+        _restrict_mode(folder, group, top=True)
     for each in found:
         for path in _below(each):
             with suppress(FileNotFoundError):  # another process may remove files meanwhile
-                _close(path, group)
+                _restrict_mode(path, group)
 
 
 def exposed(folder: Path, group: str | None = None) -> Iterator[Path]:
     """Yield all paths from the folder on that others can reach."""
     for path in _below(folder.resolve()):
         with suppress(FileNotFoundError):
-            if _is_open(path, group):
+            if _is_exposed(path, group):
                 yield path
 
 
-def is_secret(file: Path) -> bool:
+def is_private(file: Path) -> bool:
     """Return True if only owner and group can reach a secret's file."""
     return not stat.S_IMODE(file.stat().st_mode) & ~(FILE | 0o100)
 
 
-def _is_open(path: Path, group: str | None) -> bool:
+def _is_exposed(path: Path, group: str | None) -> bool:
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
         return False
-    most = (SHARED_FOLDER if group else FOLDER) if stat.S_ISDIR(mode) else FILE | 0o100
-    return bool(mode & ~most & 0o777)
+    allowed_mode = (SHARED_FOLDER if group else FOLDER) if stat.S_ISDIR(mode) else FILE | 0o100
+    return bool(mode & ~allowed_mode & 0o777)
 
 
-def _close(path: Path, group: str | None, *, top: bool = False) -> None:
-    found = path.lstat()
-    if stat.S_ISLNK(found.st_mode) or found.st_uid != os.geteuid():
+def _restrict_mode(path: Path, group: str | None, *, top: bool = False) -> None:
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode) or status.st_uid != os.geteuid():
         return
-    mode = stat.S_IMODE(found.st_mode)
+    mode = stat.S_IMODE(status.st_mode)
     if group:
         give_to_group(path, group)
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         # Only the top folder is opened to the group; stricter folders in it stay strict.
         wanted = (SHARED_FOLDER if top else mode & SHARED_FOLDER | stat.S_ISGID) if group else FOLDER
     else:

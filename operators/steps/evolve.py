@@ -114,8 +114,8 @@ def _known_items(
     # Without erased facts, and without items that an erasure covers.
     if state.receipt is None:
         return tuple(items)
-    user, moments = (event.user_id, event.domain, state.receipt), _moments(event, source)
-    found = (without_erased_facts(item, *user, *moments) for item in items)
+    scope, moments = (event.user_id, event.domain, state.receipt), _moments(event, source)
+    found = (without_erased_facts(item, *scope, *moments) for item in items)
     return tuple(item for item in found if item is not None)
 
 
@@ -142,14 +142,14 @@ class EvolveStep:
     def prepare(
         self, state: EvolveState, contrast: Contrast, source: Position | None = None, now: datetime | None = None
     ) -> PreparedChoice:
-        """Remove private and erased details from a choice, and check the fence.
+        """Remove private and erased details; check if the choice is skipped.
 
         Later steps trust this filter and apply none of their own.
         """
         chosen, _ = self.privacy.item(contrast.chosen, contrast.domain)
-        if not (left := _known_items((chosen,), contrast, state, source)):
+        if not (remaining := _known_items((chosen,), contrast, state, source)):
             return PreparedChoice(None, EvolveOutcome.FORGOTTEN)
-        known = left[0]
+        known = remaining[0]
         facets = self.privacy.facets(contrast.facets, contrast.domain)
         if known is not contrast.chosen or len(facets) < len(contrast.facets):
             contrast = contrast.model_copy(update={"chosen": known, "facets": facets})
@@ -160,9 +160,9 @@ class EvolveStep:
         if self.graph is not None:
             shown = _known_items(contrast.unchosen, contrast, state, source)
             remembered = remember_choice(state.memory, contrast, known, source, now, self.graph, shown)
-        return PreparedChoice(contrast, self.fence(state.skill, contrast, source), remembered)
+        return PreparedChoice(contrast, self.skip_reason(state.skill, contrast, source), remembered)
 
-    def fence(
+    def skip_reason(
         self, skill: PolicySkill, event: Contrast | Feedback | Abstention, source: Position | None = None
     ) -> EvolveOutcome | None:
         """Return the reason to skip an event; None to learn from it."""
@@ -184,42 +184,42 @@ class EvolveStep:
             diff = resolve_choice(skill, validated, contrast, source, state.usual, self.limits, state.popularity)
         else:
             diff = resolve_tiers(skill, validated, contrast, source, self.limits)
-        return self.evolved(EvolveOutcome.EVOLVED, state, diff)
+        return self.effects(EvolveOutcome.EVOLVED, state, diff)
 
     def visit(
         self, state: EvolveState, visit: Interaction, item: ItemFacts, source: Position | None = None
     ) -> EvolveEffects:
         """Apply an item taken without a list."""
         skill = state.skill
-        if not (left := _known_items((item,), visit, state, source)):
+        if not (remaining := _known_items((item,), visit, state, source)):
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         # A skill before its first choice will start with the profile that has this visit.
         if not skill.version or self.mode is not EvolveMode.COUNTS:
             return EvolveEffects(EvolveOutcome.COUNTED, skill)
-        is_brought_along = skill.counted_until is not None and visit.occurred_at <= skill.counted_until
-        if is_brought_along or has_learned(skill, visit.event_id, source):
+        is_in_profile = skill.counted_until is not None and visit.occurred_at <= skill.counted_until
+        if is_in_profile or has_learned(skill, visit.event_id, source):
             return EvolveEffects(EvolveOutcome.REPEATED, skill)
         if self.has_stopped(skill):
             return EvolveEffects(EvolveOutcome.FROZEN, skill)
-        diff = resolve_visit(skill, visit, left[0], source, state.usual, self.limits)
-        return self.evolved(EvolveOutcome.COUNTED, state, diff)
+        diff = resolve_visit(skill, visit, remaining[0], source, state.usual, self.limits)
+        return self.effects(EvolveOutcome.COUNTED, state, diff)
 
     def apply_signal(
         self, state: EvolveState, feedback: Feedback, item: ItemFacts, source: Position | None = None
     ) -> EvolveEffects:
         """Apply a signal on an item; a skill may begin with it."""
         skill = state.skill
-        if not (left := _known_items((item,), feedback, state, source)):
+        if not (remaining := _known_items((item,), feedback, state, source)):
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
-        if (outcome := self.fence(skill, feedback, source)) is not None:
+        if (outcome := self.skip_reason(skill, feedback, source)) is not None:
             return EvolveEffects(outcome, skill)
         weight = self.signals.weight_of(feedback)
         if weight is None:
             return EvolveEffects(EvolveOutcome.UNKNOWN_SIGNAL, skill)
         diff = resolve_feedback(
-            skill, feedback, left[0], weight, source, state.usual, self.limits, privacy=self.privacy
+            skill, feedback, remaining[0], weight, source, state.usual, self.limits, privacy=self.privacy
         )
-        return self.evolved(EvolveOutcome.FEEDBACK, state, diff)
+        return self.effects(EvolveOutcome.FEEDBACK, state, diff)
 
     def correct(
         self,
@@ -244,13 +244,21 @@ class EvolveStep:
         if understood.is_about_another or not understood.is_understood:
             outcome = EvolveOutcome.FOR_ANOTHER if understood.is_about_another else EvolveOutcome.NOT_UNDERSTOOD
             diff = resolve_ignored(skill, correction, understood, source, privacy=self.privacy)
-            return self.evolved(outcome, state, diff)
-        left = _known_items(items, correction, state, source)
+            return self.effects(outcome, state, diff)
+        known_items = _known_items(items, correction, state, source)
         learns = not self.has_stopped(skill)
         diff = resolve_correction(
-            skill, correction, left, understood, source, state.usual, self.limits, privacy=self.privacy, learns=learns
+            skill,
+            correction,
+            known_items,
+            understood,
+            source,
+            state.usual,
+            self.limits,
+            privacy=self.privacy,
+            learns=learns,
         )
-        return self.evolved(EvolveOutcome.CORRECTED, state, diff)
+        return self.effects(EvolveOutcome.CORRECTED, state, diff)
 
     def skip_outcome(
         self, state: EvolveState, event: Correction | SkillCommand, source: Position | None = None
@@ -265,13 +273,13 @@ class EvolveStep:
         skill = state.skill
         if _is_erased(abstention, state, source):
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
-        if (outcome := self.fence(skill, abstention, source)) is not None:
+        if (outcome := self.skip_reason(skill, abstention, source)) is not None:
             return EvolveEffects(outcome, skill)
         shown = _known_items(abstention.shown, abstention, state, source)
         if not shown:
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         diff = resolve_abstention(skill, abstention.model_copy(update={"shown": shown}), source, self.limits)
-        return self.evolved(EvolveOutcome.ABSTAINED, state, diff)
+        return self.effects(EvolveOutcome.ABSTAINED, state, diff)
 
     def command(self, state: EvolveState, command: SkillCommand, source: Position | None = None) -> EvolveEffects:
         """Apply a command, unless it is erased or a repeat."""
@@ -279,9 +287,9 @@ class EvolveStep:
             return EvolveEffects(outcome, state.skill)
         command = restorable(command, state.skill, state.receipt)
         diff = resolve_command(state.skill, command, source, self.limits, privacy=self.privacy, gate=self.gate)
-        return self.evolved(EvolveOutcome.COMMANDED, state, diff)
+        return self.effects(EvolveOutcome.COMMANDED, state, diff)
 
-    def evolved(self, outcome: EvolveOutcome, state: EvolveState, diff: SkillDiff) -> EvolveEffects:
+    def effects(self, outcome: EvolveOutcome, state: EvolveState, diff: SkillDiff) -> EvolveEffects:
         """Return the effects of an event with its diff."""
         version = self.version(state, diff)
         return EvolveEffects(outcome, version.skill, version)
@@ -299,20 +307,26 @@ class EvolveStep:
             diff = seal_diff(diff, skill.chain, self.chain_key)
         # The merge of the whole diff, without merging twice.
         evolved = evolved.model_copy(update={"last_diff": diff, "chain": diff.chain})
-        is_news = always or diff.slim_lines is not None
+        slim_changed = always or diff.slim_lines is not None
         # Statements or a session may change the text, though the same lines are selected.
-        if not is_news and self.slim_tokens is not None:
+        if not slim_changed and self.slim_tokens is not None:
             parts = skill.stated or evolved.stated or skill.sessions or evolved.sessions
-            is_news = bool(parts) and text_changed(skill, evolved, self.slim_tokens, self.gate)
-        return SkillVersion(evolved, diff, self.slim(evolved) if is_news else None)
+            slim_changed = bool(parts) and text_changed(skill, evolved, self.slim_tokens, self.gate)
+        return SkillVersion(evolved, diff, self.slim(evolved) if slim_changed else None)
 
-    def unsent(self, state: EvolveState, diff_version: int, slim_version: int, slim_text: str | None) -> SkillVersion:
+    def missing_version(
+        self, state: EvolveState, diff_version: int, slim_version: int, slim_text: str | None
+    ) -> SkillVersion:
         """Return the parts that a crashed worker may have missed."""
         skill = state.skill
-        now = self.slim(skill)
-        is_as_before = now is not None and now.text == slim_text and now.session_until is None
+        current_slim = self.slim(skill)
+        is_as_before = (
+            current_slim is not None and current_slim.text == slim_text and current_slim.session_until is None
+        )
         is_sent = slim_version >= skill.version or is_as_before
-        return SkillVersion(skill, None if diff_version >= skill.version else skill.last_diff, None if is_sent else now)
+        return SkillVersion(
+            skill, None if diff_version >= skill.version else skill.last_diff, None if is_sent else current_slim
+        )
 
     def slim(self, skill: PolicySkill) -> SlimSkill | None:
         """Return the injected skill; None if slim skills are off."""

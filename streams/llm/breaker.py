@@ -25,28 +25,28 @@ class BreakerState(IntEnum):
 class CircuitBreaker:
     """Counts failed calls, and admits or blocks the next one.
 
-    An admitted call ends with exactly one of `succeeded`, `failed` and `left`, with its ticket. A change of state voids
-    earlier tickets: only the probe decides about an open circuit, not late failures.
+    An admitted call ends with exactly one of `succeeded`, `failed` and `abandoned`, with its ticket. A change of state
+    voids earlier tickets: only the probe decides about an open circuit, not late failures.
     """
 
     # Consecutive failures that open it; 0: it never opens.
-    failures: int = 0
+    failure_threshold: int = 0
     # The first pause. Each failed probe doubles it, up to the longest, unless the endpoint requests a longer one.
     pause_seconds: float = 0.0
     max_pause_seconds: float = 0.0
     # A monotonic clock, in seconds.
     clock: Callable[[], float] = time.monotonic
     # A random number from 0 to 1 that prolongs pauses by up to 10%, so that workers drift apart.
-    chance: Callable[[], float] = random.random
+    random_number: Callable[[], float] = random.random
     on_change: "Callable[[CircuitBreaker], None]" = lambda _: None
     state: BreakerState = field(default=BreakerState.CLOSED, init=False)
-    # The last failure that opened it; `still_away`: it was a probe's, so the same outage continues.
+    # The last failure that opened it; `is_same_outage`: it was a probe's, so the same outage continues.
     failure: CallFailed | None = field(default=None, init=False)
-    still_away: bool = field(default=False, init=False)
+    is_same_outage: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self._next_pause = self.pause_seconds
-        self._in_a_row = self._era = 0
+        self._consecutive_failures = self._generation = 0
         self._until = 0.0
 
     @property
@@ -65,41 +65,41 @@ class CircuitBreaker:
             return None
         if self.state is BreakerState.OPEN:
             self._change(BreakerState.HALF_OPEN)
-        return self._era
+        return self._generation
 
     def succeeded(self, ticket: int) -> None:
         """Record that the endpoint answered, even invalidly."""
-        if ticket != self._era:
+        if ticket != self._generation:
             return
-        self._in_a_row = 0
+        self._consecutive_failures = 0
         if self.state is BreakerState.HALF_OPEN:
             self._next_pause = self.pause_seconds
             self._change(BreakerState.CLOSED)
 
     def failed(self, ticket: int, failure: CallFailed) -> None:
         """Record that the endpoint failed; a longer Retry-After prolongs the pause."""
-        if ticket != self._era:
+        if ticket != self._generation:
             return
-        self._in_a_row += 1
+        self._consecutive_failures += 1
         probed = self.state is BreakerState.HALF_OPEN
-        if probed or (self.failures and self._in_a_row >= self.failures):
-            asked = min(failure.retry_after_seconds or 0.0, LONGEST_RETRY_AFTER_SECONDS)
+        if probed or (self.failure_threshold and self._consecutive_failures >= self.failure_threshold):
+            retry_after = min(failure.retry_after_seconds or 0.0, LONGEST_RETRY_AFTER_SECONDS)
             self.failure = failure
-            self._open(max(self._next_pause, asked), still_away=probed)
+            self._open(max(self._next_pause, retry_after), is_same_outage=probed)
             self._next_pause = min(2 * self._next_pause, self.max_pause_seconds)
 
-    def left(self, ticket: int) -> None:
+    def abandoned(self, ticket: int) -> None:
         """Record that the call ended without a verdict."""
-        if ticket == self._era and self.state is BreakerState.HALF_OPEN:
-            self._open(0.0, still_away=True)
+        if ticket == self._generation and self.state is BreakerState.HALF_OPEN:
+            self._open(0.0, is_same_outage=True)
 
-    def _open(self, pause: float, *, still_away: bool) -> None:
-        self._until = self.clock() + pause * (1 + _JITTER * self.chance())
-        self.still_away = still_away
-        self._in_a_row = 0
+    def _open(self, pause: float, *, is_same_outage: bool) -> None:
+        self._until = self.clock() + pause * (1 + _JITTER * self.random_number())
+        self.is_same_outage = is_same_outage
+        self._consecutive_failures = 0
         self._change(BreakerState.OPEN)
 
     def _change(self, state: BreakerState) -> None:
         self.state = state
-        self._era += 1
+        self._generation += 1
         self.on_change(self)

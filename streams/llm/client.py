@@ -174,7 +174,7 @@ class LlmClient:
                 self._breaker.succeeded(ticket)
             raise
         except BaseException:
-            self._breaker.left(ticket)
+            self._breaker.abandoned(ticket)
             raise
         self._breaker.succeeded(ticket)
         return found

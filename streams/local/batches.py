@@ -10,7 +10,7 @@ from aiokafka.record.util import calc_crc32c
 
 MAGIC = 2
 MAX_RECORDS, MAX_BYTES = 500, 512 * 1024  # per batch
-_HEADER = 61
+_HEADER_SIZE = 61
 _LENGTH_AT, _EPOCH_AT, _MAGIC_AT, _CRC_AT, _ATTRIBUTES_AT, _LAST_DELTA_AT, _PRODUCER_AT = 8, 12, 16, 17, 21, 23, 43
 _CONTROL_BIT = 0x20
 _COMMIT_MARKER = struct.pack(">hh", 0, 1), b"\0" * 6
@@ -29,10 +29,10 @@ class BatchRecord(NamedTuple):
 def split(data: bytes) -> Iterator[bytes]:
     """Yield the complete batches of a Fetch answer, without a cut-off rest."""
     at = 0
-    while at + _HEADER <= len(data):
+    while at + _HEADER_SIZE <= len(data):
         (length,) = struct.unpack_from(">i", data, at + _LENGTH_AT)
         end = at + _EPOCH_AT + length
-        if not at + _HEADER <= end <= len(data):
+        if not at + _HEADER_SIZE <= end <= len(data):
             return
         yield data[at:end]
         at = end
@@ -50,17 +50,17 @@ def without_producer(data: bytes) -> bytes:
 
     Raises ValueError if a batch is cut off, has another format, or fails its checksum.
     """
-    made = bytearray()
+    result = bytearray()
     for batch in split(data):
         (checksum,) = struct.unpack_from(">I", batch, _CRC_AT)
         if batch[_MAGIC_AT] != MAGIC or checksum != calc_crc32c(batch[_ATTRIBUTES_AT:]):
             raise ValueError("a record batch is damaged, or not of format 2")
         anonymous = bytearray(batch)
         struct.pack_into(">qhi", anonymous, _PRODUCER_AT, -1, -1, -1)
-        made += _sealed(anonymous)
-    if len(made) < len(data):
+        result += _sealed(anonymous)
+    if len(result) < len(data):
         raise ValueError("a record batch is cut off")
-    return bytes(made)
+    return bytes(result)
 
 
 def rebased(data: bytes, base: int) -> Iterator[bytes]:
@@ -87,15 +87,15 @@ def build_batches(rows: Sequence[BatchRecord], end: int = 0) -> Iterator[bytes]:
     last = max(end, rows[-1].offset + 1 if rows else 0) - 1
     base, pending, size = 0, list[BatchRecord](), 0
     for record in rows:
-        weight = len(record.key or b"") + len(record.value or b"")
-        is_full = len(pending) == MAX_RECORDS or (pending and size + weight > MAX_BYTES)
+        record_size = len(record.key or b"") + len(record.value or b"")
+        is_full = len(pending) == MAX_RECORDS or (pending and size + record_size > MAX_BYTES)
         # The embedded broker never finishes an answer whose last batch has fewer records than offsets. So the last
         # offset gets a batch of its own.
         if is_full or base < record.offset == last:
             yield _batch(base, record.offset, pending)
             base, pending, size = record.offset, [], 0
         pending.append(record)
-        size += weight
+        size += record_size
     if base < last:
         yield _batch(base, last, pending)
         base, pending = last, []

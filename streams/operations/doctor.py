@@ -27,7 +27,7 @@ from streams.settings import Settings
 CHECK_SECONDS, BROKER_SECONDS, ANSWER_SECONDS = 15.0, 5.0, 8.0
 OPENAI_URL = "https://api.openai.com/v1"
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
-_SHOWN, _SHOWN_MODELS, _REFUSED = 3, 5, (401, 403)
+_MAX_SHOWN, _SHOWN_MODELS, _AUTH_STATUSES = 3, 5, (401, 403)
 _ALL_PRINCIPALS = ("User:*", "User:ANONYMOUS")
 _ONE_PERSON = "one person's machine needs none"
 
@@ -36,7 +36,7 @@ def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Doct
     """Run all checks, each with this time limit; yield findings in order."""
     reached: list[AdminClient] = []
     yield from TimedCheck("broker", lambda: broker(settings, reached), seconds).findings()
-    of_kafka = {"topics": topics, "workers": workers, "ACLs": rules}
+    kafka_checks = {"topics": topics, "workers": workers, "ACLs": rules}
     others = {
         "DuckDB": snapshot,
         "chain key": chain_key,
@@ -46,10 +46,12 @@ def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Doct
         "LLM": endpoint,
     }
     # Concurrently: the slowest check determines the time.
-    running = [TimedCheck(name, partial(of_kafka[name], settings, reached[0]), seconds) for name in of_kafka if reached]
+    running = [
+        TimedCheck(name, partial(kafka_checks[name], settings, reached[0]), seconds) for name in kafka_checks if reached
+    ]
     running += [TimedCheck(name, partial(check, settings), seconds) for name, check in others.items()]
     if not reached:
-        yield from (DoctorFinding(name, Status.SKIPPED, "needs a broker") for name in of_kafka)
+        yield from (DoctorFinding(name, Status.SKIPPED, "needs a broker") for name in kafka_checks)
     for each in running:
         yield from each.findings()
 
@@ -76,17 +78,19 @@ def broker(settings: Settings, reached: list[AdminClient]) -> Iterator[DoctorFin
 def topics(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
     """Check each topic's existence, partitions and configuration."""
     states = inspect(settings)
-    there = [state for state in states if state.partitions is not None]
+    existing = [state for state in states if state.partitions is not None]
     missing = ", ".join(state.name for state in states if state.partitions is None)
     wrong = [error("topics", f"missing: {missing}", "`sager topics --create`, or start a worker")] if missing else []
-    wrong += [error("topics", f"{s.name} {' and '.join(s.differs)}", "see `sager topics`") for s in there if s.differs]
-    wrong += _configured_otherwise(settings, client, there)
+    wrong += [
+        error("topics", f"{s.name} {' and '.join(s.differs)}", "see `sager topics`") for s in existing if s.differs
+    ]
+    wrong += _config_differences(settings, client, existing)
     yield from wrong
     if not wrong:
-        yield ok("topics", f"{len(there)} as required, {settings.partitions} partitions per user-keyed one")
+        yield ok("topics", f"{len(existing)} as required, {settings.partitions} partitions per user-keyed one")
 
 
-def _configured_otherwise(settings: Settings, client: AdminClient, states: list[TopicState]) -> Iterator[DoctorFinding]:
+def _config_differences(settings: Settings, client: AdminClient, states: list[TopicState]) -> Iterator[DoctorFinding]:
     # With other limits, records are refused, lost too early, or kept after an erasure.
     in_sync = {"min.insync.replicas": str(SAFE_IN_SYNC)} if settings.replication >= SAFE_REPLICATION else {}
     wanted = {state.name: state.topic.config() | in_sync for state in states}
@@ -97,9 +101,9 @@ def _configured_otherwise(settings: Settings, client: AdminClient, states: list[
         except KafkaException:  # this broker does not describe configurations
             continue
         for key, value in wanted[resource.name].items():
-            has = entries[key].value if key in entries else None
-            if has not in (None, value) and key != "cleanup.policy":
-                yield warning("topics", f"{resource.name} has {key}={has}", f"the registry has {value}: alter it")
+            actual = entries[key].value if key in entries else None
+            if actual not in (None, value) and key != "cleanup.policy":
+                yield warning("topics", f"{resource.name} has {key}={actual}", f"the registry has {value}: alter it")
 
 
 def workers(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
@@ -111,8 +115,8 @@ def workers(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
         yield warning("workers", f"the group {settings.app_id} cannot be read: {failed}", "check the access rules")
         return
     per_topic: Counter[str] = Counter()
-    for tp, count_of in waiting.items():
-        per_topic[tp.topic] += count_of
+    for tp, lag in waiting.items():
+        per_topic[tp.topic] += lag
     records = ", ".join(f"{count:,} of {name}" for name, count in per_topic.items() if count)
     working = "members unknown" if count is None else str(count)
     found = f"{working} in the group {settings.app_id}; waiting: {records or 'nothing'}"
@@ -167,7 +171,7 @@ async def _ask(settings: Settings, shown: str) -> DoctorFinding:
         async with connect(settings) as client, asyncio.timeout(ANSWER_SECONDS):
             names = [each.id for each in (await client.models.list()).data if isinstance(each.id, str)]
     except APIStatusError as failed:
-        if failed.status_code in _REFUSED:
+        if failed.status_code in _AUTH_STATUSES:
             return error("LLM", f"{shown} refuses the key (status {failed.status_code})", "check SAGER_LLM_API_KEY")
         return ok("LLM", f"{shown}: answers, but lists no models (status {failed.status_code})")
     except (APIError, TimeoutError, ValueError, AttributeError, TypeError) as failed:
@@ -176,8 +180,8 @@ async def _ask(settings: Settings, shown: str) -> DoctorFinding:
         return error("LLM", f"{shown} does not answer ({type(failed).__name__})", todo)
     if model in names:
         return ok("LLM", f"{shown}: answers, has {model}")
-    some = ", ".join(names[:_SHOWN_MODELS]) or "nothing"
-    return error("LLM", f"{shown} does not list {model!r}, but {some}", "set SAGER_LLM_MODEL")
+    offered = ", ".join(names[:_SHOWN_MODELS]) or "nothing"
+    return error("LLM", f"{shown} does not list {model!r}, but {offered}", "set SAGER_LLM_MODEL")
 
 
 def chain_key(settings: Settings) -> Iterator[DoctorFinding]:
@@ -220,18 +224,18 @@ def settings_agree(settings: Settings) -> Iterator[DoctorFinding]:
     unreachable = [f"{reading.source} ({reading.unreachable})" for reading in readings if reading.unreachable]
     if unreachable:
         yield warning(check, f"not compared: {', '.join(unreachable)}", "start them, or correct SAGER_CONSOLE_METRICS")
-    between = dict(shared_settings.differences(published))
+    process_differences = dict(shared_settings.differences(published))
     ours = {name: shared_settings.fingerprint(settings, name) for name in shared_settings.ALL}
-    with_us = dict(shared_settings.differences({**published, "this command": ours}))
-    for name, values in with_us.items():
+    our_differences = dict(shared_settings.differences({**published, "this command": ours}))
+    for name, values in our_differences.items():
         sides = " differs from ".join(" and ".join(processes) for processes in values.values())
         variable = f"SAGER_{name.upper()}"
-        if name in between:
+        if name in process_differences:
             todo = f"set {variable} to one value for all, and restart them: erased events may come back until then"
             yield error(check, f"{variable}: {sides}", todo)
         else:
             yield warning(check, f"{variable}: {sides}", f"run this command with the processes' {variable}")
-    if not with_us and not unreachable:
+    if not our_differences and not unreachable:
         yield ok(check, f"{len(published)} processes have the same settings where they must")
 
 
@@ -241,14 +245,14 @@ def files(settings: Settings) -> Iterator[DoctorFinding]:
     if settings.duckdb_file.exists():
         exposed += set(permissions.exposed(settings.duckdb_file, settings.group)) - set(exposed)
     if exposed:
-        shown = ", ".join(f"{path} ({_mode(path)})" for path in exposed[:_SHOWN])
-        more = f" and {len(exposed) - _SHOWN:,} more" if len(exposed) > _SHOWN else ""
+        shown = ", ".join(f"{path} ({_mode(path)})" for path in exposed[:_MAX_SHOWN])
+        more = f" and {len(exposed) - _MAX_SHOWN:,} more" if len(exposed) > _MAX_SHOWN else ""
         todo = "restart the processes there, which close their own files; close the rest with chmod (folders 700, files"
         found = f"other users can read data: {shown}{more}"
         yield warning("files", found, f"{todo} 640), or set SAGER_GROUP to the group that may read")
     config = os.environ.get("SAGER_CONFIG")
     secrets = (Path(config) if config else None, settings.http_tokens, settings.http_key, settings.kafka_ssl_key)
-    open_paths = [path for path in secrets if path is not None and path.exists() and not permissions.is_secret(path)]
+    open_paths = [path for path in secrets if path is not None and path.exists() and not permissions.is_private(path)]
     for path in open_paths:
         yield warning("files", f"other users can read or change {path} ({_mode(path)}), a secret", f"chmod 600 {path}")
     if not exposed and not open_paths:
@@ -264,11 +268,11 @@ def rules(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
     if settings.embedded:
         yield ok("ACLs", f"the embedded broker has none; {_ONE_PERSON}")
         return
-    what, pattern = admin.ResourceType.ANY, admin.ResourcePatternType.ANY
+    any_resource, pattern = admin.ResourceType.ANY, admin.ResourcePatternType.ANY
     allows = admin.AclOperation.ANY, admin.AclPermissionType.ALLOW
-    every = admin.AclBindingFilter(what, None, pattern, None, None, *allows)
+    match_all = admin.AclBindingFilter(any_resource, None, pattern, None, None, *allows)
     try:
-        found = client.describe_acls(every, request_timeout=ANSWER_SECONDS).result(ANSWER_SECONDS + 1)
+        found = client.describe_acls(match_all, request_timeout=ANSWER_SECONDS).result(ANSWER_SECONDS + 1)
     except (KafkaException, TimeoutError) as failed:
         yield _not_listed(failed)
         return
@@ -280,7 +284,7 @@ def rules(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
         and (rule.name == "*" or rule.name.startswith(names) or settings.prefix.startswith(rule.name))
     )
     if open_rules:
-        shown = ", ".join(open_rules[:_SHOWN]) + (", ..." if len(open_rules) > _SHOWN else "")
+        shown = ", ".join(open_rules[:_MAX_SHOWN]) + (", ..." if len(open_rules) > _MAX_SHOWN else "")
         todo = "give each process its own user, see `sager acls`, and remove them"
         yield warning("ACLs", f"rules allow all users: {shown}", todo)
     elif not settings.kafka_security_protocol.sasl and settings.kafka_ssl_certificate is None:

@@ -20,7 +20,16 @@ from streams.kafka.clients import client_config
 from streams.kafka.follower import partitions_of
 from streams.kafka.scanner import REQUEST_SECONDS, int_of, sent_at_ms
 from streams.settings import Settings
-from streams.webhooks.messages import RESET, SECONDS, Endpoint, EndpointDown, Notification, body_of, new_session, post
+from streams.webhooks.messages import (
+    RESET,
+    WEBHOOK_SECONDS,
+    Endpoint,
+    EndpointDown,
+    Notification,
+    body_of,
+    new_session,
+    post,
+)
 
 BATCH = 500
 MAX_WAIT_SECONDS = 300.0
@@ -115,7 +124,7 @@ class Delivery:
         self._committed_at = 0.0
         for outcome in ("delivered", "failed", "refused"):  # from 0, so that rates exist before the first
             DELIVERIES.labels(endpoint.name, outcome)
-        SECONDS.labels(endpoint.name)
+        WEBHOOK_SECONDS.labels(endpoint.name)
         PENDING.labels(endpoint.name)
 
     @property
@@ -161,7 +170,7 @@ class Delivery:
             self._must_reset = False
         began = now_ms()
         found = self.reader.read()
-        newest = {each.key: each for each in found if each.about is not None and self.endpoint.wants(*each.about)}
+        newest = {each.key: each for each in found if each.subject is not None and self.endpoint.wants(*each.subject)}
         for each in found:
             if newest.get(each.key) is each:
                 await self._send(each)

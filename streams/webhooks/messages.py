@@ -26,12 +26,12 @@ _SECRET = re.compile(r"whsec_[A-Za-z0-9+/]{32,86}={0,2}")  # 24 to 64 bytes in b
 # `RESET` makes a receiver drop all slim skills.
 CHANGED, FORGOTTEN, RESET = "slim-skill.changed", "slim-skill.forgotten", "slim-skills.reset"
 TIMEOUT_SECONDS = 10.0
-_OURS = {"event_id", "occurred_at", "schema_version", "seal"}  # internal fields of the record
+_INTERNAL_FIELDS = {"event_id", "occurred_at", "schema_version", "seal"}  # internal fields of the record
 _ACCEPTED, _CLIENT_ERRORS = range(200, 300), range(400, 500)
 # Statuses of 4xx that concern the endpoint, not the message.
-_LATER = frozenset({401, 403, 404, 408, 409, 410, 421, 425, 429})
+_RETRYABLE = frozenset({401, 403, 404, 408, 409, 410, 421, 425, 429})
 
-SECONDS = Histogram(
+WEBHOOK_SECONDS = Histogram(
     "sager_webhook_seconds",
     "How long an endpoint takes to answer.",
     ["endpoint"],
@@ -116,7 +116,7 @@ class Notification:
     at_ms: int  # when it was written, in milliseconds since 1970
 
     @property
-    def about(self) -> tuple[str, str] | None:
+    def subject(self) -> tuple[str, str] | None:
         """The user and the domain; None for another key."""
         try:
             match orjson.loads(self.key):
@@ -132,17 +132,17 @@ class Notification:
 
     def body(self) -> bytes | None:
         """Return the message's body, unless the record is invalid."""
-        if (about := self.about) is None:
+        if (subject := self.subject) is None:
             return None
         if self.value is None:
-            return body_of(FORGOTTEN, moment_of(self.at_ms), {"user_id": about[0], "domain": about[1]})
+            return body_of(FORGOTTEN, moment_of(self.at_ms), {"user_id": subject[0], "domain": subject[1]})
         try:
             slim = decode(SlimSkill, self.value)
         except BadRecord:
             return None
-        if (slim.user_id, slim.domain) != about:
+        if (slim.user_id, slim.domain) != subject:
             return None
-        return body_of(CHANGED, slim.occurred_at, slim.model_dump(mode="json", exclude=_OURS))
+        return body_of(CHANGED, slim.occurred_at, slim.model_dump(mode="json", exclude=_INTERNAL_FIELDS))
 
 
 class EndpointDown(Exception):
@@ -179,11 +179,11 @@ def new_session() -> aiohttp.ClientSession:
 
 async def post(session: aiohttp.ClientSession, endpoint: Endpoint, message_id: str, body: bytes) -> str:
     """Post once; return the refusal, or raise `EndpointDown`."""
-    signed = headers(endpoint, message_id, datetime.now(UTC), body)
-    with SECONDS.labels(endpoint.name).time():
+    signed_headers = headers(endpoint, message_id, datetime.now(UTC), body)
+    with WEBHOOK_SECONDS.labels(endpoint.name).time():
         try:
             # Redirects can lead anywhere. The answer's body is not read.
-            async with session.post(endpoint.url, data=body, headers=signed, allow_redirects=False) as reply:
+            async with session.post(endpoint.url, data=body, headers=signed_headers, allow_redirects=False) as reply:
                 return refusal_of(reply.status)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
             raise EndpointDown(type(error).__name__) from None
@@ -193,6 +193,6 @@ def refusal_of(status: int) -> str:
     """Return the refusal of a status; empty if it accepts the message."""
     if status in _ACCEPTED:
         return ""
-    if status in _CLIENT_ERRORS and status not in _LATER:
+    if status in _CLIENT_ERRORS and status not in _RETRYABLE:
         return f"status {status}"
     raise EndpointDown(f"status {status}")

@@ -79,7 +79,7 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
         if found := await self._unsent(event, state.skill, (), *topics):
             diff, slim = found
             held = (diff.version if diff else 0, slim.version if slim else 0, slim.text if slim else None)
-            await self.send(event, state.skill, _records(self._step.unsent(state, *held)))
+            await self.send(event, state.skill, _records(self._step.missing_version(state, *held)))
 
     async def erase(self, event: Any, key: bytes) -> None:
         """Remove a skill, its log and its slim skill."""

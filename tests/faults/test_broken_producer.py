@@ -83,7 +83,7 @@ async def test_a_producer_that_is_broken_is_replaced_and_loses_nothing_that_is_s
 
     from confluent_kafka import KafkaError  # noqa: PLC0415 - only to make one up
 
-    producer._failure(broken, KafkaError(KafkaError.PRODUCER_FENCED))
+    producer._handle_failure(broken, KafkaError(KafkaError.PRODUCER_FENCED))
     second = (await producer.send(settings.topic("contrasts"), 0, b"second", b"")).offset
 
     assert broken not in producer._producers.values()

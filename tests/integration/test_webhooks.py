@@ -47,7 +47,7 @@ def test_a_reader_goes_back_to_a_cursor_and_knows_the_end(settings: Settings) ->
         reader.commit(ends, 5)
         reader.seek(beginning)
         first = read_to_end(reader)
-        assert sorted(each.about for each in first if each.about) == [
+        assert sorted(each.subject for each in first if each.subject) == [
             (user, "films") for user in ("ann", "ann", "bob", "cem")
         ]
 
@@ -66,6 +66,6 @@ def test_a_reader_goes_back_to_a_cursor_and_knows_the_end(settings: Settings) ->
         while not (found := reader.read()):
             assert time.monotonic() < give_up
             time.sleep(0.05)
-        assert [each.about for each in found] == [("dan", "films")]
+        assert [each.subject for each in found] == [("dan", "films")]
     finally:
         reader.close()

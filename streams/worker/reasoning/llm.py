@@ -92,7 +92,7 @@ def _client(settings: Settings) -> "LlmClient":
         on_call=partial(_count, settings),
         limit=asyncio.Semaphore(settings.in_flight),
         breaker=CircuitBreaker(
-            failures=settings.llm_breaker_failures,
+            failure_threshold=settings.llm_breaker_failures,
             pause_seconds=settings.llm_breaker_seconds,
             max_pause_seconds=max(settings.llm_breaker_seconds, settings.llm_breaker_max_seconds),
             on_change=_report_breaker,
@@ -121,11 +121,11 @@ def _report_breaker(breaker: CircuitBreaker) -> None:
         logger.warning("the LLM endpoint answers again")
     elif breaker.state is BreakerState.OPEN and breaker.failure is not None:
         failure = breaker.failure
-        if not breaker.still_away:
+        if not breaker.is_same_outage:
             metrics.LLM_OPENINGS.labels(failure.outcome.value).inc()
         logger.warning(
             "the LLM endpoint %s, %s: %s; no calls for %.1f s%s",
-            "is still unavailable" if breaker.still_away else "is unavailable",
+            "is still unavailable" if breaker.is_same_outage else "is unavailable",
             failure.outcome.value,
             failure.detail,
             breaker.remaining_seconds,

@@ -66,7 +66,7 @@ class Membership:
         at = now() + self._delivery
         return at - self._confirmed_at < self._session and at - self._settled_at >= self._rebalance
 
-    async def wait_confirmed(self) -> bool:
+    async def wait_until_sendable(self) -> bool:
         """Wait until a send is allowed; return false if membership is lost."""
         # A rebalance waits for running events. On a broker that removes no member, an event that waited for the end of
         # the rebalance would wait for ever.

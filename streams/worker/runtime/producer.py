@@ -119,7 +119,7 @@ class KafkaProducer:
         except BufferError as error:
             raise QueueFull from error
         except KafkaException as error:
-            raise self._failure(producer, error.args[0]) from error
+            raise self._handle_failure(producer, error.args[0]) from error
         self._under_way += 1
         if not self._polls:
             self._polls = True
@@ -143,7 +143,7 @@ class KafkaProducer:
         message: Message,
     ) -> None:
         self._under_way -= 1
-        failed = None if error is None else self._failure(producer, error)
+        failed = None if error is None else self._handle_failure(producer, error)
         if future.done():  # its task was cancelled
             return
         if failed is not None:
@@ -151,7 +151,7 @@ class KafkaProducer:
         else:
             future.set_result(RecordPosition(TP(topic, message.partition()), message.offset() or 0))
 
-    def _failure(self, producer: confluent_kafka.Producer, error: KafkaError) -> Exception:
+    def _handle_failure(self, producer: confluent_kafka.Producer, error: KafkaError) -> Exception:
         """Return the exception for an error; replace a broken producer."""
         if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
             return MessageSizeTooLarge(error.str())
@@ -214,7 +214,7 @@ class Producer:
         delay = FIRST_RETRY_SECONDS
         while True:
             member: Membership = self._app.membership
-            if time.clock_gettime(CLOCK) >= member.send_until and not await member.wait_confirmed():
+            if time.clock_gettime(CLOCK) >= member.send_until and not await member.wait_until_sendable():
                 raise PartitionRevoked
             if event.generation_id != self._app.consumer_generation_id:
                 raise PartitionRevoked

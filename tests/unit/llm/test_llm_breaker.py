@@ -41,7 +41,12 @@ class Clock:
 
 def breaker(clock: Clock, changes: list[BreakerState] | None = None, **more: Any) -> CircuitBreaker:
     told = changes if changes is not None else []
-    chosen = {"failures": 3, "pause_seconds": 1.0, "max_pause_seconds": 8.0, "chance": lambda: 0.0} | more
+    chosen = {
+        "failure_threshold": 3,
+        "pause_seconds": 1.0,
+        "max_pause_seconds": 8.0,
+        "random_number": lambda: 0.0,
+    } | more
     return CircuitBreaker(clock=clock, on_change=lambda it: told.append(it.state), **chosen)
 
 
@@ -105,7 +110,7 @@ class TestCircuitBreaker:
         clock.now += 1
         assert circuit.admit() is not None
         circuit.succeeded(early[7] or 0)
-        circuit.left(early[8] or 0)
+        circuit.abandoned(early[8] or 0)
         circuit.failed(early[9] or 0, AWAY)
         assert circuit.state is BreakerState.HALF_OPEN
 
@@ -131,18 +136,18 @@ class TestCircuitBreaker:
             probes = [ticket for ticket in out if ticket == circuit._era]
             assert circuit.state is not BreakerState.HALF_OPEN or len(probes) == 1
         for ticket in out:
-            circuit.left(ticket)
+            circuit.abandoned(ticket)
         clock.now += LONGEST_RETRY_AFTER_SECONDS * 2
         assert circuit.admit() is not None
 
 
 def circuit(failures: int = 3, pause: float = 0.2, **more: Any) -> CircuitBreaker:
     return CircuitBreaker(
-        failures=failures,
+        failure_threshold=failures,
         pause_seconds=pause,
         max_pause_seconds=max(1.0, pause),
         clock=time.monotonic,
-        chance=lambda: 0.0,
+        random_number=lambda: 0.0,
         **more,
     )
 

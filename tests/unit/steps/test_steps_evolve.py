@@ -169,8 +169,8 @@ class TestUnsent:
     def test_unsent_parts_are_sent_again(
         self, diff_version: int, slim_version: int, slim_text: str | None, diff_goes: bool, slim_goes: bool
     ) -> None:
-        unsent = STEP.unsent(EvolveState(self.LEFT), diff_version, slim_version, slim_text)
+        missing = STEP.missing_version(EvolveState(self.LEFT), diff_version, slim_version, slim_text)
 
-        assert unsent.skill == self.LEFT
-        assert unsent.diff == (self.LEFT.last_diff if diff_goes else None)
-        assert (unsent.slim is not None) == slim_goes
+        assert missing.skill == self.LEFT
+        assert missing.diff == (self.LEFT.last_diff if diff_goes else None)
+        assert (missing.slim is not None) == slim_goes

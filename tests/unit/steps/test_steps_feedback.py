@@ -349,7 +349,7 @@ def test_feedback_folds_from_the_log_alone(heard: list[str], random: object) -> 
                 effects = STEP.abstain(state, Abstention.model_validate(fields), source)
             elif what == "choice" or ": " in what:
                 contrast = a_contrast([what if ": " in what else NOIR], [[SAGA], [WAR]], **at)
-                if STEP.fence(skill, contrast, source) is not None:
+                if STEP.skip_reason(skill, contrast, source) is not None:
                     continue
                 effects = STEP.finish(state, contrast, Proposal(reasoned_by=COUNTS), source)
             else:

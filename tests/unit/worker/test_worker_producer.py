@@ -113,7 +113,7 @@ def joined(clock: Clock, session: float = 10.0, rebalance: float = 60.0) -> Memb
 async def test_after_a_pause_the_next_heartbeat_is_waited_for(clock: Clock) -> None:
     member = joined(clock)
     clock.at += 10.1
-    asked = asyncio.create_task(member.wait_confirmed())
+    asked = asyncio.create_task(member.wait_until_sendable())
     await asyncio.sleep(0.1)
     assert not asked.done()
 
@@ -125,14 +125,14 @@ async def test_after_a_pause_the_next_heartbeat_is_waited_for(clock: Clock) -> N
 async def test_a_removed_member_must_not_send(clock: Clock) -> None:
     member = joined(clock)
     clock.at += 10.1
-    asked = asyncio.create_task(member.wait_confirmed())
+    asked = asyncio.create_task(member.wait_until_sendable())
     await asyncio.sleep(0.1)
 
     member.lose()
 
     assert not await asyncio.wait_for(asked, WAIT_SECONDS)
     member.confirm(clock.at)
-    assert await member.wait_confirmed()
+    assert await member.wait_until_sendable()
 
 
 async def test_heartbeats_do_not_keep_alive_a_member_that_does_not_join_the_rebalance(clock: Clock) -> None:
@@ -142,7 +142,7 @@ async def test_heartbeats_do_not_keep_alive_a_member_that_does_not_join_the_reba
         member.confirm(clock.at, rebalancing=True)
 
     assert not member.is_sure
-    assert not await asyncio.wait_for(member.wait_confirmed(), WAIT_SECONDS), "the rebalance waits for us: give up"
+    assert not await asyncio.wait_for(member.wait_until_sendable(), WAIT_SECONDS), "the rebalance waits for us: give up"
 
 
 async def test_a_send_arrives_or_expires_before_the_lease_ends(clock: Clock) -> None:
