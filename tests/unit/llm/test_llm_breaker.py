@@ -132,8 +132,8 @@ class TestCircuitBreaker:
                 if what == "fail":
                     circuit.failed(ticket, AWAY)
                 else:
-                    (circuit.succeeded if what == "ok" else circuit.left)(ticket)
-            probes = [ticket for ticket in out if ticket == circuit._era]
+                    (circuit.succeeded if what == "ok" else circuit.abandoned)(ticket)
+            probes = [ticket for ticket in out if ticket == circuit._generation]
             assert circuit.state is not BreakerState.HALF_OPEN or len(probes) == 1
         for ticket in out:
             circuit.abandoned(ticket)
