@@ -14,7 +14,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streams.console import cards, changes, operations, query, skill  # noqa: F401 - declare pages
+from streams.console import changes, operations, query, skill  # noqa: F401 - declare pages
 from streams.console.pages import PAGES, Page, PageContext
 from streams.console.rendering import STATIC, address, render
 from streams.console.security import (
@@ -27,9 +27,8 @@ from streams.console.security import (
     fields,
     form_of,
 )
-from streams.http import problems
 from streams.http.api import Api
-from streams.http.app import PAGE_HEADERS
+from streams.http.app import PAGE_HEADERS, problem_of
 from streams.http.problems import Problem
 from streams.http.routing import refuse
 from streams.settings import Settings
@@ -59,6 +58,7 @@ class Console:
             exception_handlers={HTTPException: _no_page},
         )
         self.app.router.redirect_slashes = False
+        self.app.state.monitor = operations.ProcessMonitor(api.settings)
 
     def _endpoint(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
@@ -124,5 +124,5 @@ class _Guard:
         except Exception as error:
             if started:
                 raise
-            problem = problems.problem_of(error, request.url.path, logger, _NO_SNAPSHOT)
+            problem = problem_of(error, request.url.path, logger, _NO_SNAPSHOT)
             await _error_page(problem, scope.get("state", {}).get("ctx"))(scope, receive, send_guarded)

@@ -1,52 +1,58 @@
-"""Pages that change a user's data: lines, skills, statements, export and erasure."""
+"""Pages that change a user's data: skills, statements, cards, export and erasure."""
 
 from functools import partial
 from typing import Any
 
 from starlette.responses import Response
 
+from operators.cards.lines import describe_rejection
+from operators.cards.merge import apply_command
 from schemas import Action, Correction, OptOut, SkillChangeKind, SkillDiff, StatementChangeKind
-from streams.console.cards import PENDING_NOTICE
-from streams.console.pages import PageContext, page
-from streams.console.skill import refusal_text
+from schemas.cards import FREE, Card, CardAction, CardCommand, CardDiff, CardLine
+from streams.console.pages import READERS, PageContext, page
+from streams.console.skill import described, refusal_text
 from streams.http.api import new_event
 from streams.http.problems import Problem
 from streams.http.rights import export_user
-from streams.http.skills import command_of
+from streams.http.skills import card_of, command_of
 from streams.http.tokens import Scope
 from streams.policies import privacy_of
 from streams.rights.previews import preview_erasure
 from streams.views.sentences import names_of
 
-# The actions of the forms, each with its fields and its notice afterwards.
-_ACTIONS: dict[Action, tuple[tuple[str, ...], str]] = {
-    Action.PIN: (("attribute_id",), "Pinned: choices cannot change it."),
-    Action.UNPIN: (("attribute_id",), "No longer pinned: it may change again."),
-    Action.REMOVE: (("attribute_id",), "Removed."),
-    Action.REWORD: (("attribute_id", "value"), "Reworded."),
-    Action.SET_TIER: (("attribute_id", "tier"), "Set."),
-    Action.FREEZE: ((), "It no longer learns, until you allow it again."),
-    Action.UNFREEZE: ((), "It learns again."),
-    Action.ROLL_BACK: (("to_version",), "Restored."),
+PENDING_NOTICE = "Your change is on its way. Load this page again in a moment to see it."
+# The actions of a skill's forms, each with its notice afterwards.
+_ACTIONS = {
+    Action.PIN: "Pinned: choices cannot change it.",
+    Action.UNPIN: "No longer pinned: it may change again.",
+    Action.REMOVE: "Removed.",
+    Action.REWORD: "Reworded.",
+    Action.SET_TIER: "Set.",
+    Action.FREEZE: "It no longer learns, until you allow it again.",
+    Action.UNFREEZE: "It learns again.",
+    Action.ROLL_BACK: "Restored.",
 }
+_FIELDS = ("attribute_id", "value", "tier", "reason")  # of these forms, as in a command
 _KEEP_LINE = (Action.PIN, Action.UNPIN, Action.SET_TIER, Action.REWORD)  # afterwards the line still has a page
+# The actions of a card's forms, each with its notice afterwards.
+_CARD_ACTIONS = {
+    "pin": "Pinned: later conversations cannot change it.",
+    "unpin": "No longer pinned: it may change again.",
+    "remove": "Removed, and its words are gone from the log.",
+    "write": "Written: it stays until they say otherwise.",
+}
 
 
 @page("POST", "/change", Scope.CHANGE_USER)
 async def change(ctx: PageContext) -> Response:
     """Change a line or a skill in the name of the token."""
-    form, api = ctx.fields, ctx.api
     user, domain = ctx.user(Scope.CHANGE_USER), ctx.domain()
-    try:
-        action = Action(form.get("action", ""))
-        given: dict[str, Any] = {name: form[name].strip() for name in _ACTIONS[action][0]}
-    except (KeyError, ValueError):
-        raise Problem(400, "the form does not name an action of the console") from None
+    action = Action(ctx.choice("action", _ACTIONS))
+    body: dict[str, Any] = {name: ctx.fields[name].strip() for name in _FIELDS if name in ctx.fields}
     if action is Action.ROLL_BACK:
-        given["to_version"] = ctx.number("to_version")
-    body = {"domain": domain, "action": action.value, "reason": form.get("reason", "").strip(), **given}
-    command = await command_of(api, ctx.token, user, body)
-    diff = await api.change(ctx.token, command, SkillDiff)
+        body["to_version"] = ctx.number("to_version")
+    command = await command_of(ctx.api, ctx.token, user, {**body, "domain": domain, "action": action.value})
+    diff = await ctx.api.change(ctx.token, command, SkillDiff)
     line = command.attribute_id
     if diff is not None and action is Action.REWORD:
         line = next((each.attribute_id for each in diff.changes if each.kind is SkillChangeKind.ADDED), line)
@@ -67,6 +73,51 @@ async def state_preference(ctx: PageContext) -> Response:
     correction = new_event(Correction, fields)
     diff = await ctx.api.change(ctx.token, correction, SkillDiff)
     return ctx.redirect("/person", *_understood(diff), **about)
+
+
+@page("GET", "/card/line", *READERS, under="/people")
+async def card_preview(ctx: PageContext) -> Response:
+    """Preview a change of a line, or show a form."""
+    user = ctx.user()
+    action, line = _target(ctx, await card_of(ctx.api, ctx.token, ctx.user(Scope.CHANGE_USER)))
+    shown = None if line is None else described(ctx, line)
+    return ctx.render("card_change.html", user=user, line=shown, action=action)
+
+
+@page("POST", "/card/change", Scope.CHANGE_USER)
+async def change_card(ctx: PageContext) -> Response:
+    """Change a card and return to the user's page."""
+    user, form = ctx.user(Scope.CHANGE_USER), ctx.fields
+    card = await card_of(ctx.api, ctx.token, user)
+    action, line = _target(ctx, card)
+    given: dict[str, Any] = {"user_id": user, "actor": ctx.token.name, "line_id": line and line.line_id}
+    if action == "write":
+        written = {"stance": form.get("stance", ""), "value": form.get("value", "").strip()}
+        # A replacement keeps the domain and dimension of the line.
+        dimension, domain = (FREE, None) if line is None else (line.dimension, line.domain)
+        given |= {"action": CardAction.SET, "line": {**written, "dimension": dimension, "domain": domain}}
+    else:
+        given |= {"action": CardAction(action), "reason": ""}
+    command = new_event(CardCommand, given)
+    effect = apply_command(card, command, None, privacy_of(ctx.api.settings))
+    if effect is None or not effect.changes:  # no worker would answer
+        private = ", ".join(describe_rejection(each.kind) for each in effect.not_kept) if effect else ""
+        raise Problem(409, f"nothing was changed: {f'{private} is not kept' if private else 'it is so already'}")
+    diff = await ctx.api.change(ctx.token, command, CardDiff)
+    notice = (PENDING_NOTICE, "wait") if diff is None else (_CARD_ACTIONS[action], "good")
+    return ctx.redirect("/person", *notice, user=user) if ctx.token.can_read(user) else ctx.redirect("/people", *notice)
+
+
+def _target(ctx: PageContext, card: Card | None) -> tuple[str, CardLine | None]:
+    """Return the action and its line; None for a new one."""
+    action = ctx.choice("action", _CARD_ACTIONS)
+    if action == "write" and not ctx.fields.get("line"):
+        return action, None
+    name, lines = ctx.line(), () if card is None else (*card.lines, *card.past)
+    found = next((line for line in lines if line.line_id == name), None)
+    if found is None:
+        raise Problem(404, "the card has no such line any more")
+    return action, found
 
 
 @page("GET", "/export", Scope.READ_USER, under="/people")
@@ -99,10 +150,10 @@ async def forget(ctx: PageContext) -> Response:
 def _outcome(action: Action, diff: SkillDiff | None) -> tuple[str, str]:
     if diff is None:
         return PENDING_NOTICE, "wait"
-    if diff.refused and not diff.changes and not diff.stated:
+    if _has_no_effect(diff):
         return f"Nothing was changed: {refusal_text(diff.refused)}.", "bad"
     rest = f" Not all of it: {refusal_text(diff.refused)}." if diff.refused else ""
-    return f"{_ACTIONS[action][1]}{rest} This is version {diff.version}.", "wait" if rest else "good"
+    return f"{_ACTIONS[action]}{rest} This is version {diff.version}.", "wait" if rest else "good"
 
 
 def _understood(diff: SkillDiff | None) -> tuple[str, str]:
@@ -111,7 +162,7 @@ def _understood(diff: SkillDiff | None) -> tuple[str, str]:
     explanation = diff.trigger.explanation if diff.trigger else ""
     if diff.trigger is not None and not diff.trigger.understood:
         return f"This was not understood, and changed nothing. {explanation}".rstrip(), "bad"
-    if diff.refused and not diff.stated and not diff.changes:
+    if _has_no_effect(diff):
         return f"Nothing was changed: {refusal_text(diff.refused)}. {explanation}".rstrip(), "bad"
     names = names_of([diff])
     new = [
@@ -122,3 +173,7 @@ def _understood(diff: SkillDiff | None) -> tuple[str, str]:
         parts.append("An earlier statement was taken back.")
     parts = parts or ["Understood." if explanation else "Understood, and nothing changed."]
     return " ".join([*parts, explanation]).rstrip(), "good"
+
+
+def _has_no_effect(diff: SkillDiff) -> bool:
+    return bool(diff.refused) and not diff.changes and not diff.stated

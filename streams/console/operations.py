@@ -3,18 +3,15 @@
 import asyncio
 import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
 
 from streams.console.pages import PageContext, page
 from streams.console.rendering import NOTHING, cut, number, table, text
 from streams.exceptions import StreamsError
-from streams.http.api import Api
 from streams.http.problems import RETRY, Problem
 from streams.http.tokens import Scope
 from streams.operations import dead_letters, process_metrics
@@ -52,10 +49,8 @@ _Result = TypeVar("_Result")
 class ProcessMonitor:
     """Readings of all processes, shared by all pages."""
 
-    def __init__(
-        self, fetch: Callable[[], Awaitable[Sequence[ProcessMetrics]]], clock: Callable[[], float] = time.monotonic
-    ):
-        self._fetch, self._clock = fetch, clock
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._lock = asyncio.Lock()
         self._read_at = float("-inf")
         self.readings: Sequence[ProcessMetrics] = ()
@@ -64,10 +59,11 @@ class ProcessMonitor:
     async def refresh(self) -> None:
         """Read all processes, at most every 2 s."""
         async with self._lock:
-            now = self._clock()
+            now = time.monotonic()
             seconds = now - self._read_at
             if seconds >= LEAST_SECONDS:
-                before, self.readings = self.readings, await self._fetch()
+                before = self.readings
+                self.readings = [*await process_metrics.fetch(self._settings), process_metrics.local_metrics()]
                 self.rates = rates(before, self.readings, seconds) if seconds <= GAP_SECONDS else None
                 self._read_at = now
 
@@ -100,17 +96,10 @@ def total(readings: Iterable[ProcessMetrics | None], name: str) -> float:
     return sum(sum_by("", readings, name).values())
 
 
-_MONITORS: WeakKeyDictionary[Api, ProcessMonitor] = WeakKeyDictionary()
-
-
-async def _fetch(settings: Settings) -> Sequence[ProcessMetrics]:
-    return [*await process_metrics.fetch(settings), process_metrics.local_metrics()]
-
-
 @page("GET", "/live", Scope.OPERATE)
 async def live_page(ctx: PageContext) -> Response:
     """Show the processes; the page reloads every few seconds unless paused."""
-    monitor = _MONITORS.setdefault(ctx.api, ProcessMonitor(partial(_fetch, ctx.api.settings)))
+    monitor: ProcessMonitor = ctx.request.app.state.monitor
     await monitor.refresh()
     processes, tables = list(map(process, monitor.readings)), [by_agent(monitor), by_topic(monitor), errors(monitor)]
     shown: dict[str, Any] = {"tiles": tiles(monitor), "processes": processes, "tables": tables, "seconds": SECONDS}

@@ -1,6 +1,6 @@
 """Declares pages; the context of a request: its fields, permissions and responses."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
@@ -111,6 +111,13 @@ class PageContext:
     def number(self, name: str) -> int:
         """Return a whole number in the fields."""
         return self._field(_NUMBER, name)
+
+    def choice(self, name: str, known: Container[str]) -> str:
+        """Return one of the known values in the fields."""
+        value = self.fields.get(name, "")
+        if value not in known:
+            raise Problem(400, f"the form has no {name} of the console")
+        return value
 
     def _field(self, kind: TypeAdapter[_Result], name: str) -> _Result:
         if name not in self.fields:

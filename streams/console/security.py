@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 import secrets
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,7 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from streams.console.rendering import ROOT, address, render
-from streams.http.limits import Gate, RateLimited, Unauthorized, is_loopback
+from streams.http.limits import Gate, Unauthorized, is_loopback
 from streams.http.problems import Problem
 from streams.http.routing import TokenParam
 from streams.http.routing import router as router_of
@@ -109,22 +108,19 @@ class BrowserSession:
 
 
 class Sessions:
-    """All sessions and one-time codes; a restart ends them. Thread-safe."""
+    """All sessions and one-time codes; a restart ends them. Only for the event loop."""
 
     def __init__(self, gate: Gate, clock: Callable[[], float] = time.monotonic) -> None:
         self._gate, self._clock = gate, clock
-        self._lock = threading.Lock()
         self._sessions: dict[str, BrowserSession] = {}
         self._codes: dict[str, tuple[str, float]] = {}
 
     def begin(self, token: Token) -> str:
         """Begin a session and return its cookie."""
-        secret, now = secrets.token_urlsafe(SECRET_BYTES), self._clock()
-        with self._lock:
-            self._drop_expired(now)
-            if len(self._sessions) >= MOST_SESSIONS:  # the least recently used one ends
-                del self._sessions[min(self._sessions, key=lambda key: self._sessions[key].used)]
-            self._sessions[_hash(secret)] = BrowserSession(token.sha256, secrets.token_urlsafe(SECRET_BYTES), now, now)
+        secret, now = secrets.token_urlsafe(SECRET_BYTES), self._drop_expired()
+        if len(self._sessions) >= MOST_SESSIONS:  # the least recently used one ends
+            del self._sessions[min(self._sessions, key=lambda key: self._sessions[key].used)]
+        self._sessions[_hash(secret)] = BrowserSession(token.sha256, secrets.token_urlsafe(SECRET_BYTES), now, now)
         return secret
 
     def find(self, secret: str, *, used: bool = True) -> tuple[BrowserSession, Token] | None:
@@ -132,10 +128,8 @@ class Sessions:
 
         `used`: False for requests on a timer, which must not keep the session alive.
         """
-        now = self._clock()
-        with self._lock:
-            self._drop_expired(now)
-            session = self._sessions.get(_hash(secret))
+        now = self._drop_expired()
+        session = self._sessions.get(_hash(secret))
         token = self._gate.token_by_hash(session.token_sha256) if session else None
         if session is None or token is None:
             self.end(secret)
@@ -146,31 +140,29 @@ class Sessions:
 
     def end(self, secret: str) -> None:
         """End the session of a cookie."""
-        with self._lock:
-            self._sessions.pop(_hash(secret), None)
+        self._sessions.pop(_hash(secret), None)
 
     def code(self, token_sha256: str) -> str:
         """Return a code that signs in once, within an hour."""
-        code, now = secrets.token_urlsafe(SECRET_BYTES), self._clock()
-        with self._lock:
-            self._drop_expired(now)
-            while len(self._codes) >= MOST_CODES:
-                del self._codes[next(iter(self._codes))]
-            self._codes[_hash(code)] = (token_sha256, now)
+        code, now = secrets.token_urlsafe(SECRET_BYTES), self._drop_expired()
+        while len(self._codes) >= MOST_CODES:
+            del self._codes[next(iter(self._codes))]
+        self._codes[_hash(code)] = (token_sha256, now)
         return code
 
     def token_of(self, code: str, *, redeem: bool) -> Token | None:
         """Return the token of a valid code; `redeem` makes the code invalid."""
-        with self._lock:
-            self._drop_expired(self._clock())
-            found = self._codes.pop(_hash(code), None) if redeem else self._codes.get(_hash(code))
+        self._drop_expired()
+        found = self._codes.pop(_hash(code), None) if redeem else self._codes.get(_hash(code))
         return self._gate.token_by_hash(found[0]) if found else None
 
-    def _drop_expired(self, now: float) -> None:
+    def _drop_expired(self) -> float:
+        now = self._clock()
         for key, each in list(self._sessions.items()):
             if now - each.used > IDLE_SECONDS or now - each.began > LONGEST_SECONDS:
                 del self._sessions[key]
         self._codes = {key: found for key, found in self._codes.items() if now - found[1] <= CODE_SECONDS}
+        return now
 
 
 def _hash(secret: str) -> str:
@@ -214,10 +206,8 @@ class SignInPages:
         presented = (await form_of(request)).get("token", "").strip()
         try:
             token = self._gate.authenticate(f"Bearer {presented}", _address_of(request))
-        except Unauthorized:
-            return _form(WRONG_TOKEN, HTTPStatus.UNAUTHORIZED)
-        except RateLimited as error:
-            return _form(f"Too many attempts: try again in {error.retry_after} s.", HTTPStatus.TOO_MANY_REQUESTS)
+        except Problem as error:
+            return _form(WRONG_TOKEN if error.status == HTTPStatus.UNAUTHORIZED else str(error), error.status)
         return self._begin(request, token)
 
     async def offer(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Pages of a person: search, skill, line history and log."""
+"""Pages of a person: search, skill, card, line history and logs."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -10,14 +10,15 @@ from starlette.responses import Response
 from operators.language.output_policy import OutputGate
 from operators.learning.evidence import is_counted
 from operators.stated import avoided_ids, is_doubtful, is_expired, live_statements
-from schemas import ONE, Attribute, AttributeKind, PolicySkill, RefusedProposal, SkillChangeKind, SkillDiff
+from schemas import ONE, Attribute, AttributeKind, CardLine, PolicySkill, RefusedProposal, SkillChangeKind, SkillDiff
 from streams.analytics import read
-from streams.console.cards import card_for_template
 from streams.console.pages import READERS, PageContext, page
 from streams.http.api import Api
 from streams.http.problems import Problem
+from streams.http.skills import NOTHING, card_of
 from streams.http.tokens import ALL_USERS, Scope
 from streams.policies import output_gate
+from streams.views.cards import CardLineView, card_line_view, card_versions
 from streams.views.line_history import UnknownLine, explain
 from streams.views.sentences import WITHHELD_REASONS, actor_of, names_of, shift_phrase, statement_words, validity
 from streams.views.skills import UnknownUser
@@ -88,6 +89,22 @@ def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now
         "slim_now": slim and slim.is_within(now, slim.session_id) and slim.session_text,
         "model_reads": api.settings.reasoner == "llm",
     }
+
+
+async def card_for_template(ctx: PageContext, user: str) -> dict[str, Any] | None:
+    """Return the card for a template, surest lines first; None if empty."""
+    card = await card_of(ctx.api, ctx.token, user)
+    if card is None or not (card.lines or card.past):
+        return None
+    lines, past = ([described(ctx, line) for line in found] for found in (card.lines, reversed(card.past)))
+    says = {line.line_id: line.says for line in (*lines, *past)}
+    lines.sort(key=lambda line: -line.certainty)
+    return {"version": card.version, "lines": lines, "past": past, "says": says}
+
+
+def described(ctx: PageContext, line: CardLine) -> CardLineView:
+    """Return a card's line in words."""
+    return card_line_view(line, datetime.now(UTC), output_gate(ctx.api.settings))
 
 
 @page("GET", "/line", *READERS, under="/people")
@@ -189,6 +206,17 @@ async def log(ctx: PageContext) -> Response:
 
     found, may = await ctx.read(reading), permissions_of(ctx, user)
     return ctx.render("log.html", user=user, domain=domain, may=may, **found)
+
+
+@page("GET", "/card/log", *READERS, under="/people")
+async def card_log(ctx: PageContext) -> Response:
+    """Show the versions of a card, newest first."""
+    user = ctx.user()
+    diffs = await ctx.read(lambda con: read.card_diffs(con, user))
+    if not diffs:
+        raise Problem(404, f"{NOTHING}, or the snapshot does not have it yet")
+    entries, links = ctx.slice_log(card_versions(diffs), lambda each: each.diff.version)
+    return ctx.render("log.html", user=user, domain=None, entries=entries[::-1], **links)
 
 
 def _entries(con: DuckDBPyConnection, chosen: Sequence[SkillDiff], diffs: Sequence[SkillDiff]) -> dict[str, Any]:

@@ -132,11 +132,8 @@ class Api:
         self, token: Token, command: SkillCommand | Correction | CardCommand, kind: type[ReplyT]
     ) -> ReplyT | None:
         """Send a change of a skill or card; return its diff."""
-
-        def target(event: Event) -> tuple[str, str | None, str | None]:
-            return event.event_id, user_of(event), getattr(event, "domain", None)
-
-        return await self.send_and_wait(token, command, kind, lambda diff: target(diff) == target(command))
+        asked = (command.event_id, command.user_id)
+        return await self.send_and_wait(token, command, kind, lambda diff: (diff.event_id, user_of(diff)) == asked)
 
     async def forget(
         self, token: Token, user: str, domain: str | None, line: str | None

@@ -3,10 +3,12 @@
 import asyncio
 import logging
 import time
+import traceback
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+import duckdb
 import orjson
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -19,12 +21,14 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from streams.analytics import MaterializerError
 from streams.http import metrics
 from streams.http.api import Api
 from streams.http.limits import BODY_BYTES, LARGER_BODIES, MIB
 from streams.http.openapi import ROUTERS, TITLE, VERSION, document
-from streams.http.problems import Problem, log_failure, problem_of, validation_problem
+from streams.http.problems import RETRY, Problem, invalid_fields
 from streams.http.routing import TOKEN
+from streams.http.tokens import TokensUnusable
 
 CONSOLE, OPENAPI, PAGE = "/console", "/openapi.json", "/docs"
 STATIC = Path(__file__).parent / "static"
@@ -129,7 +133,7 @@ class _Middleware:
         except Exception as error:
             if status != NO_STATUS:
                 # The headers are sent, so no problem can follow: break the connection.
-                log_failure(error, _where(scope), logger)
+                _log_failure(error, _where(scope), logger)
                 raise _ResponseBroken from None
             await _problem(error, scope).response()(scope, receive, sending)
         finally:
@@ -198,11 +202,38 @@ async def _problem_response(request: Request, error: Exception) -> Response:
 def _problem(error: Exception, scope: Scope) -> Problem:
     match error:
         case RequestValidationError():
-            return validation_problem(error)
+            return invalid_fields(error.errors(), skipped=1)  # FastAPI starts each location with "body" or "query"
         case HTTPException():
             headers = {name.title(): value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
             return Problem(error.status_code, _HTTP.get(error.status_code, error.detail), headers)
     return problem_of(error, _where(scope), logger, "no snapshot is available at the moment")
+
+
+def problem_of(error: Exception, where: str, logger: logging.Logger, no_snapshot: str) -> Problem:
+    """Return the problem of an error, and log its details.
+
+    `where`: the request without parameters, for the log. `no_snapshot`: the message if there is no snapshot yet.
+    """
+    match error:
+        case Problem():
+            if error.__cause__ is not None:
+                logger.warning("%s: %s", error, error.__cause__)
+            return error
+        case TokensUnusable():
+            return Problem(503, "no token can be checked at the moment; see the server's log", RETRY)
+        case MaterializerError():
+            logger.error("%s", error)
+            return Problem(503, no_snapshot, RETRY)
+    _log_failure(error, where, logger)
+    if isinstance(error, duckdb.Error):
+        return Problem(503, "the snapshot did not answer", RETRY)
+    return Problem(500, "an error in the server; see its log")
+
+
+def _log_failure(error: Exception, where: str, logger: logging.Logger) -> None:
+    # Without its message, which may quote a user's data.
+    lines = "".join(traceback.format_tb(error.__traceback__))
+    logger.error("%s failed with %s\n%s", where, type(error).__name__, lines)
 
 
 def _where(scope: Scope) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -60,15 +60,9 @@ class EventBatch(Body):
 class CheckedEvent:
     """A validated entry of a batch; `event` is None if refused."""
 
-    event_id: str | None  # None if missing or not an id
+    outcome: dict[str, Any]  # its part of the response
     topic: Topic | None = None  # None if apps may not write it
     event: Event | None = None
-    errors: tuple[dict[str, str], ...] = ()
-
-    def outcome(self) -> dict[str, Any]:
-        """Return its part of the response."""
-        errors = {"errors": self.errors} if self.errors else {}
-        return {"event_id": self.event_id, "status": "refused" if self.event is None else "accepted", **errors}
 
 
 class _Rejected(Exception):
@@ -183,10 +177,9 @@ async def send_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Re
     """
     checked = await _check_batch(token, batch)
     await api.sender.send([each.event for each in checked if each.event is not None])
-    outcomes = [each.outcome() for each in checked]
-    for each, outcome in zip(checked, outcomes, strict=True):
-        metrics.EVENTS.labels(each.topic.base if each.topic else metrics.NO_TOPIC, outcome["status"]).inc()
-    return _batch_response(checked, outcomes)
+    for each in checked:
+        metrics.EVENTS.labels(each.topic.base if each.topic else metrics.NO_TOPIC, each.outcome["status"]).inc()
+    return _batch_response(checked)
 
 
 @events.post("/v1/events/lint", dependencies=[require(TokenScope.PRODUCE, every=True)], response_model=LintReport)
@@ -200,10 +193,9 @@ async def lint_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Re
     given = [each.event for each in checked]
     # In a thread: an event takes a millisecond, and more for long texts.
     lint = partial(lessons, api.settings, given, records)
-    found = zip(checked, await api.read(token, lint), strict=True)
-    return _batch_response(
-        checked, (each.outcome() | {"teaches": lesson.teaches, "warnings": lesson.warnings} for each, lesson in found)
-    )
+    for each, lesson in zip(checked, await api.read(token, lint), strict=True):
+        each.outcome.update(teaches=lesson.teaches, warnings=lesson.warnings)
+    return _batch_response(checked)
 
 
 @rankings.post("/v1/rank", dependencies=[require(*RANK_SCOPES, every=True)], response_model=Ranking)
@@ -276,9 +268,9 @@ async def _check_batch(token: Token, batch: EventBatch) -> list[CheckedEvent]:
     return checked
 
 
-def _batch_response(checked: Sequence[CheckedEvent], results: Iterable[dict[str, Any]]) -> Response:
-    accepted = sum(each.event is not None for each in checked)
-    return json_response({"accepted": accepted, "refused": len(checked) - accepted, "results": list(results)})
+def _batch_response(checked: Sequence[CheckedEvent]) -> Response:
+    accepted, results = sum(each.event is not None for each in checked), [each.outcome for each in checked]
+    return json_response({"accepted": accepted, "refused": len(checked) - accepted, "results": results})
 
 
 def check_event(entry: Any, may_send: Callable[[str | None], bool], now: datetime) -> CheckedEvent:
@@ -306,8 +298,9 @@ def check_event(entry: Any, may_send: Callable[[str | None], bool], now: datetim
             raise _Rejected("occurred_at", f"it is more than {minutes} minutes ahead of the server's time")
         if len(encode(event)) > (most := topic.max_message_bytes - OVERHEAD_BYTES):
             raise _Rejected(WHOLE_EVENT, f"it is over {most:,} bytes")
+        return CheckedEvent({"event_id": name, "status": "accepted"}, topic, event)
     except ValidationError as error:
-        return CheckedEvent(name, topic, errors=field_errors(error, whole=WHOLE_EVENT))
+        errors = field_errors(error.errors(), whole=WHOLE_EVENT)
     except _Rejected as refusal:
-        return CheckedEvent(name, topic, errors=(dict(zip(("field", "what"), refusal.args, strict=True)),))
-    return CheckedEvent(name, topic, event)
+        errors = (dict(zip(("field", "what"), refusal.args, strict=True)),)
+    return CheckedEvent({"event_id": name, "status": "refused", "errors": errors}, topic)

@@ -10,8 +10,8 @@ from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 from streams.caching import LruCache
-from streams.exceptions import StreamsError
 from streams.http import metrics
+from streams.http.problems import Problem
 from streams.http.tokens import Scope, Token, TokensFile, find_token
 from streams.settings import Settings
 
@@ -31,15 +31,7 @@ SEARCH_THREADS, QUEUED_SEARCHES = 4, 8  # threads that export, preview or import
 BUCKETS = 10_000  # one or two megabytes; beyond that the least recently used bucket is dropped
 
 
-class Refusal(StreamsError):
-    """The server refuses a request; the message is for the client."""
-
-    def __init__(self, status: int, detail: str, headers: dict[str, str]) -> None:
-        super().__init__(detail)
-        self.status, self.headers = status, headers
-
-
-class RateLimited(Refusal):
+class RateLimited(Problem):
     """The client exceeds its rate or its share of slots."""
 
     def __init__(self, detail: str, retry_seconds: float = 0.0) -> None:
@@ -47,20 +39,13 @@ class RateLimited(Refusal):
         super().__init__(429, f"{detail}: try again in {self.retry_after} s", {"Retry-After": self.retry_after})
 
 
-class Unauthorized(Refusal):
+class Unauthorized(Problem):
     """The request has no valid token."""
 
     def __init__(self, reason: str) -> None:
         detail = "send a valid token: `Authorization: Bearer sager_...`; `sager token new` makes one"
         challenge = "Bearer" if reason == "missing" else 'Bearer error="invalid_token"'
         super().__init__(401, detail, {"WWW-Authenticate": challenge})
-
-
-class Busy(Refusal):
-    """All slots are in use."""
-
-    def __init__(self) -> None:
-        super().__init__(503, "the server is busy: try again", {"Retry-After": "1"})
 
 
 class Buckets:
@@ -97,9 +82,9 @@ class Limiter:
 
     @contextmanager
     def hold(self, client: str) -> Iterator[None]:
-        """Hold a client's slot; raise `Busy` or `RateLimited`."""
+        """Hold a client's slot; raise a 503 problem or `RateLimited`."""
         if not self._free:
-            raise Busy
+            raise Problem(503, "the server is busy: try again", {"Retry-After": "1"})
         # At most as many slots as are free: a client that takes all it can still leaves half to others.
         if self._used[client] >= self._free:
             metrics.RATE_LIMITED.labels("share").inc()

@@ -14,7 +14,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from streams import metrics
-from streams.http.limits import Gate, Refusal
+from streams.http.limits import Gate
+from streams.http.problems import RETRY, Problem
 from streams.http.server import Config, Server, listen
 from streams.http.tokens import Scope, TokensFile, TokensUnusable
 from streams.settings import Settings
@@ -83,12 +84,14 @@ def _refusal(gate: Gate | None, request: Request) -> Response | None:
     """Return an error response, or None if the client may read."""
     if gate is None:
         return None
+    address = request.client.host if request.client else "?"
     try:
-        token = gate.authenticate(request.headers.get("authorization"), request.client.host if request.client else "?")
-    except Refusal as error:
-        return JSONResponse({"detail": str(error)}, error.status, {**NO_STORE, **error.headers})
+        if Scope.OPERATE in gate.authenticate(request.headers.get("authorization"), address).scopes:
+            return None
+        problem = Problem(403, f"the scope {Scope.OPERATE} is needed")
     except TokensUnusable:
-        return JSONResponse({"detail": "no token can be checked at the moment"}, 503, NO_STORE)
-    if Scope.OPERATE in token.scopes:
-        return None
-    return JSONResponse({"detail": f"the scope {Scope.OPERATE} is needed"}, 403, NO_STORE)
+        problem = Problem(503, "no token can be checked at the moment", RETRY)
+    except Problem as error:
+        problem = error
+    problem.headers = {**problem.headers, **NO_STORE}
+    return problem.response()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar, cast
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from pydantic_core import to_json
@@ -84,11 +84,11 @@ class EventSender:
 
 
 @dataclass(frozen=True, eq=False)
-class _PendingReply(Generic[ReplyT]):
-    kind: type[ReplyT]
-    is_answer: Callable[[ReplyT], bool]
+class _PendingReply:
+    kind: type[Event]
+    is_answer: Callable[[Any], bool]
     hint: bytes
-    found: Future[ReplyT] = field(default_factory=Future)
+    found: Future[Any] = field(default_factory=Future)
 
 
 class ReplyWaiter:
@@ -96,7 +96,7 @@ class ReplyWaiter:
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
-        self._awaited: dict[tuple[str, int], tuple[_PendingReply[Event], ...]] = {}
+        self._awaited: dict[tuple[str, int], tuple[_PendingReply, ...]] = {}
 
     @contextmanager
     def expect(
@@ -108,13 +108,12 @@ class ReplyWaiter:
         """
         address = (kind.TOPIC, partition_of(user, self._partitions))
         awaited = _PendingReply(kind, is_answer, to_json(hint)[1:-1])
-        entry = cast("_PendingReply[Event]", awaited)
         # Copy on write, because another thread reads it without a lock.
-        self._awaited[address] = (*self._awaited.get(address, ()), entry)
+        self._awaited[address] = (*self._awaited.get(address, ()), awaited)
         try:
             yield awaited.found
         finally:
-            self._awaited[address] = tuple(each for each in self._awaited[address] if each is not entry)
+            self._awaited[address] = tuple(each for each in self._awaited[address] if each is not awaited)
             if not self._awaited[address]:
                 del self._awaited[address]
 

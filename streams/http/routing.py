@@ -1,6 +1,7 @@
 """The router of the API: required scopes, JSON bodies, and typed parameters."""
 
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Annotated, Any, cast
 from urllib.parse import unquote
 
@@ -53,14 +54,15 @@ def refuse(scopes: tuple[Scope, ...]) -> Problem:
     return Problem(403, f"this token lacks the scope {' or '.join(scopes)} for that user")
 
 
+@dataclass(frozen=True)
 class RequireScopes:
     """A dependency: one of these scopes for the path's user.
 
     Without a user in the path, for all users. With `every` it needs all scopes, for any user; the route checks which.
     """
 
-    def __init__(self, *scopes: Scope, every: bool = False) -> None:
-        self.scopes, self.every = scopes, every
+    scopes: tuple[Scope, ...]
+    every: bool
 
     async def __call__(self, request: Request) -> None:
         """Raise a 403 problem for other tokens."""
@@ -76,7 +78,7 @@ class RequireScopes:
 
 def require(*scopes: Scope, every: bool = False) -> Any:
     """Return `RequireScopes` as a dependency."""
-    return Depends(RequireScopes(*scopes, every=every))
+    return Depends(RequireScopes(scopes, every))
 
 
 class _Request(Request):

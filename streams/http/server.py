@@ -1,7 +1,6 @@
 """uvicorn with limits on connections and deadlines for slow clients."""
 
 import asyncio
-import json
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,7 +14,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from streams.exceptions import StreamsError
 from streams.http import metrics
-from streams.http.limits import HEAD_BYTES, Limiter, Refusal, network_of
+from streams.http.limits import HEAD_BYTES, Limiter, network_of
+from streams.http.problems import RETRY, Problem
 
 
 class PortTaken(StreamsError, OSError):
@@ -86,7 +86,7 @@ class _Protocol(H11Protocol):
         self._slot = ExitStack()
         try:
             self._slot.enter_context(self.config.slots.hold(network_of(self.client[0] if self.client else "?")))
-        except Refusal:
+        except Problem:
             self._refuse(503, "full", "too many connections: try again")
         else:
             self._start_head_deadline()
@@ -137,16 +137,10 @@ class _Protocol(H11Protocol):
         """Send a problem response unless another has started, then close the connection."""
         metrics.REFUSED.labels(reason).inc()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            title = HTTPStatus(status).phrase
-            body = json.dumps({"type": "about:blank", "title": title, "status": status, "detail": detail}).encode()
-            headers = {
-                "Content-Type": "application/problem+json",
-                "Content-Length": str(len(body)),
-                "Cache-Control": "no-store",
-                "Connection": "close",
-            } | ({"Retry-After": "5"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {})
-            head = h11.Response(status_code=status, headers=list(headers.items()))
-            for event in (head, h11.Data(data=body), h11.EndOfMessage()):
+            retry = RETRY if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+            problem = Problem(status, detail, {"Cache-Control": "no-store", "Connection": "close", **retry}).response()
+            head = h11.Response(status_code=status, headers=problem.raw_headers)
+            for event in (head, h11.Data(data=bytes(problem.body)), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 

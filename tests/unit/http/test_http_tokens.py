@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 from streams.cli import app
 from streams.http import tokens
-from streams.http.limits import Buckets, Busy, Limiter, RateLimited, network_of
+from streams.http.limits import Buckets, Limiter, RateLimited, network_of
+from streams.http.problems import Problem
 from streams.http.tokens import Scope, Token, TokensFile, TokensUnusable, find_token, new_token, token_toml
 from tests.unit.http.http_world import Tokens
 
@@ -198,7 +199,7 @@ def held(clients, places=16):
             try:
                 held.enter_context(limiter.hold(client))
                 got[client] = got.get(client, 0) + 1
-            except (Busy, RateLimited) as error:
+            except Problem as error:
                 errors.append(type(error))
     assert (limiter._free, limiter._used) == (places, {}), "all places are free again"
     return got, errors
@@ -206,7 +207,7 @@ def held(clients, places=16):
 
 def test_one_client_gets_half_of_the_slots():
     assert held(["backend"] * 40) == ({"backend": 8}, [RateLimited] * 32)
-    assert held([f"token {n}" for n in range(17)])[1] == [Busy]
+    assert held([f"token {n}" for n in range(17)])[1] == [Problem]
 
 
 @given(st.lists(st.integers(0, 3), max_size=60))
