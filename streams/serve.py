@@ -8,8 +8,7 @@ import signal
 from fastapi import FastAPI
 
 from streams import shared_settings, shutdown
-from streams.console.app import Console
-from streams.console.security import router as console_links
+from streams.console.app import Console, links
 from streams.exceptions import StreamsError
 from streams.http import app as http_app
 from streams.http.api import Api
@@ -31,7 +30,7 @@ def application(api: Api, *, console: bool = False) -> FastAPI:
     if not console:
         return http_app.application(api)
     pages = Console(api)
-    app = http_app.application(api, pages.app, [console_links])
+    app = http_app.application(api, pages.app, [links])
     app.state.console = pages
     return app
 

@@ -1,9 +1,12 @@
-"""The console as an ASGI application, mounted at /console beside the API."""
+"""The console as an ASGI application: sign-in, and an endpoint per page."""
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from http import HTTPStatus
+from typing import Any
 
+from pydantic import BaseModel, Field
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -14,25 +17,19 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streams.console import changes, operations, query, skill  # noqa: F401 - declare pages
-from streams.console.pages import PAGES, Page, PageContext
-from streams.console.rendering import STATIC, address, render
-from streams.console.security import (
-    COOKIE,
-    Sessions,
-    SignInPages,
-    check_csrf,
-    check_host,
-    check_origin,
-    fields,
-    form_of,
-)
+from streams.console import changes, operations, query, security, skill  # noqa: F401 - declare pages
+from streams.console.pages import PAGES, ROOT, STATIC, Page, PageContext, address, render
 from streams.http.api import Api
 from streams.http.app import PAGE_HEADERS, problem_of
+from streams.http.limits import RateLimited, Unauthorized, is_loopback
 from streams.http.problems import Problem
-from streams.http.routing import refuse
+from streams.http.routing import TokenParam, refuse, router
+from streams.http.tokens import Token
 from streams.settings import Settings
 
+COOKIE = "sager_console"
+WRONG_TOKEN = "This token is not valid. It starts with sager_; ask your administrator for one."  # noqa: S105
+WRONG_CODE = "This link is not valid: it signs in once, within an hour. Sign in with a token instead."
 BY_ITSELF = "x-sager-by-itself"  # header of requests that a page repeats on a timer
 YEAR = "public, max-age=31536000, immutable"
 _NO_SNAPSHOT = (
@@ -41,17 +38,34 @@ _NO_SNAPSHOT = (
 )
 
 logger = logging.getLogger("sager.console")
+links = router("console")
+
+
+class ConsoleLink(BaseModel):
+    """A link to the console."""
+
+    path: str = Field(description="A path on this server. The first browser that opens it within an hour is signed in.")
+
+
+@links.post("/v1/console/links")
+async def console_link(request: Request, token: TokenParam) -> ConsoleLink:
+    """Return a link that signs in once with this token."""
+    return ConsoleLink(path=address("/enter", code=request.app.state.console.sessions.code(token.sha256)))
 
 
 class Console:
     """The console of a deployment: its ASGI application and its sessions."""
 
     def __init__(self, api: Api) -> None:
-        self._api, self.sessions = api, Sessions(api.gate)
+        self._api, self.sessions = api, security.Sessions(api.gate)
         self.app = Starlette(
             routes=[
                 Mount("/static", StaticFiles(directory=STATIC)),
-                *SignInPages(api.gate, self.sessions).routes,
+                Route("/login", self.ask),
+                Route("/login", self.sign_in, methods=["POST"]),
+                Route("/enter", self.offer),
+                Route("/enter", self.enter, methods=["POST"]),
+                Route("/logout", self.sign_out, methods=["POST"]),
                 *(Route(page.path, self._endpoint(page), methods=[page.method]) for page in PAGES),
             ],
             middleware=[Middleware(_Guard, settings=api.settings)],
@@ -67,18 +81,87 @@ class Console:
                 return _to_login(request)
             session, token = found
             self._api.gate.count_request(token)
-            ctx = PageContext(request, self._api, session, token, page, fields(request.url.query))
+            ctx = PageContext(request, self._api, session, token, page, security.fields(request.url.query))
             request.state.ctx = ctx
             if page.needs and not page.needs & token.scopes:
                 raise refuse(tuple(sorted(page.needs)))
             if page.method == "POST":
-                check_origin(request)
+                security.check_origin(request)
                 ctx.fields.clear()
-                ctx.fields.update(await form_of(request))
-                check_csrf(request, ctx.fields, session.csrf)
+                ctx.fields.update(await security.form_of(request))
+                security.check_csrf(request, ctx.fields, session.csrf)
             return await page.handler(ctx)
 
         return answer
+
+    async def ask(self, request: Request) -> Response:
+        """The form for a token."""
+        if self.sessions.find(request.cookies.get(COOKIE, ""), used=False):
+            return RedirectResponse(address("/"), 303)
+        return _form()
+
+    async def sign_in(self, request: Request) -> Response:
+        """Begin a session with the token in the form."""
+        security.check_origin(request)
+        presented = (await security.form_of(request)).get("token", "").strip()
+        try:
+            token = self._api.gate.authenticate(f"Bearer {presented}", _address_of(request))
+        except Unauthorized:
+            return _form(WRONG_TOKEN, HTTPStatus.UNAUTHORIZED)
+        except RateLimited as error:
+            return _form(f"Too many attempts: try again in {error.retry_after} s.", error.status)
+        return self._begin(request, token)
+
+    async def offer(self, request: Request) -> Response:
+        """Show the token's name and ask for consent, without redeeming the code."""
+        # A link alone must not sign in: with an attacker's link, victims would state their preferences in the
+        # attacker's session.
+        code = request.query_params.get("code", "")
+        token = self.sessions.token_of(code, redeem=False)
+        if token is None:
+            return self._refuse(request)
+        current = self.sessions.find(request.cookies.get(COOKIE, ""), used=False)
+        return _form(code=code, name=token.name, current=current[1].name if current else "")
+
+    async def enter(self, request: Request) -> Response:
+        """Redeem a code, sent by the consent page, and begin a session."""
+        security.check_origin(request)
+        token = self.sessions.token_of((await security.form_of(request)).get("code", ""), redeem=True)
+        return self._refuse(request) if token is None else self._begin(request, token)
+
+    async def sign_out(self, request: Request) -> Response:
+        """End the session."""
+        security.check_origin(request)
+        secret = request.cookies.get(COOKIE, "")
+        if found := self.sessions.find(secret):
+            security.check_csrf(request, await security.form_of(request), found[0].csrf)
+            self.sessions.end(secret)
+        reply = RedirectResponse(address("/login"), 303)
+        reply.delete_cookie(COOKIE, path=ROOT, httponly=True, samesite="strict")
+        return reply
+
+    def _refuse(self, request: Request) -> Response:
+        with suppress(Unauthorized):  # counts as a failure like a wrong token
+            self._api.gate.authenticate(None, _address_of(request))
+        return _form(WRONG_CODE, HTTPStatus.UNAUTHORIZED)
+
+    def _begin(self, request: Request, token: Token) -> Response:
+        self.sessions.end(request.cookies.get(COOKIE, ""))
+        reply = RedirectResponse(address("/"), 303)
+        # The loopback has no TLS, and no network to read the cookie on.
+        secure = not is_loopback(security.host_of(request.headers.get("host", "")))
+        given: dict[str, Any] = {"path": ROOT, "httponly": True, "samesite": "strict", "secure": secure}
+        reply.set_cookie(COOKIE, self.sessions.begin(token), max_age=int(security.LONGEST_SECONDS), **given)
+        return reply
+
+
+def _form(wrong: str = "", status: int = 200, *, code: str = "", name: str = "", current: str = "") -> Response:
+    page = render("sign_in.html", ctx=None, wrong=wrong, code=code, name=name, current=current)
+    return HTMLResponse(page, status)
+
+
+def _address_of(request: Request) -> str:
+    return request.client.host if request.client else "?"
 
 
 def _to_login(request: Request) -> Response:
@@ -119,7 +202,7 @@ class _Guard:
             await send(message)
 
         try:
-            check_host(request, self._settings)
+            security.check_host(request, self._settings)
             await self._app(scope, receive, send_guarded)
         except Exception as error:
             if started:

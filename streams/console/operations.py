@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 from starlette.responses import Response
 
-from streams.console.pages import PageContext, page
-from streams.console.rendering import NOTHING, cut, number, table, text
+from streams.console.pages import NOTHING, PageContext, cut, number, page, table, text
 from streams.exceptions import StreamsError
 from streams.http.problems import RETRY, Problem
 from streams.http.tokens import Scope

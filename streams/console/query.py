@@ -15,8 +15,7 @@ from typing import Any
 from starlette.responses import Response
 
 from streams.analytics import read
-from streams.console.pages import PageContext, page
-from streams.console.rendering import cut
+from streams.console.pages import PageContext, cut, page
 from streams.exceptions import StreamsError
 from streams.http.limits import Limiter
 from streams.http.tokens import Scope

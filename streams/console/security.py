@@ -1,37 +1,24 @@
-"""Protects pages: sessions, sign-in, and checks of host names, origins and forms."""
+"""Protects pages: sessions, and checks of host names, origins and forms."""
 
 import hashlib
 import hmac
 import secrets
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
-from http import HTTPStatus
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import BaseModel, Field
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Route
 
-from streams.console.rendering import ROOT, address, render
-from streams.http.limits import Gate, Unauthorized, is_loopback
+from streams.http.limits import Gate, is_loopback
 from streams.http.problems import Problem
-from streams.http.routing import TokenParam
-from streams.http.routing import router as router_of
 from streams.http.tokens import Token
 from streams.settings import Settings
 
-COOKIE = "sager_console"
 IDLE_SECONDS, LONGEST_SECONDS, CODE_SECONDS = 1_800.0, 43_200.0, 3_600.0
 MOST_SESSIONS, MOST_CODES, SECRET_BYTES = 1_000, 16, 32
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf-token"
 FORM_BYTES, FIELDS = 16 * 1024, 64  # a sentence takes a few hundred bytes
-WRONG_TOKEN = "This token is not valid. It starts with sager_; ask your administrator for one."  # noqa: S105
-WRONG_CODE = "This link is not valid: it signs in once, within an hour. Sign in with a token instead."
 
 
 def check_host(request: Request, settings: Settings) -> None:
@@ -168,95 +155,3 @@ class Sessions:
 def _hash(secret: str) -> str:
     # Only hashes are kept: look-ups leak no timing, and a memory dump opens no session.
     return hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()
-
-
-router = router_of("console")
-
-
-class ConsoleLink(BaseModel):
-    """A link to the console."""
-
-    path: str = Field(description="A path on this server. The first browser that opens it within an hour is signed in.")
-
-
-@router.post("/v1/console/links")
-async def console_link(request: Request, token: TokenParam) -> ConsoleLink:
-    """Return a link that signs in once with this token."""
-    return ConsoleLink(path=address("/enter", code=request.app.state.console.sessions.code(token.sha256)))
-
-
-class SignInPages:
-    """The pages that need no session."""
-
-    def __init__(self, gate: Gate, sessions: Sessions) -> None:
-        self._gate, self._sessions = gate, sessions
-        get, post = (partial(Route, methods=[method]) for method in ("GET", "POST"))
-        self.routes = [get("/login", self.ask), post("/login", self.sign_in), get("/enter", self.offer)]
-        self.routes += [post("/enter", self.enter), post("/logout", self.sign_out)]
-
-    async def ask(self, request: Request) -> Response:
-        """The form for a token."""
-        if self._sessions.find(request.cookies.get(COOKIE, ""), used=False):
-            return RedirectResponse(address("/"), 303)
-        return _form()
-
-    async def sign_in(self, request: Request) -> Response:
-        """Begin a session with the token in the form."""
-        check_origin(request)
-        presented = (await form_of(request)).get("token", "").strip()
-        try:
-            token = self._gate.authenticate(f"Bearer {presented}", _address_of(request))
-        except Problem as error:
-            return _form(WRONG_TOKEN if error.status == HTTPStatus.UNAUTHORIZED else str(error), error.status)
-        return self._begin(request, token)
-
-    async def offer(self, request: Request) -> Response:
-        """Show the token's name and ask for consent, without redeeming the code."""
-        # A link alone must not sign in: with an attacker's link, victims would state their preferences in the
-        # attacker's session.
-        code = request.query_params.get("code", "")
-        token = self._sessions.token_of(code, redeem=False)
-        if token is None:
-            return self._refuse(request)
-        current = self._sessions.find(request.cookies.get(COOKIE, ""), used=False)
-        return _form(code=code, name=token.name, current=current[1].name if current else "")
-
-    async def enter(self, request: Request) -> Response:
-        """Redeem a code, sent by the consent page, and begin a session."""
-        check_origin(request)
-        token = self._sessions.token_of((await form_of(request)).get("code", ""), redeem=True)
-        return self._refuse(request) if token is None else self._begin(request, token)
-
-    async def sign_out(self, request: Request) -> Response:
-        """End the session."""
-        check_origin(request)
-        secret = request.cookies.get(COOKIE, "")
-        if found := self._sessions.find(secret):
-            check_csrf(request, await form_of(request), found[0].csrf)
-            self._sessions.end(secret)
-        reply = RedirectResponse(address("/login"), 303)
-        reply.delete_cookie(COOKIE, path=ROOT, httponly=True, samesite="strict")
-        return reply
-
-    def _refuse(self, request: Request) -> Response:
-        with suppress(Unauthorized):  # counts as a failure like a wrong token
-            self._gate.authenticate(None, _address_of(request))
-        return _form(WRONG_CODE, HTTPStatus.UNAUTHORIZED)
-
-    def _begin(self, request: Request, token: Token) -> Response:
-        self._sessions.end(request.cookies.get(COOKIE, ""))
-        reply = RedirectResponse(address("/"), 303)
-        # The loopback has no TLS, and no network to read the cookie on.
-        secure = not is_loopback(host_of(request.headers.get("host", "")))
-        given: dict[str, Any] = {"path": ROOT, "httponly": True, "samesite": "strict", "secure": secure}
-        reply.set_cookie(COOKIE, self._sessions.begin(token), max_age=int(LONGEST_SECONDS), **given)
-        return reply
-
-
-def _form(wrong: str = "", status: int = 200, *, code: str = "", name: str = "", current: str = "") -> Response:
-    page = render("sign_in.html", ctx=None, wrong=wrong, code=code, name=name, current=current)
-    return HTMLResponse(page, status)
-
-
-def _address_of(request: Request) -> str:
-    return request.client.host if request.client else "?"

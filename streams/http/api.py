@@ -3,12 +3,13 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, TypeVar, cast
 
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from confluent_kafka import KafkaException
 from duckdb import DuckDBPyConnection
 from fastapi import Depends, Request
@@ -34,24 +35,17 @@ _Result = TypeVar("_Result")
 
 
 class BoundedThreadPool:
-    """A thread pool with a limit on running and queued work."""
+    """Threads with a limit on running and queued work."""
 
-    def __init__(self, name: str, threads: int, queued: int) -> None:
-        self._pool = ThreadPoolExecutor(threads, name)
-        self._limiter = Limiter(threads + queued)
+    def __init__(self, threads: int, queued: int) -> None:
+        self._threads = CapacityLimiter(threads)
+        self._slots = Limiter(threads + queued)
 
     async def run(self, token: Token, do: Callable[[], _Result]) -> _Result:
         """Run a blocking function in a thread."""
-        slot = ExitStack()
-        slot.enter_context(self._limiter.hold(token.sha256))
-        work = asyncio.wrap_future(self._pool.submit(do))
-        # Released by the thread: its caller may be cancelled while the work still runs.
-        work.add_done_callback(lambda _: slot.close())
-        return await asyncio.shield(work)
-
-    def close(self) -> None:
-        """Cancel queued work; running work is not awaited."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        # Only a shutdown cancels requests, so no slot is freed while its work still runs.
+        with self._slots.hold(token.sha256):
+            return await run_sync(do, limiter=self._threads)
 
 
 def new_event(kind: type[EventT], fields: Mapping[str, Any]) -> EventT:
@@ -80,8 +74,8 @@ class Api:
         self.ranking_key = find_ranking_key(settings)
         self.cache = TopicCache(settings, self.replies)
         self.sender = EventSender(settings)
-        self._reading = BoundedThreadPool("read", limits.READ_THREADS, limits.QUEUED_READS)
-        self._searching = BoundedThreadPool("search", limits.SEARCH_THREADS, limits.QUEUED_SEARCHES)
+        self._reading = BoundedThreadPool(limits.READ_THREADS, limits.QUEUED_READS)
+        self._searching = BoundedThreadPool(limits.SEARCH_THREADS, limits.QUEUED_SEARCHES)
         self._waiting = Limiter(limits.WAITING_CALLS)
         self._streams = Limiter(max(1, settings.http_connections // 2))
 
@@ -95,8 +89,6 @@ class Api:
             self.cache.is_closing = True
             await asyncio.to_thread(self.cache.stop)
             await asyncio.to_thread(self.sender.close)
-            self._reading.close()
-            self._searching.close()
 
     async def read(self, token: Token, do: Callable[[], _Result]) -> _Result:
         """Run a blocking function in the reading pool."""

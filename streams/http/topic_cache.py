@@ -5,7 +5,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, TypeVar
@@ -37,16 +37,6 @@ INTERNAL = {"event_id", "occurred_at", "schema_version", "seal", "session_text",
 _POSITION: TypeAdapter[tuple[str, int, dict[int, int]]] = TypeAdapter(tuple[str, int, dict[int, int]])
 
 EventT = TypeVar("EventT", bound=Event)
-
-
-@dataclass(frozen=True, slots=True)
-class CachedRecord:
-    """A record of a topic."""
-
-    value: bytes | None  # None: a tombstone
-    partition: int
-    offset: int
-    at_ms: int  # of writing, since 1970
 
 
 @dataclass(frozen=True)
@@ -81,7 +71,7 @@ class TopicCache:
         self.slims: dict[bytes, bytes] = {}  # compressed records by key
         self._lock = threading.Lock()
         self.change_count = 0  # of slim skills, so far
-        self._changes = deque[tuple[bytes, CachedRecord]]()
+        self._changes = deque[tuple[bytes, int, int, int]]()  # key, partition, offset, written at
         self._dropped: dict[int, int] = {}
         self._tables: dict[str, dict[bytes, bytes]] = {
             SlimSkill.TOPIC: self.slims, PolicySkill.TOPIC: {}, Card.TOPIC: {}, GlobalSkill.TOPIC: {}
@@ -166,7 +156,7 @@ class TopicCache:
         with self._lock:
             new = self.change_count - seen
             newest = list(islice(reversed(self._changes), new))
-        return list(dict.fromkeys(key for key, _ in newest)) if len(newest) == new else None
+        return list(dict.fromkeys(key for key, *_ in newest)) if len(newest) == new else None
 
     def position(self) -> StreamPosition:
         """Return the position of a stream that is up to date."""
@@ -185,31 +175,32 @@ class TopicCache:
         is_ahead = any(offset > positions.get(partition, 0) for partition, offset in position.offsets.items())
         if is_ahead or any(offset >= position.offsets.get(partition, 0) for partition, offset in dropped.items()):
             return None
-        return list(dict.fromkeys(key for key, it in changes if it.offset >= position.offsets.get(it.partition, 0)))
+        new = (key for key, partition, offset, _ in changes if offset >= position.offsets.get(partition, 0))
+        return list(dict.fromkeys(new))
 
-    def apply(self, base: str, key: bytes, record: CachedRecord) -> None:
-        """Apply a record of a topic, named as in the registry."""
+    def apply(self, base: str, key: bytes, value: bytes | None, partition: int, offset: int, at_ms: int) -> None:
+        """Apply a record of a topic, named as in the registry; `at_ms`: written, since 1970."""
         table = self._tables.get(base)
         if table is None:
-            self._replies.offer(base, record.partition, record.value)
+            self._replies.offer(base, partition, value)
             return
         is_slim = base == SlimSkill.TOPIC
         if is_slim and not _is_pair(key):  # foreign record: keys are [user, domain]
             return
-        if record.value is None:
+        if value is None:
             table.pop(key, None)
         else:
             # Bytes are decoded when read: with a million users a start takes seconds, not minutes.
-            table[key] = compressed(record.value)
+            table[key] = compressed(value)
         if is_slim:
             with self._lock:
-                self._changes.append((key, replace(record, value=None)))
+                self._changes.append((key, partition, offset, at_ms))
                 # No stream resumes after this time, and an erased user's id must not stay in memory.
                 oldest = time.time() * 1000 - CHANGES_MS
-                while len(self._changes) > CHANGES or (self._changes and self._changes[0][1].at_ms < oldest):
-                    _, dropped = self._changes.popleft()
-                    self._dropped[dropped.partition] = dropped.offset
-                self.positions[record.partition] = record.offset + 1
+                while len(self._changes) > CHANGES or (self._changes and self._changes[0][3] < oldest):
+                    _, old_partition, old_offset, _ = self._changes.popleft()
+                    self._dropped[old_partition] = old_offset
+                self.positions[partition] = offset + 1
                 self.change_count += 1
 
     def _follow(self) -> None:
@@ -240,8 +231,8 @@ class TopicCache:
     def _on_message(self, bases: Mapping[str, str], message: Message) -> None:
         error, topic, partition = message.error(), message.topic() or "", int_of(message.partition())
         if error is None:
-            record = CachedRecord(message.value(), partition, int_of(message.offset()), message.timestamp()[1])
-            self.apply(bases[topic], message.key() or b"", record)
+            offset, (_, at_ms) = int_of(message.offset()), message.timestamp()
+            self.apply(bases[topic], message.key() or b"", message.value(), partition, offset, at_ms)
         elif error.code() == KafkaError._PARTITION_EOF:
             self._unread.discard((topic, partition))
 

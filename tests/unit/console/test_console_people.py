@@ -9,7 +9,6 @@ import pytest
 
 from schemas import PolicySkill, compound_key, encode
 from streams.exceptions import KafkaUnreachable
-from streams.http.topic_cache import CachedRecord
 from tests.unit.console.console_world import DOMAIN, HOSTILE, USERS, Visitor, page, person, published
 from tests.unit.http.http_world import Served, settings_of
 
@@ -89,7 +88,7 @@ def test_a_statement_newer_than_the_snapshot_has_a_page(served, advocate):
     [told] = skill.stated
     said = told.model_copy(update={"statement_id": "avoids:new", "dimension": "genre", "value": "horror"})
     newer = skill.model_copy(update={"version": skill.version + 1, "stated": (*skill.stated, said)})
-    served.api.cache.apply(PolicySkill.TOPIC, compound_key("eve", DOMAIN), CachedRecord(encode(newer), 0, 0, 0))
+    served.api.cache.apply(PolicySkill.TOPIC, compound_key("eve", DOMAIN), encode(newer), 0, 0, 0)
 
     shown = advocate.get(page("/line", user="eve", domain=DOMAIN, line="avoids:new"))
 

@@ -6,8 +6,7 @@ import re
 import pytest
 
 from streams.console import security
-from streams.console.pages import PAGES
-from streams.console.rendering import HTMX, STATIC
+from streams.console.pages import HTMX, PAGES, STATIC
 from streams.console.security import Sessions
 from streams.http.app import PAGE_HEADERS
 from streams.http.limits import Gate

@@ -29,7 +29,7 @@ from streams.http.api import Api
 from streams.http.limits import Gate
 from streams.http.replies import EventSender
 from streams.http.server import Server, listen
-from streams.http.topic_cache import CachedRecord, TopicCache
+from streams.http.topic_cache import TopicCache
 from streams.kafka.clients import partition_of
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
@@ -278,7 +278,7 @@ def published_cards() -> Path:
 
 def follow(live: TopicCache, card: Card, offset: int = 0) -> None:
     """As if the topic had the card."""
-    live.apply(Card.TOPIC, card.user_id.encode(), CachedRecord(encode(card), 0, offset, MS))
+    live.apply(Card.TOPIC, card.user_id.encode(), encode(card), 0, offset, MS)
 
 
 class CardWorker(EventSender):

@@ -13,7 +13,7 @@ from schemas import SlimSkill, compound_key, encode
 from streams.http.api import Api
 from streams.http.limits import Gate
 from streams.http.tokens import TokensFile
-from streams.http.topic_cache import CHANGES_MS, CachedRecord, StreamPosition
+from streams.http.topic_cache import CHANGES_MS, StreamPosition
 from streams.serve import ApiHealth
 from tests.builders import NOW
 from tests.unit.http.http_world import Served, Tokens, settings_of
@@ -52,7 +52,7 @@ class Topic:
         self._take(user, "films", None)
 
     def _take(self, user, domain, value):
-        self.cache.apply(SlimSkill.TOPIC, compound_key(user, domain), CachedRecord(value, 0, self.offset, AT_MS))
+        self.cache.apply(SlimSkill.TOPIC, compound_key(user, domain), value, 0, self.offset, AT_MS)
         self.offset += 1
 
 
@@ -146,8 +146,8 @@ def test_unreadable_records_and_foreign_keys_are_no_slim_skills(api, topic, file
     topic.put("bob", "likes: noir")
     value = live.slims[compound_key("bob", "films")]
     for key in (compound_key("ann", "films"), b"no key", b"[1, 2]", b'["ann"]', b"["):
-        live.apply(SlimSkill.TOPIC, key, CachedRecord(value, 0, 9, AT_MS))
-    live.apply(SlimSkill.TOPIC, compound_key("cleo", "films"), CachedRecord(b"\xff", 0, 10, AT_MS))
+        live.apply(SlimSkill.TOPIC, key, value, 0, 9, AT_MS)
+    live.apply(SlimSkill.TOPIC, compound_key("cleo", "films"), b"\xff", 0, 10, AT_MS)
 
     assert [api.request(f"/v1/users/{user}/domains/films/slim", token).status for user in ("ann", "cleo")] == [404, 404]
     with Stream(api, "/v1/slim/stream", token) as stream:
@@ -205,14 +205,14 @@ def test_a_stream_that_may_have_missed_an_erasure_is_reset(api, topic, file, las
 
 def test_changes_are_dropped_when_no_stream_can_resume_from_them(api, topic, monkeypatch):
     live, now = api.api.cache, int(time.time() * 1000)
-    live.apply(SlimSkill.TOPIC, compound_key("ann", "films"), CachedRecord(None, 0, 0, now - CHANGES_MS - 1))
-    live.apply(SlimSkill.TOPIC, compound_key("bob", "films"), CachedRecord(None, 0, 1, now))
+    live.apply(SlimSkill.TOPIC, compound_key("ann", "films"), None, 0, 0, now - CHANGES_MS - 1)
+    live.apply(SlimSkill.TOPIC, compound_key("bob", "films"), None, 0, 1, now)
 
     assert live.keys_changed_from(StreamPosition("kafka", now, {0: 1})) == [compound_key("bob", "films")]
     assert live.keys_changed_from(StreamPosition("kafka", now, {0: 0})) is None
     assert live.keys_changed_from(StreamPosition("kafka", now - CHANGES_MS - 1, {0: 1})) is None
     monkeypatch.setattr("streams.http.topic_cache.CHANGES", 1)
-    live.apply(SlimSkill.TOPIC, compound_key("cleo", "films"), CachedRecord(None, 0, 2, now))
+    live.apply(SlimSkill.TOPIC, compound_key("cleo", "films"), None, 0, 2, now)
     assert (live.keys_changed_after(2), live.keys_changed_after(1)) == ([compound_key("cleo", "films")], None)
 
 

@@ -10,7 +10,6 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from operators.slim import slim
 from schemas import Event, PolicySkill, encode, topic_of
-from streams.http.topic_cache import CachedRecord
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import a_skill, an_attribute
 from tests.unit.http.http_world import Served, Tokens, settings_of
@@ -37,7 +36,7 @@ class World:
 
     def _take(self, event: Event) -> None:
         topic = topic_of(type(event))
-        self.served.api.cache.apply(topic.base, topic.key_of(event) or b"", CachedRecord(encode(event), 0, 0, 0))
+        self.served.api.cache.apply(topic.base, topic.key_of(event) or b"", encode(event), 0, 0, 0)
 
 
 @asynccontextmanager
