@@ -105,7 +105,7 @@ class Console:
         security.check_origin(request)
         presented = (await security.form_of(request)).get("token", "").strip()
         try:
-            token = self._api.gate.authenticate(f"Bearer {presented}", _address_of(request))
+            token = self._api.gate.authenticate(f"Bearer {presented}", request.client)
         except Unauthorized:
             return _form(WRONG_TOKEN, HTTPStatus.UNAUTHORIZED)
         except RateLimited as error:
@@ -142,7 +142,7 @@ class Console:
 
     def _refuse(self, request: Request) -> Response:
         with suppress(Unauthorized):  # counts as a failure like a wrong token
-            self._api.gate.authenticate(None, _address_of(request))
+            self._api.gate.authenticate(None, request.client)
         return _form(WRONG_CODE, HTTPStatus.UNAUTHORIZED)
 
     def _begin(self, request: Request, token: Token) -> Response:
@@ -158,10 +158,6 @@ class Console:
 def _form(wrong: str = "", status: int = 200, *, code: str = "", name: str = "", current: str = "") -> Response:
     page = render("sign_in.html", ctx=None, wrong=wrong, code=code, name=name, current=current)
     return HTMLResponse(page, status)
-
-
-def _address_of(request: Request) -> str:
-    return request.client.host if request.client else "?"
 
 
 def _to_login(request: Request) -> Response:

@@ -82,7 +82,7 @@ def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now
         "groups": {kind: found for kind, found in groups.items() if found},
         "silent": [line for line in lines if line not in speaking],
         "withheld": withheld_reasons(lines, output_gate(api.settings)),
-        "scale": scale(lines),
+        "scale": max([ONE, *(max(line.taken, line.expected) for line in lines if is_counted(line))]),  # of the bars
         "stated": [stated(skill, each.statement_id, now) for each in skill.stated],
         "sessions": [each for each in skill.sessions if each.until > now and each.lines],
         "slim": slim and slim.text,
@@ -163,11 +163,6 @@ def withheld_reasons(lines: Sequence[Attribute], gate: OutputGate) -> dict[str, 
         for line in lines
         if (rejection := gate.line_rejection(line))
     }
-
-
-def scale(lines: Sequence[Attribute]) -> int:
-    """Return the largest count of these lines, the scale of their bars."""
-    return max([ONE, *(max(line.taken, line.expected) for line in lines if is_counted(line))])
 
 
 def stated(skill: PolicySkill, statement_id: str, now: datetime) -> dict[str, Any] | None:

@@ -151,9 +151,7 @@ class _Middleware:
         # Unknown paths need a token too, so that strangers cannot probe which exist.
         if not _is_docs(path) and not is_console:
             authorization = headers.get(b"authorization", b"").decode("latin-1")
-            token = scope[TOKEN] = self._gate.authenticate(
-                authorization, scope["client"][0] if scope["client"] else "?"
-            )
+            token = scope[TOKEN] = self._gate.authenticate(authorization, scope["client"])
             for pattern, size, needed in LARGER_BODIES:
                 if pattern.fullmatch(path) and needed in token.scopes:
                     limit = size

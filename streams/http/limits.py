@@ -106,7 +106,7 @@ class Gate:
         self._requests = Buckets(settings.http_rate, settings.http_burst)
         self._failures = Buckets(settings.http_failures / 60, max(1, int(settings.http_failures)))
 
-    def authenticate(self, authorization: str | None, address: str) -> Token:
+    def authenticate(self, authorization: str | None, client: tuple[str, int] | None) -> Token:
         """Return the token of a request; raise `Unauthorized` or `RateLimited`."""
         kind, _, presented = (authorization or "").partition(" ")
         token = find_token(self._tokens.all(), presented.strip()) if kind.lower() == "bearer" else None
@@ -114,7 +114,7 @@ class Gate:
             reason = "missing" if not authorization else "unknown" if kind.lower() == "bearer" else "not-bearer"
             metrics.AUTH_FAILURES.labels(reason).inc()
             # Failures of an address never block its valid tokens: clients behind one proxy share the address.
-            self._limit(self._failures, network_of(address), "address")
+            self._limit(self._failures, network_of(client[0] if client else "?"), "address")
             raise Unauthorized(reason)
         self.count_request(token)
         return token

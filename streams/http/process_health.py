@@ -84,9 +84,8 @@ def _refusal(gate: Gate | None, request: Request) -> Response | None:
     """Return an error response, or None if the client may read."""
     if gate is None:
         return None
-    address = request.client.host if request.client else "?"
     try:
-        if Scope.OPERATE in gate.authenticate(request.headers.get("authorization"), address).scopes:
+        if Scope.OPERATE in gate.authenticate(request.headers.get("authorization"), request.client).scopes:
             return None
         problem = Problem(403, f"the scope {Scope.OPERATE} is needed")
     except TokensUnusable:

@@ -3,7 +3,6 @@
 import os
 import tempfile
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from functools import partial
 from io import BytesIO
 from typing import Annotated, Any, BinaryIO, Self
@@ -141,19 +140,9 @@ async def import_user(
         raise Problem(415, f"send `Content-Type: {GZIP}`: the answer of /export", {"Accept": GZIP})
     if confirm is not None:
         _check_confirm(confirm, user)
-    body, now = await request.body(), datetime.now(UTC)
-
-    def preview() -> ImportPreview:
-        bundle = _load_bundle(body)
-        return ImportPreview(
-            exported_from=bundle.header.user_id, comes=preview_import(api.settings, bundle, user, now, domain)
-        )
-
-    if confirm is None:
-        return json_response(await api.search(token, preview))
-    order = importing.ImportOrder(token.name, reason, now)
-    done = await api.search(token, partial(_import, api.settings, body, user, order, domain))
-    return json_response(done, 200 if done.carried_out else 202)
+    body, order = await request.body(), importing.ImportOrder(token.name, reason)
+    done = await api.search(token, partial(_import, api.settings, body, user, order, domain, confirm is None))
+    return json_response(done, 202 if isinstance(done, ImportOutcome) and not done.carried_out else 200)
 
 
 def _check_confirm(confirm: str, user: str) -> None:
@@ -162,12 +151,18 @@ def _check_confirm(confirm: str, user: str) -> None:
 
 
 def _import(
-    settings: Settings, body: bytes, user: str, order: importing.ImportOrder, domain: str | None
-) -> ImportOutcome:
-    bundle, seconds = _load_bundle(body), settings.http_wait_seconds
+    settings: Settings, body: bytes, user: str, order: importing.ImportOrder, domain: str | None, is_preview: bool
+) -> ImportPreview | ImportOutcome:
+    try:
+        bundle = importing.load(BytesIO(body))
+    except importing.InvalidExport as error:
+        raise Problem(422, str(error)) from None
+    if is_preview:
+        comes = preview_import(settings, bundle, user, order.at, domain)
+        return ImportPreview(exported_from=bundle.header.user_id, comes=comes)
     try:
         with checked_fields():
-            done = importing.import_bundle(settings, bundle, user, order, seconds, domain=domain)
+            done = importing.import_bundle(settings, bundle, user, order, settings.http_wait_seconds, domain=domain)
     except (KafkaException, NotProduced) as error:
         raise Problem(503, "Kafka did not acknowledge it; it may or may not be carried out", RETRY) from error
     return ImportOutcome(carried_out=done.is_applied, statements=done.statements, skills=done.skills)
@@ -185,10 +180,3 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
         file.seek(0)
         while chunk := file.read(256 * 1024):
             yield chunk
-
-
-def _load_bundle(body: bytes) -> importing.Bundle:
-    try:
-        return importing.load(BytesIO(body))
-    except importing.InvalidExport as error:
-        raise Problem(422, str(error)) from None

@@ -287,7 +287,7 @@ any_entry = json_values | st.fixed_dictionaries({"topic": topics | json_values, 
 def test_check_event_never_raises_and_accepts_the_events_that_workers_accept(entries: list[Any]) -> None:
     for entry in entries:
         each = check_event(entry, lambda user: True, NOW)
-        json.dumps(each.outcome())
+        json.dumps(each.outcome)
         if each.event is not None:
             assert each.topic is not None
             assert decode(each.topic.model, encode(each.event)) == each.event
