@@ -196,13 +196,8 @@ async def planned(ctx: PageContext) -> Response:
 @page("POST", "/letters/replay", Scope.OPERATE, under="/letters")
 async def replayed(ctx: PageContext) -> Response:
     """Replay the selected dead letters, each exactly once."""
-    ids = _selected_ids(ctx)
-
-    def send() -> int:
-        with dead_letters.ONE_AT_A_TIME:  # a thread may outlive its cancelled request
-            return dead_letters.replay(ctx.api.settings, dead_letters.plan(ctx.api.settings, LetterFilter(ids=ids)))
-
-    sent = await _kafka(ctx, send)
+    ids, settings = _selected_ids(ctx), ctx.api.settings
+    sent = await _kafka(ctx, lambda: dead_letters.replay(settings, dead_letters.plan(settings, LetterFilter(ids=ids))))
     notice = f"{sent} {'record was' if sent == 1 else 'records were'} sent again."
     notice += f" {rest} had been already, or cannot be." if (rest := len(ids) - sent) else ""
     return ctx.redirect("/letters", notice, "good" if sent else "wait")
@@ -216,7 +211,7 @@ def _selected_ids(ctx: PageContext) -> frozenset[str]:
 
 
 async def _kafka(ctx: PageContext, do: Callable[[], _Result]) -> _Result:
-    # One at a time: each reads the whole topic of dead letters.
+    # One at a time: concurrent replays would send records twice, and each call reads the whole topic.
     try:
         async with _ONE_AT_A_TIME:
             return await ctx.api.read(ctx.token, do)

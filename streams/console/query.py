@@ -34,15 +34,12 @@ class QueryFailed(StreamsError):
 
 
 @page("GET", "/query", Scope.READ_ALL)
-async def query_form(ctx: PageContext) -> Response:
-    """Show the form with a first query."""
-    return await _page(ctx, FIRST)
-
-
-@page("POST", "/query", Scope.READ_ALL, under="/query")
+@page("POST", "/query", Scope.READ_ALL)
 async def run_query(ctx: PageContext) -> Response:
-    """Run a query and show its result."""
+    """Show the form with a first query, or a form's query and its result."""
     # By POST: a query may name people, and addresses end up in logs and histories.
+    if ctx.page.method == "GET":
+        return await _page(ctx, FIRST)
     query, token, settings = ctx.fields.get("query", ""), ctx.token.sha256, ctx.api.settings
     try:
         with _SLOTS.hold(token):

@@ -79,7 +79,7 @@ def application(api: Api, console: ASGIApp | None = None, routers: Iterable[APIR
         app.mount(CONSOLE, console)
         app.add_api_route("/", _to_console, include_in_schema=False)
     for route in app.routes:
-        metrics.SECONDS.labels(getattr(route, "path", metrics.NO_ROUTE))
+        metrics.SECONDS.labels(getattr(route, "path", metrics.OTHER))
     app.add_middleware(_Middleware, api=api, has_console=console is not None)
     return app
 
@@ -138,7 +138,7 @@ class _Middleware:
             await _problem(error, scope).response()(scope, receive, sending)
         finally:
             route = _route(scope)
-            method = scope["method"] if route != metrics.NO_ROUTE else "other"
+            method = scope["method"] if route != metrics.OTHER else metrics.OTHER
             metrics.REQUESTS.labels(method, route, status).inc()
             metrics.SECONDS.labels(route).observe(time.perf_counter() - start)
 
@@ -241,4 +241,4 @@ def _where(scope: Scope) -> str:
 def _route(scope: Scope) -> str:
     # The template, not the path: paths name users.
     route = scope.get("route")
-    return metrics.NO_ROUTE if route is None else route.path
+    return metrics.OTHER if route is None else route.path

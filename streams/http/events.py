@@ -178,7 +178,7 @@ async def send_events(api: ApiParam, token: TokenParam, batch: EventBatch) -> Re
     checked = await _check_batch(token, batch)
     await api.sender.send([each.event for each in checked if each.event is not None])
     for each in checked:
-        metrics.EVENTS.labels(each.topic.base if each.topic else metrics.NO_TOPIC, each.outcome["status"]).inc()
+        metrics.EVENTS.labels(each.topic.base if each.topic else metrics.OTHER, each.outcome["status"]).inc()
     return _batch_response(checked)
 
 
@@ -249,7 +249,7 @@ async def correct(
     outcome: dict[str, Any] = {"understood": True}
     if (trigger := diff.trigger) is not None:
         outcome = trigger.model_dump(include={"understood", "explanation", "not_kept"})
-        outcome["why"] = "" if trigger.why is None else trigger.why.value
+        outcome["why"] = trigger.why.value if trigger.why else ""
     outcome["stated"] = tuple(
         UnderstoodStatement(statement_id=s.statement_id, says=describe_statement(s), words=s.words, scope=s.scope)
         for change in diff.stated

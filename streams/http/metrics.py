@@ -24,13 +24,12 @@ REFUSED = Counter(
 )  # fmt: skip
 EVENTS = Counter("sager_http_events", "Events from apps, by topic and outcome.", ["topic", "status"])
 
-NO_ROUTE = "other"  # the route label of unknown paths
-NO_TOPIC = "other"  # the topic label of events that name none that apps write
+OTHER = "other"  # the label of unknown paths, and of topics that apps do not write
 
 for _topic in APP_TOPICS:
     for _status in ("accepted", "refused"):
         EVENTS.labels(_topic, _status)
-EVENTS.labels(NO_TOPIC, "refused")
+EVENTS.labels(OTHER, "refused")
 for _reason in ("missing", "not-bearer", "unknown", "scope"):
     AUTH_FAILURES.labels(_reason)
 for _by in ("token", "address", "share"):

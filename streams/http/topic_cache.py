@@ -78,13 +78,9 @@ class TopicCache:
         }  # fmt: skip
         self.positions: dict[int, int] = {}  # the next offset of each partition of the slim skills
         self._unread: set[tuple[str, int]] = set()
-        self._ready, self._stop = threading.Event(), threading.Event()
+        self.is_ready = False  # True once all records that existed at the start are read
+        self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="live", daemon=True)
-
-    @property
-    def is_ready(self) -> bool:
-        """True once all records that existed at the start are read."""
-        return self._ready.is_set()
 
     @property
     def has_failed(self) -> bool:
@@ -223,9 +219,9 @@ class TopicCache:
                 for message in [] if first is None else [first, *consumer.consume(BATCH - 1, 0)]:
                     self._on_message(bases, message)
                 if not self._unread:
-                    self._ready.set()
+                    self.is_ready = True
         finally:
-            self._ready.clear()  # the data is outdated
+            self.is_ready = False  # the data is outdated
             consumer.close()
 
     def _on_message(self, bases: Mapping[str, str], message: Message) -> None:

@@ -7,7 +7,6 @@ not see each other.
 """
 
 import heapq
-import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -32,8 +31,6 @@ from streams.settings import Settings
 REPLAY_OF = "sager-replay-of"
 # Header of a dead letter's copy that marks its replay.
 REPLAYED = "sager-replayed"
-# Held during a replay, because concurrent replays would send records twice.
-ONE_AT_A_TIME = threading.Lock()
 
 KEY_CHARS = 200
 FLUSH_SECONDS, BATCH = 60.0, 100

@@ -161,7 +161,7 @@ def test_every_page_of_a_card_is_accessible_and_fits_a_phone(playwright, tmp_pat
     tokens = Tokens(tmp_path)
     settings = settings_of(tokens, duckdb=published_cards())
     with Served(settings, console=True) as served, chromium(playwright, tmp_path / "profile") as browser:
-        served.api.cache._ready.set()
+        served.api.cache.is_ready = True
         for user in ("ann", "zoe"):
             follow(served.api.cache, card_of(talks(user)))
         served.api.sender = CardWorker(served)

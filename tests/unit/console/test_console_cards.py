@@ -23,7 +23,7 @@ from tests.unit.http.http_world import (
 @pytest.fixture(scope="module")
 def served(file):
     with Served(settings_of(file, duckdb=published_cards()), console=True) as api:
-        api.api.cache._ready.set()
+        api.api.cache.is_ready = True
         for user in ("ann", "zoe"):
             follow(api.api.cache, card_of(talks(user)))
         yield api

@@ -36,7 +36,7 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     tokens = Tokens(tmp_path_factory.mktemp("cards"))
     with Served(settings_of(tokens, duckdb=published_cards())) as served:
-        served.api.cache._ready.set()
+        served.api.cache.is_ready = True
         follow(served.api.cache, card_of(talks()))
         yield World(served, tokens)
 
@@ -76,7 +76,7 @@ def test_text_for_a_prompt_needs_read_slim_only_and_stays_within_the_budget(worl
 
 
 def test_the_snapshot_is_read_if_topics_are_not_followed(world: World) -> None:
-    world.served.api.cache._ready.clear()
+    world.served.api.cache.is_ready = False
     world.served.api.cache.apply(Card.TOPIC, b"ann", None, 0, 9, 0)
 
     assert world.get().body["version"] == 2

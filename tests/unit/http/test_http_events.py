@@ -292,6 +292,6 @@ def test_check_event_never_raises_and_accepts_the_events_that_workers_accept(ent
             assert each.topic is not None
             assert decode(each.topic.model, encode(each.event)) == each.event
             assert decode(each.topic.model, json.dumps(entry["event"]).encode()) == each.event
-        elif each.topic is not None and each.errors[0]["field"] != "occurred_at":
+        elif each.topic is not None and each.outcome["errors"][0]["field"] != "occurred_at":
             with pytest.raises(BadRecord):
                 decode(each.topic.model, json.dumps(entry["event"]).encode())

@@ -86,7 +86,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     tokens = Tokens(tmp_path_factory.mktemp("answers"))
     settings = settings_of(tokens, http_wait_seconds=0.3)
     with Served(settings) as served:
-        served.api.cache._ready.set()
+        served.api.cache.is_ready = True
         worker = served.api.sender = Worker(settings, served.api.replies)
         yield World(served, tokens, worker)
 

@@ -79,7 +79,7 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
 
     monkeypatch.setattr(rights, "preview_erasure", counted)
     monkeypatch.setattr(Api, "send_and_wait", send_and_wait)
-    api.api.cache._ready.set()
+    api.api.cache.is_ready = True
     return sent
 
 

@@ -31,7 +31,7 @@ def file(tmp_path_factory):
 @pytest.fixture
 def api(file):
     with Served(settings_of(file)) as served:
-        served.api.cache._ready.set()
+        served.api.cache.is_ready = True
         yield served
 
 
@@ -259,7 +259,7 @@ def test_a_crashed_topic_reader_makes_the_server_unready(file, monkeypatch):
     health.api, live = api, api.cache
     assert health.why_not_live() == []
 
-    live._ready.set()
+    live.is_ready = True
     live.start()
     live._thread.join(WAIT_SECONDS)
 
@@ -274,7 +274,7 @@ def status_of_a_stream(api, token):
 def test_the_streams_of_one_token_leave_connections_for_others(file):
     of_ann, of_all = (file.make("read-slim", user=user, name=user) for user in ("ann", "*"))
     with Served(settings_of(file, http_connections=16)) as served, ExitStack() as open_streams:
-        served.api.cache._ready.set()
+        served.api.cache.is_ready = True
         streams = [open_streams.enter_context(Stream(served, f"{SLIM}/stream", of_ann)) for _ in range(4)]
         assert [stream.reply.status for stream in streams] == [200] * 4
         assert status_of_a_stream(served, of_ann) == 429, "a token has half of the streams, a quarter of connections"

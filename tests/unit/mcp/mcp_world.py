@@ -60,7 +60,7 @@ def a_world() -> Iterator[World]:
     tokens = Tokens(Path(mkdtemp(prefix="sager-mcp-")))
     with Served(settings_of(tokens)) as served:
         world = World(served, tokens)
-        served.api.cache._ready.set()
+        served.api.cache.is_ready = True
         for user in ("ann", "bob"):
             world.learn(skill_of(user))
         assert served.api.cache.slim("ann", "films") is not None
