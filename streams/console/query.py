@@ -36,7 +36,7 @@ class QueryFailed(StreamsError):
 @page("GET", "/query", Scope.READ_ALL)
 @page("POST", "/query", Scope.READ_ALL)
 async def run_query(ctx: PageContext) -> Response:
-    """Show the form with a first query, or a form's query and its result."""
+    """Show a first query, or run the form's query."""
     # By POST: a query may name people, and addresses end up in logs and histories.
     if ctx.page.method == "GET":
         return await _page(ctx, FIRST)

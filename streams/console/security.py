@@ -95,7 +95,9 @@ class BrowserSession:
 
 
 class Sessions:
-    """All sessions and one-time codes; a restart ends them. Only for the event loop."""
+    """All sessions and one-time codes; a restart ends them."""
+
+    # Without a lock: only the event loop uses it.
 
     def __init__(self, gate: Gate, clock: Callable[[], float] = time.monotonic) -> None:
         self._gate, self._clock = gate, clock

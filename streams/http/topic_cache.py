@@ -175,7 +175,10 @@ class TopicCache:
         return list(dict.fromkeys(new))
 
     def apply(self, base: str, key: bytes, value: bytes | None, partition: int, offset: int, at_ms: int) -> None:
-        """Apply a record of a topic, named as in the registry; `at_ms`: written, since 1970."""
+        """Apply a record of a topic, named as in the registry.
+
+        `at_ms`: when it was written, in milliseconds since 1970.
+        """
         table = self._tables.get(base)
         if table is None:
             self._replies.offer(base, partition, value)
