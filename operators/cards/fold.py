@@ -27,11 +27,11 @@ def fold_cards(diffs: Iterable[CardDiff]) -> dict[str, Card]:
 
 def apply_diff(card: Card | None, diff: CardDiff) -> Card:
     """Return the card after the next diff; evict the oldest past lines."""
-    before = 0 if card is None else card.version
-    if diff.version != before + 1:
-        raise CardOutOfOrder(f"version {diff.version} of a card follows version {before}")
-    lines: dict[str, CardLine] = {} if card is None else {line.line_id: line for line in card.lines}
-    past: dict[str, CardLine] = {} if card is None else {line.line_id: line for line in card.past}
+    card = card or Card(event_id=diff.event_id, occurred_at=diff.occurred_at, user_id=diff.user_id)
+    if diff.version != card.version + 1:
+        raise CardOutOfOrder(f"version {diff.version} of a card follows version {card.version}")
+    lines = {line.line_id: line for line in card.lines}
+    past = {line.line_id: line for line in card.past}
     for change in diff.changes:
         past.pop(change.line_id, None)
         if change.line is None or change.line.overtaken_at is not None:
@@ -46,8 +46,8 @@ def apply_diff(card: Card | None, diff: CardDiff) -> Card:
         version=diff.version,
         lines=tuple(lines.values()),
         past=tuple(past.values())[-MAX_PAST_LINES:],
-        recent=with_recent(() if card is None else card.recent, diff.event_id, MAX_RECENT),
-        applied=with_applied(() if card is None else card.applied, diff.source, diff.occurred_at),
+        recent=with_recent(card.recent, diff.event_id, MAX_RECENT),
+        applied=with_applied(card.applied, diff.source, diff.occurred_at),
         last_diff=diff,
         chain=diff.chain,
     )

@@ -151,12 +151,13 @@ def lines_to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
     def shared(known: WordSet) -> int:
         return sum(has_word(known, word) for word in spoken)
 
-    values = [(line, plain_words(line.value) | context_words(line)) for line in lines]
-    quotations = [(line, plain_words(line.words)) for line, _ in values if line.words]
-    by_value = [(shared(known), line) for line, known in values if 2 * shared(known) >= min(len(spoken), len(known))]
-    by_quotation = [
-        (shared(known), line) for line, known in quotations if 2 * shared(known) >= max(_QUOTED_WORDS, len(spoken))
-    ]
+    by_value, by_quotation = [], []
+    for line in lines:
+        known = plain_words(line.value) | context_words(line)
+        if 2 * (count := shared(known)) >= min(len(spoken), len(known)):
+            by_value.append((count, line))
+        if 2 * (count := shared(plain_words(line.words))) >= max(_QUOTED_WORDS, len(spoken)):
+            by_quotation.append((count, line))
     for found in (by_value, by_quotation):
         if most := max((count for count, _ in found), default=0):
             return [line for count, line in found if count == most]

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, count
 from typing import Any
 
 from operators.attributes import fact_id, normalise
@@ -199,8 +198,9 @@ def _keyed(attributes: Iterable[Attribute], quote: Quote) -> dict[str, Attribute
         dimension, _, value = quote(attribute.dimension, attribute.value).partition(": ")
         # A value in another script gets a number; the prompt shows its words.
         key = f"{_ascii(dimension) or 'line'}_{_ascii(value) or number}"[:56].rstrip("_")
-        others = (f"{key}_{n}" for n in count(number))
-        keyed[next(name for name in chain([key], others) if name not in keyed)] = attribute
+        while key in keyed:
+            key = f"{key}_{number}"
+        keyed[key] = attribute
     return keyed
 
 

@@ -214,8 +214,8 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     offered = dict(zip(fact_ids(stated), stated, strict=True))
     refused: list[RefusedProposal] = []
 
-    def refuse(attribute_id: str, proposed: SkillChangeKind, why: RefusalReason) -> None:
-        refused.append(refused_change(attribute_id, proposed, why, privacy.refuses_id(domain, attribute_id)))
+    def refuse(name: str, proposed: SkillChangeKind, why: RefusalReason, kind: str | None = None) -> None:
+        refused.append(refused_change(name, proposed, why, kind or privacy.refuses_id(domain, name)))
 
     reinforced: list[str] = []
     for name in dict.fromkeys(proposal.reinforced):
@@ -226,10 +226,9 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     discovered: dict[str, Fact] = {}
     for fact in proposal.discovered:
         name = fact_id(fact)
-        if name not in offered and (kind := privacy.refuses(domain, fact.dimension, fact.value)) is not None:
-            refused.append(refused_change(name, SkillChangeKind.DISCOVERED, RefusalReason.PRIVATE, kind))
-        elif name not in offered:
-            refuse(name, SkillChangeKind.DISCOVERED, RefusalReason.UNSUPPORTED)
+        if name not in offered:
+            kind = privacy.refuses(domain, fact.dimension, fact.value)
+            refuse(name, SkillChangeKind.DISCOVERED, RefusalReason.UNSUPPORTED, kind)
         elif name in known:
             reinforced.append(name)
         else:

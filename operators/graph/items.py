@@ -151,8 +151,6 @@ def split_by_partition(touch: ItemUpdate, partition_of: Callable[[str], int]) ->
     parts: dict[int, list[TouchedItem]] = {}
     for each in touch.items:
         parts.setdefault(partition_of(each.item_id), []).append(each)
-    if len(parts) == 1:
-        return dict.fromkeys(parts, touch)
     return {partition: touch.model_copy(update={"items": tuple(items)}) for partition, items in parts.items()}
 
 

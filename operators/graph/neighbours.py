@@ -108,10 +108,8 @@ class ItemSummary:
 def neighbourhood_of(items: Iterable[ItemSummary], reader: str) -> Neighbourhood:
     """Return the neighbourhood of one reader."""
     known = list(items)
-    signals_or_none = (each.signal_for(reader) for each in known)
-    return Neighbourhood(
-        sum(each.item.epoch for each in known), tuple(signal for signal in signals_or_none if signal is not None)
-    )
+    signals = tuple(signal for each in known if (signal := each.signal_for(reader)) is not None)
+    return Neighbourhood(sum(each.item.epoch for each in known), signals)
 
 
 def account_weights(takers: Sequence[Taker]) -> dict[str, float]:

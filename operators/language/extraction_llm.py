@@ -28,23 +28,21 @@ MAX_FOUND: Final = 8
 MAX_VALUE_CHARS: Final = 100
 MAX_VOCABULARY: Final = 40
 MIN_WORDS: Final = 2
-LIKES, DISLIKES = "likes", "dislikes"
-SEEMS_TO_LIKE, SEEMS_TO_DISLIKE = "seems to like", "seems to dislike"
-NOW_LIKES, NO_LONGER_LIKES, FORGET, OTHER = "now likes", "no longer likes", "forget", "other"
 _ASSISTANT_CHARS: Final = 160
 _LONGEST_TURN_CHARS: Final = 6_000
 _PIECE_CHARS: Final = 200
 _FACT_CHARS: Final = 72
 _MAX_ANSWER_CHARS: Final = 24 + MAX_VALUE_CHARS
 MAX_VALUE_WORDS: Final = 12
+# The words that the prompt offers, besides `other` for sentences about others.
 _VERDICTS: Final = {
-    LIKES: (Stance.PREFERS, Effect.STATES),
-    DISLIKES: (Stance.AVOIDS, Effect.STATES),
-    SEEMS_TO_LIKE: (Stance.PREFERS, Effect.STATES),
-    SEEMS_TO_DISLIKE: (Stance.AVOIDS, Effect.STATES),
-    NOW_LIKES: (Stance.PREFERS, Effect.UPDATES),
-    NO_LONGER_LIKES: (Stance.PREFERS, Effect.WITHDRAWS),
-    FORGET: (Stance.PREFERS, Effect.FORGETS),
+    "likes": (Stance.PREFERS, Effect.STATES, Strength.SAID),
+    "dislikes": (Stance.AVOIDS, Effect.STATES, Strength.SAID),
+    "seems to like": (Stance.PREFERS, Effect.STATES, Strength.IMPLIED),
+    "seems to dislike": (Stance.AVOIDS, Effect.STATES, Strength.IMPLIED),
+    "now likes": (Stance.PREFERS, Effect.UPDATES, Strength.SAID),
+    "no longer likes": (Stance.PREFERS, Effect.WITHDRAWS, Strength.SAID),
+    "forget": (Stance.PREFERS, Effect.FORGETS, Strength.SAID),
 }
 
 Vocabulary = Callable[[str], Sequence[Fact]]
@@ -182,7 +180,7 @@ def parse_answer(
             name, _, words_of = part.partition(":")
             verdict = " ".join(name.casefold().split())
             value = " ".join(words_of.split()).strip(" .,;:!?\"'\u201c\u201d\u201e")
-            if verdict == OTHER:
+            if verdict == "other":
                 of_others += 1
             elif (finding := _finding(verdict, value, sentence, question, card, extractor, gate)) is not None:
                 found.append(finding)
@@ -203,9 +201,8 @@ def _finding(
 ) -> PreferenceFinding | None:
     if verdict not in _VERDICTS:
         return None
-    stance, effect = _VERDICTS[verdict]
+    stance, effect, strength = _VERDICTS[verdict]
     domain, about = _about(value, sentence, question)
-    strength = Strength.IMPLIED if verdict in (SEEMS_TO_LIKE, SEEMS_TO_DISLIKE) else Strength.SAID
     if not mentions_all(about.value, sentence.text):
         # Words that the user did not use must pass the gate.
         if not mentions_any(about.value, sentence.text) or gate.rejection(about.dimension, about.value) is not None:

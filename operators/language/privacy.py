@@ -109,10 +109,9 @@ class Privacy:
             return item, {}
         reasons = [self.refuses(domain, fact.dimension, fact.value) for fact in item.facts]
         title = self.redactor.redact_work(item.title, _MAX_TITLE)
-        if not title.found and not any(reasons):
+        found = Counter(filter(None, reasons)) + Counter(title.found)
+        if not found:
             return item, {}
-        found = Counter(why for why in reasons if why is not None)
-        found.update(title.found)
         facts = tuple(fact for fact, why in zip(item.facts, reasons, strict=True) if why is None)
         return item.model_copy(update={"title": title.text, "facts": facts}), found
 
@@ -132,13 +131,13 @@ class Privacy:
 
     def facets(self, facets: tuple[Facet, ...], domain: str) -> tuple[Facet, ...]:
         """Return the facets without personal data."""
-        kept = []
-        for facet in facets:
+
+        def is_private(facet: Facet) -> bool:
             names = (facet.attribute_id or "").replace(":", " ")
-            is_private = bool(names) and self.refuses(domain, "id", names) is not None
-            if not is_private and not self.redact_about_person(facet.facet, domain, 2_000).found:
-                kept.append(facet)
-        return tuple(kept)
+            refused = self.refuses(domain, "id", names) if names else None
+            return refused is not None or bool(self.redact_about_person(facet.facet, domain, 2_000).found)
+
+        return tuple(facet for facet in facets if not is_private(facet))
 
     @property
     def version(self) -> str:

@@ -1,6 +1,6 @@
 """LLM_Ext (paper 2.3, C.2): a model chooses among the skill's lines."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,10 +32,7 @@ class LlmExtract:
         self, skill: PolicySkill, instruction: str = "", budget: int = 30, population: Shares = None
     ) -> tuple[SlimSkill, Provenance]:
         """Extract the slim skill for a task; raises ReasonerUnavailable."""
-        relevant = relevant_to(instruction, skill)
-        asked = slim_question(
-            skill, instruction, budget, relevant, population, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate
-        )
+        asked = slim_question(skill, instruction, budget, population, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
         if asked is None:
             return build_slim(skill, {}, {}, budget, self.gate), Provenance(reasoner=self.name)
         reply = await ask(self.client, PROMPT, asked.prompt, asked.schema)
@@ -67,19 +64,13 @@ class SlimQuestion:
 
 
 def slim_question(
-    skill: PolicySkill,
-    instruction: str,
-    budget: int,
-    relevant: Collection[str] = (),
-    population: Shares = None,
-    *,
-    max_tokens: int,
-    gate: OutputGate,
+    skill: PolicySkill, instruction: str, budget: int, population: Shares = None, *, max_tokens: int, gate: OutputGate
 ) -> SlimQuestion | None:
     """Return the question for a task's lines; None without lines.
 
     The lines stand in the order of the rules, and the last ones are left out where the prompt's budget is short.
     """
+    relevant = relevant_to(instruction, skill)
     likes, styles = (_named(each) for each in phrases(skill, population, relevant, gate=gate))
     styles.pop(NONE, None)
     request, most = as_data(instruction, _REQUEST_CHARS), max_likes(budget)

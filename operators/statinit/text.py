@@ -8,6 +8,7 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
@@ -81,14 +82,10 @@ def literal(text: str) -> Any:
     text = text.strip()
     if _TOKENS.fullmatch(text) is None:
         return None
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        pass
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    for parse in (ast.literal_eval, json.loads):
+        with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            return parse(text)
+    return None
 
 
 def as_list(value: Any) -> list[str]:

@@ -22,7 +22,6 @@ VOCABULARY: Final = closed_facts(
 )
 HIGHLY_RATED: Final = 4.0
 TOP_STARS: Final = 5
-MAX_TIER: Final = 4
 # About five kilometres: of the sizes measured (0.02, 0.05, 0.1) the one that predicts best where people go next.
 SQUARE_DEGREES: Final = 0.05
 _ANGLE: Final = re.compile(r"-?[0-9]{1,3}(\.[0-9]{1,15})?")
@@ -57,15 +56,10 @@ def _categories(folded: Mapping[str, Any]) -> list[str]:
 
 
 def _price(folded: Mapping[str, Any], traits: Mapping[str, Any]) -> Iterator[str]:
-    for source in (traits, folded):
-        for key in text.KEYS["price"]:
-            value = source.get(key)
-            if isinstance(value, str):
-                raw = value[:12].strip("u'\" ")
-                if _TIER.fullmatch(raw):
-                    yield raw if raw[0] == "$" else "$" * int(raw)
-            elif isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_TIER:
-                yield "$" * value
+    for value in (source.get(key) for source in (traits, folded) for key in text.KEYS["price"]):
+        raw = str(value)[:12].strip("u'\" ") if isinstance(value, str | int) else ""
+        if _TIER.fullmatch(raw):
+            yield raw if raw[0] == "$" else "$" * int(raw)
 
 
 def _areas(folded: Mapping[str, Any]) -> Iterator[str]:
@@ -97,14 +91,13 @@ def _chosen(concept: str, folded: Mapping[str, Any], traits: Mapping[str, Any]) 
     # Data sets spell the same attribute in four ways.
     keys = text.KEYS[concept]
     found: set[str] = set()
-    for source in (traits, folded):
-        for key, value in source.items():
-            head, dot, word = key.partition(".")
-            if head not in keys or not value:
-                continue
-            if not dot:
-                for part in map(str.lower, text.as_list(value)):
-                    found.update((part, *(joined.rpartition("_")[2] for joined in part.split())))
-            elif text.is_true(value):
-                found.add(word)
+    for key, value in (*traits.items(), *folded.items()):
+        head, dot, word = key.partition(".")
+        if head not in keys or not value:
+            continue
+        if not dot:
+            for part in map(str.lower, text.as_list(value)):
+                found.update((part, *(joined.rpartition("_")[2] for joined in part.split())))
+        elif text.is_true(value):
+            found.add(word)
     return [label for label in _WORDS[concept] if label in found or label.replace(" ", "") in found]
