@@ -70,7 +70,7 @@ def chain_breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[ChainBreak]:
         follows = before.version if before is not None else 0
         base = diff.base_version if isinstance(diff, SkillDiff) else diff.version - 1
         if base != follows or diff.version != follows + 1:
-            why = f"it follows version {base}, before it is {follows}"
+            why = f"it names version {base} as its base; the log has {follows}"
             found.append(ChainBreak(diff.version, why, FaultKind.LOG_GAP))
         if diff.chain is None:
             found.append(ChainBreak(diff.version, "it is not sealed", FaultKind.LOG_UNSEALED))

@@ -147,7 +147,11 @@ class Correction(UserDomainEvent, topic="corrections"):
         if not (self.text.strip() or self.directives or self.acceptable):
             raise PydanticCustomError("says_nothing", "a correction needs text, directives or acceptable items")
         shown = {item.item_id for item in self.items}
-        named = {name for name in (self.item_id, *self.acceptable, *(said.item_id for said in self.directives)) if name}
+        named = {
+            name
+            for name in (self.item_id, *self.acceptable, *(directive.item_id for directive in self.directives))
+            if name
+        }
         if not named <= shown:
             raise PydanticCustomError("not_shown", "item_id and acceptable must name items of `items`")
         return self

@@ -98,7 +98,7 @@ class FakeLog:
                 if record.topic == PREFIX + ItemMemory.TOPIC:
                     items.take(record.partition, record.offset, record.key or b"", record.value)
                 if record.topic == PREFIX + Weights.TOPIC:
-                    weights.take(record.key or b"", record.value)
+                    weights.apply(record.key or b"", record.value)
             reached[0] = len(self.order)
 
     def reach_end(self, partition: int) -> threading.Event:

@@ -110,7 +110,7 @@ def make_quote(contrast: Contrast, lines: Iterable[Attribute], gate: OutputGate)
     having = Counter(name for item in items for name in {named(fact.dimension, fact.value) for fact in item.facts})
     for line in lines:
         name = named(line.dimension, line.value)
-        having[name] = max(having[name], gate.evidence_items(line))
+        having[name] = max(having[name], gate.count_evidence_items(line))
     numbers: dict[tuple[str, str], int] = {}
 
     @cache

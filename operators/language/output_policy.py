@@ -119,10 +119,10 @@ class OutputGate:
     def line_rejection(self, line: Attribute) -> Rejection | None:
         """Return the reason to reject a line with its evidence."""
         rejection = self.rejection(line.dimension, line.value)
-        return rejection and self.rejection(line.dimension, line.value, self.evidence_items(line))
+        return rejection and self.rejection(line.dimension, line.value, self.count_evidence_items(line))
 
     @staticmethod
-    def evidence_items(line: Attribute) -> int:
+    def count_evidence_items(line: Attribute) -> int:
         """Return the number of different items in a line's evidence."""
         return len({one.item_id for one in line.evidence} - {None})
 

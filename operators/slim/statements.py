@@ -131,9 +131,9 @@ def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ..
     added = {line.attribute_id: line for line in lines}
     found = []
     for line in attributes:
-        more = added.pop(line.attribute_id, None)
-        if more is not None and line.kind is not AttributeKind.PATTERN:
-            taken, expected = line.taken + more.taken, line.expected + more.expected
+        addition = added.pop(line.attribute_id, None)
+        if addition is not None and line.kind is not AttributeKind.PATTERN:
+            taken, expected = line.taken + addition.taken, line.expected + addition.expected
             # A line that was silent may be what this session is about.
             tier = max(line.tier, tier_of(taken, expected, line.source, Tier.HIGH))
             line = line.model_copy(update={"taken": taken, "expected": expected, "tier": tier})  # noqa: PLW2901

@@ -77,7 +77,7 @@ class Deps:
         They come from the user's lists, the parser's closed vocabulary and the global skill.
         """
         closed = vocabulary_for(domain, self.settings.parsers)
-        population = self.global_skills.of(domain)
+        population = self.global_skills.get(domain)
         return joined_vocabulary((*_shown_to(tables, user_id, domain), *closed), population.vocabulary)
 
 

@@ -35,7 +35,7 @@ def current_skill(tables: Tables, deps: Deps, record: SkillEvent | RankRequest) 
     skill = tables.skills.read(key)
     if skill is not None:
         return skill
-    profile, population = tables.profiles.read(key), deps.global_skills.of(domain)
+    profile, population = tables.profiles.read(key), deps.global_skills.get(domain)
     return deps.start.skill(user_id, domain, record, profile, population.template, population.usual)
 
 
@@ -48,7 +48,7 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
 
     def read(self, record: SkillEvent, receipt: Receipt | None = None, memory: Memory | None = None) -> EvolveState:
         """Return a step's input: the newest skill, and the domain's population."""
-        population = self._deps.global_skills.of(record.domain)
+        population = self._deps.global_skills.get(record.domain)
         known = current_skill(self._tables, self._deps, record), receipt, memory
         return EvolveState(*known, population.shares, population.usual, population.popularity)
 
@@ -112,7 +112,7 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
             reasoned_by=Provenance(reasoner=f"command by {request.actor}"),
             source=position,
         )
-        state = EvolveState(rewritten, shares=self._deps.global_skills.of(skill.domain).shares)
+        state = EvolveState(rewritten, shares=self._deps.global_skills.get(skill.domain).shares)
         await self.apply(event, self._step.version(state, diff, always=True))
 
 

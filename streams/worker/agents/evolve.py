@@ -135,7 +135,7 @@ class EvolveAgent:
         """Send the anonymous outcome of the user's `nth` choice, once."""
         if contrast.features is None:  # the app ranked by its own weights
             return
-        used = self._deps.learned_weights.of(contrast.domain)
+        used = self._deps.learned_weights.get(contrast.domain)
         outcome = outcome_of(contrast, used.weights, nth, self._deps.graph_limits.secret, used.version)
         if outcome is None:
             return
@@ -193,7 +193,7 @@ class EvolveAgent:
             if request.domain is not None:
                 skill = self._tables.skills.read(compound_key(request.user_id, request.domain))
                 if skill is not None:
-                    state = EvolveState(skill, shares=self._deps.global_skills.of(skill.domain).shares)
+                    state = EvolveState(skill, shares=self._deps.global_skills.get(skill.domain).shares)
                     await self._skills.complete(event, state)
             try:
                 return await self._forgetting.on_request(event, request, position)

@@ -87,7 +87,7 @@ class RankingPipeline:
         task = RankTask(items, request.instruction, retrieved.facets, companions, text, seed=request.request_id)
         # Skip a model that has just failed for the slim skill.
         asks = slim_by is None or slim_by.fallback is None
-        used = self._deps.learned_weights.of(request.domain)
+        used = self._deps.learned_weights.get(request.domain)
         statements = self._step.statements_for(
             state.skill, items, request.occurred_at, request.session_id, asks=request.clarify
         )
@@ -112,7 +112,7 @@ class RankingPipeline:
 
     def _read(self, request: RankRequest) -> RankState:
         key = compound_key(request.user_id, request.domain)
-        population = self._deps.global_skills.of(request.domain)
+        population = self._deps.global_skills.get(request.domain)
         return RankState(
             current_skill(self._tables, self._deps, request),
             self._tables.memories.read(key) if self._step.retrieves else None,

@@ -52,11 +52,11 @@ class DomainFollower(Follower, Generic[ValueT]):
     def __init__(
         self, settings: Settings, base: str, read: Callable[[bytes], tuple[str, ValueT] | None], default: ValueT
     ) -> None:
-        super().__init__(settings, base, lambda message: self.take(message.key() or b"", message.value()))
+        super().__init__(settings, base, lambda message: self.apply(message.key() or b"", message.value()))
         self._read_value, self._default = read, default
         self._values: dict[bytes, ValueT] = {}
 
-    def take(self, key: bytes, value: bytes | None) -> None:
+    def apply(self, key: bytes, value: bytes | None) -> None:
         """Apply a record of the topic; the materializer reports invalid ones."""
         if value is None:
             self._values.pop(key, None)
@@ -65,7 +65,7 @@ class DomainFollower(Follower, Generic[ValueT]):
         if found is not None and found[0].encode() == key:
             self._values[key] = found[1]
 
-    def of(self, domain: str) -> ValueT:
+    def get(self, domain: str) -> ValueT:
         """Return the value of a domain."""
         return self._values.get(domain.encode(), self._default)
 

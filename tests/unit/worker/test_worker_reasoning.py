@@ -83,7 +83,7 @@ def record(domain: str = "films") -> bytes:
 
 def held(key: bytes, value: bytes | None) -> DomainFollower[KnownPopulation]:
     skills = global_skills(Settings())
-    skills.take(key, value)
+    skills.apply(key, value)
     return skills
 
 
@@ -94,8 +94,8 @@ def test_a_record_under_another_domains_key_and_a_broken_one_are_passed_over() -
 
 def test_a_tombstone_ends_it() -> None:
     skills = held(b"films", record())
-    assert skills.of("films").shares == {"a:b": 0.5}
+    assert skills.get("films").shares == {"a:b": 0.5}
 
-    skills.take(b"films", None)
+    skills.apply(b"films", None)
 
-    assert (skills.of("films").template, skills.of("films").shares) == ((), {})
+    assert (skills.get("films").template, skills.get("films").shares) == ((), {})

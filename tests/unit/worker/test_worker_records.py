@@ -149,7 +149,7 @@ async def test_a_handler_that_fails_in_an_unforeseen_way_keeps_its_event(
         raise RuntimeError("a defect of ours")
 
     worker = deployment.worker()
-    monkeypatch.setattr(worker.parts.deps.global_skills, "of", broken)
+    monkeypatch.setattr(worker.parts.deps.global_skills, "get", broken)
     put(deployment.log, [choice(1)])
 
     await worker.quiet()

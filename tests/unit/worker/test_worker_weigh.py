@@ -118,7 +118,7 @@ async def test_choices_move_the_weights_and_rankings_go_by_them(deployment: Fake
     log.put(a_request(50))
     await worker.quiet()
     assert ranked(log)[-1].injected.weights_version == newest(log).version > 0
-    assert worker.parts.deps.learned_weights.of(DOMAIN).weights == rank_weights(newest(log))
+    assert worker.parts.deps.learned_weights.get(DOMAIN).weights == rank_weights(newest(log))
 
 
 async def test_an_apps_own_rankings_tell_nothing(deployment: FakeDeployment) -> None:
@@ -224,7 +224,7 @@ async def test_freeze_and_reset_are_carried_out_once(deployment: FakeDeployment)
     await worker.quiet()
     assert rank_weights(newest(log)) == rank_weights(None)
     assert (newest(log).frozen, newest(log).choices) == (False, 0)
-    assert worker.parts.deps.learned_weights.of(DOMAIN).version == newest(log).version
+    assert worker.parts.deps.learned_weights.get(DOMAIN).version == newest(log).version
 
     # Delivered once more from the start: a successor that finds nothing committed.
     before = newest(log)
@@ -270,8 +270,8 @@ async def test_weights_that_no_worker_sealed_are_neither_used_nor_continued(
     ):
         log.put(forged)
     log.put_bytes(Weights.TOPIC, encode(genuine), b"books")
-    assert worker.parts.deps.learned_weights.of(DOMAIN).version == genuine.version
-    assert worker.parts.deps.learned_weights.of("books").version == 0
+    assert worker.parts.deps.learned_weights.get(DOMAIN).version == genuine.version
+    assert worker.parts.deps.learned_weights.get("books").version == 0
 
     successor = deployment.worker(1)
     worker.revoke()
