@@ -83,8 +83,8 @@ class Console:
             self._api.gate.count_request(token)
             ctx = PageContext(request, self._api, session, token, page, security.fields(request.url.query))
             request.state.ctx = ctx
-            if page.needs and not page.needs & token.scopes:
-                raise refuse(tuple(sorted(page.needs)))
+            if page.scopes and not page.scopes & token.scopes:
+                raise refuse(tuple(sorted(page.scopes)))
             if page.method == "POST":
                 security.check_origin(request)
                 ctx.fields.clear()

@@ -175,7 +175,7 @@ async def listed(ctx: PageContext) -> Response:
     return ctx.render("letters.html", found=found, prefix=PREFIX)
 
 
-@page("GET", "/letters/one", Scope.OPERATE, under="/letters")
+@page("GET", "/letters/one", Scope.OPERATE, parent="/letters")
 async def one(ctx: PageContext) -> Response:
     """Show one dead letter with its original."""
     found, replayed = await _kafka(ctx, lambda: dead_letters.find_letter(ctx.api.settings, ctx.fields.get("id", "")))
@@ -185,7 +185,7 @@ async def one(ctx: PageContext) -> Response:
     return ctx.render("letter.html", found=found, letter=letter, replayed=replayed, parts=parts, **shown)
 
 
-@page("POST", "/letters/plan", Scope.OPERATE, under="/letters")
+@page("POST", "/letters/plan", Scope.OPERATE, parent="/letters")
 async def planned(ctx: PageContext) -> Response:
     """Preview a replay of the selected dead letters."""
     ids = _selected_ids(ctx)
@@ -193,7 +193,7 @@ async def planned(ctx: PageContext) -> Response:
     return ctx.render("plan.html", plan=plan, prefix=PREFIX)
 
 
-@page("POST", "/letters/replay", Scope.OPERATE, under="/letters")
+@page("POST", "/letters/replay", Scope.OPERATE, parent="/letters")
 async def replayed(ctx: PageContext) -> Response:
     """Replay the selected dead letters, each exactly once."""
     ids, settings = _selected_ids(ctx), ctx.api.settings

@@ -38,8 +38,8 @@ SURE = {Tier.HIGH: "sure", Tier.MEDIUM: "likely", Tier.LOW: "first sign", Tier.S
 _JOINERS = "\u200c\u200d"
 _STARRED = re.compile(r"\*([^*]+)\*")
 READERS = (Scope.READ_ALL, Scope.READ_USER)
-MOST_NOTICES = 8
-ENTRIES = 40  # versions on one page of a log
+MAX_NOTICES = 8
+PAGE_SIZE = 40  # versions on one page of a log
 _Result = TypeVar("_Result")
 _USER: TypeAdapter[UserId] = TypeAdapter(UserIdField)
 _DOMAIN: TypeAdapter[str] = TypeAdapter(DomainField)
@@ -53,9 +53,9 @@ class Page:
 
     method: str
     path: str
-    needs: frozenset[Scope]  # the token needs one of them; the handler checks the user
+    scopes: frozenset[Scope]  # the token needs one of them; the handler checks the user
     handler: "Handler"
-    under: str = ""  # the page to highlight in the navigation instead
+    parent: str = ""  # the page to highlight in the navigation instead
 
 
 PAGES: list[Page] = []
@@ -67,11 +67,11 @@ NAVIGATION = {
 }
 
 
-def page(method: str, path: str, *needs: Scope, under: str = "") -> Callable[["Handler"], "Handler"]:
+def page(method: str, path: str, *scopes: Scope, parent: str = "") -> Callable[["Handler"], "Handler"]:
     """Declare a page, whose scopes and forms the application checks."""
 
     def declare(handler: Handler) -> Handler:
-        PAGES.append(Page(method, path, frozenset(needs), handler, under))
+        PAGES.append(Page(method, path, frozenset(scopes), handler, parent))
         return handler
 
     return declare
@@ -93,7 +93,7 @@ class PageContext:
 
     def navigation(self) -> dict[str, list[tuple[str, str, str]]]:
         """Return the pages that this token opens, by section."""
-        paths = {each.path for each in PAGES if each.needs & self.token.scopes}
+        paths = {each.path for each in PAGES if each.scopes & self.token.scopes}
         found = {title: [each for each in pages if each[0] in paths] for title, pages in NAVIGATION.items()}
         return {title: pages for title, pages in found.items() if pages}
 
@@ -106,9 +106,9 @@ class PageContext:
     ) -> tuple[Sequence[_Result], dict[str, Any]]:
         """Return one page of a log, and its links' version numbers."""
         before = self.number("before") if "before" in self.fields else None
-        until = [each for each in versions if before is None or number(each) < before]
-        older = number(until[-ENTRIES]) if len(until) > ENTRIES else None
-        return until[-ENTRIES:], {"before": before, "older": older}
+        earlier = [each for each in versions if before is None or number(each) < before]
+        older = number(earlier[-PAGE_SIZE]) if len(earlier) > PAGE_SIZE else None
+        return earlier[-PAGE_SIZE:], {"before": before, "older": older}
 
     def user(self, scope: Scope | None = None) -> UserId:
         """Return the user in the fields if the token covers them.
@@ -156,7 +156,7 @@ class PageContext:
         """Redirect to a page with a good, wait or bad notice."""
         if notice:
             self.session.notices.append((notice, kind))
-            del self.session.notices[:-MOST_NOTICES]
+            del self.session.notices[:-MAX_NOTICES]
         return RedirectResponse(address(path, **query), 303)
 
 

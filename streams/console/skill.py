@@ -52,7 +52,7 @@ async def people(ctx: PageContext) -> Response:
     return ctx.render("people.html", begins=begins, found=found[:MOST_FOUND], more=more, lists=lists)
 
 
-@page("GET", "/person", *READERS, under="/people")
+@page("GET", "/person", *READERS, parent="/people")
 async def person(ctx: PageContext) -> Response:
     """Show one skill of a user, and their card."""
     user, now = ctx.user(), datetime.now(UTC)
@@ -107,7 +107,7 @@ def described(ctx: PageContext, line: CardLine) -> CardLineView:
     return card_line_view(line, datetime.now(UTC), output_gate(ctx.api.settings))
 
 
-@page("GET", "/line", *READERS, under="/people")
+@page("GET", "/line", *READERS, parent="/people")
 async def line(ctx: PageContext) -> Response:
     """Show the history of a line or a statement."""
     user, domain, named = ctx.user(), ctx.domain(), ctx.line()
@@ -187,7 +187,7 @@ _REFUSED = {
 }
 
 
-@page("GET", "/log", *READERS, under="/people")
+@page("GET", "/log", *READERS, parent="/people")
 async def log(ctx: PageContext) -> Response:
     """Show a skill's versions, newest first, each with a way back."""
     user, domain = ctx.user(), ctx.domain()
@@ -203,7 +203,7 @@ async def log(ctx: PageContext) -> Response:
     return ctx.render("log.html", user=user, domain=domain, may=may, **found)
 
 
-@page("GET", "/card/log", *READERS, under="/people")
+@page("GET", "/card/log", *READERS, parent="/people")
 async def card_log(ctx: PageContext) -> Response:
     """Show the versions of a card, newest first."""
     user = ctx.user()

@@ -88,8 +88,8 @@ def held(key: bytes, value: bytes | None) -> DomainFollower[KnownPopulation]:
 
 
 def test_a_record_under_another_domains_key_and_a_broken_one_are_passed_over() -> None:
-    assert held(b"books", record("films")).of("books").template == ()
-    assert held(b"films", b"{not json").of("films").template == ()
+    assert held(b"books", record("films")).get("books").template == ()
+    assert held(b"films", b"{not json").get("films").template == ()
 
 
 def test_a_tombstone_ends_it() -> None:
