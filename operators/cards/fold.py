@@ -144,11 +144,10 @@ def _as_crowded(diffs: Sequence[CardDiff], without: list[CardDiff]) -> list[Card
         before, after = apply_diff(before, diff), apply_diff(after, stripped)
         known = {line.line_id for line in before.past}
         extra = [line.line_id for line in after.past if line.line_id not in known]
-        if not extra or len(stripped.changes) + len(extra) > MAX_CARD_CHANGES:
-            crowded.append(stripped)
-            continue
-        erased = (CardChange(kind=CardChangeKind.CROWDED_OUT, line_id=name) for name in extra)
-        crowded.append(stripped.model_copy(update={"changes": (*stripped.changes, *erased)}))
-        past = tuple(line for line in after.past if line.line_id in known)
-        after = after.model_copy(update={"past": past, "last_diff": crowded[-1]})
+        crowded.append(stripped)
+        if extra and len(stripped.changes) + len(extra) <= MAX_CARD_CHANGES:
+            erased = (CardChange(kind=CardChangeKind.CROWDED_OUT, line_id=name) for name in extra)
+            crowded[-1] = stripped.model_copy(update={"changes": (*stripped.changes, *erased)})
+            past = tuple(line for line in after.past if line.line_id in known)
+            after = after.model_copy(update={"past": past, "last_diff": crowded[-1]})
     return crowded

@@ -1,6 +1,6 @@
 """LLM_Ext (paper 2.3, C.2): a model chooses among the skill's lines."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,20 +47,9 @@ class SlimQuestion:
     """A question to the model; phrases with their lines, by key."""
 
     prompt: str
+    schema: Mapping[str, Any]
     likes: Mapping[str, tuple[str, Attribute]]
     styles: Mapping[str, tuple[str, Attribute]]
-    most: int
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        """The answer's schema; it enumerates the allowed phrases."""
-        properties: dict[str, Any] = {}
-        if self.likes:
-            entry = {"type": "string", "enum": list(self.likes)}
-            properties["likes"] = {"type": "array", "items": entry, "minItems": 1, "maxItems": self.most}
-        if self.styles:
-            properties["style"] = {"type": "string", "enum": [*self.styles, NONE]}
-        return strict_object(properties)
 
 
 def slim_question(
@@ -79,9 +68,19 @@ def slim_question(
             most=most, request=request or "(none)", likes=_block(likes), style=_block(styles)
         )
         if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
-            return SlimQuestion(prompt, likes, styles, most)
+            return SlimQuestion(prompt, _schema(likes, styles, most), likes, styles)
         max(likes, styles, key=len).popitem()
     return None
+
+
+def _schema(likes: Collection[str], styles: Collection[str], most: int) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    if likes:
+        entry = {"type": "string", "enum": list(likes)}
+        properties["likes"] = {"type": "array", "items": entry, "minItems": 1, "maxItems": most}
+    if styles:
+        properties["style"] = {"type": "string", "enum": [*styles, NONE]}
+    return strict_object(properties)
 
 
 def _named(lines: Mapping[str, Attribute]) -> dict[str, tuple[str, Attribute]]:

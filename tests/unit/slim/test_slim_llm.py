@@ -12,6 +12,8 @@ from operators.language.output_policy import OutputGate
 from operators.llm import CORRECTION_TOKENS
 from operators.slim import compose, quotable, slim
 from operators.slim.llm import LlmExtract, SlimQuestion, slim_question
+from operators.slim.rules import max_likes
+from operators.slim.statements import phrase
 from operators.tokens import count_tokens
 from schemas import Attribute, AttributeKind, PolicySkill, Tier
 from streams.llm.client import LlmClient
@@ -153,13 +155,13 @@ async def test_any_answer_stays_within_lines_and_budget(
     if found is None:
         assert slim(skill, budget, gate=EVERYTHING).text == "" or "none" in {quotable(v) for v, _, _ in lines}
         return
-    likes = data.draw(st.lists(st.sampled_from(list(found.likes)), max_size=found.most)) if found.likes else []
+    likes = data.draw(st.lists(st.sampled_from(list(found.likes)), max_size=max_likes(budget))) if found.likes else []
     style = data.draw(st.sampled_from([*found.styles, "none"]))
 
     llm = LlmExtract(_Says(likes=likes, style=style), gate=EVERYTHING)
     short = (await llm.extract(skill, instruction, budget))[0]
 
-    sure = {quotable(a.value) for a in skill.attributes if a.tier >= Tier.MEDIUM}
+    sure = {phrase(a.dimension, a.value) for a in skill.attributes if a.tier >= Tier.MEDIUM}
     assert set(short.likes) | {short.style} - {""} <= sure | {f"prefers {value}" for value in sure}
     assert count_tokens(short.text) == short.tokens <= budget
     assert short.text.startswith(compose(list(short.likes), ""))
