@@ -21,9 +21,9 @@ _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red", "skipped": "
 app = typer.Typer()
 
 
-@app.command(short_help="Check broker, topics, workers, DuckDB and LLM.", epilog=examples("sager doctor --json"))
+@app.command(epilog=examples("sager doctor --json"))
 def doctor(as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
-    """Check broker, topics, workers, DuckDB, LLM and file permissions.
+    """Check broker, topics, workers, DuckDB, LLM and files.
 
     Changes nothing. Each line states a finding and, for a problem, the next step. Exit code 1: there is an error.
     """
@@ -52,13 +52,13 @@ def doctor(as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
         raise typer.Exit(FAILED)
 
 
-@app.command(short_help="Compare the broker's topics with the registry.", epilog=examples("sager topics --create"))
+@app.command(epilog=examples("sager topics --create"))
 def topics(
     create: Annotated[bool, typer.Option("--create", help="Create missing topics.")] = False,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Compare the broker's topics with those that the deployment needs.
+    """Compare the broker's topics with the registry.
 
     Exit code 1: a topic is missing or has other settings.
     """
@@ -94,9 +94,7 @@ def topics(
         raise typer.Exit(FAILED)
 
 
-@app.command(
-    short_help="Print the Kafka ACLs that each role needs.", epilog=examples("sager acls app --principal User:shop")
-)
+@app.command(epilog=examples("sager acls app --principal User:shop"))
 def acls(
     roles: Annotated[list[str] | None, typer.Argument(help="Such as app or worker. [all]", metavar="[ROLE]...")] = None,
     principal: Annotated[
@@ -104,7 +102,7 @@ def acls(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the Kafka ACLs that each role needs in this deployment.
+    """Print the Kafka ACLs that each role needs.
 
     With --principal: as commands for Kafka's own tool, which an administrator runs.
     """
@@ -139,14 +137,12 @@ def acls(
         print_rows(rules)
 
 
-@app.command(
-    short_help="Print the effective configuration.", epilog=examples("SAGER_CONFIG=sager.toml sager config --json")
-)
+@app.command(epilog=examples("SAGER_CONFIG=sager.toml sager config --json"))
 def config(as_json: AsJson = False) -> None:
-    """Print the effective configuration with the source of each value.
+    """Print the effective configuration.
 
-    Secrets are hidden. Environment variables override the TOML file in SAGER_CONFIG, which overrides the defaults. The
-    file's keys are the variables' names in lower case, without SAGER_.
+    Each value has its source; secrets are hidden. Environment variables override the TOML file in SAGER_CONFIG, which
+    overrides the defaults. The file's keys are the variables' names in lower case, without SAGER_.
     """
     chosen = settings()
     fields = type(chosen).model_fields

@@ -18,7 +18,6 @@ app = typer.Typer()
 
 @app.command(
     "import",
-    short_help="Stream a data set into Kafka.",
     epilog=examples(
         "sager import ml-latest-small/ --domain films --min-rating 3.5", "sager import data/ --limit-users 50"
     ),
@@ -33,10 +32,10 @@ def import_(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Stream a data set's items and its users' histories into Kafka.
+    """Stream a data set into Kafka.
 
-    docs/datasets.md has the layouts. Histories feed the prior. Events that Kafka still has are not sent again, so a
-    repeated import continues an interrupted one.
+    Sends its items and its users' histories; docs/datasets.md has the layouts. Histories feed the prior. Events that
+    Kafka still has are not sent again, so a repeated import continues an interrupted one.
     """
     from streams.importers import dataset, load  # noqa: PLC0415
     from streams.kafka import topics  # noqa: PLC0415

@@ -42,10 +42,7 @@ class _StopRequested(BaseException):
     """A signal requested the end."""
 
 
-@app.command(
-    short_help="Run everything on this machine, until Ctrl-C.",
-    epilog=examples("sager up", "sager up --port 19092 --data-dir /tmp/sager"),
-)
+@app.command(epilog=examples("sager up", "sager up --port 19092 --data-dir /tmp/sager"))
 def up(
     port: Annotated[
         int | None, typer.Option(min=1, max=65_535, help=f"The broker's port. [default: {USUAL_PORT}, or a free one]")
@@ -56,10 +53,11 @@ def up(
         typer.Option(min=1, max=65_535, help=f"That of API and console. [default: {USUAL_HTTP_PORT}, or a free one]"),
     ] = None,
 ) -> None:
-    """Run broker, worker, materializer, HTTP API and console until Ctrl-C.
+    """Run everything on this machine, until Ctrl-C.
 
-    A journal in the data folder keeps all accepted records, even after a crash: the next start continues from there.
-    The console link signs in once; the file `token` has the token for everything else.
+    Starts broker, worker, materializer, HTTP API and console. A journal in the data folder keeps all accepted records,
+    even after a crash: the next start continues from there. The console link signs in once; the file `token` has the
+    token for everything else.
     """
     from streams.local.broker import free_port  # noqa: PLC0415
     from streams.local.journal import lock  # noqa: PLC0415
@@ -163,10 +161,7 @@ def _show(local: "LocalPipeline", *, was_chosen: bool) -> None:
     sys.stdout.flush()
 
 
-@app.command(
-    short_help="Stream choices through a local pipeline.",
-    epilog=examples("sager demo", "SAGER_REASONER=llm sager demo --users 6 --rounds 2 --json"),
-)
+@app.command(epilog=examples("sager demo", "SAGER_REASONER=llm sager demo --users 6 --rounds 2 --json"))
 def demo(
     users: Annotated[int, typer.Option(min=1, help="How many users choose.")] = USERS,
     rounds: Annotated[int, typer.Option(min=1, max=500, help="Choices of each user.")] = ROUNDS,
@@ -174,10 +169,10 @@ def demo(
     data_dir: Annotated[Path | None, typer.Option(help="Where the DuckDB file and the logs go.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Stream choices through a local pipeline and show the learned skills.
+    """Stream choices through a local pipeline.
 
-    Starts the embedded broker, a worker and the materializer, sends events as an app would, and stops by itself. Exit
-    code 0: every event was processed, and the log, the skills topic and DuckDB agree.
+    Shows the learned skills. Starts the embedded broker, a worker and the materializer, sends events as an app would,
+    and stops by itself. Exit code 0: every event was processed, and the log, the skills topic and DuckDB agree.
     """
     from streams.local.demo.run import Demo  # noqa: PLC0415
     from streams.local.demo.scenario import Scenario  # noqa: PLC0415

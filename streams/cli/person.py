@@ -17,20 +17,17 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command(
-    short_help="Print a person's card.",
-    epilog=examples("sager card ann", 'sager card ann --request "where to eat tonight?" --json'),
-)
+@app.command(epilog=examples("sager card ann", 'sager card ann --request "where to eat tonight?" --json'))
 def card(
     user: User,
     request: Annotated[str, typer.Option(help="The request at hand: lines about it come first.")] = "",
     domain: Domain = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a person's own statements from conversations, with their certainty.
+    """Print a person's card.
 
-    Lines marked `unvouched` are for people only: no prompt has them. Read from the newest DuckDB snapshot, which is
-    some seconds behind.
+    A card has statements from conversations, with their certainty. Lines marked `unvouched` are for people only: no
+    prompt has them. Read from the newest DuckDB snapshot, which is some seconds behind.
     """
     from streams.analytics import read  # noqa: PLC0415
     from streams.views.cards import card_view  # noqa: PLC0415
@@ -64,9 +61,9 @@ def _show(card: "CardView", *, with_reason: bool) -> None:
         print(printable(f"past: {line.says}{until}{f'; now {now}' if now else ''}"))
 
 
-@app.command(short_help="Print slim skills as an app reads them.", epilog=examples("sager slim ann --domain films"))
+@app.command(epilog=examples("sager slim ann --domain films"))
 def slim(user: User, domain: Domain = None, as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
-    """Print a user's slim skills, which apps add to prompts, from Kafka.
+    """Print a user's slim skills, as apps read them from Kafka.
 
     With a domain: the text alone, for scripts. With --json: a list, one slim skill per domain.
     """

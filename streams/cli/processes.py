@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command(short_help="Run one worker.", epilog=examples("sager worker --bootstrap kafka:9092"))
+@app.command(epilog=examples("sager worker --bootstrap kafka:9092"))
 def worker(bootstrap: Bootstrap = None) -> None:
     """Run one worker; start at most one per partition.
 
@@ -48,7 +48,7 @@ def worker(bootstrap: Bootstrap = None) -> None:
     run(chosen, health)
 
 
-@app.command(short_help="Keep the DuckDB file up to date.", epilog=examples("sager materialize --bootstrap kafka:9092"))
+@app.command(epilog=examples("sager materialize --bootstrap kafka:9092"))
 def materialize(bootstrap: Bootstrap = None) -> None:
     """Keep the DuckDB file up to date with every event and skill.
 
@@ -74,11 +74,12 @@ def materialize(bootstrap: Bootstrap = None) -> None:
     run.materialize(chosen, stop, health=health)
 
 
-@app.command(short_help="Serve the HTTP API.", epilog=examples("SAGER_HTTP_TOKENS=tokens.toml sager serve"))
+@app.command(epilog=examples("SAGER_HTTP_TOKENS=tokens.toml sager serve"))
 def serve(bootstrap: Bootstrap = None) -> None:
-    """Serve the HTTP API: reads from DuckDB, changes by people to Kafka.
+    """Serve the HTTP API.
 
-    Every request needs a token of the file in SAGER_HTTP_TOKENS; `sager token new` creates one.
+    Reads come from DuckDB; changes by people go to Kafka. Every request needs a token of the file in SAGER_HTTP_TOKENS;
+    `sager token new` creates one.
     """
     chosen = _process_settings(bootstrap)
     from streams.serve import run  # noqa: PLC0415
@@ -86,13 +87,12 @@ def serve(bootstrap: Bootstrap = None) -> None:
     run(chosen)
 
 
-@app.command(
-    short_help="Serve the console and the HTTP API.", epilog=examples("SAGER_HTTP_TOKENS=tokens.toml sager console")
-)
+@app.command(epilog=examples("SAGER_HTTP_TOKENS=tokens.toml sager console"))
 def console(bootstrap: Bootstrap = None) -> None:
-    """Serve the console and the HTTP API, next to the data folder.
+    """Serve the console and the HTTP API.
 
-    Sign in with a token of the file in SAGER_HTTP_TOKENS; its scopes decide which pages and actions are available.
+    Run it next to the data folder. Sign in with a token of the file in SAGER_HTTP_TOKENS; its scopes decide which pages
+    and actions are available.
     """
     chosen = _process_settings(bootstrap)
     from streams.serve import run  # noqa: PLC0415
@@ -100,19 +100,17 @@ def console(bootstrap: Bootstrap = None) -> None:
     run(chosen, console=True)
 
 
-@app.command(
-    short_help="Post slim skills to endpoints as they change.",
-    epilog=examples("SAGER_WEBHOOKS=webhooks.toml sager webhooks"),
-)
+@app.command(epilog=examples("SAGER_WEBHOOKS=webhooks.toml sager webhooks"))
 def webhooks(
     make_secret: Annotated[
         bool, typer.Option("--new-secret", help="Print a new secret for an endpoint, and exit.")
     ] = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Post changed slim skills, signed, to the endpoints in SAGER_WEBHOOKS.
+    """Post slim skills to endpoints as they change.
 
-    Run exactly one. After a restart it continues where it was. docs/webhooks.md shows the file and a receiver.
+    Signs each message. Run exactly one. After a restart it continues where it was. docs/webhooks.md shows the file and
+    a receiver.
     """
     from streams.webhooks.messages import new_secret, read  # noqa: PLC0415
 
@@ -133,10 +131,7 @@ def webhooks(
     asyncio.run(run(chosen, health, endpoints))
 
 
-@app.command(
-    short_help="Give an agent a skill, over MCP.",
-    epilog=examples("SAGER_URL=https://sager.example SAGER_TOKEN=... sager mcp --user ann --domain films"),
-)
+@app.command(epilog=examples("SAGER_URL=https://sager.example SAGER_TOKEN=... sager mcp --user ann --domain films"))
 def mcp(
     url: Annotated[
         str, typer.Option(help="Where the HTTP API is.", envvar="SAGER_URL", metavar="URL")
@@ -152,9 +147,10 @@ def mcp(
         Path | None, typer.Option(help="Instead of SAGER_TOKEN or the file of `sager up`.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Serve the Model Context Protocol on standard input and output.
+    """Give an agent a skill, over MCP.
 
-    Its tools call the HTTP API with one token, which limits the users that it can act for.
+    Serves the Model Context Protocol on standard input and output. Its tools call the HTTP API with one token, which
+    limits the users that it can act for.
     """
     require_extra("MCP", "mcp", "mcp")
     from streams.http.limits import is_loopback  # noqa: PLC0415

@@ -17,7 +17,6 @@ app = typer.Typer()
 
 
 @app.command(
-    short_help="Replay past choices with other settings, and compare.",
     epilog=examples(
         "sager replay --set evolve_mode=incremental --since 7d",
         "sager replay --set reasoner=llm --set llm_model=small-model --domain films --limit 500",
@@ -37,10 +36,11 @@ def replay(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Replay past choices with other settings, and compare with the live skills.
+    """Replay past choices with other settings, and compare.
 
-    Only reads Kafka. Both sides rank the candidates of a choice before they learn from it. An unknown name with --set
-    prints all settings; docs/whatif.md explains the result. With an LLM, every choice costs one call.
+    Only reads Kafka. The live and the changed skills rank the candidates of a choice before they learn from it. An
+    unknown name with --set prints all settings; docs/whatif.md explains the result. With an LLM, every choice costs one
+    call.
     """
     from streams.operations.whatif import ReplayFilter, replay_all, variant_of  # noqa: PLC0415
 

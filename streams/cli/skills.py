@@ -36,10 +36,7 @@ weights = typer.Typer(
 app.add_typer(weights, name="weights")
 
 
-@app.command(
-    short_help="Fold all skills from the log, and compare.",
-    epilog=examples("sager rebuild", "sager rebuild --apply", "sager rebuild --duckdb"),
-)
+@app.command(epilog=examples("sager rebuild", "sager rebuild --apply", "sager rebuild --duckdb"))
 def rebuild(
     apply: Annotated[bool, typer.Option("--apply", help="Write folded skills where they differ.")] = False,
     duckdb: Annotated[bool, typer.Option("--duckdb", help="Instead, remove the live DuckDB file.")] = False,
@@ -47,10 +44,11 @@ def rebuild(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Fold every skill from the log alone, and compare byte by byte.
+    """Fold all skills from the log, and compare.
 
-    Workers may keep running, except with --apply. SAGER_CHAIN_KEY must be the workers' key. `sager policy verify` lists
-    the differences. --duckdb removes the live DuckDB file, and `sager materialize` fills a new one.
+    Compares byte by byte. Workers may keep running, except with --apply. SAGER_CHAIN_KEY must be the workers' key.
+    `sager policy verify` lists the differences. --duckdb removes the live DuckDB file, and `sager materialize` fills a
+    new one.
 
     Exit code 1: the log and the topics differ, even if --apply has repaired them.
     """

@@ -22,7 +22,6 @@ REPLIES = "replies.duckdb"
 app = typer.Typer()
 group = typer.Typer(
     invoke_without_command=True,
-    short_help="Measure how well skills rank, against baselines.",
     epilog=examples(
         "sager eval --data data/ --arm no-skill,sager --candidates popular --users 500",
         "sager eval stream --data data/ --candidates popular",
@@ -60,10 +59,11 @@ def evaluate(
     results: Annotated[Path, typer.Option(help="The file of JSON lines for the results.", metavar="FILE")] = RESULTS,
     as_json: AsJson = False,
 ) -> None:
-    """Measure where each arm ranks users' held-out last choices among ten.
+    """Measure how well skills rank, against baselines.
 
-    Arms with an LLM use the worker's endpoint and SAGER_RANKER. Replies are cached next to the results: an interrupted
-    run continues where it was. docs/quality.md explains the protocol and the figures.
+    Each arm ranks users' held-out last choices among ten. Arms with an LLM use the worker's endpoint and SAGER_RANKER.
+    Replies are cached next to the results: an interrupted run continues where it was. docs/quality.md explains the
+    protocol and the figures.
     """
     if ctx.invoked_subcommand is not None:
         return
